@@ -1,0 +1,124 @@
+import { z } from "zod";
+import { entityId } from "./ids.ts";
+import { Label, Name, Timestamp } from "./text.ts";
+
+const sampling = {
+  temperature: z.number().min(0).max(2).optional(),
+  maxOutputTokens: z.int().min(16).max(200_000).optional(),
+};
+
+/** The embedded default: a deterministic model that follows plain rules. It is not an LLM and says so. */
+export const RehearsalModel = z.strictObject({
+  provider: z.literal("rehearsal"),
+  name: z.string().max(64).optional(),
+  /** How fast it speaks, in deltas a second; 0 is as fast as they come. */
+  deltasPerSecond: z.number().min(0).max(1000).default(25),
+  ...sampling,
+});
+
+export const WorkersAiModel = z.strictObject({
+  provider: z.literal("workers-ai"),
+  name: z.string().regex(/^@[a-z]+\//, "must be a Workers AI model, such as @cf/meta/llama-3.3-70b-instruct-fp8-fast"),
+  ...sampling,
+});
+
+export const OpenAiCompatibleModel = z.strictObject({
+  provider: z.literal("openai-compatible"),
+  name: z.string().min(1).max(256),
+  baseUrl: z.url({ protocol: /^https?$/, error: "must be an http(s) URL such as https://api.example.com/v1" }),
+  /** The name of a secret of the workspace, never of the deployment. */
+  apiKeySecret: Label.optional(),
+  ...sampling,
+});
+
+/** A model that the operator named, with a fixed address and a key of the deployment. */
+export const AliasedModel = z.strictObject({ alias: Label, ...sampling });
+
+export const ModelConfig = z
+  .union([z.discriminatedUnion("provider", [RehearsalModel, WorkersAiModel, OpenAiCompatibleModel]), AliasedModel])
+  .meta({ id: "ModelConfig" });
+export type ModelConfig = z.infer<typeof ModelConfig>;
+
+export const Limits = z.strictObject({
+  maxSteps: z.int().min(1).max(100).default(20),
+  maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
+  maxRunMinutes: z.number().min(0.1).max(24 * 60).default(30),
+  maxWakesPerRoot: z.int().min(1).max(100).default(6),
+  maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(2_000_000),
+});
+export type Limits = z.infer<typeof Limits>;
+
+export const ContextLimits = z.strictObject({
+  /** The most that one input may hold, in estimated tokens, the answer included. */
+  maxTokens: z.int().min(4000).max(2_000_000).default(100_000),
+  /** Kept free for the answer. */
+  reservedResponseTokens: z.int().min(256).max(200_000).default(4000),
+  /** Cycles that a compaction always keeps whole. */
+  minRecentCycles: z.int().min(1).max(1000).default(10),
+});
+export type ContextLimits = z.infer<typeof ContextLimits>;
+
+export const AgentConfig = z
+  .strictObject({
+    name: Name,
+    description: z.string().max(1000).default(""),
+    instructions: z.string().max(64_000).default(""),
+    model: ModelConfig.default({ provider: "rehearsal", deltasPerSecond: 25 }),
+    continuity: z.literal("consciousness").default("consciousness"),
+    messaging: z.literal("simple").default("simple"),
+    limits: Limits.default(() => Limits.parse({})),
+    context: ContextLimits.default(() => ContextLimits.parse({})),
+  })
+  .meta({ id: "AgentConfig" });
+export type AgentConfig = z.infer<typeof AgentConfig>;
+
+/**
+ * What a PATCH may carry: any part of a config; `limits` and `context` merge field by field. The merged
+ * whole is parsed again as an `AgentConfig`, so a patch can leave nothing invalid behind.
+ */
+export const UpdateAgent = z
+  .strictObject({
+    name: Name.optional(),
+    description: z.string().max(1000).optional(),
+    instructions: z.string().max(64_000).optional(),
+    model: ModelConfig.optional(),
+    continuity: z.literal("consciousness").optional(),
+    messaging: z.literal("simple").optional(),
+    limits: z.record(z.string(), z.number()).optional(),
+    context: z.record(z.string(), z.number()).optional(),
+  })
+  .meta({ id: "UpdateAgent" });
+export type UpdateAgent = z.infer<typeof UpdateAgent>;
+
+/** What the agent's loop does, since when, and what went wrong last. */
+export const AgentActivity = z.object({
+  state: z.enum(["idle", "running", "backing_off", "budget_exhausted"]),
+  since: Timestamp,
+  runId: z.string().optional(),
+  nextDueAt: Timestamp.optional(),
+  lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
+  tokensToday: z.int(),
+});
+
+export const Agent = z
+  .object({
+    id: entityId,
+    config: AgentConfig,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    activity: AgentActivity.optional(),
+  })
+  .meta({ id: "Agent" });
+export type Agent = z.infer<typeof Agent>;
+
+export const AgentListItem = z
+  .object({ id: entityId, name: z.string(), createdAt: Timestamp })
+  .meta({ id: "AgentListItem" });
+
+export const TriggerAgent = z
+  .strictObject({
+    serviceName: z.string().min(1).max(64),
+    payload: z.json(),
+  })
+  .meta({ id: "TriggerAgent" });
+export type TriggerAgent = z.infer<typeof TriggerAgent>;

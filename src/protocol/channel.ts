@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { runEventTypes } from "./events.ts";
+import { runId, streamId } from "./ids.ts";
+
+/**
+ * One channel for each (run, space): newline-delimited JSON in a ReadableStream from the agent to the space.
+ * A channel that breaks without `end` means that the agent crashed: the space gives up its streams and says so.
+ */
+export const ChannelFrame = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("active") }),
+  z.object({
+    type: z.literal("run"),
+    event: z.enum(runEventTypes),
+    outcome: z.enum(["answered", "silent", "failed"]).optional(),
+    reason: z.string().optional(),
+    error: z.object({ code: z.string(), message: z.string() }).optional(),
+  }),
+  z.object({ type: z.literal("start"), streamId, toolName: z.string() }),
+  z.object({ type: z.literal("delta"), streamId, text: z.string() }),
+  /** The stream is given up: clients drop its text. */
+  z.object({ type: z.literal("drop"), streamId, code: z.string(), message: z.string() }),
+  z.object({ type: z.literal("end"), reason: z.string().optional() }),
+]);
+export type ChannelFrame = z.infer<typeof ChannelFrame>;
+
+/** Who opens a channel: the space checks workspace and membership before it reads the stream. */
+export type ChannelOpen = { workspaceId: string; agentId: string; runId: z.infer<typeof runId> };

@@ -1,0 +1,154 @@
+import { z } from "zod";
+import { Entity, Member } from "./entity.ts";
+import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";
+import { ClientKey, Message, PostMessage } from "./message.ts";
+import { Problem } from "./problem.ts";
+import { Space } from "./space.ts";
+
+/**
+ * The frames of a space's stream. Durable events are the log's: they carry `cursor`, which is their
+ * `seq`, and are replayed after it; the others are live only.
+ */
+const cursor = z.int();
+
+export const MessageEvent = z.object({ type: z.literal("space.message"), cursor, message: Message });
+export const MessageUpdatedEvent = z.object({ type: z.literal("space.message.updated"), cursor, message: Message });
+export const MemberJoinedEvent = z.object({ type: z.literal("member.joined"), cursor, member: Member });
+export const MemberLeftEvent = z.object({ type: z.literal("member.left"), cursor, entityId, name: z.string() });
+export const MemberRenamedEvent = z.object({ type: z.literal("member.renamed"), cursor, entityId, name: z.string() });
+export const MemberReadEvent = z.object({
+  type: z.literal("member.read"),
+  cursor,
+  entityId,
+  messageId,
+  runId: runId.optional(),
+  outcome: z.enum(["answered", "silent", "failed"]).optional(),
+  reason: z.string().optional(),
+});
+export const SpaceUpdatedEvent = z.object({ type: z.literal("space.updated"), cursor, space: Space.omit({ members: true }) });
+
+export const DurableEvent = z.discriminatedUnion("type", [
+  MessageEvent,
+  MessageUpdatedEvent,
+  MemberJoinedEvent,
+  MemberLeftEvent,
+  MemberRenamedEvent,
+  MemberReadEvent,
+  SpaceUpdatedEvent,
+]);
+export type DurableEvent = z.infer<typeof DurableEvent>;
+
+export const StreamSnapshot = z.object({
+  type: z.literal("stream.snapshot"),
+  streamId,
+  runId,
+  entityId,
+  toolName: z.string(),
+  text: z.string(),
+});
+export type StreamSnapshot = z.infer<typeof StreamSnapshot>;
+
+export const WelcomeFrame = z.object({
+  type: z.literal("welcome"),
+  space: Space.omit({ members: true }),
+  members: z.array(Member),
+  you: Entity.pick({ id: true, type: true, name: true }),
+  cursor,
+  /** false: the cursor was too old or in the future; reload by HTTP. */
+  resumed: z.boolean(),
+  /** What runs now. Clients drop running streams that are not here. */
+  streams: z.array(StreamSnapshot),
+  /** Agents at work here now. */
+  active: z.array(z.object({ entityId, runId })),
+});
+
+export const ToolCallStartFrame = z.object({
+  type: z.literal("tool-call.start"),
+  streamId,
+  runId,
+  entityId,
+  toolName: z.string(),
+});
+export const ToolInputDeltaFrame = z.object({
+  type: z.literal("tool-input-delta"),
+  streamId,
+  textDelta: z.string().optional(),
+  inputDelta: z.string().optional(),
+});
+export const ToolCallCompleteFrame = z.object({
+  type: z.literal("tool-call.complete"),
+  streamId,
+  toolCallId,
+  result: z.unknown(),
+});
+export const ToolCallErrorFrame = z.object({
+  type: z.literal("tool-call.error"),
+  streamId,
+  code: z.string(),
+  message: z.string(),
+});
+export const PresenceFrame = z.object({
+  type: z.enum(["agent.active", "agent.inactive"]),
+  entityId,
+  runId,
+  reason: z.string().optional(),
+});
+export const runEventTypes = [
+  "run.started",
+  "run.waiting_tool",
+  "run.waiting_reply",
+  "run.resumed",
+  "run.completed",
+  "run.failed",
+  "run.canceled",
+  "run.absorbed",
+] as const;
+export const RunFrame = z.object({
+  type: z.enum(runEventTypes),
+  runId,
+  entityId,
+  outcome: z.enum(["answered", "silent", "failed"]).optional(),
+  reason: z.string().optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+});
+export const TypingFrame = z.object({ type: z.literal("member.typing"), entityId });
+export const ErrorFrame = Problem.omit({ type: true }).extend({
+  type: z.literal("error"),
+  clientKey: ClientKey.optional(),
+});
+
+export const LiveFrame = z.union([
+  ToolCallStartFrame,
+  ToolInputDeltaFrame,
+  ToolCallCompleteFrame,
+  ToolCallErrorFrame,
+  PresenceFrame,
+  RunFrame,
+  TypingFrame,
+]);
+export type LiveFrame = z.infer<typeof LiveFrame>;
+
+export const ServerFrame = z.union([WelcomeFrame, DurableEvent, StreamSnapshot, LiveFrame, ErrorFrame]);
+export type ServerFrame = z.infer<typeof ServerFrame>;
+export type WelcomeFrame = z.infer<typeof WelcomeFrame>;
+export type ErrorFrame = z.infer<typeof ErrorFrame>;
+
+export const ClientFrame = z.discriminatedUnion("type", [
+  PostMessage.extend({ type: z.literal("message.send"), clientKey: ClientKey }),
+  z.strictObject({ type: z.literal("read"), messageId }),
+  z.strictObject({ type: z.literal("typing") }),
+]);
+export type ClientFrame = z.infer<typeof ClientFrame>;
+
+/** Text frames that are answered without waking the object. */
+export const pingText = "ping";
+export const pongText = "pong";
+
+export const closeCodes = {
+  badFrames: 4400,
+  tokenExpired: 4401,
+  removed: 4403,
+  spaceDeleted: 4404,
+  slowDown: 4429,
+  overloaded: 1013,
+} as const;

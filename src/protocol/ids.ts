@@ -1,0 +1,32 @@
+import { z } from "zod";
+
+/**
+ * Ids on the wire: `prefix_` + ULID, the ULID of the owner before it where the thing lives inside a
+ * space or an agent, and 8 characters that prove it was issued here (`shared/ids.ts` makes and checks them).
+ */
+export const ownPrefixes = ["wsp", "ent", "spc", "key", "str"] as const;
+export const ownedPrefixes = ["msg", "run", "tc", "pln", "hook", "evt"] as const;
+
+export type OwnPrefix = (typeof ownPrefixes)[number];
+export type OwnedPrefix = (typeof ownedPrefixes)[number];
+export type IdPrefix = OwnPrefix | OwnedPrefix;
+
+const character = "[0-9A-HJKMNP-TV-Z]";
+
+export const idPattern = (prefix: IdPrefix): RegExp =>
+  (ownPrefixes as readonly string[]).includes(prefix)
+    ? new RegExp(`^${prefix}_${character}{34}$`)
+    : new RegExp(`^${prefix}_${character}{60}$`);
+
+const id = (prefix: IdPrefix, what: string) =>
+  z.string().regex(idPattern(prefix), `must be ${what} (${prefix}_…)`).meta({ example: `${prefix}_…` });
+
+export const workspaceId = id("wsp", "a workspace's id");
+export const entityId = id("ent", "an entity's id");
+export const spaceId = id("spc", "a space's id");
+export const keyId = id("key", "a key's id");
+export const messageId = id("msg", "a message's id");
+export const runId = id("run", "a run's id");
+export const toolCallId = id("tc", "a tool call's id");
+export const eventId = id("evt", "an event's id");
+export const streamId = id("str", "a stream's id");

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { EntityType } from "./entity.ts";
+import { entityId, messageId, spaceId, streamId, toolCallId } from "./ids.ts";
+import { MessageText, Timestamp } from "./text.ts";
+
+export const Origin = z
+  .object({
+    sourceSpaceId: spaceId,
+    sourceSpaceName: z.string().optional(),
+    sourceSenderName: z.string().optional(),
+    sourceEvent: z.string().optional(),
+  })
+  .meta({ id: "Origin", description: "Why an agent speaks here: an event in another space, as far as that space shares it" });
+export type Origin = z.infer<typeof Origin>;
+
+export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
+
+/** A log event that shows in the timeline. `seq` is its place in the space's log, and the cursor. */
+export const Message = z
+  .object({
+    id: messageId,
+    seq: z.int(),
+    spaceId,
+    kind: z.enum(["text", "tool_call"]),
+    sender: z.object({ id: entityId, name: z.string(), type: EntityType }),
+    text: z.string().optional(),
+    toolCall: z
+      .object({ id: toolCallId, name: z.string(), input: z.unknown(), output: z.unknown().optional(), status: ToolCallStatus })
+      .optional(),
+    replyTo: messageId.optional(),
+    mentions: z.array(entityId).optional(),
+    origin: Origin.optional(),
+    expectsReply: z.boolean().optional(),
+    streamId: streamId.optional(),
+    clientKey: z.string().optional(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "Message" });
+export type Message = z.infer<typeof Message>;
+
+/** The sender's own name for a message, so that sending it again stores it once. */
+export const ClientKey = z.string().min(1).max(128);
+
+export const PostMessage = z
+  .strictObject({
+    text: MessageText,
+    replyTo: messageId.optional(),
+    expectsReply: z.boolean().optional(),
+    clientKey: ClientKey.optional(),
+  })
+  .meta({ id: "PostMessage" });
+export type PostMessage = z.infer<typeof PostMessage>;
+
+export const ReadMark = z.strictObject({ messageId }).meta({ id: "ReadMark" });

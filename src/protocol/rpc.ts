@@ -1,0 +1,184 @@
+import type { Outcome } from "../shared/errors.ts";
+import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
+import type { ChannelOpen } from "./channel.ts";
+import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
+import type { Message, Origin, PostMessage } from "./message.ts";
+import type { Goal, Memory, PutGoal } from "./mind.ts";
+import type { Principal } from "./principal.ts";
+import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
+import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
+import type { Key, Workspace } from "./workspace.ts";
+
+/**
+ * What the actors promise each other and the routes. Every method answers an `Outcome`: an expected refusal is
+ * a value, a rejection means that the object could not be reached or has a bug. Times on the wire are ISO 8601.
+ */
+
+/** A page of things, oldest first unless it says otherwise; `nextCursor` is null on the last page. */
+export type Page<T> = { items: T[]; nextCursor: string | null };
+export type PageRequest = { limit: number; cursor?: string | undefined };
+
+/**
+ * Where a chain of wakes began. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
+ * person answers for; `agent` is a recurring plan that an agent set itself.
+ */
+export type Root = { id: string; kind: "person" | "service" | "plan" | "agent" };
+
+/** Why a message wakes an agent; `none` where it is only delivered. */
+export type TriggerSource = "every_message" | "mention" | "auto" | "proactive_router" | "none";
+
+/** What a subscriber needs to know of a space; `version` is the `seq` of the last event that changed it. */
+export type SpaceSnapshot = {
+  id: string;
+  workspaceId: string;
+  name: string;
+  shareOrigin: ShareOrigin;
+  wakePolicy: WakePolicy;
+  createdAt: string;
+  version: number;
+  members: Member[];
+};
+
+/** One message as one agent gets it. */
+export type DeliveredMessage = { message: Message; root: Root; triggerSource: TriggerSource };
+
+/**
+ * All that is pending for one agent in one space. `after` < every `seq` ≤ `cursor`; a receiver that has come to
+ * `cursor` already ignores it. `left` means that the agent is no member any more (or the space is gone).
+ */
+export type Delivery = {
+  space: SpaceSnapshot;
+  messages: DeliveredMessage[];
+  after: number;
+  cursor: number;
+  left: boolean;
+};
+
+/** What the workspace's index follows. */
+export type IndexDelivery = { space: SpaceSnapshot; createdBy?: string | undefined; cursor: number; deleted: boolean };
+
+export type SpaceWindow = {
+  space: SpaceSnapshot;
+  /** Oldest first. */
+  messages: Message[];
+  /** How many messages the space has in all. */
+  total: number;
+};
+
+/** A message that an agent says. `messageId` derives from run and call, so saying it again changes nothing. */
+export type AgentMessage = {
+  workspaceId: string;
+  agentId: string;
+  runId: string;
+  messageId: string;
+  text: string;
+  root: Root;
+  streamId?: string | undefined;
+  origin?: Origin | undefined;
+};
+
+export type EntityRef = { id: string; name: string; type: EntityType };
+
+export interface SpaceRpc {
+  create(input: {
+    id: string;
+    workspaceId: string;
+    settings: Omit<CreateSpace, "members">;
+    members: EntityRef[];
+    createdBy?: string | undefined;
+  }): Promise<Outcome<Space>>;
+  describe(principal: Principal): Promise<Outcome<Space>>;
+  update(principal: Principal, changes: UpdateSpace): Promise<Outcome<Space>>;
+  /** Deletes the space: tells its subscribers, closes its sockets with 4404, then keeps nothing but its tombstone. */
+  remove(principal: Principal): Promise<Outcome<null>>;
+  addMember(principal: Principal, entity: EntityRef): Promise<Outcome<Member>>;
+  removeMember(principal: Principal, entityId: string): Promise<Outcome<null>>;
+  /** From the workspace: an entity's name changed. */
+  renameMember(workspaceId: string, entityId: string, name: string): Promise<Outcome<null>>;
+  post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>>;
+  list(
+    principal: Principal,
+    page: { before?: number | undefined; after?: number | undefined; limit: number },
+  ): Promise<Outcome<Page<Message>>>;
+  markRead(principal: Principal, messageId: string): Promise<Outcome<null>>;
+  /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
+  latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>>;
+
+  /** For agents. */
+  window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
+  speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>>;
+  append(message: AgentMessage): Promise<Outcome<Message>>;
+}
+
+export interface AgentRpc {
+  create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;
+  describe(workspaceId: string): Promise<Outcome<Agent>>;
+  update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<Agent>>;
+  remove(workspaceId: string): Promise<Outcome<null>>;
+  /** The workspace's sealed secrets, all of them, by name; kept sealed. */
+  setSecrets(workspaceId: string, sealed: Record<string, string>): Promise<Outcome<null>>;
+
+  /** From a space. Never waits for the model. Answers up to where this agent has come in that space. */
+  deliver(delivery: Delivery): Promise<Outcome<{ cursor: number }>>;
+  trigger(workspaceId: string, event: TriggerAgent, idempotencyKey?: string): Promise<Outcome<{ eventId: string }>>;
+
+  inbox(workspaceId: string, page: PageRequest): Promise<Outcome<Page<InboxItem>>>;
+  retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>>;
+  /** Newest first, without the steps' inputs. */
+  runs(workspaceId: string, page: PageRequest & { status?: RunStatus | undefined }): Promise<Outcome<Page<Run>>>;
+  run(workspaceId: string, runId: string): Promise<Outcome<Run>>;
+  cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>>;
+  context(workspaceId: string): Promise<Outcome<ContextView>>;
+
+  memories(workspaceId: string): Promise<Outcome<Memory[]>>;
+  putMemory(workspaceId: string, key: string, value: string): Promise<Outcome<Memory>>;
+  deleteMemory(workspaceId: string, key: string): Promise<Outcome<null>>;
+  goals(workspaceId: string): Promise<Outcome<Goal[]>>;
+  putGoal(workspaceId: string, id: string, goal: PutGoal): Promise<Outcome<Goal>>;
+  deleteGoal(workspaceId: string, id: string): Promise<Outcome<null>>;
+}
+
+export interface WorkspaceRpc {
+  /** Creates once: a repeated call with the same id answers `conflict`. */
+  create(input: { id: string; name: string; keyId: string; keyHash: string }): Promise<Outcome<Workspace>>;
+  describe(): Promise<Outcome<Workspace>>;
+  rename(name: string): Promise<Outcome<Workspace>>;
+  /** Whether the hash of a presented key is one of this workspace's living keys. */
+  verifyKey(keyHash: string): Promise<Outcome<{ keyId: string }>>;
+  addKey(input: { keyId: string; keyHash: string }): Promise<Outcome<Key>>;
+  revokeKey(keyId: string): Promise<Outcome<null>>;
+
+  putSecret(name: string, sealed: string): Promise<Outcome<null>>;
+  deleteSecret(name: string): Promise<Outcome<null>>;
+  secretNames(): Promise<Outcome<string[]>>;
+  /** For a new agent: what `setSecrets` would bring it. */
+  sealedSecrets(): Promise<Outcome<Record<string, string>>>;
+
+  createEntity(id: string, input: CreateEntity): Promise<Outcome<Entity>>;
+  /** Reserves an agent's name and id in the directory; called before the agent's own object is created. */
+  createAgentEntity(id: string, name: string): Promise<Outcome<Entity>>;
+  entities(page: PageRequest & { type?: EntityType | undefined }): Promise<Outcome<Page<Entity>>>;
+  entity(id: string): Promise<Outcome<Entity>>;
+  /** Those of `ids` that live in this workspace; `unknown_reference` names any that do not. */
+  resolve(ids: string[]): Promise<Outcome<Entity[]>>;
+  /** A new name is carried to every space of the entity, at once or by a timer. */
+  updateEntity(id: string, changes: UpdateEntity): Promise<Outcome<Entity>>;
+  /** Leaves every space, at once or by a timer; its messages stay. */
+  removeEntity(id: string): Promise<Outcome<null>>;
+  /** The standing of an entity whose token was verified; `not_found` if it was removed. */
+  standing(entityId: string): Promise<Outcome<{ role: Role; type: EntityType }>>;
+  shareSpace(entityId: string, otherId: string): Promise<Outcome<boolean>>;
+
+  /** From spaces, in order; what is older than what it has is ignored. */
+  follow(delivery: IndexDelivery): Promise<Outcome<null>>;
+  /** Newest first; with `entityId`, only its own. */
+  spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>>;
+
+  /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
+  beginRequest(input: {
+    principal: string;
+    key: string;
+    bodyHash: string;
+  }): Promise<Outcome<{ replay?: { status: number; body: string } }>>;
+  endRequest(input: { principal: string; key: string; status: number; body: string } | { principal: string; key: string; abandon: true }): Promise<Outcome<null>>;
+}

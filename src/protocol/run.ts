@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { errorCodes } from "../shared/errors.ts";
+import { entityId, eventId, runId, spaceId, toolCallId } from "./ids.ts";
+import { Timestamp } from "./text.ts";
+
+export const RunStatus = z.enum([
+  "running",
+  "waiting_tool",
+  "waiting_reply",
+  "completed",
+  "skipped",
+  "failed",
+  "canceled",
+  "absorbed",
+]);
+export type RunStatus = z.infer<typeof RunStatus>;
+
+export const Usage = z
+  .object({ inputTokens: z.int(), outputTokens: z.int(), estimated: z.boolean() })
+  .meta({ id: "Usage", description: "Billed tokens, or our estimate where the provider told none" });
+export type Usage = z.infer<typeof Usage>;
+
+export const RunToolCall = z.object({
+  id: toolCallId,
+  name: z.string(),
+  input: z.unknown(),
+  output: z.unknown().optional(),
+  status: z.enum(["pending", "started", "complete", "error"]),
+});
+
+export const RunStep = z.object({
+  index: z.int(),
+  /** The exact input of the step: the instructions and the model messages, as they were sent. Only in `GET runs/:runId`. */
+  input: z.object({ instructions: z.string(), messages: z.array(z.unknown()) }).optional(),
+  text: z.string(),
+  toolCalls: z.array(RunToolCall),
+  usage: Usage,
+  durationMs: z.int(),
+});
+
+/** What began a run: where its newest event came from, and how many it took. */
+export const RunTrigger = z.object({
+  type: z.enum(["space_message", "service"]),
+  eventId,
+  eventCount: z.int(),
+  spaceId: spaceId.optional(),
+  senderName: z.string().optional(),
+  text: z.string().optional(),
+});
+
+export const Run = z
+  .object({
+    id: runId,
+    agentId: entityId,
+    status: RunStatus,
+    trigger: RunTrigger,
+    roots: z.array(z.string()),
+    spaceId: spaceId.optional(),
+    steps: z.array(RunStep),
+    outcome: z.enum(["answered", "silent", "failed"]).optional(),
+    reason: z.string().optional(),
+    error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
+    /** Share of the last input before this run that its first input repeats as its prefix; 1 is all of it. */
+    prefixReuse: z.number().optional(),
+    startedAt: Timestamp,
+    completedAt: Timestamp.optional(),
+  })
+  .meta({ id: "Run" });
+export type Run = z.infer<typeof Run>;
+
+export const InboxItem = z
+  .object({
+    eventId,
+    type: z.enum(["space_message", "service"]),
+    data: z.unknown(),
+    wakes: z.boolean(),
+    attempts: z.int(),
+    status: z.enum(["pending", "taken", "dead"]),
+    lastError: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
+    receivedAt: Timestamp,
+  })
+  .meta({ id: "InboxItem" });
+export type InboxItem = z.infer<typeof InboxItem>;
+
+/** What the next run's input would be. */
+export const ContextView = z
+  .object({
+    instructions: z.string(),
+    messages: z.array(z.unknown()),
+    sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
+    tokens: z.int(),
+    dropped: z.array(z.object({ name: z.string(), reason: z.string() })),
+  })
+  .meta({ id: "ContextView" });
+export type ContextView = z.infer<typeof ContextView>;

@@ -1,0 +1,29 @@
+import { z } from "zod";
+
+/** The most UTF-8 that one message may hold, in bytes. */
+export const maxTextBytes = 32 * 1024;
+
+export const textBytes = (text: string): number => new TextEncoder().encode(text).length;
+
+const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+
+/** A name that people read: 1–64 printable characters on one line, trimmed. */
+export const Name = z
+  .string()
+  .trim()
+  .min(1, "must not be empty")
+  .refine((name) => [...name].length <= 64, "must have at most 64 characters")
+  .refine((name) => !control.test(name), "must be one line of printable characters")
+  .refine((name) => name.isWellFormed(), "must be well-formed Unicode");
+
+/** What a message says: not blank, well-formed, at most 32 KiB of UTF-8. */
+export const MessageText = z
+  .string()
+  .refine((text) => text.trim().length > 0, "must not be blank")
+  .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+  .refine((text) => textBytes(text) <= maxTextBytes, `must be at most ${maxTextBytes} bytes of UTF-8`);
+
+/** A name that a program uses: of a memory, a goal, a secret, a tool. */
+export const Label = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1–64 of A-Z a-z 0-9 _ -");
+
+export const Timestamp = z.iso.datetime().meta({ example: "2026-02-18T15:06:55.000Z" });

@@ -1,0 +1,6 @@
+/** Milliseconds since the epoch. Injected everywhere that time matters, so that tests hold it. */
+export type Clock = { now(): number };
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+export const isoTime = (milliseconds: number): string => new Date(milliseconds).toISOString();

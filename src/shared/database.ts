@@ -1,0 +1,20 @@
+import { drizzle, type DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
+import { migrate } from "drizzle-orm/durable-sqlite/migrator";
+
+export type Database = DrizzleSqliteDODatabase;
+
+/** What drizzle-kit generates beside its SQL: the journal and the statements. */
+export type Migrations = Parameters<typeof migrate>[1];
+
+/**
+ * An actor's database. Nothing is written until `createSchema` has run: a Durable Object that was never created
+ * answers `not_found` and stores no byte, so its tables are made by `create`, not by its constructor.
+ */
+export const openDatabase = (storage: DurableObjectStorage): Database => drizzle(storage);
+
+/** Whether this object was ever created. Costs no write. */
+export const hasSchema = (storage: DurableObjectStorage): boolean =>
+  storage.sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '__drizzle_migrations'").toArray()
+    .length > 0;
+
+export const createSchema = (db: Database, migrations: Migrations): Promise<void> => migrate(db, migrations);

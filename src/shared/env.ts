@@ -1,0 +1,21 @@
+import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+
+/** A namespace of actors, seen only through the RPC interface that they promise. */
+export type ActorNamespace<Rpc> = { getByName(name: string): Rpc & { fetch(request: Request): Promise<Response> } };
+
+/** The worker's bindings. Actors meet each other only through these interfaces, never by importing each other. */
+export type Env = {
+  WORKSPACE: ActorNamespace<WorkspaceRpc>;
+  SPACE: ActorNamespace<SpaceRpc>;
+  AGENT: ActorNamespace<AgentRpc>;
+  AI?: Ai;
+  ASSETS?: Fetcher;
+  /** Bearer key of the operator. No default: without one, no workspace can be created. */
+  ADMIN_KEY?: string;
+  /** The deployment's one secret: ids, tokens and sealed secrets are derived from it. At least 32 characters. */
+  SIGNING_SECRET: string;
+  /** `development` allows models on loopback over http; anything else is production. */
+  ENVIRONMENT?: string;
+  /** JSON: alias → {provider, name, baseUrl?, apiKeyVariable?}. Only the operator can write it. */
+  MODEL_ALIASES?: string;
+};

@@ -1,0 +1,112 @@
+/**
+ * Every refusal and failure of Colloquy, in one closed table: what HTTP answers, how a socket closes,
+ * and whether trying again can help. The messages say what to do; nothing else maps codes to numbers.
+ */
+type ErrorKind = { status: number; title: string; retryable?: true; closeCode?: number };
+
+const table = {
+  invalid_json: { status: 400, title: "The body is not JSON" },
+  invalid_request: { status: 400, title: "The request does not have the expected shape" },
+  invalid_cursor: { status: 400, title: "The cursor is malformed" },
+  bad_frame: { status: 400, title: "The frame does not have the expected shape", closeCode: 4400 },
+  unauthorized: { status: 401, title: "Credentials are missing or wrong" },
+  token_expired: { status: 401, title: "The token has expired", closeCode: 4401 },
+  forbidden: { status: 403, title: "This caller may not do that", closeCode: 4403 },
+  not_found: { status: 404, title: "There is no such thing here", closeCode: 4404 },
+  method_not_allowed: { status: 405, title: "This address does not take that method" },
+  upgrade_required: { status: 426, title: "This address speaks WebSocket" },
+  conflict: { status: 409, title: "It conflicts with what is there" },
+  name_taken: { status: 409, title: "The name is taken" },
+  limit_reached: { status: 409, title: "A bound has been reached" },
+  idempotency_in_progress: { status: 409, title: "The first request with this key is under way", retryable: true },
+  gone: { status: 410, title: "It is over" },
+  text_too_long: { status: 413, title: "The text is too long" },
+  payload_too_large: { status: 413, title: "The body is too large" },
+  idempotency_mismatch: { status: 422, title: "This key was used with another body" },
+  acting_entity_required: { status: 422, title: "Say which entity acts" },
+  unknown_reference: { status: 422, title: "Something named in the body does not exist" },
+  rate_limited: { status: 429, title: "Too many requests", retryable: true, closeCode: 4429 },
+  internal: { status: 500, title: "Something went wrong here" },
+  unavailable: { status: 503, title: "Not reachable at the moment", retryable: true, closeCode: 1013 },
+  // What a run can end with, and what a tool can answer its model. They show in the runs API.
+  model_misconfigured: { status: 422, title: "The agent's model cannot be set up" },
+  model_rejected: { status: 502, title: "The model's provider refused the request" },
+  model_unavailable: { status: 503, title: "The model's provider could not be reached", retryable: true },
+  model_stalled: { status: 504, title: "The model stopped answering", retryable: true },
+  model_nonsense: { status: 502, title: "The model's answer cannot be understood" },
+  context_overflow: { status: 502, title: "The input is longer than the model takes" },
+  budget_exhausted: { status: 429, title: "The agent's token budget is spent" },
+  step_limit: { status: 429, title: "The run reached its limit of steps" },
+  token_limit: { status: 429, title: "The run reached its limit of tokens" },
+  time_limit: { status: 429, title: "The run reached its limit of minutes" },
+  run_canceled: { status: 410, title: "The run was canceled" },
+  interrupted: { status: 503, title: "The agent was interrupted", retryable: true },
+  tool_unknown: { status: 422, title: "There is no such tool" },
+  tool_input_invalid: { status: 422, title: "The tool's input does not have the expected shape" },
+  tool_failed: { status: 502, title: "The tool failed" },
+  no_active_space: { status: 422, title: "No space is active: call enter_space first" },
+  not_a_member: { status: 403, title: "The agent is not a member of that space" },
+  skip_too_late: { status: 422, title: "skip is valid only as the first step's only call" },
+  outcome_unknown: { status: 500, title: "Whether the call took effect is not known" },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof table;
+
+export const errorCodes = Object.keys(table) as [ErrorCode, ...ErrorCode[]];
+
+export const errorKind = (code: ErrorCode): ErrorKind => table[code];
+
+/** One thing wrong with an input: where (a path into it) and what. */
+export type Issue = { path: string; message: string };
+
+/** RFC 9457 problem document. */
+export type Problem = { type: string; title: string; status: number; code: ErrorCode; detail: string; issues?: Issue[] };
+
+/** The one error class. `detail` is for the caller: it says what to do, and never holds a secret or a stack. */
+export class ColloquyError extends Error {
+  readonly code: ErrorCode;
+  readonly issues: Issue[] | undefined;
+
+  constructor(code: ErrorCode, detail: string, options?: { issues?: Issue[]; cause?: unknown }) {
+    super(detail, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ColloquyError";
+    this.code = code;
+    this.issues = options?.issues;
+  }
+
+  get retryable(): boolean {
+    return errorKind(this.code).retryable === true;
+  }
+}
+
+export const problem = (code: ErrorCode, detail: string, issues?: Issue[]): Problem => ({
+  type: `https://colloquy.dev/problems/${code}`,
+  title: errorKind(code).title,
+  status: errorKind(code).status,
+  code,
+  detail,
+  ...(issues && issues.length > 0 ? { issues } : {}),
+});
+
+/** What an actor's RPC answers: an expected refusal is a value, since a rejected RPC loses its class on the way. */
+export type Outcome<T> = { ok: true; value: T } | { ok: false; problem: Problem };
+
+export const ok = <T>(value: T): Outcome<T> => ({ ok: true, value });
+
+export const refuse = (code: ErrorCode, detail: string, issues?: Issue[]): { ok: false; problem: Problem } => ({
+  ok: false,
+  problem: problem(code, detail, issues),
+});
+
+/** A thrown `ColloquyError` as the refusal that it stands for; anything else is thrown on. */
+export const refusalOf = (error: unknown): { ok: false; problem: Problem } => {
+  if (error instanceof ColloquyError) return refuse(error.code, error.message, error.issues);
+  throw error;
+};
+
+/** The value of an outcome, or its refusal thrown as a `ColloquyError`. */
+export const unwrap = <T>(outcome: Outcome<T>): T => {
+  if (outcome.ok) return outcome.value;
+  const { code, detail, issues } = outcome.problem;
+  throw new ColloquyError(code, detail, issues ? { issues } : {});
+};

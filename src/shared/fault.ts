@@ -1,0 +1,45 @@
+/**
+ * Fault points: named places where a crash would hurt most. In a production build `__FAULTS__` is
+ * false and every call is empty; in tests an armed point crashes its object there, as the platform could.
+ */
+declare const __FAULTS__: boolean;
+
+export const faultPoints = [
+  "space.after-append", // the message is stored, nobody was told
+  "space.after-deliver", // the agent has it, the space's cursor does not say so
+  "agent.after-deliver", // the event is in the inbox, the loop is not awake
+  "agent.after-take", // the run and its inbox message are stored, nothing is generated
+  "agent.mid-stream", // the model is speaking
+  "agent.after-journal", // the step is stored, its calls are not executed
+  "agent.after-call", // the call is stored as started, its effect has not happened
+  "agent.after-effect", // the effect has happened, its result is not stored
+  "agent.before-commit", // all is done, nothing is acknowledged
+  "agent.after-commit", // all is acknowledged, the loop has not gone on
+] as const;
+
+export type FaultPoint = (typeof faultPoints)[number];
+
+type Crashable = { abort(reason?: string): void };
+
+const armed = new Map<FaultPoint, { passes: number; fired: () => void }>();
+
+/** Crashes the next object that comes to `point`, after letting `passes` others through. Resolves when it has. */
+export const armFault = (point: FaultPoint, passes = 0): Promise<void> =>
+  new Promise((fired) => {
+    armed.set(point, { passes, fired });
+  });
+
+export const disarmFaults = (): void => armed.clear();
+
+export const fault = (point: FaultPoint, object: Crashable): void => {
+  if (!__FAULTS__) return;
+  const fuse = armed.get(point);
+  if (!fuse) return;
+  if (fuse.passes > 0) {
+    fuse.passes -= 1;
+    return;
+  }
+  armed.delete(point);
+  fuse.fired();
+  object.abort(`fault: ${point}`);
+};

@@ -1,0 +1,73 @@
+import { createHmac, hkdfSync } from "node:crypto";
+import { ulid } from "ulid";
+import { type IdPrefix, idPattern, type OwnedPrefix, type OwnPrefix } from "../protocol/ids.ts";
+
+/**
+ * Self-checking ids: `prefix_` + ULID + 8 characters of an HMAC over both, so that the worker refuses an
+ * invented id without waking (and so creating) an object. An owned id carries its owner's ULID in front.
+ *
+ * Invariants
+ * 1. An id that `isIssued` accepts was made with this deployment's secret.
+ * 2. `derive` gives the same id for the same owner and parts, for ever: what a replay makes is found again.
+ */
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+const base32 = (bytes: Uint8Array, length: number): string => {
+  let bits = 0;
+  let held = 0;
+  let text = "";
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 5 && text.length < length) {
+      bits -= 5;
+      text += alphabet[(held >> bits) & 31];
+    }
+    held &= (1 << bits) - 1;
+  }
+  return text;
+};
+
+const ownerPrefix: Record<OwnedPrefix, OwnPrefix> = {
+  msg: "spc",
+  run: "ent",
+  tc: "ent",
+  pln: "ent",
+  hook: "ent",
+  evt: "ent",
+};
+
+export type Ids = {
+  /** A new id of something that stands alone. */
+  mint(prefix: OwnPrefix): string;
+  /** A new id of something that lives inside `ownerId`. */
+  mintOwned(prefix: OwnedPrefix, ownerId: string): string;
+  /** The id that always follows from these parts. */
+  derive(prefix: OwnPrefix, ...parts: (string | number)[]): string;
+  /** The id of something inside `ownerId` that always follows from these parts. */
+  deriveOwned(prefix: OwnedPrefix, ownerId: string, ...parts: (string | number)[]): string;
+  /** Whether `id` has this prefix and was issued here. */
+  isIssued(prefix: IdPrefix, id: string): boolean;
+  /** The full id of the space or agent that an owned id lives in. */
+  ownerOf(prefix: OwnedPrefix, id: string): string;
+};
+
+/** The key for one purpose, drawn from the deployment's one secret. */
+export const deriveKey = (secret: string, purpose: string, bytes = 32): Uint8Array =>
+  new Uint8Array(hkdfSync("sha256", secret, "colloquy", purpose, bytes));
+
+export const createIds = (signingSecret: string, newUlid: () => string = ulid): Ids => {
+  const key = deriveKey(signingSecret, "ids");
+  const digest = (text: string): Uint8Array => createHmac("sha256", key).update(text).digest();
+  const seal = (body: string): string => body + base32(digest(body), 8);
+  const bodyOf = (ownerId: string): string => ownerId.slice(ownerId.indexOf("_") + 1).slice(0, 26);
+  const hashed = (parts: (string | number)[]): string => base32(digest(JSON.stringify(parts)), 26);
+  return {
+    mint: (prefix) => seal(`${prefix}_${newUlid()}`),
+    mintOwned: (prefix, ownerId) => seal(`${prefix}_${bodyOf(ownerId)}${newUlid()}`),
+    derive: (prefix, ...parts) => seal(`${prefix}_${hashed([prefix, ...parts])}`),
+    deriveOwned: (prefix, ownerId, ...parts) => seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
+    isIssued: (prefix, id) => idPattern(prefix).test(id) && seal(id.slice(0, -8)) === id,
+    ownerOf: (prefix, id) => seal(`${ownerPrefix[prefix]}_${id.slice(prefix.length + 1, prefix.length + 27)}`),
+  };
+};

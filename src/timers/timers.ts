@@ -1,0 +1,108 @@
+import { asc, eq, lte } from "drizzle-orm";
+import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
+import type { Clock } from "../shared/clock.ts";
+import { log } from "../shared/log.ts";
+import { timers } from "./schema.ts";
+
+/**
+ * The alarm multiplexer: one platform alarm, many named due rows.
+ *
+ * Invariants
+ * 1. Whenever a row exists, the platform's alarm is set no later than the earliest due time (or the lease below).
+ * 2. `fire` first moves the alarm ahead by `leaseMs`, so that a crash in a handler is followed by another try.
+ * 3. A row is removed only after its handler returned, and only if the handler did not set it anew.
+ * 4. A handler that throws delays its own row (backoff) and no other; `fire` itself never throws.
+ */
+export const leaseMs = 25_000;
+const firstBackoffMs = 1000;
+const maxBackoffMs = 10 * 60_000;
+const maxRowsPerFire = 100;
+
+type Alarm = Pick<DurableObjectStorage, "setAlarm" | "deleteAlarm">;
+
+export class Timers {
+  readonly #db: DrizzleSqliteDODatabase;
+  readonly #alarm: Alarm;
+  readonly #clock: Clock;
+  /** What the platform's alarm is known to be set to; a cache, so that an unchanged alarm costs no write. */
+  #armedAt: number | null | undefined;
+
+  constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock) {
+    this.#db = db;
+    this.#alarm = alarm;
+    this.#clock = clock;
+  }
+
+  /** Sets `name` to be due at `dueAt`, replacing what was. */
+  set(name: string, dueAt: number): void {
+    this.#db
+      .insert(timers)
+      .values({ name, dueAt: Math.floor(dueAt) })
+      .onConflictDoUpdate({ target: timers.name, set: { dueAt: Math.floor(dueAt), failures: 0 } })
+      .run();
+    this.#arm();
+  }
+
+  /** Sets `name` unless it is due earlier already. */
+  setNoLater(name: string, dueAt: number): void {
+    const current = this.dueAt(name);
+    if (current === undefined || current > dueAt) this.set(name, dueAt);
+  }
+
+  clear(name: string): void {
+    this.#db.delete(timers).where(eq(timers.name, name)).run();
+    this.#arm();
+  }
+
+  dueAt(name: string): number | undefined {
+    return this.#db.select({ dueAt: timers.dueAt }).from(timers).where(eq(timers.name, name)).get()?.dueAt;
+  }
+
+  next(): number | undefined {
+    return this.#db.select({ dueAt: timers.dueAt }).from(timers).orderBy(asc(timers.dueAt)).limit(1).get()?.dueAt;
+  }
+
+  /** The platform's alarm went off: hand every due row to `handle`, by name. */
+  async fire(handle: (name: string) => Promise<void> | void): Promise<void> {
+    const now = this.#clock.now();
+    this.#armedAt = undefined;
+    const due = this.#db
+      .select()
+      .from(timers)
+      .where(lte(timers.dueAt, now))
+      .orderBy(asc(timers.dueAt))
+      .limit(maxRowsPerFire)
+      .all();
+    if (due.length > 0) this.#armAt(now + leaseMs);
+    await Promise.all(due.map((row) => this.#handle(row, handle)));
+    this.#arm();
+  }
+
+  async #handle(row: typeof timers.$inferSelect, handle: (name: string) => Promise<void> | void): Promise<void> {
+    try {
+      await handle(row.name);
+      const after = this.dueAt(row.name);
+      if (after === row.dueAt) this.#db.delete(timers).where(eq(timers.name, row.name)).run();
+    } catch (error) {
+      const failures = row.failures + 1;
+      const dueAt = this.#clock.now() + Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures, 20));
+      this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
+      log.error("timer.failed", error, { timer: row.name, failures });
+    }
+  }
+
+  #arm(): void {
+    const next = this.next();
+    if (next !== undefined) this.#armAt(next);
+    else if (this.#armedAt !== null) {
+      this.#armedAt = null;
+      void this.#alarm.deleteAlarm();
+    }
+  }
+
+  #armAt(at: number): void {
+    if (this.#armedAt === at) return;
+    this.#armedAt = at;
+    void this.#alarm.setAlarm(at);
+  }
+}

@@ -1,0 +1,9 @@
+/** What `cloudflare:workers` gives the tests: the worker's own bindings and its own exports. */
+declare namespace Cloudflare {
+  interface Env extends ColloquyEnv {}
+  interface GlobalProps {
+    mainModule: typeof import("../src/worker.ts");
+    durableNamespaces: "Workspace" | "Space" | "Agent";
+  }
+}
+type ColloquyEnv = import("../src/shared/env.ts").Env;

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { createIds } from "../../src/shared/ids.ts";
+
+const ids = createIds("a secret of at least thirty-two chars");
+
+test("[S6] an id that was not issued is told from one that was", () => {
+  const spaceId = ids.mint("spc");
+  expect(ids.isIssued("spc", spaceId)).toBe(true);
+  expect(ids.isIssued("ent", spaceId)).toBe(false);
+  const other = spaceId.at(-1) === "0" ? "1" : "0";
+  expect(ids.isIssued("spc", spaceId.slice(0, -1) + other)).toBe(false);
+  expect(createIds("another secret of thirty-two characters").isIssued("spc", spaceId)).toBe(false);
+});
+
+test("an owned id leads to its owner", () => {
+  const spaceId = ids.mint("spc");
+  const messageId = ids.mintOwned("msg", spaceId);
+  expect(ids.isIssued("msg", messageId)).toBe(true);
+  expect(ids.ownerOf("msg", messageId)).toBe(spaceId);
+});
+
+test("[R2] a derived id follows from its parts alone", () => {
+  const agentId = ids.mint("ent");
+  expect(ids.deriveOwned("tc", agentId, "run", 1, 0)).toBe(ids.deriveOwned("tc", agentId, "run", 1, 0));
+  expect(ids.deriveOwned("tc", agentId, "run", 1, 0)).not.toBe(ids.deriveOwned("tc", agentId, "run", 10));
+  expect(ids.isIssued("tc", ids.deriveOwned("tc", agentId, "run", 1, 0))).toBe(true);
+  expect(ids.ownerOf("tc", ids.deriveOwned("tc", agentId, "run", 1, 0))).toBe(agentId);
+});

@@ -1,0 +1,44 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+/** Three projects: pure modules in node, actors in workerd, promises to users end to end in a real browser. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        define: { __FAULTS__: "true" },
+        test: {
+          name: "pure",
+          include: ["test/**/*.test.ts", "test/**/*.test.tsx"],
+          exclude: ["test/**/*.actor.test.ts", "test/e2e/**"],
+        },
+      },
+      {
+        define: { __FAULTS__: "true" },
+        plugins: [
+          cloudflareTest({
+            remoteBindings: false,
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: {
+              bindings: {
+                ADMIN_KEY: "test-admin-key",
+                SIGNING_SECRET: "test-signing-secret-of-32-bytes!!",
+                ENVIRONMENT: "development",
+              },
+            },
+          }),
+        ],
+        test: { name: "actors", include: ["test/**/*.actor.test.ts"], testTimeout: 20_000 },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.e2e.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
