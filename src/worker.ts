@@ -1,8 +1,7 @@
-import { DurableObject } from "cloudflare:workers";
-import { Hono } from "hono";
-export class Workspace extends DurableObject {}
-export class Space extends DurableObject {}
-export class Agent extends DurableObject {}
-const app = new Hono();
-app.get("/healthz", (c) => c.json({ ok: true }));
+import { app } from "./routes/app.ts";
+
+export { Agent } from "./agent/agent.ts";
+export { Space } from "./space/space.ts";
+export { Workspace } from "./workspace/workspace.ts";
+
 export default app;

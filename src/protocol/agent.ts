@@ -42,7 +42,11 @@ export type ModelConfig = z.infer<typeof ModelConfig>;
 export const Limits = z.strictObject({
   maxSteps: z.int().min(1).max(100).default(20),
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
-  maxRunMinutes: z.number().min(0.1).max(24 * 60).default(30),
+  maxRunMinutes: z
+    .number()
+    .min(0.1)
+    .max(24 * 60)
+    .default(30),
   maxWakesPerRoot: z.int().min(1).max(100).default(6),
   maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(2_000_000),
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { runEventTypes } from "./events.ts";
-import { runId, streamId } from "./ids.ts";
+import { type runId, streamId } from "./ids.ts";
 
 /**
  * One channel for each (run, space): newline-delimited JSON in a ReadableStream from the agent to the space.

@@ -25,7 +25,11 @@ export const MemberReadEvent = z.object({
   outcome: z.enum(["answered", "silent", "failed"]).optional(),
   reason: z.string().optional(),
 });
-export const SpaceUpdatedEvent = z.object({ type: z.literal("space.updated"), cursor, space: Space.omit({ members: true }) });
+export const SpaceUpdatedEvent = z.object({
+  type: z.literal("space.updated"),
+  cursor,
+  space: Space.omit({ members: true }),
+});
 
 export const DurableEvent = z.discriminatedUnion("type", [
   MessageEvent,

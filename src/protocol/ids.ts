@@ -19,7 +19,10 @@ export const idPattern = (prefix: IdPrefix): RegExp =>
     : new RegExp(`^${prefix}_${character}{60}$`);
 
 const id = (prefix: IdPrefix, what: string) =>
-  z.string().regex(idPattern(prefix), `must be ${what} (${prefix}_…)`).meta({ example: `${prefix}_…` });
+  z
+    .string()
+    .regex(idPattern(prefix), `must be ${what} (${prefix}_…)`)
+    .meta({ example: `${prefix}_…` });
 
 export const workspaceId = id("wsp", "a workspace's id");
 export const entityId = id("ent", "an entity's id");

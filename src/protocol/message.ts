@@ -10,7 +10,10 @@ export const Origin = z
     sourceSenderName: z.string().optional(),
     sourceEvent: z.string().optional(),
   })
-  .meta({ id: "Origin", description: "Why an agent speaks here: an event in another space, as far as that space shares it" });
+  .meta({
+    id: "Origin",
+    description: "Why an agent speaks here: an event in another space, as far as that space shares it",
+  });
 export type Origin = z.infer<typeof Origin>;
 
 export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
@@ -25,7 +28,13 @@ export const Message = z
     sender: z.object({ id: entityId, name: z.string(), type: EntityType }),
     text: z.string().optional(),
     toolCall: z
-      .object({ id: toolCallId, name: z.string(), input: z.unknown(), output: z.unknown().optional(), status: ToolCallStatus })
+      .object({
+        id: toolCallId,
+        name: z.string(),
+        input: z.unknown(),
+        output: z.unknown().optional(),
+        status: ToolCallStatus,
+      })
       .optional(),
     replyTo: messageId.optional(),
     mentions: z.array(entityId).optional(),

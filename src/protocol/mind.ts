@@ -6,7 +6,9 @@ export const Memory = z.object({ key: Label, value: z.string(), updatedAt: Times
 export type Memory = z.infer<typeof Memory>;
 
 export const maxMemoryCharacters = 4000;
-export const PutMemory = z.strictObject({ value: z.string().min(1).max(maxMemoryCharacters) }).meta({ id: "PutMemory" });
+export const PutMemory = z
+  .strictObject({ value: z.string().min(1).max(maxMemoryCharacters) })
+  .meta({ id: "PutMemory" });
 
 export const GoalStatus = z.enum(["active", "completed", "abandoned"]);
 

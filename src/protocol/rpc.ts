@@ -180,5 +180,9 @@ export interface WorkspaceRpc {
     key: string;
     bodyHash: string;
   }): Promise<Outcome<{ replay?: { status: number; body: string } }>>;
-  endRequest(input: { principal: string; key: string; status: number; body: string } | { principal: string; key: string; abandon: true }): Promise<Outcome<null>>;
+  endRequest(
+    input:
+      | { principal: string; key: string; status: number; body: string }
+      | { principal: string; key: string; abandon: true },
+  ): Promise<Outcome<null>>;
 }

@@ -2,7 +2,9 @@ import { z } from "zod";
 import { entityId, keyId, workspaceId } from "./ids.ts";
 import { Name, Timestamp } from "./text.ts";
 
-export const Workspace = z.object({ id: workspaceId, name: z.string(), createdAt: Timestamp }).meta({ id: "Workspace" });
+export const Workspace = z
+  .object({ id: workspaceId, name: z.string(), createdAt: Timestamp })
+  .meta({ id: "Workspace" });
 export type Workspace = z.infer<typeof Workspace>;
 
 export const NameOnly = z.strictObject({ name: Name }).meta({ id: "NameOnly" });

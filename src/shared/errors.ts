@@ -60,7 +60,14 @@ export const errorKind = (code: ErrorCode): ErrorKind => table[code];
 export type Issue = { path: string; message: string };
 
 /** RFC 9457 problem document. */
-export type Problem = { type: string; title: string; status: number; code: ErrorCode; detail: string; issues?: Issue[] };
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  code: ErrorCode;
+  detail: string;
+  issues?: Issue[];
+};
 
 /** The one error class. `detail` is for the caller: it says what to do, and never holds a secret or a stack. */
 export class ColloquyError extends Error {

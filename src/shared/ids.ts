@@ -66,7 +66,8 @@ export const createIds = (signingSecret: string, newUlid: () => string = ulid): 
     mint: (prefix) => seal(`${prefix}_${newUlid()}`),
     mintOwned: (prefix, ownerId) => seal(`${prefix}_${bodyOf(ownerId)}${newUlid()}`),
     derive: (prefix, ...parts) => seal(`${prefix}_${hashed([prefix, ...parts])}`),
-    deriveOwned: (prefix, ownerId, ...parts) => seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
+    deriveOwned: (prefix, ownerId, ...parts) =>
+      seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
     isIssued: (prefix, id) => idPattern(prefix).test(id) && seal(id.slice(0, -8)) === id,
     ownerOf: (prefix, id) => seal(`${ownerPrefix[prefix]}_${id.slice(prefix.length + 1, prefix.length + 27)}`),
   };

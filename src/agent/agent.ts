@@ -1,0 +1,4 @@
+import { DurableObject } from "cloudflare:workers";
+import type { Env } from "../shared/env.ts";
+
+export class Agent extends DurableObject<Env> {}
