@@ -1,0 +1,33 @@
+/** Every bound of an agent, by name. Reaching one is answered by an error that names it (B3). */
+
+/** Events that one agent keeps waiting, dead ones included; past it a space's delivery is refused and comes again. */
+export const maxInboxEvents = 5000;
+/** Events that one run takes. */
+export const maxBatchEvents = 100;
+/** Failed runs after which an event is dead. */
+export const maxAttempts = 5;
+/** Failed runs after which a batch is taken one event at a time. */
+export const maxBatchAttempts = 2;
+/** UTF-8 of a service event's payload, in bytes. */
+export const maxPayloadBytes = 64 * 1024;
+export const maxMemories = 500;
+export const maxGoals = 200;
+/** Messages that one `enter_space` or `read_messages` may return, and the estimated tokens that they may fill. */
+export const maxWindowMessages = 200;
+export const maxWindowTokens = 16_000;
+/** Tool calls that one step may make. */
+export const maxCallsPerStep = 32;
+/** Steps in a row whose every call was invalid, after which the run fails as nonsense. */
+export const maxInvalidSteps = 3;
+/** How many skipped events the next inbox message lists. */
+export const maxSkippedLines = 50;
+/** Without any progress for so long, a run is aborted and goes on from its journal. */
+export const stallMs = 90_000;
+/** How often the deadman looks while there is work. */
+export const deadmanMs = 25_000;
+/** Silence of a model's stream after which its call is given up. */
+export const modelStallMs = 60_000;
+/** Passing faults of a model are retried for so long. */
+export const maxBackoffTotalMs = 24 * 60 * 60_000;
+/** Roots that were not heard of for so long are forgotten. */
+export const rootMemoryMs = 30 * 24 * 60 * 60_000;

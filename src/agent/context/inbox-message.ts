@@ -1,0 +1,78 @@
+import type { Origin } from "../../protocol/message.ts";
+import { excerpt, quote, quoteJson } from "./quote.ts";
+import type { InboxEvent, ToldState } from "./snapshot.ts";
+import { renderState, renderStateChanges } from "./state.ts";
+
+/** Seconds are enough for a reader, and shorter. */
+export const shortTime = (iso: string): string => iso.replace(/\.\d+Z$/, "Z");
+
+const originNote = (origin: Origin): string => {
+  const who = origin.sourceSenderName === undefined ? "of an event" : quote(origin.sourceSenderName);
+  const said = origin.sourceEvent === undefined ? "" : ` said ${quote(origin.sourceEvent)}`;
+  const where = origin.sourceSpaceName === undefined ? "another space" : quote(origin.sourceSpaceName);
+  return `[sent because ${who}${said} in ${where}]`;
+};
+
+/** One event of the inbox on one line. Everything that a participant wrote is quoted. */
+export const eventLine = (event: InboxEvent): string => {
+  if (event.type === "service") return `[Service ${quote(event.serviceName)}] ${quoteJson(event.payload)}`;
+  const { message, triggerSource } = event.delivered;
+  const notes = [`[triggerSource: ${triggerSource}]`];
+  if (message.replyTo !== undefined) notes.push(`[reply to ${message.replyTo}]`);
+  if (message.origin !== undefined) notes.push(originNote(message.origin));
+  return [
+    `[${quote(event.spaceName)}, ${message.spaceId}]`,
+    `${quote(message.sender.name)} (${message.sender.type}, id: ${message.sender.id}, ${message.id}):`,
+    quote(message.text ?? ""),
+    ...notes,
+  ].join(" ");
+};
+
+export type InboxMessageInput = {
+  /** ISO 8601. */
+  now: string;
+  events: InboxEvent[];
+  /** Events of cycles that ended in silence since the last one that was kept, oldest first. */
+  silent: { lines: string[]; omitted: number };
+  told: ToldState;
+  /** What the model was told before in this window; null at the window's start. */
+  toldBefore: ToldState | null;
+  activeSpace: { id: string; name: string } | null;
+};
+
+/** The user message that a cycle begins with: from what is stable to what is volatile, time last. */
+export const renderInboxMessage = (input: InboxMessageInput): string => {
+  const parts: string[] = [];
+  if (input.silent.lines.length > 0) {
+    const omitted = input.silent.omitted > 0 ? [`  (${input.silent.omitted} earlier ones left out)`] : [];
+    parts.push(["READ, NOTHING SAID:", ...omitted, ...input.silent.lines.map((line) => `  ${line}`)].join("\n"));
+  }
+  const count = `${input.events.length} event${input.events.length === 1 ? "" : "s"}`;
+  parts.push(
+    [`INBOX (${count}, ${shortTime(input.now)}):`, ...input.events.map((event) => `  ${eventLine(event)}`)].join("\n"),
+  );
+  const state = input.toldBefore === null ? renderState(input.told) : renderStateChanges(input.toldBefore, input.told);
+  if (state !== null) parts.push(state);
+  parts.push(
+    input.activeSpace === null
+      ? "ACTIVE SPACE: none (call enter_space to enter a space first)"
+      : `ACTIVE SPACE: ${quote(input.activeSpace.name)} (id: ${input.activeSpace.id})`,
+  );
+  parts.push(`NOW: ${shortTime(input.now)}`);
+  return parts.join("\n");
+};
+
+const previewCharacters = 50;
+
+/** What arrived while a cycle runs: a glance, so that the model need not act on stale facts. */
+export const renderInboxPreview = (events: InboxEvent[], waiting: number): string =>
+  [
+    `INBOX PREVIEW (${waiting} waiting; they come in full in the next cycle):`,
+    ...events.map((event) =>
+      event.type === "service"
+        ? `  [Service ${quote(event.serviceName)}] ${quote(excerpt(quoteJson(event.payload), previewCharacters))}`
+        : `  [${quote(event.spaceName)}] ${quote(event.delivered.message.sender.name)}: ${quote(
+            excerpt(event.delivered.message.text ?? "", previewCharacters),
+          )}`,
+    ),
+  ].join("\n");

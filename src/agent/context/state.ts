@@ -1,0 +1,71 @@
+import { quote } from "./quote.ts";
+import type { AgentState, KnownSpace, ToldState } from "./snapshot.ts";
+
+/**
+ * What an agent has and knows, section by section. In full at the start of a window; afterwards only the lines
+ * that changed, so that nothing already sent is ever rewritten.
+ */
+const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES"] as const;
+
+const spaceLine = (space: KnownSpace, agentId: string): string => {
+  const members = space.members.map((member) =>
+    member.id === agentId ? "You" : `${quote(member.name)} (${member.type})`,
+  );
+  return `${quote(space.name)} (id: ${space.id}) — ${members.join(", ")}`;
+};
+
+/** The lines of each section by key: of a space its id, of a goal its id, of a memory its key. */
+export const toldState = (state: AgentState): ToldState => ({
+  "YOUR SPACES": Object.fromEntries(state.spaces.map((space) => [space.id, spaceLine(space, state.agentId)])),
+  GOALS: Object.fromEntries(
+    state.goals.map((goal) => {
+      const facts = [`id: ${goal.id}`, goal.status];
+      if (goal.longTerm) facts.push("long-term");
+      if (goal.priority !== undefined) facts.push(`priority: ${goal.priority}`);
+      return [goal.id, `${quote(goal.description)} (${facts.join(", ")})`];
+    }),
+  ),
+  MEMORIES: Object.fromEntries(
+    state.memories.map((memory) => [memory.key, `${quote(memory.key)}: ${quote(memory.value)}`]),
+  ),
+});
+
+const gone: Record<(typeof sectionNames)[number], (key: string) => string> = {
+  "YOUR SPACES": (key) => `(id: ${key}) you are no longer a member`,
+  GOALS: (key) => `(id: ${key}) was deleted`,
+  MEMORIES: (key) => `${quote(key)} was cleared`,
+};
+
+const block = (heading: string, sections: [name: string, lines: string[]][]): string =>
+  [
+    `${heading}:`,
+    ...sections.flatMap(([name, lines]) => [
+      `  ${name}:`,
+      ...(lines.length === 0 ? ["    (none)"] : lines.map((line) => `    - ${line}`)),
+    ]),
+  ].join("\n");
+
+export const renderState = (told: ToldState): string =>
+  block(
+    "STATE",
+    sectionNames.map((name) => [name, Object.values(told[name] ?? {})]),
+  );
+
+/** The lines that changed between two tellings, or null if none did. */
+export const renderStateChanges = (before: ToldState, now: ToldState): string | null => {
+  const changed: [string, string[]][] = [];
+  for (const name of sectionNames) {
+    const old = before[name] ?? {};
+    const current = now[name] ?? {};
+    const lines = [
+      ...Object.entries(current)
+        .filter(([key, line]) => old[key] !== line)
+        .map(([, line]) => line),
+      ...Object.keys(old)
+        .filter((key) => !(key in current))
+        .map((key) => gone[name](key)),
+    ];
+    if (lines.length > 0) changed.push([name, lines]);
+  }
+  return changed.length === 0 ? null : block("STATE CHANGES", changed);
+};

@@ -1,0 +1,32 @@
+import type { ModelMessage } from "ai";
+import { estimateTokenCount } from "tokenx";
+
+/**
+ * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
+ * scripts; we count every message's own overhead too.
+ */
+const perMessage = 4;
+
+export const estimateText = (text: string): number => (text === "" ? 0 : estimateTokenCount(text));
+
+const contentText = (message: ModelMessage): string =>
+  typeof message.content === "string" ? message.content : JSON.stringify(message.content);
+
+export const estimateMessage = (message: ModelMessage): number => perMessage + estimateText(contentText(message));
+
+export const estimateMessages = (messages: ModelMessage[]): number =>
+  messages.reduce((sum, message) => sum + estimateMessage(message), 0);
+
+const weight = 0.2;
+const lowest = 0.5;
+const highest = 3;
+
+/**
+ * The moving average of billed over estimated input tokens. A provider that tells no usage, or nonsense, changes
+ * nothing; a single run moves it by a fifth, and it stays between half and three times.
+ */
+export const correct = (ratio: number, estimated: number, billed: number): number => {
+  if (!Number.isFinite(billed) || billed <= 0 || estimated <= 0) return ratio;
+  const observed = Math.min(highest, Math.max(lowest, billed / estimated));
+  return ratio * (1 - weight) + observed * weight;
+};
