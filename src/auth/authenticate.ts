@@ -1,0 +1,52 @@
+import type { Principal } from "../protocol/principal.ts";
+import type { Env } from "../shared/env.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { Ids } from "../shared/ids.ts";
+import { type Credentials, credentialsOf } from "./credentials.ts";
+import { isOperator } from "./operator.ts";
+import { hashSecretKey, workspaceOfSecretKey } from "./secret-keys.ts";
+import { verifyToken } from "./tokens.ts";
+import { keyWithHash, standingOf } from "./verdicts.ts";
+
+/** Who is calling. The operator is no principal of any workspace. */
+export type Caller = { kind: "operator" } | Principal;
+
+const keyCaller = async (env: Env, ids: Ids, secretKey: string, credentials: Credentials): Promise<Principal> => {
+  const workspaceId = workspaceOfSecretKey(secretKey);
+  const workspace = workspaceId && ids.isIssued("wsp", workspaceId) ? env.WORKSPACE.getByName(workspaceId) : undefined;
+  const keyId =
+    workspace && workspaceId ? await keyWithHash(workspace, workspaceId, hashSecretKey(secretKey)) : undefined;
+  if (!workspace || !workspaceId || !keyId) {
+    throw new ColloquyError("unauthorized", "The secret key is not valid: it was revoked, or never issued.");
+  }
+  const entityId = credentials.actingEntityId;
+  if (entityId === undefined) return { kind: "key", workspaceId, keyId };
+  if (!ids.isIssued("ent", entityId) || !(await standingOf(workspace, workspaceId, entityId))) {
+    throw new ColloquyError("acting_entity_required", "X-Entity-Id names no entity of this workspace.");
+  }
+  return { kind: "key", workspaceId, keyId, entityId };
+};
+
+/** Who presents this request; throws `unauthorized` or `token_expired`. Nothing invented wakes an object. */
+export const authenticate = async (
+  request: Request,
+  env: Env,
+  ids: Ids,
+  options: { allowQueryToken: boolean; now: number },
+): Promise<Caller> => {
+  const credentials = credentialsOf(request, options.allowQueryToken);
+  const { bearer } = credentials;
+  if (bearer === undefined) {
+    throw new ColloquyError(
+      "unauthorized",
+      "Send Authorization: Bearer with a secret key (sk_…) or an entity's token.",
+    );
+  }
+  if (isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
+  if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, credentials);
+  const { workspaceId, entityId, expiresAt } = await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now);
+  if (credentials.actingEntityId !== undefined && credentials.actingEntityId !== entityId) {
+    throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
+  }
+  return { kind: "entity", workspaceId, entityId, admin: false, expiresAt };
+};

@@ -1,0 +1,64 @@
+import type { EntityType, Role } from "../protocol/entity.ts";
+import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import { unwrap } from "../shared/errors.ts";
+import { ExpiringMap } from "./expiring-map.ts";
+
+/**
+ * What this isolate remembers of the workspaces' words, so that they are on no hot path.
+ *
+ * Invariants
+ * 1. A remembered verdict is at most `verdictMs` old.
+ * 2. What was revoked or changed through this isolate is not believed here any more, not even by a request that
+ *    asked before and is answered after.
+ */
+export const verdictMs = 60_000;
+const maxVerdicts = 20_000;
+
+export type Standing = { role: Role; type: EntityType };
+
+const keyVerdicts = new ExpiringMap<{ keyId: string | undefined }>(verdictMs, maxVerdicts);
+const revokedKeys = new ExpiringMap<true>(2 * verdictMs, maxVerdicts);
+const standings = new ExpiringMap<{ standing: Standing | undefined }>(verdictMs, maxVerdicts);
+const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
+
+/** The id of the living key with this hash, or nothing. */
+export const keyWithHash = async (
+  workspace: WorkspaceRpc,
+  workspaceId: string,
+  keyHash: string,
+): Promise<string | undefined> => {
+  const place = `${workspaceId}:${keyHash}`;
+  let verdict = keyVerdicts.get(place);
+  if (!verdict) {
+    const outcome = await workspace.verifyKey(keyHash);
+    verdict = { keyId: outcome.ok ? outcome.value.keyId : undefined };
+    keyVerdicts.set(place, verdict);
+  }
+  return verdict.keyId !== undefined && revokedKeys.get(verdict.keyId) ? undefined : verdict.keyId;
+};
+
+export const forgetKey = (keyId: string): void => revokedKeys.set(keyId, true);
+
+/** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */
+export const standingOf = async (
+  workspace: WorkspaceRpc,
+  workspaceId: string,
+  entityId: string,
+): Promise<Standing | undefined> => {
+  const place = `${workspaceId}:${entityId}`;
+  const remembered = standings.get(place);
+  if (remembered) return remembered.standing;
+  const changesBefore = changes.get(place);
+  const outcome = await workspace.standing(entityId);
+  if (!outcome.ok && outcome.problem.code !== "not_found") unwrap(outcome);
+  const standing = outcome.ok ? outcome.value : undefined;
+  if (changes.get(place) === changesBefore) standings.set(place, { standing });
+  return standing;
+};
+
+/** The entity was made, changed or removed: ask again. */
+export const forgetStanding = (workspaceId: string, entityId: string): void => {
+  const place = `${workspaceId}:${entityId}`;
+  standings.delete(place);
+  changes.set(place, (changes.get(place) ?? 0) + 1);
+};
