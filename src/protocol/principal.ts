@@ -1,18 +1,34 @@
+import { z } from "zod";
+import { entityId, keyId, workspaceId } from "./ids.ts";
+
 /**
  * Who is calling, as the worker found out and tells the actors. The operator never reaches a space or an agent.
  * `entityId` of a key is the entity that it acts as (`X-Entity-Id`), already checked to be of its workspace.
  */
-export type KeyPrincipal = { kind: "key"; workspaceId: string; keyId: string; entityId?: string };
+export const KeyPrincipal = z.object({
+  kind: z.literal("key"),
+  workspaceId,
+  keyId,
+  entityId: entityId.exactOptional(),
+});
+export type KeyPrincipal = z.infer<typeof KeyPrincipal>;
+
 /** An entity whose token was verified. `admin` is the workspace's word, asked only where a route needs it. */
-export type EntityPrincipal = {
-  kind: "entity";
-  workspaceId: string;
-  entityId: string;
-  admin: boolean;
+export const EntityPrincipal = z.object({
+  kind: z.literal("entity"),
+  workspaceId,
+  entityId,
+  admin: z.boolean(),
   /** Milliseconds since the epoch. */
-  expiresAt: number;
-};
-export type Principal = KeyPrincipal | EntityPrincipal;
+  expiresAt: z.number(),
+});
+export type EntityPrincipal = z.infer<typeof EntityPrincipal>;
+
+export const Principal = z.discriminatedUnion("kind", [KeyPrincipal, EntityPrincipal]);
+export type Principal = z.infer<typeof Principal>;
+
+/** A principal as JSON on its way from the worker to a space's `fetch`. The worker strips it from what comes in. */
+export const principalHeader = "x-colloquy-principal";
 
 /** Whether the caller may do what a workspace's secret key may (keys and secrets aside). */
 export const hasWorkspaceRights = (principal: Principal): boolean => principal.kind === "key" || principal.admin;

@@ -48,6 +48,8 @@ export const RunTrigger = z.object({
   text: z.string().optional(),
 });
 
+export type RunTrigger = z.infer<typeof RunTrigger>;
+
 export const Run = z
   .object({
     id: runId,

@@ -5,7 +5,7 @@ export const maxTextBytes = 32 * 1024;
 
 export const textBytes = (text: string): number => new TextEncoder().encode(text).length;
 
-const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+const control = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
 /** A name that people read: 1–64 printable characters on one line, trimmed. */
 export const Name = z

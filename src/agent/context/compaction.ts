@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
+import { estimateMessages, estimateText } from "../tokens.ts";
 import type { Cycle } from "./snapshot.ts";
-import { estimateMessages, estimateText } from "./tokens.ts";
 
 /** A cycle's own last words: what the agent said to itself about what it did. */
 export const selfSummary = (messages: ModelMessage[]): string => {

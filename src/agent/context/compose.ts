@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
+import { estimateMessages, estimateText } from "../tokens.ts";
 import type { Snapshot } from "./snapshot.ts";
-import { estimateMessages, estimateText } from "./tokens.ts";
 
 export type Section = { name: string; tokens: number; text: string };
 
@@ -11,9 +11,15 @@ export type Composed = {
   sections: Section[];
   tokens: number;
   dropped: { name: string; reason: string }[];
+  /** Index into `past` of the first cycle that is in. */
+  firstCycle: number;
 };
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
+
+/** How the summaries of what was compacted stand in the input. */
+export const summaryMessage = (summary: string | null): ModelMessage[] =>
+  summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${summary}` }];
 
 const textOf = (messages: ModelMessage[]): string =>
   messages
@@ -30,8 +36,7 @@ const textOf = (messages: ModelMessage[]): string =>
  */
 export const compose = (snapshot: Snapshot, correction = 1): Composed => {
   const { config, window, own } = snapshot;
-  const summary: ModelMessage[] =
-    window.summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${window.summary}` }];
+  const summary = summaryMessage(window.summary);
   const fixed = estimateText(window.instructions) + estimateMessages(summary) + estimateMessages(own);
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
 
@@ -54,6 +59,7 @@ export const compose = (snapshot: Snapshot, correction = 1): Composed => {
     messages: [...summary, ...past, ...own],
     sections: sections.filter((section) => section.tokens > 0),
     tokens: Math.ceil(sections.reduce((sum, section) => sum + section.tokens, 0) * correction),
+    firstCycle: first,
     dropped:
       first === 0 ? [] : [{ name: "earlier_cycles", reason: `${first} oldest cycles do not fit context.maxTokens` }],
   };

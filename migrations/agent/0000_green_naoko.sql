@@ -1,0 +1,119 @@
+CREATE TABLE `agent` (
+	`id` text PRIMARY KEY NOT NULL,
+	`workspace_id` text NOT NULL,
+	`config` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`active_space_id` text,
+	`correction` real DEFAULT 1 NOT NULL,
+	`correction_model` text,
+	`secrets` text NOT NULL,
+	`last_error` text
+);
+--> statement-breakpoint
+CREATE TABLE `goals` (
+	`id` text PRIMARY KEY NOT NULL,
+	`description` text NOT NULL,
+	`status` text NOT NULL,
+	`priority` integer,
+	`long_term` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `inbox` (
+	`seq` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`event_id` text NOT NULL,
+	`type` text NOT NULL,
+	`data` text NOT NULL,
+	`root_id` text NOT NULL,
+	`wakes` integer NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`status` text DEFAULT 'pending' NOT NULL,
+	`last_error` text,
+	`retry_at` integer,
+	`received_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `inbox_event_id_unique` ON `inbox` (`event_id`);--> statement-breakpoint
+CREATE TABLE `journal` (
+	`seq` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`run_ordinal` integer NOT NULL,
+	`step` integer NOT NULL,
+	`kind` text NOT NULL,
+	`content` text NOT NULL,
+	`meta` text,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `ledger` (
+	`day` text PRIMARY KEY NOT NULL,
+	`spent` integer NOT NULL,
+	`reserved` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `memories` (
+	`key` text PRIMARY KEY NOT NULL,
+	`value` text NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `roots` (
+	`id` text PRIMARY KEY NOT NULL,
+	`wakes` integer NOT NULL,
+	`updated_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `runs` (
+	`ordinal` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`id` text NOT NULL,
+	`status` text NOT NULL,
+	`trigger` text NOT NULL,
+	`events` text NOT NULL,
+	`roots` text NOT NULL,
+	`space_ids` text NOT NULL,
+	`window_id` integer NOT NULL,
+	`journal_from` integer NOT NULL,
+	`journal_to` integer,
+	`told` text NOT NULL,
+	`kept` integer DEFAULT false NOT NULL,
+	`active_space_id` text,
+	`outcome` text,
+	`reason` text,
+	`error` text,
+	`prefix_reuse` real,
+	`faults` integer DEFAULT 0 NOT NULL,
+	`first_fault_at` integer,
+	`resume_at` integer,
+	`started_at` integer NOT NULL,
+	`completed_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `runs_id_unique` ON `runs` (`id`);--> statement-breakpoint
+CREATE TABLE `seen_events` (
+	`event_id` text PRIMARY KEY NOT NULL,
+	`received_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `spaces` (
+	`id` text PRIMARY KEY NOT NULL,
+	`snapshot` text NOT NULL,
+	`version` integer NOT NULL,
+	`cursor` integer NOT NULL,
+	`left` integer DEFAULT false NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `timers` (
+	`name` text PRIMARY KEY NOT NULL,
+	`due_at` integer NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `windows` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`instructions` text NOT NULL,
+	`summary` text,
+	`first_run` integer NOT NULL,
+	`told_from` integer NOT NULL,
+	`created_at` integer NOT NULL
+);

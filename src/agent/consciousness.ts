@@ -1,0 +1,136 @@
+import type { ModelMessage } from "ai";
+import { desc, eq } from "drizzle-orm";
+import type { AgentConfig } from "../protocol/agent.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { compact } from "./context/compaction.ts";
+import { summaryMessage } from "./context/compose.ts";
+import type { Cycle, ToldState } from "./context/snapshot.ts";
+import type { Journal } from "./journal.ts";
+import { isMessage, messagesOf } from "./journal.ts";
+import type { RunRow, Runs } from "./runs.ts";
+import { windows } from "./schema.ts";
+
+/**
+ * What the agent remembers living through: the cycles of kept runs, read from the journal.
+ *
+ * Invariants
+ * 1. Within a window the past only grows: what a model was given is never rewritten.
+ * 2. A new window begins when the instructions changed or a compaction was due; the model is then told the whole
+ *    state again, and earlier cycles stay whole or are summarised whole.
+ * 3. What a compaction leaves out stays in the journal.
+ */
+export type WindowRow = typeof windows.$inferSelect;
+
+export type OrdinalCycle = Cycle & { ordinal: number };
+
+export class Consciousness {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #runs: Runs;
+  readonly #journal: Journal;
+
+  constructor(db: Database, clock: Clock, runs: Runs, journal: Journal) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#runs = runs;
+    this.#journal = journal;
+  }
+
+  /** The window that a run with these instructions would have; `id` 0 if it would begin a new one. */
+  windowFor(instructions: string, nextOrdinal: number): WindowRow {
+    const current = this.#db.select().from(windows).orderBy(desc(windows.id)).limit(1).get();
+    if (current && current.instructions === instructions) return current;
+    return {
+      id: 0,
+      instructions,
+      summary: current?.summary ?? null,
+      firstRun: current?.firstRun ?? nextOrdinal,
+      toldFrom: nextOrdinal,
+      createdAt: this.#clock.now(),
+    };
+  }
+
+  save(window: WindowRow): WindowRow {
+    if (window.id !== 0) return window;
+    const { id: _, ...values } = window;
+    return this.#db.insert(windows).values(values).returning().get();
+  }
+
+  window(id: number): WindowRow | undefined {
+    return this.#db.select().from(windows).where(eq(windows.id, id)).get();
+  }
+
+  /** What the model was told of its state last in this window; null if it was told nothing yet. */
+  toldBefore(window: WindowRow, nextOrdinal: number): ToldState | null {
+    const last = this.#runs.lastKept(nextOrdinal);
+    return last && last.ordinal >= window.toldFrom ? last.told : null;
+  }
+
+  /** The kept cycles from run `from` on, before run `before`, oldest first. */
+  past(from: number, before: number): OrdinalCycle[] {
+    const kept = this.#runs.kept(from, before);
+    const first = kept[0];
+    const last = kept.at(-1);
+    if (!first || !last) return [];
+    const rows = this.#journal.messagesOf(
+      kept.map((run) => run.ordinal),
+      first.journalFrom,
+      last.journalTo ?? Number.MAX_SAFE_INTEGER,
+    );
+    const byRun = new Map<number, ModelMessage[]>();
+    for (const row of rows) {
+      if (!isMessage(row)) continue;
+      const messages = byRun.get(row.runOrdinal) ?? [];
+      messages.push(row.content);
+      byRun.set(row.runOrdinal, messages);
+    }
+    return kept.map((run) => ({ runId: run.id, ordinal: run.ordinal, messages: byRun.get(run.ordinal) ?? [] }));
+  }
+
+  /** The exact input of a run's last generated step, or null if it generated none. */
+  lastInput(run: RunRow): { instructions: string; messages: ModelMessage[] } | null {
+    const rows = this.#journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+    const last = rows.findLast((row) => row.meta?.kind === "assistant");
+    return last ? this.inputOf(run, rows, last.seq) : null;
+  }
+
+  /** The exact input of the step whose assistant row is `assistantSeq`. `rows` are the run's own. */
+  inputOf(
+    run: RunRow,
+    rows: ReturnType<Journal["ofRun"]>,
+    assistantSeq: number,
+  ): { instructions: string; messages: ModelMessage[] } | null {
+    const assistant = rows.find((row) => row.seq === assistantSeq);
+    if (assistant?.meta?.kind !== "assistant") return null;
+    const window = this.window(assistant.meta.windowId);
+    if (!window) return null;
+    const past = this.past(assistant.meta.firstCycle, run.ordinal).flatMap((cycle) => cycle.messages);
+    return {
+      instructions: window.instructions,
+      messages: [
+        ...summaryMessage(window.summary),
+        ...past,
+        ...messagesOf(rows.filter((row) => row.seq < assistantSeq)),
+      ],
+    };
+  }
+
+  /** Compacts what lies before run `before`; false if there was nothing to compact. The next run begins a new window. */
+  compact(window: WindowRow, before: number, config: AgentConfig): WindowRow | null {
+    const past = this.past(window.firstRun, before);
+    const compaction = compact(past, window.summary, {
+      minRecentCycles: config.context.minRecentCycles,
+      maxTokens: config.context.maxTokens - config.context.reservedResponseTokens,
+    });
+    if (!compaction) return null;
+    return this.save({
+      id: 0,
+      instructions: window.instructions,
+      summary: compaction.summary,
+      firstRun: past[compaction.keptFrom]?.ordinal ?? before,
+      toldFrom: before,
+      createdAt: this.#clock.now(),
+    });
+  }
+}

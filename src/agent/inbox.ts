@@ -1,0 +1,175 @@
+import { and, asc, count, eq, gt, inArray, isNull, lt, lte, max, min, or } from "drizzle-orm";
+import type { Root } from "../protocol/rpc.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { maxAttempts, maxBatchAttempts, maxBatchEvents, maxInboxEvents } from "./bounds.ts";
+import type { InboxEvent } from "./context/snapshot.ts";
+import type { Failure, InboxData } from "./records.ts";
+import { inbox, seenEvents } from "./schema.ts";
+
+/**
+ * The agent's durable queue of events.
+ *
+ * Invariants
+ * 1. An event id is taken in once, however often it is delivered (R7).
+ * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
+ *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead and kept.
+ * 3. Batches are taken in the order of arrival.
+ */
+export type InboxRow = typeof inbox.$inferSelect;
+
+export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
+
+export const rootOf = (row: InboxRow): Root =>
+  row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
+
+export class Inbox {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  isFull(adding: number): boolean {
+    return (this.#db.select({ rows: count() }).from(inbox).get()?.rows ?? 0) + adding > maxInboxEvents;
+  }
+
+  /** Takes an event in unless its id is there already. */
+  add(eventId: string, data: InboxData, wakes: boolean): void {
+    this.#db
+      .insert(inbox)
+      .values({
+        eventId,
+        type: data.type,
+        data,
+        rootId: data.type === "space_message" ? data.delivered.root.id : data.root.id,
+        wakes,
+        receivedAt: this.#clock.now(),
+      })
+      .onConflictDoNothing()
+      .run();
+  }
+
+  /** Remembers a service event's id for good; false if it was known. */
+  firstSight(eventId: string): boolean {
+    const rows = this.#db
+      .insert(seenEvents)
+      .values({ eventId, receivedAt: this.#clock.now() })
+      .onConflictDoNothing()
+      .returning()
+      .all();
+    return rows.length > 0;
+  }
+
+  forgetSeenBefore(time: number): void {
+    this.#db.delete(seenEvents).where(lt(seenEvents.receivedAt, time)).run();
+  }
+
+  /**
+   * What the next run would take: everything pending, oldest first; only the first if a batch with it has failed
+   * twice, so that one bad event spoils no other.
+   */
+  nextBatch(): InboxRow[] {
+    const pending = this.#db
+      .select()
+      .from(inbox)
+      .where(this.#ready())
+      .orderBy(asc(inbox.seq))
+      .limit(maxBatchEvents)
+      .all();
+    const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
+    return suspect ? [suspect] : pending;
+  }
+
+  /** The roots of the events that ask for a run now, and whether one of their events was tried before. */
+  wakingRoots(): { rootId: string; retried: boolean }[] {
+    return this.#db
+      .select({ rootId: inbox.rootId, attempts: max(inbox.attempts) })
+      .from(inbox)
+      .where(and(this.#ready(), eq(inbox.wakes, true)))
+      .groupBy(inbox.rootId)
+      .all()
+      .map((row) => ({ rootId: row.rootId, retried: (row.attempts ?? 0) > 0 }));
+  }
+
+  /** When the next event that pauses after a failure is due, in milliseconds since the epoch. */
+  nextRetryAt(): number | undefined {
+    const row = this.#db
+      .select({ at: min(inbox.retryAt) })
+      .from(inbox)
+      .where(and(eq(inbox.status, "pending"), gt(inbox.retryAt, this.#clock.now())))
+      .get();
+    return row?.at ?? undefined;
+  }
+
+  #ready() {
+    return and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, this.#clock.now())));
+  }
+
+  rows(seqs: number[]): InboxRow[] {
+    return seqs.length === 0
+      ? []
+      : this.#db.select().from(inbox).where(inArray(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
+  }
+
+  /** Pending events that arrived after `seq`, the first `limit` of them, and how many there are in all. */
+  arrivedAfter(seq: number, limit: number): { rows: InboxRow[]; total: number } {
+    const where = and(eq(inbox.status, "pending"), gt(inbox.seq, seq));
+    const rows = this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(limit).all();
+    const total =
+      rows.length < limit
+        ? rows.length
+        : (this.#db.select({ rows: count() }).from(inbox).where(where).get()?.rows ?? 0);
+    return { rows, total };
+  }
+
+  take(seqs: number[]): void {
+    this.#db.update(inbox).set({ status: "taken" }).where(inArray(inbox.seq, seqs)).run();
+  }
+
+  acknowledge(seqs: number[]): void {
+    if (seqs.length > 0) this.#db.delete(inbox).where(inArray(inbox.seq, seqs)).run();
+  }
+
+  /** Back to pending, uncounted: the run did not fail by them (a spent budget). */
+  giveBack(seqs: number[]): void {
+    if (seqs.length > 0) this.#db.update(inbox).set({ status: "pending" }).where(inArray(inbox.seq, seqs)).run();
+  }
+
+  /** Back to pending after a failed run; dead after `maxAttempts`. */
+  failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
+    for (const row of this.rows(seqs)) {
+      const attempts = row.attempts + 1;
+      this.#db
+        .update(inbox)
+        .set({
+          attempts,
+          lastError: error,
+          status: attempts >= maxAttempts ? "dead" : "pending",
+          retryAt: this.#clock.now() + pauseMs(attempts),
+        })
+        .where(eq(inbox.seq, row.seq))
+        .run();
+    }
+  }
+
+  /** A person tries a dead event again. */
+  revive(eventId: string): InboxRow | undefined {
+    return this.#db
+      .update(inbox)
+      .set({ status: "pending", attempts: 0, retryAt: null })
+      .where(and(eq(inbox.eventId, eventId), eq(inbox.status, "dead")))
+      .returning()
+      .get();
+  }
+
+  byEventId(eventId: string): InboxRow | undefined {
+    return this.#db.select().from(inbox).where(eq(inbox.eventId, eventId)).get();
+  }
+
+  page(after: number, limit: number): InboxRow[] {
+    return this.#db.select().from(inbox).where(gt(inbox.seq, after)).orderBy(asc(inbox.seq)).limit(limit).all();
+  }
+}

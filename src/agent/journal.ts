@@ -1,0 +1,71 @@
+import type { ModelMessage } from "ai";
+import { and, asc, between, eq, gte, inArray, lte } from "drizzle-orm";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import type { JournalMeta } from "./records.ts";
+import { journal } from "./schema.ts";
+
+/**
+ * The journal is the mind: one append-only table of everything that the model was given, said, called and got back.
+ *
+ * Invariants
+ * 1. Rows are appended and never changed. A replay reads where it was (`think/progress.ts`).
+ * 2. A call that was started has its `call` row before its effect, and its `result` row after.
+ * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
+ *    are no message.
+ */
+export type JournalRow = typeof journal.$inferSelect;
+export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta };
+
+export const isMessage = (row: Pick<JournalRow, "kind" | "content">): row is JournalRow & { content: ModelMessage } =>
+  row.kind !== "call";
+
+export const messagesOf = (rows: JournalRow[]): ModelMessage[] => rows.filter(isMessage).map((row) => row.content);
+
+export class Journal {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  append(row: NewRow): JournalRow {
+    return this.#db
+      .insert(journal)
+      .values({ ...row, meta: row.meta ?? null, createdAt: this.#clock.now() })
+      .returning()
+      .get();
+  }
+
+  /** All rows of one run, in order. `from` is its first row's sequence number. */
+  ofRun(runOrdinal: number, from: number, to?: number): JournalRow[] {
+    const range = to === undefined ? gte(journal.seq, from) : between(journal.seq, from, to);
+    return this.#db
+      .select()
+      .from(journal)
+      .where(and(range, eq(journal.runOrdinal, runOrdinal)))
+      .orderBy(asc(journal.seq))
+      .all();
+  }
+
+  /** The message rows of several runs, in order, within one range of sequence numbers. */
+  messagesOf(runOrdinals: number[], from: number, to: number): JournalRow[] {
+    if (runOrdinals.length === 0) return [];
+    const wanted = new Set(runOrdinals);
+    return this.#db
+      .select()
+      .from(journal)
+      .where(
+        and(
+          gte(journal.seq, from),
+          lte(journal.seq, to),
+          inArray(journal.kind, ["inbox", "preview", "assistant", "result"]),
+        ),
+      )
+      .orderBy(asc(journal.seq))
+      .all()
+      .filter((row) => wanted.has(row.runOrdinal));
+  }
+}

@@ -1,0 +1,53 @@
+import { asc, count, eq, inArray } from "drizzle-orm";
+import { type Memory, maxMemoryCharacters } from "../../protocol/mind.ts";
+import { type Clock, isoTime } from "../../shared/clock.ts";
+import type { Database } from "../../shared/database.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { maxMemories } from "../bounds.ts";
+import { memories } from "../schema.ts";
+
+/** An agent's key-value facts. Setting one twice is setting it once, so a replay changes nothing (R2). */
+export class Memories {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  list(keys?: string[]): Memory[] {
+    const query = this.#db.select().from(memories);
+    const rows = (keys ? query.where(inArray(memories.key, keys)) : query).orderBy(asc(memories.key)).all();
+    return rows.map((row) => ({ ...row, updatedAt: isoTime(row.updatedAt) }));
+  }
+
+  /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
+  set(key: string, value: string): Memory {
+    const updatedAt = this.#clock.now();
+    if (value === "") {
+      this.delete(key);
+      return { key, value, updatedAt: isoTime(updatedAt) };
+    }
+    if ([...value].length > maxMemoryCharacters) {
+      throw new ColloquyError(
+        "text_too_long",
+        `a memory holds at most ${maxMemoryCharacters} characters; shorten "${key}"`,
+      );
+    }
+    const known = this.#db.select().from(memories).where(eq(memories.key, key)).get();
+    if (!known && (this.#db.select({ rows: count() }).from(memories).get()?.rows ?? 0) >= maxMemories) {
+      throw new ColloquyError("limit_reached", `maxMemories (${maxMemories}) is reached; delete some first`);
+    }
+    this.#db
+      .insert(memories)
+      .values({ key, value, updatedAt })
+      .onConflictDoUpdate({ target: memories.key, set: { value, updatedAt } })
+      .run();
+    return { key, value, updatedAt: isoTime(updatedAt) };
+  }
+
+  delete(key: string): boolean {
+    return this.#db.delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
+  }
+}

@@ -1,0 +1,47 @@
+import type { ModelMessage } from "ai";
+import type { DeliveredMessage, Root } from "../protocol/rpc.ts";
+import type { Usage } from "../protocol/run.ts";
+import type { ErrorCode } from "../shared/errors.ts";
+
+/** What the agent's tables hold as JSON. */
+export type Failure = { code: ErrorCode; message: string };
+
+export type InboxData =
+  | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
+  | { type: "service"; serviceName: string; payload: unknown; root: Root };
+
+export type JournalCall = { callId: string; toolName: string };
+export type JournalContent = ModelMessage | JournalCall;
+
+/** One tool call as the model made it. `invalid` says why it cannot be executed. */
+export type CallRequest = {
+  callId: string;
+  index: number;
+  toolName: string;
+  input: unknown;
+  invalid?: { code: "tool_unknown" | "tool_input_invalid"; message: string } | undefined;
+};
+
+export type AssistantMeta = {
+  kind: "assistant";
+  text: string;
+  calls: CallRequest[];
+  usage: Usage;
+  /** Estimated before correction, for the correction itself. */
+  estimatedInput: number;
+  /** Ordinal of the first run whose cycle this step's input held; with the window it tells the exact input. */
+  firstCycle: number;
+  windowId: number;
+  durationMs: number;
+  finishReason: string;
+};
+export type ResultMeta = {
+  kind: "result";
+  callId: string;
+  toolName: string;
+  error: boolean;
+  activeSpaceId?: string | null;
+};
+export type InboxMeta = { kind: "inbox"; lines: string[] };
+export type PreviewMeta = { kind: "preview"; upTo: number };
+export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta;

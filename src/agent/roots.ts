@@ -1,0 +1,54 @@
+import { inArray, lt, sql } from "drizzle-orm";
+import type { Root } from "../protocol/rpc.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { rootMemoryMs } from "./bounds.ts";
+import { roots } from "./schema.ts";
+
+/**
+ * B1: a root wakes this agent at most `maxWakesPerRoot` times. A batch counts once for each root in it; a retry
+ * of the same events does not count.
+ */
+export class Roots {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  wakes(ids: string[]): Map<string, number> {
+    if (ids.length === 0) return new Map();
+    const rows = this.#db.select().from(roots).where(inArray(roots.id, ids)).all();
+    return new Map(rows.map((row) => [row.id, row.wakes]));
+  }
+
+  count(ids: string[]): void {
+    const updatedAt = this.#clock.now();
+    for (const id of ids) {
+      this.#db
+        .insert(roots)
+        .values({ id, wakes: 1, updatedAt })
+        .onConflictDoUpdate({ target: roots.id, set: { wakes: sql`${roots.wakes} + 1`, updatedAt } })
+        .run();
+    }
+  }
+
+  forgetOld(): void {
+    this.#db
+      .delete(roots)
+      .where(lt(roots.updatedAt, this.#clock.now() - rootMemoryMs))
+      .run();
+  }
+}
+
+/**
+ * The root of what a run says: that of the newest event whose root a person answers for, else the one that has
+ * woken this agent least. `events` are oldest first.
+ */
+export const rootOfAnswer = (events: Root[], wakes: Map<string, number>): Root | undefined => {
+  const personal = events.findLast((root) => root.kind !== "agent");
+  if (personal) return personal;
+  return [...events].sort((one, other) => (wakes.get(one.id) ?? 0) - (wakes.get(other.id) ?? 0))[0];
+};

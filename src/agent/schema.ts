@@ -1,0 +1,140 @@
+import { integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { AgentConfig } from "../protocol/agent.ts";
+import type { Goal } from "../protocol/mind.ts";
+import type { SpaceSnapshot } from "../protocol/rpc.ts";
+import type { RunStatus, RunTrigger } from "../protocol/run.ts";
+import type { ToldState } from "./context/snapshot.ts";
+import type { Failure, InboxData, JournalContent, JournalMeta } from "./records.ts";
+
+export { timers } from "../timers/schema.ts";
+
+/** One row: who this agent is. */
+export const agent = sqliteTable("agent", {
+  id: text("id").primaryKey(),
+  workspaceId: text("workspace_id").notNull(),
+  config: text("config", { mode: "json" }).$type<AgentConfig>().notNull(),
+  createdAt: integer("created_at").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+  /** Where the last committed cycle left it. */
+  activeSpaceId: text("active_space_id"),
+  /** Moving average of billed over estimated input tokens, for the model named beside it. */
+  correction: real("correction").notNull().default(1),
+  correctionModel: text("correction_model"),
+  /** The workspace's sealed secrets by name. */
+  secrets: text("secrets", { mode: "json" }).$type<Record<string, string>>().notNull(),
+  lastError: text("last_error", { mode: "json" }).$type<Failure & { at: number }>(),
+});
+
+/** The spaces that it is in, and how far it has come in each one's log. */
+export const spaces = sqliteTable("spaces", {
+  id: text("id").primaryKey(),
+  snapshot: text("snapshot", { mode: "json" }).$type<SpaceSnapshot>().notNull(),
+  version: integer("version").notNull(),
+  cursor: integer("cursor").notNull(),
+  /** Kept after leaving, so that a late delivery is known for what it is. */
+  left: integer("left", { mode: "boolean" }).notNull().default(false),
+});
+
+/** What waits, was taken by the running run, or is dead. What a run acknowledged is gone from here. */
+export const inbox = sqliteTable("inbox", {
+  seq: integer("seq").primaryKey({ autoIncrement: true }),
+  eventId: text("event_id").notNull().unique(),
+  type: text("type").$type<"space_message" | "service">().notNull(),
+  data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
+  rootId: text("root_id").notNull(),
+  wakes: integer("wakes", { mode: "boolean" }).notNull(),
+  attempts: integer("attempts").notNull().default(0),
+  status: text("status").$type<"pending" | "taken" | "dead">().notNull().default("pending"),
+  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+  /** Not taken before this time: the pause after a failed run. */
+  retryAt: integer("retry_at"),
+  receivedAt: integer("received_at").notNull(),
+});
+
+/** Service events that were taken in before, by their sender's own key. */
+export const seenEvents = sqliteTable("seen_events", {
+  eventId: text("event_id").primaryKey(),
+  receivedAt: integer("received_at").notNull(),
+});
+
+/** How often each root has woken this agent (B1). */
+export const roots = sqliteTable("roots", {
+  id: text("id").primaryKey(),
+  wakes: integer("wakes").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+});
+
+export const runs = sqliteTable("runs", {
+  ordinal: integer("ordinal").primaryKey({ autoIncrement: true }),
+  id: text("id").notNull().unique(),
+  status: text("status").$type<RunStatus>().notNull(),
+  trigger: text("trigger", { mode: "json" }).$type<RunTrigger>().notNull(),
+  /** Sequence numbers of the inbox events that it took. */
+  events: text("events", { mode: "json" }).$type<number[]>().notNull(),
+  roots: text("roots", { mode: "json" }).$type<string[]>().notNull(),
+  /** The spaces whose events it took. */
+  spaceIds: text("space_ids", { mode: "json" }).$type<string[]>().notNull(),
+  windowId: integer("window_id").notNull(),
+  journalFrom: integer("journal_from").notNull(),
+  journalTo: integer("journal_to"),
+  told: text("told", { mode: "json" }).$type<ToldState>().notNull(),
+  /** Whether its cycle is part of consciousness. */
+  kept: integer("kept", { mode: "boolean" }).notNull().default(false),
+  activeSpaceId: text("active_space_id"),
+  outcome: text("outcome").$type<"answered" | "silent" | "failed">(),
+  reason: text("reason"),
+  error: text("error", { mode: "json" }).$type<Failure>(),
+  prefixReuse: real("prefix_reuse"),
+  /** Passing faults of the model: how many in a row, since when, and when it goes on. */
+  faults: integer("faults").notNull().default(0),
+  firstFaultAt: integer("first_fault_at"),
+  resumeAt: integer("resume_at"),
+  startedAt: integer("started_at").notNull(),
+  completedAt: integer("completed_at"),
+});
+
+/** Everything that the model was given, said, called and got back, in order. Append-only. */
+export const journal = sqliteTable("journal", {
+  seq: integer("seq").primaryKey({ autoIncrement: true }),
+  runOrdinal: integer("run_ordinal").notNull(),
+  step: integer("step").notNull(),
+  kind: text("kind").$type<"inbox" | "preview" | "assistant" | "call" | "result">().notNull(),
+  content: text("content", { mode: "json" }).$type<JournalContent>().notNull(),
+  meta: text("meta", { mode: "json" }).$type<JournalMeta>(),
+  createdAt: integer("created_at").notNull(),
+});
+
+/** Stretches of consciousness: each begins with these instructions, this summary, and the cycles from `firstRun` on. */
+export const windows = sqliteTable("windows", {
+  id: integer("id").primaryKey({ autoIncrement: true }),
+  instructions: text("instructions").notNull(),
+  summary: text("summary"),
+  /** The first run whose cycle is whole in it. */
+  firstRun: integer("first_run").notNull(),
+  /** The first run that was told the state in this window: the one that is told all of it. */
+  toldFrom: integer("told_from").notNull(),
+  createdAt: integer("created_at").notNull(),
+});
+
+/** Tokens a day, UTC (B2). `reserved` is what the step under way may cost. */
+export const ledger = sqliteTable("ledger", {
+  day: text("day").primaryKey(),
+  spent: integer("spent").notNull(),
+  reserved: integer("reserved").notNull(),
+});
+
+export const memories = sqliteTable("memories", {
+  key: text("key").primaryKey(),
+  value: text("value").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+});
+
+export const goals = sqliteTable("goals", {
+  id: text("id").primaryKey(),
+  description: text("description").notNull(),
+  status: text("status").$type<Goal["status"]>().notNull(),
+  priority: integer("priority"),
+  longTerm: integer("long_term", { mode: "boolean" }).notNull(),
+  createdAt: integer("created_at").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+});

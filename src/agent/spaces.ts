@@ -1,0 +1,51 @@
+import { eq } from "drizzle-orm";
+import type { SpaceSnapshot } from "../protocol/rpc.ts";
+import type { Database } from "../shared/database.ts";
+import { spaces } from "./schema.ts";
+
+/** The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC. */
+export type SpaceRow = typeof spaces.$inferSelect;
+
+export class Spaces {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  get(id: string): SpaceRow | undefined {
+    return this.#db.select().from(spaces).where(eq(spaces.id, id)).get();
+  }
+
+  /** Those that it is a member of, by name. */
+  mine(): SpaceSnapshot[] {
+    return this.#db
+      .select({ snapshot: spaces.snapshot })
+      .from(spaces)
+      .where(eq(spaces.left, false))
+      .all()
+      .map((row) => row.snapshot)
+      .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id));
+  }
+
+  isMember(id: string): boolean {
+    const row = this.get(id);
+    return row !== undefined && !row.left;
+  }
+
+  /** Follows the space's log up to `cursor`; the snapshot is written only if it is a newer one. */
+  follow(snapshot: SpaceSnapshot, cursor: number, left: boolean): void {
+    const known = this.get(snapshot.id);
+    if (!known) {
+      this.#db.insert(spaces).values({ id: snapshot.id, snapshot, version: snapshot.version, cursor, left }).run();
+    } else if (known.version !== snapshot.version || known.left !== left) {
+      this.#db
+        .update(spaces)
+        .set({ snapshot, version: snapshot.version, cursor, left })
+        .where(eq(spaces.id, snapshot.id))
+        .run();
+    } else {
+      this.#db.update(spaces).set({ cursor }).where(eq(spaces.id, snapshot.id)).run();
+    }
+  }
+}

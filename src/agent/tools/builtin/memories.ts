@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { Label } from "../../../protocol/text.ts";
+import { defineTool } from "../tool.ts";
+
+const many = 50;
+
+export const setMemories = defineTool({
+  name: "set_memories",
+  description: "Keep facts beyond this conversation. An empty value clears the key.",
+  input: z.object({
+    memories: z
+      .array(z.object({ key: Label, value: z.string() }))
+      .min(1)
+      .max(many),
+  }),
+  effect: true,
+  idempotent: true,
+  execute({ memories }, context) {
+    for (const { key, value } of memories) context.memories.set(key, value);
+    return { value: { success: true, keys: memories.map(({ key }) => key) } };
+  },
+});
+
+export const getMemories = defineTool({
+  name: "get_memories",
+  description: "Read your memories: all of them, or those with these keys.",
+  input: z.object({ keys: z.array(Label).max(many).optional() }),
+  idempotent: true,
+  execute({ keys }, context) {
+    return { value: { memories: context.memories.list(keys).map(({ key, value }) => ({ key, value })) } };
+  },
+});
+
+export const deleteMemories = defineTool({
+  name: "delete_memories",
+  description: "Forget the memories with these keys.",
+  input: z.object({ keys: z.array(Label).min(1).max(many) }),
+  effect: true,
+  idempotent: true,
+  execute({ keys }, context) {
+    for (const key of keys) context.memories.delete(key);
+    return { value: { success: true } };
+  },
+});

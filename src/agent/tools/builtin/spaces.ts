@@ -1,0 +1,106 @@
+import { z } from "zod";
+import type { Message } from "../../../protocol/message.ts";
+import { MessageText } from "../../../protocol/text.ts";
+import { ColloquyError, unwrap } from "../../../shared/errors.ts";
+import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
+import { estimateText } from "../../tokens.ts";
+import { defineTool, type ToolContext } from "../tool.ts";
+
+const Limit = z.int().min(1).max(maxWindowMessages).default(50);
+
+const asEntry = (message: Message) => ({
+  id: message.id,
+  senderName: message.sender.name,
+  senderType: message.sender.type,
+  content: message.text ?? "",
+  timestamp: message.createdAt,
+  ...(message.replyTo === undefined ? {} : { replyTo: message.replyTo }),
+  ...(message.origin === undefined ? {} : { origin: message.origin }),
+});
+
+/** The newest messages that fit `maxWindowTokens`, oldest first; what was left out is counted, never silent. */
+const entries = (messages: Message[]) => {
+  const all = messages.map(asEntry);
+  let room = maxWindowTokens;
+  let first = all.length;
+  while (first > 0) {
+    room -= estimateText(JSON.stringify(all[first - 1]));
+    if (room < 0 && first < all.length) break;
+    first -= 1;
+  }
+  return {
+    history: all.slice(first),
+    ...(first === 0 ? {} : { omitted: `${first} older messages did not fit; page back with read_messages` }),
+  };
+};
+
+const requireMembership = (context: ToolContext, spaceId: string): void => {
+  if (!context.isMember(spaceId)) {
+    throw new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
+  }
+};
+
+export const enterSpace = defineTool({
+  name: "enter_space",
+  description: "Set the active space. All that you say next goes there. Returns its recent messages.",
+  input: z.object({
+    spaceId: z.string().describe("Id of the space to enter. Must be one of YOUR SPACES."),
+    limit: Limit.describe("How many recent messages to load."),
+  }),
+  idempotent: true,
+  movesSpace: true,
+  async execute({ spaceId, limit }, context) {
+    requireMembership(context, spaceId);
+    const window = unwrap(await context.window(spaceId, { limit, offset: 0 }));
+    const { history, ...rest } = entries(window.messages);
+    return {
+      value: { success: true, spaceId, spaceName: window.space.name, history, ...rest, totalMessages: window.total },
+      activeSpaceId: spaceId,
+    };
+  },
+});
+
+export const leaveSpace = defineTool({
+  name: "leave_space",
+  description: "Leave the active space: no space is active afterwards. You stay a member.",
+  input: z.object({}),
+  idempotent: true,
+  movesSpace: true,
+  execute: () => ({ value: { success: true }, activeSpaceId: null }),
+});
+
+export const sendMessage = defineTool({
+  name: "send_message",
+  description: "Post a message to the active space.",
+  input: z.object({ text: MessageText.describe("Message text. Markdown is shown as such.") }),
+  effect: true,
+  // Its message id derives from the call, so saying it again stores nothing twice.
+  idempotent: true,
+  async execute({ text }, context) {
+    if (context.activeSpaceId === null) {
+      throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
+    }
+    requireMembership(context, context.activeSpaceId);
+    const message = unwrap(await context.say(context.activeSpaceId, text));
+    return { value: { success: true, messageId: message.id, status: "delivered" } };
+  },
+});
+
+export const readMessages = defineTool({
+  name: "read_messages",
+  description: "Read a space's messages, paging back from the newest. A page is oldest first.",
+  input: z.object({
+    spaceId: z.string().optional().describe("One of YOUR SPACES; left out, the active one."),
+    limit: Limit,
+    offset: z.int().min(0).max(1_000_000).default(0).describe("How many of the newest to leave out."),
+  }),
+  idempotent: true,
+  async execute({ spaceId, limit, offset }, context) {
+    const wanted = spaceId ?? context.activeSpaceId;
+    if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
+    requireMembership(context, wanted);
+    const window = unwrap(await context.window(wanted, { limit, offset }));
+    const { history, ...rest } = entries(window.messages);
+    return { value: { messages: history, ...rest, total: window.total } };
+  },
+});

@@ -1,0 +1,59 @@
+import type { z } from "zod";
+import type { Message } from "../../protocol/message.ts";
+import type { SpaceWindow } from "../../protocol/rpc.ts";
+import { ColloquyError, type Outcome } from "../../shared/errors.ts";
+import type { Goals } from "../memory/goals.ts";
+import type { Memories } from "../memory/memories.ts";
+
+/** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */
+export type ToolContext = {
+  activeSpaceId: string | null;
+  /** Whether the agent is a member, as far as it has heard. The space itself has the last word. */
+  isMember(spaceId: string): boolean;
+  /** The newest `limit` messages after leaving out the `offset` newest, oldest first. */
+  window(spaceId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
+  /** Says `text` in the active space, once per call however often it is replayed. */
+  say(spaceId: string, text: string): Promise<Outcome<Message>>;
+  memories: Memories;
+  goals: Goals;
+};
+
+export type ToolOutput = {
+  value: unknown;
+  /** Set where the call moves the active space. */
+  activeSpaceId?: string | null;
+};
+
+type Definition<Input> = {
+  name: string;
+  description: string;
+  input: z.ZodType<Input>;
+  /** It changes something outside the journal. */
+  effect?: boolean;
+  /** Executing the same call again changes nothing more, so a replay may (R3). */
+  idempotent: boolean;
+  /** It may change the active space: what is said after it in the same step is held until it has run. */
+  movesSpace?: boolean;
+  execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
+};
+
+/** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
+export type Tool = Required<Omit<Definition<unknown>, "execute">> & {
+  execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
+};
+
+export const defineTool = <Input>(definition: Definition<Input>): Tool => ({
+  movesSpace: false,
+  effect: false,
+  ...definition,
+  execute: async (input, context) => {
+    const parsed = definition.input.safeParse(input);
+    if (parsed.success) return definition.execute(parsed.data, context);
+    const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+    throw new ColloquyError(
+      "tool_input_invalid",
+      issues.map(({ path, message }) => `${path || "input"}: ${message}`).join("; "),
+      { issues },
+    );
+  },
+});
