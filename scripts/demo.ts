@@ -1,0 +1,115 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { ApiError, createApi } from "./api.ts";
+
+/** What was seeded, by name, as it is remembered between starts. Holds the workspace's secret key. */
+type Remembered = { workspaceId: string; secretKey: string; ids: Record<string, string> };
+
+export type Demo = {
+  secretKey: string;
+  people: { name: string; id: string; token: string }[];
+  spaces: { name: string; id: string }[];
+  seeded: boolean;
+};
+
+const people = ["Husam", "Sara"];
+
+const agents = [
+  {
+    name: "Analyst",
+    description: "Answers questions about figures, formally and to the point",
+    instructions:
+      "You are Analyst. You are formal and exact. You give figures with their units, say what you do not know, and never guess.",
+  },
+  {
+    name: "Scout",
+    description: "Finds things out and reports in one cheerful line",
+    instructions: "You are Scout. You are cheerful and brief: one short sentence is usually enough.",
+  },
+  {
+    name: "Scribe",
+    description: "Keeps notes of what was decided and recalls them when asked",
+    instructions:
+      "You are Scribe. You keep notes: when something is decided or should be remembered, you store it; when asked, you recall it word for word. Otherwise you stay silent.",
+  },
+];
+
+const spaces = [
+  { name: "Town Square", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"] },
+  { name: "Project Alpha", members: ["Husam", "Sara", "Analyst", "Scribe"] },
+  { name: "Husam and Scout", members: ["Husam", "Scout"] },
+];
+
+const tokenSeconds = 30 * 24 * 60 * 60;
+
+/**
+ * Sees to it that the workspace "Demo" is there, and answers with fresh tokens for its people. What exists is
+ * remembered in `memoryFile` after every single step, so a seeding that was interrupted goes on where it was.
+ */
+export const seedDemo = async (url: string, adminKey: string, memoryFile: string): Promise<Demo> => {
+  const known = existsSync(memoryFile) ? (JSON.parse(readFileSync(memoryFile, "utf8")) as Remembered) : undefined;
+  const memory = known ?? (await createWorkspace(url, adminKey));
+  const remember = (): void => writeFileSync(memoryFile, JSON.stringify(memory, null, 2), { mode: 0o600 });
+  remember();
+  const api = createApi(url, memory.secretKey);
+  await api.get("/v1/workspace").catch(explainForeignData);
+
+  let seeded = false;
+  const ensure = async (name: string, create: () => Promise<string>): Promise<void> => {
+    if (memory.ids[name]) return;
+    memory.ids[name] = await create();
+    seeded = true;
+    remember();
+  };
+  const idOf = (name: string): string => {
+    const id = memory.ids[name];
+    if (!id) throw new Error(`${name} was not seeded`);
+    return id;
+  };
+  for (const name of people) {
+    await ensure(name, async () => {
+      const { entity } = await api.post<{ entity: { id: string } }>("/v1/entities", { type: "human", name });
+      return entity.id;
+    });
+  }
+  for (const config of agents) {
+    await ensure(config.name, async () => {
+      const { agent } = await api.post<{ agent: { id: string } }>("/v1/agents", config);
+      return agent.id;
+    });
+  }
+  for (const { name, members } of spaces) {
+    await ensure(name, async () => {
+      const body = { name, members: members.map((member) => ({ entityId: idOf(member) })) };
+      const { space } = await api.post<{ space: { id: string } }>("/v1/spaces", body);
+      return space.id;
+    });
+  }
+  return {
+    secretKey: memory.secretKey,
+    seeded,
+    spaces: spaces.map(({ name }) => ({ name, id: idOf(name) })),
+    people: await Promise.all(
+      people.map(async (name) => {
+        const body = { entityId: idOf(name), expiresInSeconds: tokenSeconds };
+        const { token } = await api.post<{ token: string }>("/v1/tokens", body);
+        return { name, id: idOf(name), token };
+      }),
+    ),
+  };
+};
+
+const createWorkspace = async (url: string, adminKey: string): Promise<Remembered> => {
+  const operator = createApi(url, adminKey);
+  const made = await operator.post<{ workspace: { id: string }; secretKey: string }>("/v1/workspaces", {
+    name: "Demo",
+  });
+  return { workspaceId: made.workspace.id, secretKey: made.secretKey, ids: {} };
+};
+
+const explainForeignData = (error: unknown): never => {
+  if (error instanceof ApiError && [401, 404].includes(error.status)) {
+    const advice = "put back the .dev.vars that it was made with, or forget the data with: npm start -- --fresh";
+    throw new Error(`the data in .wrangler/state was made with other keys: ${advice}`, { cause: error });
+  }
+  throw error;
+};

@@ -1,0 +1,25 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+
+export type Keys = { adminKey: string };
+
+/**
+ * The keys of this machine's house. Writes `path` (readable by its owner only) with random ones if there is none.
+ * They are never replaced: every id and token that was issued depends on SIGNING_SECRET.
+ */
+export const ensureKeys = (path: string): Keys & { written: boolean } => {
+  const written = !existsSync(path);
+  if (written) {
+    const random = (): string => randomBytes(32).toString("base64url");
+    const lines = [`ADMIN_KEY=${random()}`, `SIGNING_SECRET=${random()}`, "ENVIRONMENT=development"];
+    writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
+  }
+  return { adminKey: variable(path, "ADMIN_KEY"), written };
+};
+
+const variable = (path: string, name: string): string => {
+  const found = new RegExp(`^\\s*${name}\\s*=\\s*(.*?)\\s*$`, "m").exec(readFileSync(path, "utf8"))?.[1];
+  const value = found?.replace(/^(["'])(.*)\1$/, "$2");
+  if (!value) throw new Error(`${path} has no ${name}: add one, or delete the file and start again to have it written`);
+  return value;
+};

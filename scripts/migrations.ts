@@ -1,0 +1,55 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+
+/**
+ * `npm run migrations` writes what each actor's schema needs beyond its history; `--check` writes nothing and fails
+ * if something would be written, or if a history is out of order (the migrator would skip a migration silently).
+ */
+const root = resolve(import.meta.dirname, "..");
+const actors = ["workspace", "space", "agent"];
+
+type Journal = { entries: { idx: number; when: number; tag: string }[] };
+
+const generate = (actor: string): boolean => {
+  const run = spawnSync(join(root, "node_modules/.bin/drizzle-kit"), ["generate"], {
+    cwd: root,
+    stdio: "inherit",
+    env: { ...process.env, ACTOR: actor },
+  });
+  return run.status === 0;
+};
+
+const faultsOf = async (actor: string): Promise<string[]> => {
+  const folder = join(root, "migrations", actor);
+  if (!existsSync(join(folder, "meta/_journal.json"))) return ["has no migrations: npm run migrations"];
+  const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8")) as Journal;
+  const faults: string[] = [];
+  entries.forEach((entry, index) => {
+    const before = entries[index - 1];
+    if (before && entry.when <= before.when) faults.push(`${entry.tag} is not later than ${before.tag}`);
+    if (!existsSync(join(folder, `${entry.tag}.sql`))) faults.push(`${entry.tag}.sql is missing`);
+  });
+  const last = String(entries.at(-1)?.idx ?? 0).padStart(4, "0");
+  const applied = tablesOf(JSON.parse(readFileSync(join(folder, `meta/${last}_snapshot.json`), "utf8")));
+  const { generateSQLiteDrizzleJson } = await import("drizzle-kit/api");
+  const schema = (await import(join(root, "src", actor, "schema.ts"))) as Record<string, unknown>;
+  // A round trip through JSON, as the snapshot made.
+  const wanted = tablesOf(JSON.parse(JSON.stringify(await generateSQLiteDrizzleJson(schema))));
+  if (!isDeepStrictEqual(applied, wanted)) faults.push("differs from its schema: npm run migrations");
+  return faults;
+};
+
+const tablesOf = (snapshot: unknown): unknown => (snapshot as { tables: unknown }).tables;
+
+if (process.argv.includes("--check")) {
+  for (const actor of actors) {
+    for (const fault of await faultsOf(actor)) {
+      console.error(`migrations/${actor} ${fault}`);
+      process.exitCode = 1;
+    }
+  }
+} else {
+  for (const actor of actors) if (!generate(actor)) process.exitCode = 1;
+}

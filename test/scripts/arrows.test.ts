@@ -1,0 +1,107 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, parse, relative, resolve } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+
+const wrong: [string, string][] = [
+  ["src/web/app.tsx", "../protocol/message.ts"],
+  ["src/web/timeline/list.tsx", "../../shared/clock.ts"],
+  ["src/client/client.ts", "../space/space.ts"],
+  ["src/client/client.ts", "../shared/clock.ts"],
+  ["src/client/client.ts", "../web/app.tsx"],
+  ["src/client/react/use-space.ts", "../../agent/agent.ts"],
+  ["src/protocol/message.ts", "../shared/ids.ts"],
+  ["src/protocol/message.ts", "../space/space.ts"],
+  ["src/protocol/message.ts", "hono"],
+  ["src/shared/ids.ts", "../space/log.ts"],
+  ["src/shared/ids.ts", "cloudflare:workers"],
+  ["src/timers/timers.ts", "../agent/agent.ts"],
+  ["src/timers/timers.ts", "cloudflare:workers"],
+  ["src/auth/tokens.ts", "../workspace/workspace.ts"],
+  ["src/models/rehearsal.ts", "../agent/agent.ts"],
+  ["src/routes/spaces.ts", "../space/space.ts"],
+  ["src/routes/spaces.ts", "../workspace/schema.ts"],
+  ["src/routes/agents.ts", "../agent/memory/goals.ts"],
+  ["src/space/delivery.ts", "../agent/agent.ts"],
+  ["src/space/delivery.ts", "../workspace/workspace.ts"],
+  ["src/agent/inbox.ts", "../space/space.ts"],
+  ["src/agent/inbox.ts", "../workspace/workspace.ts"],
+  ["src/agent/think/step.ts", "../agent.ts"],
+  ["src/agent/think/step.ts", "../../space/channel.ts"],
+  ["src/agent/tools/registry.ts", "../think/run.ts"],
+  ["src/agent/tools/builtin/skip.ts", "../../think/run.ts"],
+  ["src/agent/tools/registry.ts", "../agent.ts"],
+  ["src/agent/context/compose.ts", "drizzle-orm"],
+  ["src/agent/context/compose.ts", "cloudflare:workers"],
+  ["src/agent/context/compose.ts", "../../shared/database.ts"],
+  ["src/agent/context/compose.ts", "../../models/models.ts"],
+  ["src/agent/context/compose.ts", "../think/run.ts"],
+  ["src/agent/context/compose.ts", "../agent.ts"],
+  ["src/agent/context/compose.ts", "node:fs"],
+  ["src/agent/memory/goals.ts", "../agent.ts"],
+  ["src/agent/memory/goals.ts", "../think/run.ts"],
+  ["src/agent/memory/goals.ts", "cloudflare:workers"],
+  ["src/agent/plans/due.ts", "../tools/registry.ts"],
+  ["src/workspace/follow.ts", "../space/space.ts"],
+];
+
+const right: [string, string][] = [
+  ["src/web/app.tsx", "../client/client.ts"],
+  ["src/client/client.ts", "../protocol/message.ts"],
+  ["src/client/react/use-space.ts", "../client.ts"],
+  ["src/protocol/rpc.ts", "../shared/errors.ts"],
+  ["src/protocol/rpc.ts", "./space.ts"],
+  ["src/routes/spaces.ts", "../protocol/space.ts"],
+  ["src/space/space.ts", "../protocol/agent.ts"],
+  ["src/space/space.ts", "../timers/timers.ts"],
+  ["src/agent/agent.ts", "./think/run.ts"],
+  ["src/agent/think/run.ts", "../../protocol/agent.ts"],
+  ["src/agent/think/run.ts", "../context/compose.ts"],
+  ["src/agent/context/compose.ts", "../../protocol/agent.ts"],
+  ["src/agent/context/compose.ts", "ai"],
+  ["src/agent/memory/goals.ts", "drizzle-orm"],
+  ["src/agent/memory/goals.ts", "../../protocol/agent.ts"],
+];
+
+/** The file that holds import number `index`: beside the one it is named after, so that both obey the same rules. */
+const place = (file: string, index: number): string => {
+  const { dir, ext, name } = parse(file);
+  return ["agent", "space", "workspace"].includes(name) ? file : join(dir, `case-${index}${ext}`);
+};
+
+/** Lints a tree that holds nothing but these imports, with the house's own configuration, in one go. */
+const refusedFiles = (cases: [string, string][]): Set<string> => {
+  const tree = realpathSync(mkdtempSync(join(tmpdir(), "arrows-")));
+  afterAll(() => rmSync(tree, { recursive: true }));
+  for (const name of ["biome.json", ".gitignore"]) cpSync(name, join(tree, name));
+  cases.forEach(([file, specifier], index) => {
+    const path = join(tree, place(file, index));
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `import { x } from "${specifier}";\nexport const y = x;\n`);
+  });
+  const biome = resolve("node_modules/.bin/biome");
+  const run = spawnSync(
+    biome,
+    ["lint", "--only=style/noRestrictedImports", "--max-diagnostics=none", "--reporter=github"],
+    {
+      cwd: tree,
+      encoding: "utf8",
+    },
+  );
+  return new Set([...run.stdout.matchAll(/file=([^,]+),/g)].map((match) => relative(tree, match[1] ?? "")));
+};
+
+describe("the arrows between the folders", () => {
+  const cases = [...wrong, ...right];
+  const refused = refusedFiles(cases);
+  const numbered = cases.map(([file, specifier], index) => ({ file, specifier, at: place(file, index), index }));
+
+  it.each(numbered.slice(0, wrong.length))("the linter refuses that $file imports $specifier", ({ at }) => {
+    expect(refused).toContain(at);
+  });
+
+  it.each(numbered.slice(wrong.length))("the linter lets $file import $specifier", ({ at }) => {
+    expect(refused).not.toContain(at);
+  });
+});
