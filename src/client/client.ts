@@ -1,0 +1,95 @@
+import { ulid } from "ulid";
+import { z } from "zod";
+import { Entity, Member } from "../protocol/entity.ts";
+import { Message } from "../protocol/message.ts";
+import { Space, SpaceListItem } from "../protocol/space.ts";
+import { createCredentials, type RefreshToken } from "./credentials.ts";
+import { createHttp } from "./http.ts";
+import { type LiveSpace, type OpenSpaceOptions, openLiveSpace } from "./live-space.ts";
+import { type MessagePage, MessagesAnswer } from "./messages.ts";
+
+export type ClientOptions = {
+  /** Where Colloquy is, such as `https://colloquy.example.com`. */
+  baseUrl: string;
+  /** A token of the person, from `POST /v1/tokens`. */
+  token: string;
+  /** Called when the token has expired; without it, the client is signed out then. */
+  refreshToken?: RefreshToken;
+};
+
+export type Page<T> = { items: T[]; nextCursor: string | null };
+
+/** What a person can do. Every method rejects with a `ColloquyError` whose code is the problem document's. */
+export type Client = {
+  /** Newest first, with unread counts and the latest message of each. */
+  listSpaces(page?: { cursor?: string; limit?: number }): Promise<Page<SpaceListItem>>;
+  createSpace(input: { name: string; members?: readonly string[] }): Promise<Space>;
+  getSpace(spaceId: string): Promise<Space>;
+  renameSpace(spaceId: string, name: string): Promise<Space>;
+  addMember(spaceId: string, entityId: string): Promise<Member>;
+  /** A person may take only itself out, that is, leave. */
+  removeMember(spaceId: string, entityId: string): Promise<void>;
+  listMessages(spaceId: string, page: { before?: number; after?: number; limit: number }): Promise<MessagePage>;
+  /** Stored once for each `clientKey`, which is made up if it is left out. */
+  postMessage(spaceId: string, input: { text: string; replyTo?: string; clientKey?: string }): Promise<Message>;
+  markRead(spaceId: string, messageId: string): Promise<void>;
+  getEntity(entityId: string): Promise<Entity>;
+  openSpace(spaceId: string, options?: OpenSpaceOptions): LiveSpace;
+};
+
+const SpacesAnswer = z.object({ items: z.array(SpaceListItem), nextCursor: z.string().nullable() });
+const SpaceAnswer = z.object({ space: Space });
+const MemberAnswer = z.object({ member: Member });
+const MessageAnswer = z.object({ message: Message });
+const EntityAnswer = z.object({ entity: Entity });
+
+const at = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
+
+export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): Client => {
+  const credentials = createCredentials(token, refreshToken);
+  const http = createHttp(baseUrl, credentials);
+
+  const getSpace: Client["getSpace"] = async (spaceId) =>
+    (await http({ path: at("spaces", spaceId), answer: SpaceAnswer })).space;
+  const listMessages: Client["listMessages"] = (spaceId, { before, after, limit }) =>
+    http({ path: at("spaces", spaceId, "messages"), query: { before, after, limit }, answer: MessagesAnswer });
+
+  const streamAddress = (spaceId: string, cursor: number | null): string => {
+    const url = new URL(at("spaces", spaceId, "stream"), baseUrl);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    url.searchParams.set("token", credentials.token());
+    if (cursor !== null) url.searchParams.set("cursor", String(cursor));
+    return url.href;
+  };
+
+  return {
+    listSpaces: ({ cursor, limit } = {}) =>
+      http({ path: at("spaces"), query: { cursor, limit }, answer: SpacesAnswer }),
+    createSpace: async ({ name, members = [] }) => {
+      const body = { name, members: members.map((entityId) => ({ entityId })) };
+      const request = { method: "POST", path: at("spaces"), body, idempotencyKey: ulid() } as const;
+      return (await http({ ...request, answer: SpaceAnswer })).space;
+    },
+    getSpace,
+    renameSpace: async (spaceId, name) =>
+      (await http({ method: "PATCH", path: at("spaces", spaceId), body: { name }, answer: SpaceAnswer })).space,
+    addMember: async (spaceId, entityId) => {
+      const path = at("spaces", spaceId, "members");
+      return (await http({ method: "POST", path, body: { entityId }, answer: MemberAnswer })).member;
+    },
+    removeMember: async (spaceId, entityId) => {
+      await http({ method: "DELETE", path: at("spaces", spaceId, "members", entityId), answer: z.unknown() });
+    },
+    listMessages,
+    postMessage: async (spaceId, { clientKey = ulid(), ...input }) => {
+      const path = at("spaces", spaceId, "messages");
+      return (await http({ method: "POST", path, body: { ...input, clientKey }, answer: MessageAnswer })).message;
+    },
+    markRead: async (spaceId, messageId) => {
+      await http({ method: "POST", path: at("spaces", spaceId, "read"), body: { messageId }, answer: z.unknown() });
+    },
+    getEntity: async (entityId) => (await http({ path: at("entities", entityId), answer: EntityAnswer })).entity,
+    openSpace: (spaceId, options) =>
+      openLiveSpace({ streamAddress, credentials, listMessages, getSpace }, spaceId, options),
+  };
+};

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { type ServerFrame as Frame, pongText, ServerFrame } from "../protocol/events.ts";
+
+export type ParsedFrame =
+  | { kind: "frame"; frame: Frame }
+  /** A `pong`, or a type that this client does not know yet: a newer server may say more. */
+  | { kind: "ignored" }
+  | { kind: "malformed"; reason: string };
+
+const Typed = z.object({ type: z.string() });
+
+/** Whether every kind of frame refuses the `type` itself. */
+const refusesType = (issues: readonly z.core.$ZodIssue[]): boolean =>
+  issues.some(
+    (issue) =>
+      issue.path[0] === "type" ||
+      (issue.code === "invalid_union" && issue.errors.length > 0 && issue.errors.every(refusesType)),
+  );
+
+/** One text frame of the stream. Never throws. */
+export const parseFrame = (text: string): ParsedFrame => {
+  if (text === pongText) return { kind: "ignored" };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { kind: "malformed", reason: "A frame of the server is not JSON." };
+  }
+  const parsed = ServerFrame.safeParse(value);
+  if (parsed.success) return { kind: "frame", frame: parsed.data };
+  const typed = Typed.safeParse(value);
+  if (!typed.success) return { kind: "malformed", reason: "A frame of the server has no type." };
+  if (refusesType(parsed.error.issues)) return { kind: "ignored" };
+  return { kind: "malformed", reason: `A ${typed.data.type} frame of the server does not have the expected shape.` };
+};

@@ -1,0 +1,90 @@
+import type { z } from "zod";
+import { Problem } from "../protocol/problem.ts";
+import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
+import type { Credentials } from "./credentials.ts";
+
+const requestTimeoutMs = 20_000;
+
+type Query = Record<string, string | number | undefined>;
+
+export type HttpRequest<Schema extends z.ZodType> = {
+  method?: "GET" | "POST" | "PATCH" | "DELETE";
+  path: string;
+  query?: Query;
+  body?: unknown;
+  /** Makes a repeated creation harmless. */
+  idempotencyKey?: string;
+  answer: Schema;
+};
+
+export type Http = <Schema extends z.ZodType>(request: HttpRequest<Schema>) => Promise<z.infer<Schema>>;
+
+const addressOf = (baseUrl: string, path: string, query: Query = {}): string => {
+  const url = new URL(path, baseUrl);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) url.searchParams.set(name, String(value));
+  }
+  return url.href;
+};
+
+/** A refusal that did not come from Colloquy itself (a proxy, a captive portal) still gets a code. */
+const codeOfStatus = (status: number): ErrorCode => {
+  if (status === 401) return "unauthorized";
+  if (status === 403) return "forbidden";
+  if (status === 404) return "not_found";
+  if (status === 429) return "rate_limited";
+  return status >= 500 ? "unavailable" : "invalid_request";
+};
+
+const refusalOf = async (response: Response): Promise<ColloquyError> => {
+  const parsed = Problem.safeParse(await response.json().catch(() => null));
+  if (!parsed.success) {
+    return new ColloquyError(codeOfStatus(response.status), `The server answered ${response.status}.`);
+  }
+  const { code, detail, issues } = parsed.data;
+  return new ColloquyError(code, detail, issues ? { issues } : {});
+};
+
+/**
+ * Requests with the credentials' token; answers are parsed with their schema, refusals are thrown as the
+ * `ColloquyError` of their problem document, and a server out of reach is `unavailable`. An expired token is
+ * refreshed once where that can be done.
+ */
+export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
+  const once = async (request: HttpRequest<z.ZodType>, token: string): Promise<Response> => {
+    const headers = new Headers({ authorization: `Bearer ${token}` });
+    if (request.body !== undefined) headers.set("content-type", "application/json");
+    if (request.idempotencyKey) headers.set("idempotency-key", request.idempotencyKey);
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), requestTimeoutMs);
+    try {
+      return await fetch(addressOf(baseUrl, request.path, request.query), {
+        method: request.method ?? "GET",
+        headers,
+        signal: abort.signal,
+        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      });
+    } catch (cause) {
+      throw new ColloquyError("unavailable", "Colloquy cannot be reached. Check the connection and try again.", {
+        cause,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  return async (request) => {
+    let response = await once(request, credentials.token());
+    if (response.status === 401) {
+      const fresh = await credentials.refresh();
+      if (fresh !== null) response = await once(request, fresh);
+    }
+    if (!response.ok) throw await refusalOf(response);
+    const body: unknown = response.status === 204 ? null : await response.json().catch(() => undefined);
+    const parsed = request.answer.safeParse(body);
+    if (parsed.success) return parsed.data;
+    throw new ColloquyError("internal", `The server's answer to ${request.path} cannot be understood.`, {
+      cause: parsed.error,
+    });
+  };
+};

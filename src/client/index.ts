@@ -1,0 +1,22 @@
+export type { Entity, EntityType, Member } from "../protocol/entity.ts";
+export type { Message } from "../protocol/message.ts";
+export type { Space, SpaceListItem } from "../protocol/space.ts";
+export { maxUnreadCount } from "../protocol/space.ts";
+export { maxTextBytes, textBytes } from "../protocol/text.ts";
+export { ColloquyError, type ErrorCode } from "../shared/errors.ts";
+export { type Client, type ClientOptions, createClient, type Page } from "./client.ts";
+export type { LiveSpace, OpenSpaceOptions } from "./live-space.ts";
+export type { MessagePage } from "./messages.ts";
+export { reduce } from "./reduce.ts";
+export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
+export {
+  type ConnectionState,
+  initialSpaceState,
+  type OutgoingMessage,
+  type RunNote,
+  type RunningStream,
+  type SpaceFrame,
+  type SpaceState,
+} from "./space-state.ts";
+export type { Store } from "./store.ts";
+export { readToken, type TokenClaims } from "./token.ts";

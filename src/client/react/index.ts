@@ -1,0 +1,2 @@
+export { useSpace } from "./use-space.ts";
+export { useSpaces } from "./use-spaces.ts";

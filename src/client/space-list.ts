@@ -1,0 +1,101 @@
+import type { SpaceListItem } from "../protocol/space.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { Client } from "./client.ts";
+import { createStore, type Store } from "./store.ts";
+
+/**
+ * A person's spaces with their unread counts, kept fresh by asking again. A space's stream tells only of itself,
+ * so what happens in the others shows after at most one interval; `refresh` after an event makes it at once.
+ *
+ * Invariants
+ * 1. One request at a time; a refresh that is asked for meanwhile runs after it.
+ * 2. While `isAwake` answers false, nothing is asked.
+ */
+export type SpaceListState =
+  | { status: "loading" }
+  | { status: "ready"; spaces: readonly SpaceListItem[]; problem: ColloquyError | null }
+  | { status: "failed"; problem: ColloquyError };
+
+export type SpaceList = Store<SpaceListState> & {
+  refresh(): Promise<void>;
+  close(): void;
+};
+
+export type SpaceListOptions = {
+  intervalMs?: number;
+  /** Left out: whether the page is visible, and always true where there is no page. */
+  isAwake?: () => boolean;
+};
+
+const pageLimit = 50;
+const maxPages = 10;
+
+const pageIsVisible = (): boolean => globalThis.document === undefined || !globalThis.document.hidden;
+
+export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceListOptions = {}): SpaceList => {
+  const { intervalMs = 5000, isAwake = pageIsVisible } = options;
+  const store = createStore<SpaceListState>({ status: "loading" });
+  let running: Promise<void> | null = null;
+  let again = false;
+  let closed = false;
+
+  const load = async (): Promise<readonly SpaceListItem[]> => {
+    const spaces: SpaceListItem[] = [];
+    let cursor: string | null = null;
+    for (let page = 0; page < maxPages; page += 1) {
+      const answer: Awaited<ReturnType<Client["listSpaces"]>> = await client.listSpaces({
+        limit: pageLimit,
+        ...(cursor === null ? {} : { cursor }),
+      });
+      spaces.push(...answer.items);
+      cursor = answer.nextCursor;
+      if (cursor === null) break;
+    }
+    return spaces;
+  };
+
+  const once = async (): Promise<void> => {
+    try {
+      const spaces = await load();
+      if (!closed) store.update(() => ({ status: "ready", spaces, problem: null }));
+    } catch (error) {
+      if (!(error instanceof ColloquyError)) throw error;
+      if (closed) return;
+      store.update((state) =>
+        state.status === "ready" ? { ...state, problem: error } : { status: "failed", problem: error },
+      );
+    }
+  };
+
+  const refresh = (): Promise<void> => {
+    if (running !== null) {
+      again = true;
+      return running;
+    }
+    running = once().finally(() => {
+      running = null;
+      if (!again || closed) return;
+      again = false;
+      void refresh();
+    });
+    return running;
+  };
+
+  const wake = (): void => {
+    if (isAwake()) void refresh();
+  };
+  const timer = setInterval(wake, intervalMs);
+  globalThis.document?.addEventListener("visibilitychange", wake);
+  void refresh();
+
+  return {
+    getSnapshot: store.getSnapshot,
+    subscribe: store.subscribe,
+    refresh,
+    close: () => {
+      closed = true;
+      clearInterval(timer);
+      globalThis.document?.removeEventListener("visibilitychange", wake);
+    },
+  };
+};

@@ -1,0 +1,248 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createClient, type LiveSpace, type OpenSpaceOptions } from "../../src/client/index.ts";
+import { closeCodes } from "../../src/protocol/events.ts";
+import { type Peer, type PeerSpace, startPeer } from "../support/node/peer.ts";
+import { until } from "../support/node/until.ts";
+
+let peer: Peer;
+let husam: ReturnType<Peer["entity"]>;
+let sara: ReturnType<Peer["entity"]>;
+let nova: ReturnType<Peer["entity"]>;
+let space: PeerSpace;
+const opened: LiveSpace[] = [];
+
+const timings = { minDelayMs: 5, maxDelayMs: 20 };
+
+const open = (options: OpenSpaceOptions = {}, token = peer.token(husam)): LiveSpace => {
+  const live = createClient({ baseUrl: peer.url, token }).openSpace(space.space.id, { timings, ...options });
+  opened.push(live);
+  return live;
+};
+
+const ready = (live: LiveSpace) =>
+  until(live, (state) => state.connection.status === "open" && state.history.status === "ready");
+
+const texts = (live: LiveSpace) => live.getSnapshot().messages.map((message) => message.text);
+
+beforeEach(async () => {
+  peer = await startPeer();
+  husam = peer.entity("human", "Husam");
+  sara = peer.entity("human", "Sara");
+  nova = peer.entity("agent", "Nova");
+  space = peer.createSpace("Project Alpha", [husam, sara, nova]);
+});
+
+afterEach(async () => {
+  for (const live of opened.splice(0)) live.close();
+  await peer.stop();
+});
+
+test("shows what was said before it opened, and what is said after", async () => {
+  space.post(sara, { text: "before" });
+  const live = open();
+  await ready(live);
+  space.post(sara, { text: "after" });
+  await until(live, (state) => state.messages.length === 2);
+  expect(texts(live)).toEqual(["before", "after"]);
+  expect(live.getSnapshot().members.map((member) => member.name)).toEqual(["Husam", "Sara", "Nova"]);
+});
+
+test("[D3] after a dropped line, each later event comes once and in order", async () => {
+  const live = open();
+  await ready(live);
+  space.post(sara, { text: "one" });
+  await until(live, (state) => state.messages.length === 1);
+  space.drop();
+  space.post(sara, { text: "two" });
+  space.post(nova, { text: "three" });
+  await until(live, (state) => state.messages.length === 3);
+  expect(texts(live)).toEqual(["one", "two", "three"]);
+  expect(peer.openings).toEqual([null, 4]);
+});
+
+test("[D3] events that are sent twice show once", async () => {
+  const live = open();
+  await ready(live);
+  space.post(sara, { text: "one" });
+  for (const event of space.log) space.broadcast(event);
+  space.post(sara, { text: "two" });
+  await until(live, (state) => state.messages.some((message) => message.text === "two"));
+  expect(texts(live)).toEqual(["one", "two"]);
+});
+
+test("[D3] a running stream is whole again after the line was down", async () => {
+  const live = open();
+  await ready(live);
+  const stream = space.begin(nova);
+  stream.delta("Hello");
+  await until(live, (state) => state.streams[0]?.text === "Hello");
+  space.drop();
+  stream.delta(", wor");
+  await until(live, (state) => state.streams[0]?.text === "Hello, wor");
+  stream.delta("ld");
+  await until(live, (state) => state.streams[0]?.text === "Hello, world");
+  stream.say();
+  const state = await until(live, ({ messages }) => messages.length === 1);
+  expect(state.streams).toEqual([]);
+  expect(texts(live)).toEqual(["Hello, world"]);
+});
+
+test("[D4] a stream that was given up while the line was down leaves no text", async () => {
+  const live = open();
+  await ready(live);
+  const stream = space.begin(nova);
+  stream.delta("never said");
+  await until(live, (state) => state.streams.length === 1);
+  space.drop();
+  stream.fail("interrupted", "The agent was interrupted.");
+  await until(live, (state) => state.streams.length === 0);
+  expect(texts(live)).toEqual([]);
+});
+
+test("[D3] a cursor that is too old loads the timeline anew", async () => {
+  for (let index = 0; index < 3; index += 1) space.post(sara, { text: `old ${index}` });
+  const live = open();
+  await ready(live);
+  await until(live, (state) => state.messages.length === 3);
+  peer.refuses = "unavailable";
+  space.drop();
+  for (let index = 0; index < 60; index += 1) space.post(sara, { text: `new ${index}` });
+  space.keptAfter = space.head - 5;
+  peer.refuses = null;
+  const state = await until(live, ({ messages }) => messages.at(-1)?.text === "new 59");
+  expect(state.messages).toHaveLength(50);
+  expect(state.history).toMatchObject({ status: "ready", hasOlder: true });
+  await live.loadOlder();
+  expect(texts(live)).toHaveLength(63);
+});
+
+test("[D1] a message that had no answer is sent again under its key, and shows once", async () => {
+  const live = open();
+  await ready(live);
+  space.swallows = true;
+  const clientKey = live.send("are you there?");
+  await vi.waitUntil(() => space.received.length === 1);
+  expect(live.getSnapshot().outgoing).toMatchObject([{ clientKey, status: { kind: "pending" } }]);
+  space.swallows = false;
+  space.drop();
+  const state = await until(live, ({ messages }) => messages.length === 1);
+  expect(state.outgoing).toEqual([]);
+  expect(space.messages.map((message) => message.text)).toEqual(["are you there?"]);
+});
+
+test("[D1] a message that was stored before its answer was lost shows once", async () => {
+  const live = open();
+  await ready(live);
+  peer.refuses = "unavailable";
+  space.drop();
+  await until(live, (state) => state.connection.status === "reconnecting");
+  const clientKey = live.send("once");
+  space.post(husam, { text: "once", clientKey });
+  peer.refuses = null;
+  const state = await until(live, ({ outgoing }) => outgoing.length === 0);
+  expect(state.messages.map((message) => message.text)).toEqual(["once"]);
+  expect(space.messages).toHaveLength(1);
+});
+
+test("a refused message stays with its reason, and can be sent again", async () => {
+  const live = open();
+  await ready(live);
+  space.swallows = true;
+  const clientKey = live.send("hello");
+  const refusal = { type: "error", clientKey, title: "Too many requests", status: 429, code: "rate_limited" } as const;
+  space.broadcast({ ...refusal, detail: "Slow down." });
+  await until(live, (state) => state.outgoing[0]?.status.kind === "failed");
+  space.swallows = false;
+  live.retry(clientKey);
+  const state = await until(live, ({ messages }) => messages.length === 1);
+  expect(state.outgoing).toEqual([]);
+});
+
+test("a text that no space takes is refused before it is sent", async () => {
+  const live = open();
+  await ready(live);
+  expect(() => live.send("  ")).toThrowError(expect.objectContaining({ code: "invalid_request" }));
+  expect(() => live.send("ü".repeat(16_385))).toThrowError(/32768 bytes/);
+  expect(live.getSnapshot().outgoing).toEqual([]);
+});
+
+test("[S5] being removed from the space ends the following", async () => {
+  const live = open();
+  await ready(live);
+  space.leave(husam.id);
+  const state = await until(live, ({ connection }) => connection.status === "closed");
+  expect(state.connection).toEqual({ status: "closed", reason: "removed" });
+});
+
+test("[S5] an expired token is refreshed, and the following goes on", async () => {
+  const refreshed: string[] = [];
+  const client = createClient({
+    baseUrl: peer.url,
+    token: peer.token(husam),
+    refreshToken: async () => {
+      refreshed.push("once");
+      return peer.token(husam);
+    },
+  });
+  const live = client.openSpace(space.space.id, { timings });
+  opened.push(live);
+  await ready(live);
+  space.close(closeCodes.tokenExpired);
+  space.post(sara, { text: "still here?" });
+  await until(live, (state) => state.messages.length === 1 && state.connection.status === "open");
+  expect(refreshed).toEqual(["once"]);
+});
+
+test("[S5] an expired token without a fresh one signs out", async () => {
+  const live = open();
+  await ready(live);
+  space.close(closeCodes.tokenExpired);
+  const state = await until(live, ({ connection }) => connection.status === "closed");
+  expect(state.connection).toEqual({ status: "closed", reason: "signed_out" });
+});
+
+test("a token that never was good signs out instead of trying for ever", async () => {
+  const live = open({}, peer.token(husam, -1000));
+  const state = await until(live, ({ connection }) => connection.status === "closed");
+  expect(state.connection).toEqual({ status: "closed", reason: "signed_out" });
+});
+
+test("a line that is dead without saying so is noticed and replaced", async () => {
+  const live = open({ timings: { ...timings, heartbeatMs: 20, silenceMs: 20 } });
+  await ready(live);
+  for (const socket of space.sockets.keys()) socket.pause();
+  await until(live, (state) => state.connection.status === "reconnecting");
+  space.post(sara, { text: "back" });
+  await until(live, (state) => state.messages.length === 1);
+  expect(texts(live)).toEqual(["back"]);
+});
+
+test("typing shows to the others, and is told once in a while only", async () => {
+  const live = open();
+  const other = open({}, peer.token(sara));
+  await ready(live);
+  await ready(other);
+  live.typing();
+  live.typing();
+  const state = await until(other, ({ typing }) => typing.length === 1);
+  expect(state.typing[0]?.entityId).toBe(husam.id);
+  expect(space.received).toEqual([{ type: "typing" }]);
+});
+
+test("a frame that cannot be understood is reported, and one of an unknown type is not", async () => {
+  const live = open();
+  await ready(live);
+  const problems: string[] = [];
+  live.onProblem((problem) => problems.push(problem.detail));
+  for (const socket of space.sockets.keys()) {
+    socket.send("{");
+    socket.send(JSON.stringify({ type: "space.weather", sky: "clear" }));
+    socket.send(JSON.stringify({ type: "member.typing", entityId: 7 }));
+  }
+  space.post(sara, { text: "fine" });
+  await until(live, (current) => current.messages.length === 1);
+  expect(problems).toEqual([
+    "A frame of the server is not JSON.",
+    "A member.typing frame of the server does not have the expected shape.",
+  ]);
+});
