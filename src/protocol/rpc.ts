@@ -157,7 +157,10 @@ export interface WorkspaceRpc {
   createEntity(id: string, input: CreateEntity): Promise<Outcome<Entity>>;
   /** Reserves an agent's name and id in the directory; called before the agent's own object is created. */
   createAgentEntity(id: string, name: string): Promise<Outcome<Entity>>;
-  entities(page: PageRequest & { type?: EntityType | undefined }): Promise<Outcome<Page<Entity>>>;
+  /** With `visibleTo`, only that entity and those it shares a space with. */
+  entities(
+    page: PageRequest & { type?: EntityType | undefined; visibleTo?: string | undefined },
+  ): Promise<Outcome<Page<Entity>>>;
   entity(id: string): Promise<Outcome<Entity>>;
   /** Those of `ids` that live in this workspace; `unknown_reference` names any that do not. */
   resolve(ids: string[]): Promise<Outcome<Entity[]>>;

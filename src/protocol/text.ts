@@ -21,7 +21,10 @@ export const MessageText = z
   .string()
   .refine((text) => text.trim().length > 0, "must not be blank")
   .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
-  .refine((text) => textBytes(text) <= maxTextBytes, `must be at most ${maxTextBytes} bytes of UTF-8`);
+  .refine((text) => textBytes(text) <= maxTextBytes, {
+    error: `must be at most ${maxTextBytes} bytes of UTF-8`,
+    params: { code: "text_too_long" },
+  });
 
 /** A name that a program uses: of a memory, a goal, a secret, a tool. */
 export const Label = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1–64 of A-Z a-z 0-9 _ -");

@@ -1,4 +1,242 @@
 import { DurableObject } from "cloudflare:workers";
+import migrations from "../../migrations/workspace/migrations.js";
+import type { CreateEntity, Entity, EntityType, Role, UpdateEntity } from "../protocol/entity.ts";
+import type { IndexDelivery, Page, PageRequest, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { Space } from "../protocol/space.ts";
+import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
+import { isoTime, systemClock } from "../shared/clock.ts";
+import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
+import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
+import { Timers } from "../timers/timers.ts";
+import { Carrier, outboxTimer } from "./carrier.ts";
+import { Directory } from "./directory.ts";
+import { Keys } from "./keys.ts";
+import { Outbox } from "./outbox.ts";
+import { Requests } from "./requests.ts";
+import { workspaces } from "./schema.ts";
+import { Secrets } from "./secrets.ts";
+import { SpaceIndex } from "./space-index.ts";
 
-export class Workspace extends DurableObject<Env> {}
+const requestsTimer = "requests";
+
+/**
+ * One tenant: its entities, keys, secrets, and the index of its spaces. It is on no hot path.
+ *
+ * Invariants
+ * 1. An object that was never created answers `not_found` and stores no byte.
+ * 2. A rename, a removal or a new secret is in the outbox by the same transaction that stored it.
+ */
+export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
+  readonly #db = openDatabase(this.ctx.storage);
+  readonly #timers = new Timers(this.#db, this.ctx.storage, systemClock);
+  readonly #directory = new Directory(this.#db, systemClock);
+  readonly #keys = new Keys(this.#db, systemClock);
+  readonly #secrets = new Secrets(this.#db, systemClock);
+  readonly #spaces = new SpaceIndex(this.#db);
+  readonly #requests = new Requests(this.#db, systemClock);
+  readonly #carrier = new Carrier({
+    env: this.env,
+    directory: this.#directory,
+    secrets: this.#secrets,
+    spaces: this.#spaces,
+    outbox: new Outbox(this.#db, systemClock),
+    timers: this.#timers,
+    clock: systemClock,
+    waitUntil: (work) => this.ctx.waitUntil(work),
+  });
+  #self: typeof workspaces.$inferSelect | undefined;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    if (hasSchema(ctx.storage)) void ctx.blockConcurrencyWhile(() => createSchema(this.#db, migrations));
+  }
+
+  async create(input: { id: string; name: string; keyId: string; keyHash: string }): Promise<Outcome<WorkspaceView>> {
+    if (!hasSchema(this.ctx.storage)) {
+      await this.ctx.blockConcurrencyWhile(() => createSchema(this.#db, migrations));
+    }
+    try {
+      return ok(
+        this.#db.transaction(() => {
+          if (this.#row()) throw new ColloquyError("conflict", "The workspace exists already.");
+          const row = { id: input.id, name: input.name, createdAt: systemClock.now() };
+          this.#db.insert(workspaces).values(row).run();
+          this.#keys.add(input.keyId, input.keyHash);
+          return { id: row.id, name: row.name, createdAt: isoTime(row.createdAt) };
+        }),
+      );
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
+  describe(): Promise<Outcome<WorkspaceView>> {
+    return this.#answer(({ id, name, createdAt }) => ({ id, name, createdAt: isoTime(createdAt) }));
+  }
+
+  rename(name: string): Promise<Outcome<WorkspaceView>> {
+    return this.#answer(({ id, createdAt }) => {
+      this.#db.update(workspaces).set({ name }).run();
+      this.#self = undefined;
+      return { id, name, createdAt: isoTime(createdAt) };
+    });
+  }
+
+  verifyKey(keyHash: string): Promise<Outcome<{ keyId: string }>> {
+    return this.#answer(() => this.#keys.verify(keyHash));
+  }
+
+  addKey(input: { keyId: string; keyHash: string }): Promise<Outcome<Key>> {
+    return this.#answer(() => this.#keys.add(input.keyId, input.keyHash));
+  }
+
+  revokeKey(keyId: string): Promise<Outcome<null>> {
+    return this.#perform(() => this.#keys.revoke(keyId));
+  }
+
+  putSecret(name: string, sealed: string): Promise<Outcome<null>> {
+    return this.#perform(({ id }) => {
+      this.#secrets.put(name, sealed);
+      this.#carrier.secretsChanged(id);
+    });
+  }
+
+  deleteSecret(name: string): Promise<Outcome<null>> {
+    return this.#perform(({ id }) => {
+      this.#secrets.delete(name);
+      this.#carrier.secretsChanged(id);
+    });
+  }
+
+  secretNames(): Promise<Outcome<string[]>> {
+    return this.#answer(() => this.#secrets.names());
+  }
+
+  sealedSecrets(): Promise<Outcome<Record<string, string>>> {
+    return this.#answer(() => this.#secrets.sealed());
+  }
+
+  createEntity(id: string, input: CreateEntity): Promise<Outcome<Entity>> {
+    return this.#answer(() => this.#directory.create(id, input));
+  }
+
+  createAgentEntity(id: string, name: string): Promise<Outcome<Entity>> {
+    return this.#answer(() => this.#directory.createAgent(id, name));
+  }
+
+  entities(
+    page: PageRequest & { type?: EntityType | undefined; visibleTo?: string | undefined },
+  ): Promise<Outcome<Page<Entity>>> {
+    return this.#answer(() => this.#directory.page(page));
+  }
+
+  entity(id: string): Promise<Outcome<Entity>> {
+    return this.#answer(() => this.#directory.get(id));
+  }
+
+  resolve(ids: string[]): Promise<Outcome<Entity[]>> {
+    return this.#answer(() => this.#directory.resolve(ids));
+  }
+
+  updateEntity(id: string, changes: UpdateEntity): Promise<Outcome<Entity>> {
+    return this.#answer((self) => {
+      const before = this.#directory.get(id);
+      const entity = this.#directory.update(id, changes);
+      if (entity.name !== before.name) this.#carrier.entityRenamed(self.id, id);
+      return entity;
+    });
+  }
+
+  removeEntity(id: string): Promise<Outcome<null>> {
+    return this.#perform((self) => {
+      this.#directory.get(id);
+      this.#directory.remove(id);
+      this.#carrier.entityRemoved(self.id, id);
+    });
+  }
+
+  standing(entityId: string): Promise<Outcome<{ role: Role; type: EntityType }>> {
+    return this.#answer(() => {
+      const { role, type } = this.#directory.get(entityId);
+      return { role, type };
+    });
+  }
+
+  shareSpace(entityId: string, otherId: string): Promise<Outcome<boolean>> {
+    return this.#answer(() => this.#spaces.share(entityId, otherId));
+  }
+
+  follow(delivery: IndexDelivery): Promise<Outcome<null>> {
+    return this.#answer(({ id }) => {
+      if (delivery.space.workspaceId !== id) throw new ColloquyError("not_found", "The space is of another workspace.");
+      if (this.#spaces.follow(delivery)) this.#carrier.spaceFollowed(delivery);
+      return null;
+    });
+  }
+
+  spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>> {
+    return this.#answer(() => this.#spaces.page(page));
+  }
+
+  beginRequest(input: {
+    principal: string;
+    key: string;
+    bodyHash: string;
+  }): Promise<Outcome<{ replay?: { status: number; body: string } }>> {
+    return this.#answer(() => {
+      const begun = this.#requests.begin({ principal: input.principal, key: input.key }, input.bodyHash);
+      if (this.#timers.dueAt(requestsTimer) === undefined) this.#scheduleRequests();
+      return begun;
+    });
+  }
+
+  endRequest(
+    input:
+      | { principal: string; key: string; status: number; body: string }
+      | { principal: string; key: string; abandon: true },
+  ): Promise<Outcome<null>> {
+    const name = { principal: input.principal, key: input.key };
+    return this.#perform(() =>
+      "abandon" in input ? this.#requests.abandon(name) : this.#requests.end(name, input.status, input.body),
+    );
+  }
+
+  override async alarm(): Promise<void> {
+    const self = this.#row();
+    if (!self) return;
+    await this.#timers.fire(async (name) => {
+      if (name === outboxTimer) await this.#carrier.carry(self.id);
+      if (name === requestsTimer) this.#scheduleRequests();
+    });
+  }
+
+  /** Runs `act` in one transaction, if this workspace exists; a refusal is answered, a bug is thrown. */
+  async #answer<T>(act: (self: typeof workspaces.$inferSelect) => T): Promise<Outcome<T>> {
+    try {
+      const self = this.#row();
+      if (!self) throw new ColloquyError("not_found", "There is no such workspace.");
+      return ok(this.#db.transaction(() => act(self)));
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
+  #perform(act: (self: typeof workspaces.$inferSelect) => void): Promise<Outcome<null>> {
+    return this.#answer((self) => {
+      act(self);
+      return null;
+    });
+  }
+
+  #row(): typeof workspaces.$inferSelect | undefined {
+    if (!this.#self && hasSchema(this.ctx.storage)) this.#self = this.#db.select().from(workspaces).get();
+    return this.#self;
+  }
+
+  #scheduleRequests(): void {
+    const next = this.#requests.prune();
+    if (next === undefined) this.#timers.clear(requestsTimer);
+    else this.#timers.set(requestsTimer, next);
+  }
+}

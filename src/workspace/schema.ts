@@ -1,0 +1,108 @@
+import { sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+
+export { timers } from "../timers/schema.ts";
+
+/** One row: the workspace itself. Times are milliseconds since the epoch. */
+export const workspaces = sqliteTable("workspace", {
+  id: text("id").primaryKey(),
+  name: text("name").notNull(),
+  createdAt: integer("created_at").notNull(),
+});
+
+/** `position` orders lists and is their cursor. */
+export const entities = sqliteTable(
+  "entities",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    id: text("id").notNull(),
+    type: text("type", { enum: ["human", "agent", "service"] }).notNull(),
+    name: text("name").notNull(),
+    /** An agent's name as it is compared; null for everyone else, whose names may repeat. */
+    agentName: text("agent_name"),
+    role: text("role", { enum: ["member", "admin"] }).notNull(),
+    externalId: text("external_id"),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [
+    uniqueIndex("entities_id").on(table.id),
+    uniqueIndex("entities_agent_name").on(table.agentName).where(sql`${table.agentName} is not null`),
+    index("entities_type").on(table.type, table.position),
+  ],
+);
+
+export const keys = sqliteTable(
+  "keys",
+  {
+    id: text("id").primaryKey(),
+    hash: text("hash").notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [uniqueIndex("keys_hash").on(table.hash)],
+);
+
+export const secrets = sqliteTable("secrets", {
+  name: text("name").primaryKey(),
+  sealed: text("sealed").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+});
+
+/** What the workspace knows of its spaces, up to `cursor` in each space's log. A deleted one stays as a tombstone. */
+export const spaces = sqliteTable(
+  "spaces",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    id: text("id").notNull(),
+    name: text("name").notNull(),
+    wakePolicy: text("wake_policy", { enum: ["every_message", "addressed"] }).notNull(),
+    shareOrigin: text("share_origin", { enum: ["text", "name", "none"] }).notNull(),
+    createdBy: text("created_by"),
+    createdAt: text("created_at").notNull(),
+    cursor: integer("cursor").notNull(),
+    deleted: integer("deleted", { mode: "boolean" }).notNull().default(false),
+  },
+  (table) => [uniqueIndex("spaces_id").on(table.id)],
+);
+
+/** Who is in which space; the space by its position, so that an entity's newest spaces are one range of the key. */
+export const memberships = sqliteTable(
+  "memberships",
+  { entityId: text("entity_id").notNull(), spacePosition: integer("space_position").notNull() },
+  (table) => [
+    primaryKey({ columns: [table.entityId, table.spacePosition] }),
+    index("memberships_space").on(table.spacePosition),
+  ],
+);
+
+/** Requests with an `Idempotency-Key`: under way while `status` is null. */
+export const requests = sqliteTable(
+  "requests",
+  {
+    principal: text("principal").notNull(),
+    key: text("key").notNull(),
+    bodyHash: text("body_hash").notNull(),
+    status: integer("status"),
+    body: text("body"),
+    begunAt: integer("begun_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.principal, table.key] }), index("requests_begun").on(table.begunAt)],
+);
+
+/**
+ * What is still to be told to spaces and agents. A row says what about, never the content: that is read when it is
+ * carried, so the last word wins. `version` counts how often it was asked for.
+ */
+export const outbox = sqliteTable(
+  "outbox",
+  {
+    kind: text("kind", { enum: ["rename", "remove", "secrets"] }).notNull(),
+    /** The space or agent that is to be told. */
+    target: text("target").notNull(),
+    /** The entity that it is about; empty for secrets. */
+    subject: text("subject").notNull(),
+    version: integer("version").notNull().default(1),
+    attempts: integer("attempts").notNull().default(0),
+    dueAt: integer("due_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.kind, table.target, table.subject] }), index("outbox_due").on(table.dueAt)],
+);
