@@ -1,0 +1,22 @@
+import type { Env } from "../shared/env.ts";
+
+/** A model ready to be made: aliases followed, secrets opened, the address checked. Lives only in memory. */
+export type RehearsalSpec = { provider: "rehearsal"; name: string; deltasPerSecond: number };
+export type WorkersAiSpec = { provider: "workers-ai"; name: string };
+export type OpenAiCompatibleSpec = {
+  provider: "openai-compatible";
+  name: string;
+  baseUrl: string;
+  apiKey: string | undefined;
+};
+export type ModelSpec = RehearsalSpec | WorkersAiSpec | OpenAiCompatibleSpec;
+
+/** Providers that share one set of peculiarities. */
+export type ModelFamily = ModelSpec["provider"];
+
+/** What a model needs of the world. `fetch` is for tests; `openSecret` opens a secret of the agent's workspace. */
+export type ModelDeps = {
+  env: Env;
+  openSecret: (name: string) => Promise<string | undefined>;
+  fetch?: typeof globalThis.fetch | undefined;
+};

@@ -1,0 +1,54 @@
+import type { MessageEvent, PromptView } from "./prompt-view.ts";
+
+/** How a message concerns the agent: named with an @, named, meant by everyone's address, or alone with the sender. */
+export type Address = "at" | "name" | "everyone" | "alone" | "none";
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+const named = (name: string, before = ""): RegExp =>
+  new RegExp(String.raw`(?<![\p{L}\p{N}_@])${before}${escaped(name)}(?![\p{L}\p{N}_])`, "iu");
+
+const everyonePatterns = [
+  /^\s*(?:hi|hello|hey|salaam|salam|good (?:morning|afternoon|evening))[\s,]+(?:you )?(?:all|everyone|everybody|team|folks|there)\b/i,
+  /\b(?:anyone|anybody|everyone|everybody)\b[^.!]*\?/i,
+  /\b(?:all|each) of you\b/i,
+  /^\s*@(?:all|everyone|here|channel)\b/i,
+];
+
+/** Whether a message speaks to another member: by @name anywhere, or by name at its start ("Ahmad, …"). */
+const speaksToAnother = (event: MessageEvent, view: PromptView): boolean => {
+  const space = view.spaces.find(({ id }) => id === event.spaceId);
+  const others = (space?.members ?? []).filter(({ name }) => name !== event.senderName && name !== view.name);
+  return others.some(
+    ({ name }) =>
+      named(name, "@").test(event.text) || new RegExp(`^\\s*${escaped(name)}\\s*[,:]`, "iu").test(event.text),
+  );
+};
+
+export const addressOf = (event: MessageEvent, view: PromptView): Address => {
+  if (view.name !== "" && named(view.name, "@").test(event.text)) return "at";
+  if (event.notes.wakes === "mention" || event.notes.addressed === "mention") return "at";
+  if (speaksToAnother(event, view)) return "none";
+  if (view.name !== "" && named(view.name).test(event.text)) return "name";
+  const space = view.spaces.find(({ id }) => id === event.spaceId);
+  const others = space?.members.filter(({ name }) => name !== view.name).length ?? 0;
+  if (others === 1 || event.notes.wakes === "auto" || event.notes.wakes === "proactive_router") return "alone";
+  return everyonePatterns.some((pattern) => pattern.test(event.text)) ? "everyone" : "none";
+};
+
+/** The text without the words that only address: "@Echo", "Echo,", "hi all," where more follows. */
+export const withoutAddress = (text: string, name: string): string => {
+  const plain = text.trim();
+  const rest = plain
+    .replace(new RegExp(String.raw`@${escaped(name)}(?![\p{L}\p{N}_])[,:]?`, "giu"), " ")
+    .replace(/@(?:all|everyone|here|channel)\b[,:]?/gi, " ")
+    .replace(
+      new RegExp(String.raw`^\s*(?:hi|hello|hey|ok|okay)?[\s,]*${escaped(name)}(?:\s*[,:!]\s*|\s+)(?=\S)`, "iu"),
+      "",
+    )
+    .replace(new RegExp(String.raw`[\s,]+${escaped(name)}\s*([.!?]*)$`, "iu"), "$1")
+    .replace(/^\s*(?:please|pls|could you|can you|would you|all of you|each of you)[\s,:]+(?:please\s+)?/i, "")
+    .replace(/[ \t]+/g, " ")
+    .trim();
+  return rest;
+};

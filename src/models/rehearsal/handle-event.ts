@@ -1,0 +1,52 @@
+import { addressOf, withoutAddress } from "./addressed.ts";
+import type { InboxEvent, MessageEvent, PromptView, ServiceEvent } from "./prompt-view.ts";
+import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
+import { rules } from "./rules.ts";
+import { toneOf } from "./tone.ts";
+import { type CycleState, type Doing, sayIn, type Turn } from "./turn.ts";
+
+/** What an event makes the agent do (a line for the self-summary comes back), or why it stays silent. */
+export type Handling = { doing: Doing } | { silent: string };
+
+const alwaysAnswers = (view: PromptView): boolean => /\balways answer\b/i.test(view.role);
+
+const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState): Handling => {
+  const address = addressOf(event, view);
+  const turn: Turn = {
+    view,
+    event,
+    request: withoutAddress(event.text, view.name),
+    tone: toneOf(view.role),
+    cycle,
+  };
+  const fromAgent = event.senderKind === "agent";
+  const asked = fromAgent ? address === "at" : address !== "none";
+  if (asked) {
+    for (const rule of rules) {
+      const doing = fromAgent && !rule.forAgents ? undefined : rule.match(turn);
+      if (doing) return { doing };
+    }
+  }
+  if (alwaysAnswers(view)) return { doing: asked && !fromAgent ? cannotAnswer(turn) : acknowledge(turn) };
+  if (fromAgent) return { silent: asked ? "an agent's statement asks for nothing" : "an agent spoke to others" };
+  return asked ? { doing: cannotAnswer(turn) } : { silent: "not addressed to me" };
+};
+
+function* announce(event: ServiceEvent, spaceId: string, spaceName: string, cycle: CycleState): Doing {
+  const said = yield* sayIn(cycle, spaceId, `Event from ${event.service}: ${event.payload}`);
+  return said ? `announced in "${spaceName}"` : `could not announce in "${spaceName}"`;
+}
+
+/** An agent told to "announce events in <space>" does; any other keeps service events to itself. */
+const handleService = (event: ServiceEvent, view: PromptView, cycle: CycleState): Handling => {
+  const wanted = /\b(?:announce|post|report)\b[^.]*\bevents?\b[^.]*?\b(?:in|to)\s+(.+)/is.exec(view.role)?.[1] ?? "";
+  const bare = wanted.toLowerCase().replace(/^["“]/, "");
+  const space = view.spaces.find(({ name }) => bare.startsWith(name.toLowerCase()));
+  return space ? { doing: announce(event, space.id, space.name, cycle) } : { silent: "no rule for events of services" };
+};
+
+export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleState): Handling => {
+  if (event.kind === "message") return handleMessage(event, view, cycle);
+  if (event.kind === "service") return handleService(event, view, cycle);
+  return { silent: `no rule for ${event.label}` };
+};

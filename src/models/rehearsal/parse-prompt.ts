@@ -1,0 +1,151 @@
+import type { ModelPrompt, PromptMessage } from "../language-model.ts";
+import { parseEvent, parseGoal, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
+import type { ActionResult, InboxEvent, PastAction, PromptView } from "./prompt-view.ts";
+
+/**
+ * A prompt as data. A prompt is read as any model reads it: later sections stand for earlier ones, the last
+ * inbox begins the running cycle, and the tool calls after it are what that cycle did so far.
+ */
+type Section = "none" | "silent" | "inbox" | "spaces" | "goals" | "memories";
+
+const headings: [RegExp, Section][] = [
+  [/^READ, NOTHING SAID:/, "silent"],
+  [/^INBOX \(/, "inbox"],
+  [/^INBOX PREVIEW\b/, "none"],
+  [/^YOUR SPACES:/, "spaces"],
+  [/^GOALS:/, "goals"],
+  [/^MEMORIES:/, "memories"],
+  [/^[A-Z][A-Z ,]+(?: \(.*\))?:$/, "none"],
+];
+
+const textOf = (message: PromptMessage): string => {
+  if (message.role === "system") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+};
+
+const emptyView = (): PromptView => ({
+  name: "",
+  role: "",
+  spaces: [],
+  goals: [],
+  memories: [],
+  activeSpaceId: undefined,
+  now: undefined,
+  readSilently: [],
+  events: [],
+  actions: [],
+  hasInbox: false,
+  callCount: 0,
+});
+
+const readSystem = (view: PromptView, text: string): void => {
+  const lines = text.split("\n").map((line) => line.trim());
+  const identity = lines.indexOf("IDENTITY:");
+  const name = identity === -1 ? undefined : lines.slice(identity).find((line) => line.startsWith("name: "));
+  view.name = parseString(name?.slice("name: ".length) ?? "") ?? view.name;
+  const role = lines.indexOf("YOUR ROLE:");
+  if (role !== -1) view.role = parseString(lines[role + 1] ?? "") ?? view.role;
+};
+
+const addTo = <Item>(list: Item[], item: Item | undefined): void => {
+  if (item !== undefined) list.push(item);
+};
+
+const beginSection = (view: PromptView, section: Section): void => {
+  if (section === "inbox") {
+    view.hasInbox = true;
+    view.events = [];
+    view.actions = [];
+  }
+  if (section === "spaces") view.spaces = [];
+  if (section === "goals") view.goals = [];
+  if (section === "memories") view.memories = [];
+};
+
+const readLine = (view: PromptView, section: Section, line: string): void => {
+  if (section === "silent") addTo<InboxEvent>(view.readSilently, parseEvent(line));
+  else if (section === "inbox") addTo<InboxEvent>(view.events, parseEvent(line));
+  else if (section === "spaces") addTo(view.spaces, parseSpace(line));
+  else if (section === "goals") addTo(view.goals, parseGoal(line));
+  else if (section === "memories") addTo(view.memories, parseMemory(line));
+};
+
+const readUser = (view: PromptView, text: string): void => {
+  let section: Section = "none";
+  for (const line of text.split("\n").map((each) => each.trim())) {
+    const active = /^ACTIVE SPACE: (?:none|"(?:[^"\\]|\\.)*" \(id: (\w+)\))/.exec(line);
+    const now = /^NOW: (\S+)/.exec(line);
+    const heading = headings.find(([pattern]) => pattern.test(line));
+    if (active) view.activeSpaceId = active[1];
+    else if (now) view.now = now[1];
+    else if (heading) beginSection(view, heading[1]);
+    else readLine(view, section, line);
+    if (active || now) section = "none";
+    else if (heading) section = heading[1];
+  }
+};
+
+type ToolOutput = Extract<
+  Extract<PromptMessage, { role: "tool" }>["content"][number],
+  { type: "tool-result" }
+>["output"];
+
+const failureIn = (value: unknown): string | undefined => {
+  if (typeof value !== "object" || value === null) return undefined;
+  if ("success" in value && value.success === false)
+    return "error" in value ? JSON.stringify(value.error) : "it failed";
+  return "error" in value && value.error ? JSON.stringify(value.error) : undefined;
+};
+
+const resultOf = (output: ToolOutput): ActionResult => {
+  switch (output.type) {
+    case "json": {
+      const failure = failureIn(output.value);
+      return failure === undefined ? { ok: true, value: output.value } : { ok: false, message: failure };
+    }
+    case "text": {
+      let value: unknown = output.value;
+      try {
+        value = JSON.parse(output.value);
+      } catch {
+        return { ok: true, value };
+      }
+      const failure = failureIn(value);
+      return failure === undefined ? { ok: true, value } : { ok: false, message: failure };
+    }
+    case "error-text":
+      return { ok: false, message: output.value };
+    case "error-json":
+      return { ok: false, message: JSON.stringify(output.value) };
+    case "execution-denied":
+      return { ok: false, message: output.reason ?? "it was denied" };
+    case "content":
+      return { ok: true, value: output.value };
+  }
+};
+
+/** A call whose result never came counts as failed: nothing is waited for. */
+const noResult: ActionResult = { ok: false, message: "no result" };
+
+export const parsePrompt = (prompt: ModelPrompt): PromptView => {
+  const view = emptyView();
+  const open = new Map<string, PastAction>();
+  for (const message of prompt) {
+    if (message.role === "system") readSystem(view, message.content);
+    else if (message.role === "user") readUser(view, textOf(message));
+    else {
+      for (const part of message.content) {
+        if (part.type === "tool-call") {
+          const action: PastAction = { toolName: part.toolName, input: part.input, result: noResult };
+          view.callCount += 1;
+          view.actions.push(action);
+          open.set(part.toolCallId, action);
+        } else if (part.type === "tool-result") {
+          const action = open.get(part.toolCallId);
+          if (action) action.result = resultOf(part.output);
+        }
+      }
+    }
+  }
+  return view;
+};

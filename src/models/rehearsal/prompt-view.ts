@@ -1,0 +1,47 @@
+/** What the rehearsal model sees in a prompt: the same facts that any model reads there, as data. */
+export type PersonKind = "human" | "agent" | "service";
+
+export type MessageEvent = {
+  kind: "message";
+  spaceId: string;
+  spaceName: string;
+  senderName: string;
+  senderKind: PersonKind;
+  text: string;
+  /** `[key: value]` suffixes of the line, such as `wakes: mention`. */
+  notes: Record<string, string>;
+};
+export type ServiceEvent = { kind: "service"; service: string; payload: string };
+/** An event that no rule is about (a plan, a tool's late result), by its label. */
+export type OtherEvent = { kind: "other"; label: string; body: string };
+export type InboxEvent = MessageEvent | ServiceEvent | OtherEvent;
+
+export type SpaceMember = { name: string; kind: PersonKind };
+export type SpaceView = { id: string; name: string; members: SpaceMember[]; includesYou: boolean };
+export type GoalView = { id: string; description: string; status: string };
+export type MemoryView = { key: string; value: string };
+
+export type ActionResult = { ok: true; value: unknown } | { ok: false; message: string };
+/** A tool call of the running cycle, with its result. */
+export type PastAction = { toolName: string; input: unknown; result: ActionResult };
+
+export type PromptView = {
+  name: string;
+  /** The agent's own instructions, as its owner wrote them. */
+  role: string;
+  spaces: SpaceView[];
+  goals: GoalView[];
+  memories: MemoryView[];
+  /** Where the running cycle began. */
+  activeSpaceId: string | undefined;
+  now: string | undefined;
+  /** Events that were read in skipped cycles, newest last; they are answered no more. */
+  readSilently: InboxEvent[];
+  /** The running cycle's events and what it did so far. */
+  events: InboxEvent[];
+  actions: PastAction[];
+  /** Whether an inbox was found at all. */
+  hasInbox: boolean;
+  /** Tool calls in the whole prompt: numbers the next one. */
+  callCount: number;
+};

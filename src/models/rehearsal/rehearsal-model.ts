@@ -1,0 +1,89 @@
+import { estimateTokenCount } from "tokenx";
+import type { CallOptions, LanguageModel, ModelUsage, StreamPart } from "../language-model.ts";
+import type { RehearsalSpec } from "../model-spec.ts";
+import { partStream } from "../part-stream.ts";
+import { type Action, decide } from "./decide.ts";
+import { pause, wordsOf } from "./pacing.ts";
+import { parsePrompt } from "./parse-prompt.ts";
+
+/**
+ * The embedded default model: deterministic, by plain rules, with no key and no network. It reads the same prompt as
+ * any model, and says what it is when asked.
+ */
+const actOn = (options: CallOptions): { action: Action; callId: string } => {
+  const view = parsePrompt(options.prompt);
+  const toolNames = new Set((options.tools ?? []).map(({ name }) => name));
+  return { action: decide(view, toolNames), callId: `rehearsal-${view.callCount + 1}` };
+};
+
+/** What the action is as generated text: a call's input as JSON, or the words. */
+const writtenOut = (action: Action): string =>
+  action.type === "text" ? action.text : JSON.stringify(action.call.input);
+
+const finishReasonOf = (action: Action) =>
+  action.type === "call"
+    ? { unified: "tool-calls" as const, raw: "tool-calls" }
+    : { unified: "stop" as const, raw: "stop" };
+
+const usageOf = (options: CallOptions, written: string): ModelUsage => {
+  const input = estimateTokenCount(JSON.stringify([options.prompt, options.tools ?? []]));
+  const output = Math.max(1, estimateTokenCount(written));
+  return {
+    inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: output, text: output, reasoning: 0 },
+  };
+};
+
+async function* speak(options: CallOptions, deltasPerSecond: number): AsyncGenerator<StreamPart> {
+  const { action, callId } = actOn(options);
+  const written = writtenOut(action);
+  const signal = options.abortSignal;
+  const started = Date.now();
+  const inTime = async (index: number): Promise<void> => {
+    signal?.throwIfAborted();
+    if (deltasPerSecond > 0) await pause(started + (index * 1000) / deltasPerSecond - Date.now(), signal);
+  };
+  yield { type: "stream-start", warnings: [] };
+  if (action.type === "text") {
+    yield { type: "text-start", id: callId };
+    for (const [index, delta] of wordsOf(written).entries()) {
+      await inTime(index);
+      yield { type: "text-delta", id: callId, delta };
+    }
+    yield { type: "text-end", id: callId };
+  } else {
+    yield { type: "tool-input-start", id: callId, toolName: action.call.toolName };
+    for (const [index, delta] of wordsOf(written).entries()) {
+      await inTime(index);
+      yield { type: "tool-input-delta", id: callId, delta };
+    }
+    yield { type: "tool-input-end", id: callId };
+    yield { type: "tool-call", toolCallId: callId, toolName: action.call.toolName, input: written };
+  }
+  yield { type: "finish", usage: usageOf(options, written), finishReason: finishReasonOf(action) };
+}
+
+export const createRehearsalModel = (spec: Pick<RehearsalSpec, "name" | "deltasPerSecond">): LanguageModel => ({
+  specificationVersion: "v4",
+  provider: "rehearsal",
+  modelId: spec.name,
+  supportedUrls: {},
+  doGenerate: async (options) => {
+    const { action, callId } = actOn(options);
+    const written = writtenOut(action);
+    return {
+      content: [
+        action.type === "text"
+          ? { type: "text", text: written }
+          : { type: "tool-call", toolCallId: callId, toolName: action.call.toolName, input: written },
+      ],
+      finishReason: finishReasonOf(action),
+      usage: usageOf(options, written),
+      warnings: [],
+    };
+  },
+  doStream: async (options) => {
+    options.abortSignal?.throwIfAborted();
+    return { stream: partStream(speak(options, spec.deltasPerSecond)) };
+  },
+});

@@ -1,0 +1,30 @@
+import { carryMessage } from "./rules/carry.ts";
+import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules/conversation.ts";
+import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
+import { forget, recall, remember } from "./rules/memory.ts";
+import { count, say, write } from "./rules/say.ts";
+import { ownVote, votes } from "./rules/votes.ts";
+import type { Rule } from "./turn.ts";
+
+/** Every rule, in the order of asking: what repeats or carries words comes before what reads them. */
+export const rules: Rule[] = [
+  say,
+  remember,
+  forget,
+  setGoal,
+  write,
+  carryMessage,
+  votes,
+  endGoal,
+  identity,
+  help,
+  count,
+  time,
+  whoIsHere,
+  listGoals,
+  recall,
+  ownVote,
+  ping,
+  thanks,
+  greeting,
+];

@@ -1,0 +1,66 @@
+import type { SpaceView } from "../prompt-view.ts";
+import { answer, type Doing, enter, type Rule, sayIn, type Turn } from "../turn.ts";
+
+/** To whom a message is carried: a space, or a person in one. */
+type Target = { space: SpaceView; person?: string };
+
+const startsWithName = (text: string, name: string): string | undefined => {
+  const bare = text.replace(/^\s*(?:the\s+)?/i, "");
+  for (const form of [`"${name}"`, `“${name}”`, `@${name}`, name]) {
+    if (!bare.toLowerCase().startsWith(form.toLowerCase())) continue;
+    const rest = bare.slice(form.length);
+    if (/^[\p{L}\p{N}_]/u.test(rest)) continue;
+    return rest
+      .replace(/^\s+(?:space|room|channel)\b/i, "")
+      .replace(/^[\s,:]+/, "")
+      .replace(/^that\s+/i, "");
+  }
+  return undefined;
+};
+
+const longestFirst = (left: { name: string }, right: { name: string }): number => right.name.length - left.name.length;
+
+const targetIn = (turn: Turn, text: string): { target: Target; words: string } | undefined => {
+  for (const space of turn.view.spaces.toSorted(longestFirst)) {
+    const words = startsWithName(text, space.name);
+    if (words) return { target: { space }, words };
+  }
+  const here = turn.view.spaces.filter(({ id }) => id === turn.event.spaceId);
+  const elsewhere = turn.view.spaces.filter(({ id }) => id !== turn.event.spaceId);
+  for (const space of [...here, ...elsewhere]) {
+    for (const { name } of space.members.toSorted(longestFirst)) {
+      const words = name === turn.view.name ? undefined : startsWithName(text, name);
+      if (words) return { target: { space, person: name }, words };
+    }
+  }
+  return undefined;
+};
+
+function* carry(turn: Turn, target: Target, words: string): Doing {
+  const { space, person } = target;
+  const message = `${person === undefined ? "" : `${person}, `}${turn.event.senderName} asks me to tell you: ${words}`;
+  const told = person === undefined ? `"${space.name}"` : `${person} in "${space.name}"`;
+  if (!(yield* sayIn(turn.cycle, space.id, message))) {
+    return yield* answer(turn, `I could not tell ${told}.`, `could not tell ${told}`);
+  }
+  if (space.id === turn.event.spaceId) return `told ${told}`;
+  if (!(yield* enter(turn.cycle, turn.event.spaceId))) return `told ${told}, but could not come back`;
+  return yield* answer(turn, `${turn.tone.done} I told ${told}.`, `told ${told}`);
+}
+
+export const carryMessage: Rule = {
+  forAgents: true,
+  match: (turn) => {
+    const text = /^\s*(?:tell|inform|notify|let)\s+(.+)$/is.exec(turn.request)?.[1];
+    if (text === undefined || /^(?:me|us|everyone|everybody|all|an?)\b/i.test(text)) return undefined;
+    const found = targetIn(turn, text.replace(/^(.{1,80}?) know\b/is, "$1"));
+    if (found) return carry(turn, found.target, found.words);
+    if (!/^\s*tell\b/i.test(turn.request)) return undefined;
+    const names = turn.view.spaces.map(({ name }) => `"${name}"`).join(", ");
+    return answer(
+      turn,
+      `I know no space or person of that name, or no message followed. My spaces are ${names || "none"}.`,
+      "found nobody to tell",
+    );
+  },
+};
