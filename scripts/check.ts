@@ -10,6 +10,7 @@ const steps: [name: string, command: string[]][] = [
   ["types of the page", ["tsc", "-p", "src/web"]],
   ["types of scripts, benches and end-to-end tests", ["tsc", "-p", "scripts"]],
   ["unused code and dependencies", ["knip"]],
+  ["the lock covers every platform", ["node", "scripts/lock.ts", "--check"]],
   ["migrations in step with schemas", ["node", "scripts/migrations.ts", "--check"]],
   ["every promise has a test", ["node", "scripts/promises.ts"]],
 ];
