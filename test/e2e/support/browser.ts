@@ -1,0 +1,65 @@
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type Browser, chromium, type LaunchOptions } from "playwright-core";
+
+/**
+ * A real, headless Chromium with nothing to install by hand: the one that ships inside an npm package on Linux, the
+ * installed Chrome elsewhere, or where that one cannot start.
+ */
+export const launchBrowser = async (): Promise<Browser> => {
+  const failures: unknown[] = [];
+  for (const options of [packaged, packagedWithLibraries, installed]) {
+    try {
+      return await chromium.launch(await options());
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  throw new AggregateError(
+    failures,
+    "no browser can be started: install Chrome, or run where @sparticuz/chromium works",
+  );
+};
+
+const modules = resolve(import.meta.dirname, "../../../node_modules");
+const packageFolder = join(modules, "@sparticuz/chromium");
+const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
+
+/**
+ * Unpacks into the project's own cache, one folder for each version: the package itself would use a shared /tmp. The
+ * folder appears whole or not at all, so that an interrupted unpacking leaves nothing broken behind.
+ */
+const unpack = async (): Promise<string> => {
+  const { version } = JSON.parse(readFileSync(join(packageFolder, "package.json"), "utf8")) as { version: string };
+  const cache = join(modules, ".cache", `chromium-${version}`);
+  if (existsSync(cache)) return cache;
+  const unfinished = `${cache}.${process.pid}`;
+  mkdirSync(unfinished, { recursive: true });
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = unfinished;
+  try {
+    const { inflate } = await import("@sparticuz/chromium");
+    const names = ["chromium.br", "fonts.tar.br", "swiftshader.tar.br", "al2023.tar.br"];
+    await Promise.all(names.map((name) => inflate(join(packageFolder, "bin", name))));
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+  renameSync(unfinished, cache);
+  return cache;
+};
+
+const packaged = async (): Promise<LaunchOptions> => {
+  if (process.platform !== "linux") throw new Error("the packaged Chromium is for Linux");
+  const folder = await unpack();
+  const env = { ...process.env, FONTCONFIG_PATH: join(folder, "fonts") };
+  return { executablePath: join(folder, "chromium"), args, env };
+};
+
+/** For a Linux that lacks the few shared libraries that Chromium wants (NSS): those that ship beside it. */
+const packagedWithLibraries = async (): Promise<LaunchOptions> => {
+  const options = await packaged();
+  return { ...options, env: { ...options.env, LD_LIBRARY_PATH: join(await unpack(), "al2023/lib") } };
+};
+
+const installed = (): LaunchOptions => ({ channel: "chrome", args });
