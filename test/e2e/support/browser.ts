@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Browser, chromium, type LaunchOptions } from "playwright-core";
 
@@ -45,14 +45,21 @@ const unpack = async (): Promise<string> => {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
   }
+  writeFileSync(join(unfinished, "fonts.conf"), fontConfiguration(join(cache, "fonts")));
   renameSync(unfinished, cache);
   return cache;
+};
+
+/** The packaged fonts, and the machine's own if it has any. The package's configuration knows only paths of its cloud. */
+const fontConfiguration = (folder: string): string => {
+  const folders = [folder, "/usr/share/fonts", "/usr/local/share/fonts"].map((path) => `<dir>${path}</dir>`).join("");
+  return `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${folders}</fontconfig>`;
 };
 
 const packaged = async (): Promise<LaunchOptions> => {
   if (process.platform !== "linux") throw new Error("the packaged Chromium is for Linux");
   const folder = await unpack();
-  const env = { ...process.env, FONTCONFIG_PATH: join(folder, "fonts") };
+  const env = { ...process.env, FONTCONFIG_FILE: join(folder, "fonts.conf") };
   return { executablePath: join(folder, "chromium"), args, env };
 };
 

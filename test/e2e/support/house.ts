@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Api, createApi } from "../../../scripts/api.ts";
+import { freePort, type Server, startServer } from "../../../scripts/server.ts";
+
+export type Person = { id: string; name: string; token: string; link: string };
+
+/** A running house of its own: real workerd, its own data and keys, one workspace. */
+export type House = {
+  url: string;
+  workspaceId: string;
+  secretKey: string;
+  /** With the workspace's secret key. */
+  api: Api;
+  addPerson(name: string): Promise<Person>;
+  /** Creates an agent and answers its id. */
+  addAgent(config: { name: string } & Record<string, unknown>): Promise<string>;
+  /** Creates a space with these members and answers its id. */
+  addSpace(name: string, memberIds: string[]): Promise<string>;
+  /** SIGKILL for every process of the server, then a new start on the same data and address. */
+  crash(): Promise<void>;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  /** Ends the server and removes its data. */
+  close(): Promise<void>;
+};
+
+const variables = {
+  ADMIN_KEY: "end-to-end-admin-key",
+  SIGNING_SECRET: "end-to-end-signing-secret-of-32-bytes",
+  ENVIRONMENT: "development",
+};
+
+export const openHouse = async (options: { config?: string } = {}): Promise<House> => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "house-"));
+  const port = await freePort();
+  const output: string[] = [];
+  const launch = (): Promise<Server> =>
+    startServer({ dataDirectory, port, variables, onOutput: (line) => output.push(line), ...options });
+  let server = await launch();
+  const { url } = server;
+  const operator = createApi(url, variables.ADMIN_KEY);
+  const made = await operator.post<{ workspace: { id: string }; secretKey: string }>("/v1/workspaces", {
+    name: "Test",
+  });
+  const api = createApi(url, made.secretKey);
+  const house: House = {
+    url,
+    workspaceId: made.workspace.id,
+    secretKey: made.secretKey,
+    api,
+    async addPerson(name) {
+      const { entity } = await api.post<{ entity: { id: string } }>("/v1/entities", { type: "human", name });
+      const { token } = await api.post<{ token: string }>("/v1/tokens", {
+        entityId: entity.id,
+        expiresInSeconds: 3600,
+      });
+      return { id: entity.id, name, token, link: `${url}/#token=${token}` };
+    },
+    async addAgent(config) {
+      return (await api.post<{ agent: { id: string } }>("/v1/agents", config)).agent.id;
+    },
+    async addSpace(name, memberIds) {
+      const members = memberIds.map((entityId) => ({ entityId }));
+      return (await api.post<{ space: { id: string } }>("/v1/spaces", { name, members })).space.id;
+    },
+    async crash() {
+      await house.kill();
+      await house.start();
+    },
+    kill: () => server.kill(),
+    async start() {
+      server = await launch();
+    },
+    async close() {
+      await server.stop();
+      rmSync(dataDirectory, { recursive: true, force: true });
+      if (process.env.HOUSE_OUTPUT) console.log(output.join("\n"));
+    },
+  };
+  return house;
+};
