@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { initialSpaceState, reduce, type SpaceFrame, type SpaceState } from "../../src/client/index.ts";
+import type { DurableEvent } from "../../src/protocol/events.ts";
+import { delta, husam, loaded, message, nova, said, snapshot, spaceId, start, streamId, welcome } from "./frames.ts";
+
+/**
+ * A server in a few lines: a log, running streams, and a line to one client that breaks and comes back whenever
+ * the generated story says so. Whatever the story, the client must end up with what the server has.
+ */
+type Step =
+  | { do: "post" }
+  | { do: "send" }
+  | { do: "start" }
+  | { do: "delta"; text: string }
+  | { do: "say" }
+  | { do: "fail" }
+  | { do: "break" }
+  | { do: "reconnect"; replayed: number }
+  | { do: "repeat"; back: number }
+  | { do: "load"; limit: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant("post" as const) }),
+  fc.record({ do: fc.constant("send" as const) }),
+  fc.record({ do: fc.constant("start" as const) }),
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("delta" as const), text: fc.string({ maxLength: 4 }) }) },
+  fc.record({ do: fc.constant("say" as const) }),
+  fc.record({ do: fc.constant("fail" as const) }),
+  fc.record({ do: fc.constant("break" as const) }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("reconnect" as const), replayed: fc.nat(6) }) },
+  fc.record({ do: fc.constant("repeat" as const), back: fc.nat(5) }),
+  fc.record({ do: fc.constant("load" as const), limit: fc.integer({ min: 1, max: 8 }) }),
+);
+
+const play = (steps: Step[]) => {
+  const log: DurableEvent[] = [];
+  const streams = new Map<string, string>();
+  const posted: string[] = [];
+  let sentCount = 0;
+  let streamCount = 0;
+  let isUp = true;
+  let state: SpaceState = initialSpaceState(spaceId);
+
+  const show = (frame: SpaceFrame): void => {
+    state = reduce(state, frame, 0);
+    const order = state.messages.map((one) => one.seq);
+    expect(order).toEqual([...new Set(order)].sort((one, other) => one - other));
+  };
+  const tell = (frame: SpaceFrame): void => {
+    if (isUp) show(frame);
+  };
+  const append = (event: DurableEvent): void => {
+    log.push(event);
+    tell(event);
+  };
+  const store = (clientKey: string): void => {
+    const known = log.find((event) => event.type === "space.message" && event.message.clientKey === clientKey);
+    if (known) tell(known);
+    else append(said(log.length + 1, { sender: husam, clientKey }));
+  };
+  /** The line comes back; after `replayed` events it may break again, which the next reconnect must make good. */
+  const reconnect = (replayed: number): void => {
+    const cursor = state.cursor;
+    isUp = true;
+    show(welcome(log.length, { streams: [...streams].map(([name, text]) => snapshot(name, text)) }));
+    for (const [index, event] of log.slice(cursor ?? log.length).entries()) {
+      if (index >= replayed) {
+        isUp = false;
+        return;
+      }
+      show(event);
+    }
+    for (const outgoing of state.outgoing) store(outgoing.clientKey);
+  };
+  const newestStream = (): string | undefined => [...streams.keys()].at(-1);
+  const messages = () => log.flatMap((event) => (event.type === "space.message" ? [event.message] : []));
+
+  const perform = (one: Step): void => {
+    const name = newestStream();
+    if (one.do === "post") append(said(log.length + 1));
+    if (one.do === "send") {
+      const clientKey = `key ${++sentCount}`;
+      posted.push(clientKey);
+      show({ type: "local.send", clientKey, text: clientKey, createdAt: message(1).createdAt });
+      if (isUp) store(clientKey);
+    }
+    if (one.do === "start") {
+      const started = `stream ${++streamCount}`;
+      streams.set(started, "");
+      tell(start(started));
+    }
+    if (one.do === "delta" && name) {
+      streams.set(name, streams.get(name) + one.text);
+      tell(delta(name, one.text));
+    }
+    if (one.do === "say" && name) {
+      streams.delete(name);
+      append(said(log.length + 1, { sender: nova, streamId: streamId(name) }));
+    }
+    if (one.do === "fail" && name) {
+      streams.delete(name);
+      tell({ type: "tool-call.error", streamId: streamId(name), code: "interrupted", message: "…" });
+    }
+    if (one.do === "break") isUp = false;
+    if (one.do === "reconnect") reconnect(one.replayed);
+    if (one.do === "repeat") {
+      const event = log[Math.min(state.cursor ?? 0, log.length) - 1 - one.back];
+      if (event) tell(event);
+    }
+    if (one.do === "load" && isUp) show(loaded(messages().slice(-one.limit), messages().length > one.limit));
+  };
+
+  show(welcome(0));
+  for (const one of steps) perform(one);
+  reconnect(Number.POSITIVE_INFINITY);
+  return { state, log, streams, posted, messages: messages() };
+};
+
+test("[D1] [D3] [D4] whatever breaks and repeats, the client ends with what the server has", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const { state, log, streams, posted, messages } = play(steps);
+      expect(state.messages).toEqual(messages);
+      expect(state.cursor).toBe(log.length);
+      expect(state.streams.map((stream) => stream.text)).toEqual([...streams.values()]);
+      expect(state.outgoing).toEqual([]);
+      const keys = messages.flatMap((one) => one.clientKey ?? []);
+      expect(keys.toSorted()).toEqual(posted.toSorted());
+    }),
+    { numRuns: 500 },
+  );
+});
