@@ -1,5 +1,5 @@
 import journal from './meta/_journal.json';
-import m0000 from './0000_green_naoko.sql';
+import m0000 from './0000_first.sql';
 
   export default {
     journal,

@@ -1,4 +1,224 @@
 import { DurableObject } from "cloudflare:workers";
+import migrations from "../../migrations/agent/migrations.js";
+import { AgentConfig, type Agent as AgentView, type TriggerAgent, type UpdateAgent } from "../protocol/agent.ts";
+import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
+import type { AgentRpc, Delivery, Page, PageRequest } from "../protocol/rpc.ts";
+import type { ContextView, InboxItem, Run, RunStatus } from "../protocol/run.ts";
+import { systemClock } from "../shared/clock.ts";
+import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
+import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
+import { fault } from "../shared/fault.ts";
+import { Timers } from "../timers/timers.ts";
+import { assemble } from "./assemble.ts";
+import { accept, acceptTrigger } from "./deliver.ts";
+import { Loop, loopTimer } from "./loop.ts";
+import { mergeConfig } from "./merge-config.ts";
+import type { Parts } from "./think/parts.ts";
+import { agentView, contextView, inboxView, runView } from "./views.ts";
 
-export class Agent extends DurableObject<Env> {}
+type Mind = { parts: Parts; timers: Timers; loop: Loop };
+
+const page = <Row, Item>(
+  rows: Row[],
+  limit: number,
+  cursorOf: (row: Row) => number,
+  view: (row: Row) => Item,
+): Page<Item> => {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return { items: shown.map(view), nextCursor: rows.length > limit && last ? String(cursorOf(last)) : null };
+};
+
+const cursorOf = (cursor: string | undefined): number | undefined => {
+  if (cursor === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(cursor)) throw new ColloquyError("invalid_cursor", "use the nextCursor of the page before");
+  return Number(cursor);
+};
+
+/** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
+export class Agent extends DurableObject<Env> implements AgentRpc {
+  #mind: Mind | undefined;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    if (!hasSchema(ctx.storage)) return;
+    ctx.blockConcurrencyWhile(async () => {
+      await createSchema(openDatabase(ctx.storage), migrations);
+      this.#mind = this.#assemble();
+    });
+  }
+
+  #assemble(): Mind {
+    const db = openDatabase(this.ctx.storage);
+    const parts = assemble(db, this.ctx, this.env, systemClock);
+    const timers = new Timers(db, this.ctx.storage, systemClock);
+    const loop = new Loop(parts, timers, (work) => this.ctx.waitUntil(work));
+    return { parts, timers, loop };
+  }
+
+  /** Every method but `create` and `deliver`: the caller's workspace must be this agent's. */
+  async #with<T>(workspaceId: string, work: (mind: Mind) => T | Promise<T>): Promise<Outcome<T>> {
+    try {
+      const mind = this.#mind;
+      if (mind?.parts.identity.find()?.workspaceId !== workspaceId) {
+        throw new ColloquyError("not_found", "there is no such agent");
+      }
+      return ok(await work(mind));
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
+  async create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<AgentView>> {
+    if (!this.#mind) {
+      await createSchema(openDatabase(this.ctx.storage), migrations);
+      this.#mind = this.#assemble();
+    }
+    const { parts } = this.#mind;
+    if (!parts.identity.find()) parts.identity.create(input.id, input.workspaceId, AgentConfig.parse(input.config));
+    return this.describe(input.workspaceId);
+  }
+
+  describe(workspaceId: string): Promise<Outcome<AgentView>> {
+    return this.#with(workspaceId, ({ parts, loop }) => agentView(parts.identity.get(), parts, loop.state()));
+  }
+
+  update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<AgentView>> {
+    return this.#with(workspaceId, ({ parts, loop }) => {
+      const config = mergeConfig(parts.identity.get().config, changes);
+      parts.identity.update({ config, updatedAt: parts.clock.now() });
+      loop.reconsider();
+      return agentView(parts.identity.get(), parts, loop.state());
+    });
+  }
+
+  remove(workspaceId: string): Promise<Outcome<null>> {
+    return this.#with(workspaceId, async ({ loop }) => {
+      await loop.stop();
+      this.#mind = undefined;
+      await this.ctx.storage.deleteAlarm();
+      await this.ctx.storage.deleteAll();
+      return null;
+    });
+  }
+
+  setSecrets(workspaceId: string, sealed: Record<string, string>): Promise<Outcome<null>> {
+    return this.#with(workspaceId, ({ parts, loop }) => {
+      parts.identity.update({ secrets: sealed });
+      loop.reconsider();
+      return null;
+    });
+  }
+
+  deliver(delivery: Delivery): Promise<Outcome<{ cursor: number }>> {
+    return this.#with(delivery.space.workspaceId, ({ parts, loop }) => {
+      const accepted = accept(parts, delivery, () => loop.arm());
+      fault("agent.after-deliver", this.ctx);
+      loop.wake();
+      return accepted;
+    });
+  }
+
+  trigger(workspaceId: string, event: TriggerAgent, idempotencyKey?: string): Promise<Outcome<{ eventId: string }>> {
+    return this.#with(workspaceId, ({ parts, loop }) => {
+      const accepted = acceptTrigger(parts, event, idempotencyKey, () => loop.arm());
+      loop.wake();
+      return accepted;
+    });
+  }
+
+  inbox(workspaceId: string, { limit, cursor }: PageRequest): Promise<Outcome<Page<InboxItem>>> {
+    return this.#with(workspaceId, ({ parts }) =>
+      page(parts.inbox.page(cursorOf(cursor) ?? 0, limit + 1), limit, (row) => row.seq, inboxView),
+    );
+  }
+
+  retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>> {
+    return this.#with(workspaceId, ({ parts, loop }) => {
+      const row = parts.inbox.revive(eventId);
+      if (row) {
+        loop.arm();
+        loop.wake();
+        return inboxView(row);
+      }
+      const waiting = parts.inbox.byEventId(eventId);
+      if (waiting)
+        throw new ColloquyError("conflict", `only a dead event can be retried; this one is ${waiting.status}`);
+      throw new ColloquyError("not_found", "there is no such event in the inbox");
+    });
+  }
+
+  runs(
+    workspaceId: string,
+    { limit, cursor, status }: PageRequest & { status?: RunStatus | undefined },
+  ): Promise<Outcome<Page<Run>>> {
+    return this.#with(workspaceId, ({ parts }) => {
+      const { id } = parts.identity.get();
+      const rows = parts.runs.page(cursorOf(cursor), limit + 1, status);
+      return page(
+        rows,
+        limit,
+        (row) => row.ordinal,
+        (row) => runView(parts, row, id, false),
+      );
+    });
+  }
+
+  run(workspaceId: string, runId: string): Promise<Outcome<Run>> {
+    return this.#with(workspaceId, ({ parts }) => {
+      const row = parts.runs.get(runId);
+      if (!row) throw new ColloquyError("not_found", "there is no such run");
+      return runView(parts, row, parts.identity.get().id, true);
+    });
+  }
+
+  cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>> {
+    return this.#with(workspaceId, async ({ parts, loop }) =>
+      runView(parts, await loop.cancel(runId), parts.identity.get().id, true),
+    );
+  }
+
+  context(workspaceId: string): Promise<Outcome<ContextView>> {
+    return this.#with(workspaceId, ({ parts }) => contextView(parts, parts.identity.get().config));
+  }
+
+  memories(workspaceId: string): Promise<Outcome<Memory[]>> {
+    return this.#with(workspaceId, ({ parts }) => parts.memories.list());
+  }
+
+  putMemory(workspaceId: string, key: string, value: string): Promise<Outcome<Memory>> {
+    return this.#with(workspaceId, ({ parts }) => parts.memories.set(key, value));
+  }
+
+  deleteMemory(workspaceId: string, key: string): Promise<Outcome<null>> {
+    return this.#with(workspaceId, ({ parts }) => {
+      if (!parts.memories.delete(key)) throw new ColloquyError("not_found", `there is no memory "${key}"`);
+      return null;
+    });
+  }
+
+  goals(workspaceId: string): Promise<Outcome<Goal[]>> {
+    return this.#with(workspaceId, ({ parts }) => parts.goals.list());
+  }
+
+  putGoal(workspaceId: string, id: string, goal: PutGoal): Promise<Outcome<Goal>> {
+    return this.#with(workspaceId, ({ parts }) => parts.goals.set(id, goal));
+  }
+
+  deleteGoal(workspaceId: string, id: string): Promise<Outcome<null>> {
+    return this.#with(workspaceId, ({ parts }) => {
+      if (!parts.goals.delete(id)) throw new ColloquyError("not_found", `there is no goal "${id}"`);
+      return null;
+    });
+  }
+
+  override async alarm(): Promise<void> {
+    const mind = this.#mind;
+    if (!mind) return;
+    await mind.timers.fire((name) => {
+      if (name === loopTimer) mind.loop.fired();
+      else mind.loop.wake();
+    });
+  }
+}

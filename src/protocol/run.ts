@@ -50,6 +50,8 @@ export const RunTrigger = z.object({
 
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
+export type RunStep = z.infer<typeof RunStep>;
+
 export const Run = z
   .object({
     id: runId,

@@ -1,0 +1,45 @@
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import type { Env } from "../shared/env.ts";
+import { createIds } from "../shared/ids.ts";
+import { Consciousness } from "./consciousness.ts";
+import { Identity } from "./identity.ts";
+import { Inbox } from "./inbox.ts";
+import { Journal } from "./journal.ts";
+import { Ledger } from "./ledger.ts";
+import { Goals } from "./memory/goals.ts";
+import { Memories } from "./memory/memories.ts";
+import { Roots } from "./roots.ts";
+import { Runs } from "./runs.ts";
+import { Spaces } from "./spaces.ts";
+import type { Parts } from "./think/parts.ts";
+import { createRegistry } from "./tools/registry.ts";
+
+/** An agent's parts over its database. */
+export const assemble = (
+  db: Database,
+  ctx: Pick<DurableObjectState, "storage" | "abort">,
+  env: Env,
+  clock: Clock,
+): Parts => {
+  const runs = new Runs(db);
+  const journal = new Journal(db, clock);
+  return {
+    env,
+    clock,
+    runs,
+    journal,
+    ids: createIds(env.SIGNING_SECRET),
+    identity: new Identity(db, clock),
+    inbox: new Inbox(db, clock),
+    consciousness: new Consciousness(db, clock, runs, journal),
+    spaces: new Spaces(db),
+    roots: new Roots(db, clock),
+    ledger: new Ledger(db, clock),
+    memories: new Memories(db, clock),
+    goals: new Goals(db, clock),
+    tools: createRegistry(),
+    transaction: (work) => ctx.storage.transactionSync(work),
+    object: ctx,
+  };
+};

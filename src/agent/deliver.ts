@@ -1,0 +1,68 @@
+import type { TriggerAgent } from "../protocol/agent.ts";
+import type { Delivery } from "../protocol/rpc.ts";
+import { textBytes } from "../protocol/text.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
+import type { Parts } from "./think/parts.ts";
+
+/**
+ * What reaches the inbox.
+ *
+ * Invariants
+ * 1. What is at or before the cursor of its space is ignored, and event ids are unique: a delivery that comes
+ *    twice changes nothing (R7, D2).
+ * 2. The inbox, the cursor and what is known of the space change in one transaction, with the deadman armed.
+ */
+const full = (): ColloquyError =>
+  new ColloquyError("limit_reached", `maxInboxEvents (${maxInboxEvents}) is reached; it is tried again later`);
+
+/** Takes in what a space has for this agent. Answers up to where it has come. */
+export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cursor: number } => {
+  const agent = parts.identity.get();
+  if (delivery.space.workspaceId !== agent.workspaceId) throw new ColloquyError("not_found", "there is no such agent");
+  return parts.transaction(() => {
+    const known = parts.spaces.get(delivery.space.id);
+    const from = known?.cursor ?? 0;
+    if (known && delivery.cursor <= from && delivery.space.version <= known.version) return { cursor: from };
+    const fresh = delivery.messages.filter(({ message }) => message.seq > from);
+    if (fresh.length > 0 && parts.inbox.isFull(fresh.length)) throw full();
+    for (const delivered of fresh) {
+      const { message, triggerSource } = delivered;
+      const eventId = parts.ids.deriveOwned("evt", agent.id, message.id);
+      parts.inbox.add(
+        eventId,
+        { type: "space_message", spaceName: delivery.space.name, delivered },
+        triggerSource !== "none",
+      );
+    }
+    const cursor = Math.max(from, delivery.cursor);
+    parts.spaces.follow(delivery.space, cursor, delivery.left);
+    if (fresh.length > 0) arm();
+    return { cursor };
+  });
+};
+
+/** Takes in a service's event. The same idempotency key again is the same event. */
+export const acceptTrigger = (
+  parts: Parts,
+  event: TriggerAgent,
+  idempotencyKey: string | undefined,
+  arm: () => void,
+): { eventId: string } => {
+  const { id: agentId } = parts.identity.get();
+  const bytes = textBytes(JSON.stringify(event.payload));
+  if (bytes > maxPayloadBytes) {
+    throw new ColloquyError("payload_too_large", `payload has ${bytes} bytes; maxPayloadBytes is ${maxPayloadBytes}`);
+  }
+  const eventId =
+    idempotencyKey === undefined
+      ? parts.ids.mintOwned("evt", agentId)
+      : parts.ids.deriveOwned("evt", agentId, "trigger", idempotencyKey);
+  return parts.transaction(() => {
+    if (idempotencyKey !== undefined && !parts.inbox.firstSight(eventId)) return { eventId };
+    if (parts.inbox.isFull(1)) throw full();
+    parts.inbox.add(eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } }, true);
+    arm();
+    return { eventId };
+  });
+};

@@ -1,0 +1,47 @@
+import type { AgentConfig } from "../protocol/agent.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { Failure } from "./records.ts";
+import { agent } from "./schema.ts";
+
+/** Who this agent is: its one row. */
+export type AgentRow = typeof agent.$inferSelect;
+
+export class Identity {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
+    const now = this.#clock.now();
+    return this.#db
+      .insert(agent)
+      .values({ id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} })
+      .returning()
+      .get();
+  }
+
+  find(): AgentRow | undefined {
+    return this.#db.select().from(agent).get();
+  }
+
+  /** Throws `not_found` for an object that is no agent. */
+  get(): AgentRow {
+    const row = this.find();
+    if (!row) throw new ColloquyError("not_found", "there is no such agent");
+    return row;
+  }
+
+  update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
+    this.#db.update(agent).set(changes).run();
+  }
+
+  noteError(error: Failure | null): void {
+    this.update({ lastError: error === null ? null : { ...error, at: this.#clock.now() } });
+  }
+}

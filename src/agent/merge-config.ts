@@ -1,0 +1,15 @@
+import { AgentConfig, type UpdateAgent } from "../protocol/agent.ts";
+import { ColloquyError } from "../shared/errors.ts";
+
+/** A config with a patch's parts in it; `limits` and `context` merge field by field. The whole is parsed again. */
+export const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => {
+  const merged = AgentConfig.safeParse({
+    ...config,
+    ...changes,
+    limits: { ...config.limits, ...changes.limits },
+    context: { ...config.context, ...changes.context },
+  });
+  if (merged.success) return merged.data;
+  const issues = merged.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  throw new ColloquyError("invalid_request", "the config would not be valid with these changes", { issues });
+};

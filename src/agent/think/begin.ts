@@ -1,0 +1,74 @@
+import type { RunTrigger } from "../../protocol/run.ts";
+import { excerpt } from "../context/quote.ts";
+import type { InboxRow } from "../inbox.ts";
+import type { RunRow } from "../runs.ts";
+import type { Parts } from "./parts.ts";
+import { prepare } from "./prepare.ts";
+
+const triggerTextCharacters = 200;
+
+const triggerOf = (batch: InboxRow[]): RunTrigger => {
+  const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
+  if (!newest) throw new Error("a run begins with at least one event");
+  const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
+  if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
+  const { message } = newest.data.delivered;
+  return {
+    ...common,
+    spaceId: message.spaceId,
+    senderName: message.sender.name,
+    text: excerpt(message.text ?? "", triggerTextCharacters),
+  };
+};
+
+/** Whether anything that waits may still wake this agent: B1 for fresh events; a retry always may. */
+const somethingWakes = (parts: Parts): boolean => {
+  const waiting = parts.inbox.wakingRoots();
+  const wakes = parts.roots.wakes(waiting.map(({ rootId }) => rootId));
+  const { maxWakesPerRoot } = parts.identity.get().config.limits;
+  return waiting.some(({ rootId, retried }) => retried || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
+};
+
+/**
+ * Begins a run, if something waits that may wake this agent: the run, its inbox message in the journal, its events
+ * taken and its roots counted, in one transaction.
+ */
+export const begin = (parts: Parts): RunRow | undefined => {
+  if (!somethingWakes(parts)) return undefined;
+  const batch = parts.inbox.nextBatch();
+  if (batch.length === 0) return undefined;
+  return parts.transaction(() => {
+    const prepared = prepare(parts, batch);
+    const window = parts.consciousness.save(prepared.window);
+    const agent = parts.identity.get();
+    const fresh = batch.filter((row) => row.attempts === 0);
+    parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
+    parts.inbox.take(batch.map((row) => row.seq));
+    const inboxRow = parts.journal.append({
+      runOrdinal: prepared.ordinal,
+      step: 0,
+      kind: "inbox",
+      content: { role: "user", content: prepared.text },
+      meta: { kind: "inbox", lines: prepared.lines },
+    });
+    return parts.runs.begin(
+      {
+        id: parts.ids.deriveOwned("run", agent.id, prepared.ordinal),
+        trigger: triggerOf(batch),
+        events: batch.map((row) => row.seq),
+        roots: [...new Set(batch.map((row) => row.rootId))],
+        spaceIds: [
+          ...new Set(
+            batch.flatMap((row) => (row.data.type === "space_message" ? [row.data.delivered.message.spaceId] : [])),
+          ),
+        ],
+        windowId: window.id,
+        journalFrom: inboxRow.seq,
+        told: prepared.told,
+        activeSpaceId: prepared.activeSpaceId,
+        startedAt: parts.clock.now(),
+      },
+      prepared.ordinal,
+    );
+  });
+};

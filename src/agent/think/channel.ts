@@ -1,0 +1,70 @@
+import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
+import type { SpaceRpc } from "../../protocol/rpc.ts";
+import { log } from "../../shared/log.ts";
+
+/**
+ * One (run, space): NDJSON frames on a ReadableStream, from this agent to that space.
+ *
+ * Invariants
+ * 1. `send` never waits and never throws: a slow or dead space holds up no model.
+ * 2. At most one write is under way; what comes meanwhile is written together next.
+ * 3. Every write is raced with the RPC's own end, since a space that returned leaves a write unsettled for ever.
+ */
+export class Channel {
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #answered: Promise<void>;
+  readonly #encoder = new TextEncoder();
+  #pending = "";
+  #writing: Promise<void> | undefined;
+  #dead = false;
+
+  constructor(space: Pick<SpaceRpc, "speak">, open: ChannelOpen) {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    this.#writer = writable.getWriter();
+    this.#writer.closed.catch(() => undefined);
+    this.#answered = space.speak(open, readable).then(
+      (outcome) => {
+        this.#dead = true;
+        if (!outcome.ok) log.warn("channel.refused", { runId: open.runId, code: outcome.problem.code });
+      },
+      (error: unknown) => {
+        this.#dead = true;
+        log.warn("channel.broken", { runId: open.runId, error: String(error) });
+      },
+    );
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  send(frame: ChannelFrame): void {
+    if (this.#dead) return;
+    this.#pending += `${JSON.stringify(frame)}\n`;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async #write(): Promise<void> {
+    while (this.#pending !== "" && !this.#dead) {
+      const chunk = this.#encoder.encode(this.#pending);
+      this.#pending = "";
+      try {
+        await Promise.race([this.#writer.write(chunk), this.#answered]);
+      } catch (error) {
+        this.#dead = true;
+        log.warn("channel.write_failed", { error: String(error) });
+      }
+    }
+  }
+
+  /** Says the end and waits until the space has read it, or has gone, for at most `waitMs`. */
+  async end(reason: string | undefined, waitMs: number): Promise<void> {
+    this.send({ type: "end", ...(reason === undefined ? {} : { reason }) });
+    const late = new Promise<void>((resolve) => setTimeout(resolve, waitMs));
+    await Promise.race([this.#writing ?? Promise.resolve(), late]);
+    this.#writer.close().catch(() => undefined);
+    await Promise.race([this.#answered, late]);
+  }
+}

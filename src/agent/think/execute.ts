@@ -1,0 +1,143 @@
+import { ColloquyError, type ErrorCode, type Outcome } from "../../shared/errors.ts";
+import { fault } from "../../shared/fault.ts";
+import { log } from "../../shared/log.ts";
+import type { CallRequest } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import type { ToolContext, ToolOutput } from "../tools/tool.ts";
+import type { Parts } from "./parts.ts";
+import type { Speech } from "./speech.ts";
+import { originFor, rootOfRun } from "./utterance.ts";
+
+/**
+ * Executes one call: a `call` row before its effect, a `result` row after (R2, R3). Whatever the tool does, the
+ * call gets its result, which the model reads.
+ */
+export type Execution = {
+  run: RunRow;
+  step: number;
+  call: CallRequest;
+  /** Its `call` row is there already: an earlier life of this run began it. */
+  started: boolean;
+  activeSpaceId: string | null;
+  /** What the step said while it was generated; undefined in a replay. */
+  speech: Speech | undefined;
+  signal: AbortSignal;
+};
+
+type Result = { value: unknown; error: boolean; activeSpaceId?: string | null };
+
+const failure = (code: ErrorCode, message: string): Result => ({
+  value: { success: false, error: { code, message } },
+  error: true,
+});
+
+const reachSpaceTries = 4;
+const firstPauseMs = 200;
+
+/** An actor that restarts or is overloaded rejects; what is asked of it is idempotent, so it is asked again. */
+const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (attempt >= reachSpaceTries) {
+        throw new ColloquyError("unavailable", "the space cannot be reached at the moment", { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt));
+    }
+  }
+};
+
+const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: Execution): ToolContext => {
+  const { id: agentId, workspaceId } = parts.identity.get();
+  return {
+    activeSpaceId,
+    isMember: (spaceId) => parts.spaces.isMember(spaceId),
+    window: (spaceId, page) =>
+      reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
+    say: (spaceId, text) => {
+      const message = {
+        workspaceId,
+        agentId,
+        runId: run.id,
+        messageId: parts.ids.deriveOwned("msg", spaceId, call.callId),
+        text,
+        root: rootOfRun(parts, run),
+        streamId: speech?.streamOf(call.index),
+        origin: originFor(parts, run, spaceId),
+      };
+      return reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal);
+    },
+    memories: parts.memories,
+    goals: parts.goals,
+  };
+};
+
+const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
+  const { call, started, run, step } = execution;
+  if (call.invalid) return failure(call.invalid.code, call.invalid.message);
+  const tool = parts.tools.find(call.toolName);
+  if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
+  if (started && !tool.idempotent) {
+    return failure("outcome_unknown", "the call was interrupted; whether it took effect is not known");
+  }
+  if (!started) {
+    parts.journal.append({
+      runOrdinal: run.ordinal,
+      step,
+      kind: "call",
+      content: { callId: call.callId, toolName: call.toolName },
+    });
+  }
+  fault("agent.after-call", parts.object);
+  try {
+    const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
+    return { ...output, error: false };
+  } catch (error) {
+    execution.signal.throwIfAborted();
+    if (error instanceof ColloquyError) return failure(error.code, error.message);
+    log.error("tool.failed", error, { runId: run.id, callId: call.callId, tool: call.toolName });
+    return failure("tool_failed", "the tool failed; try something else");
+  }
+};
+
+export const execute = async (parts: Parts, execution: Execution): Promise<void> => {
+  const { run, step, call, speech } = execution;
+  const result = await attempt(parts, execution);
+  fault("agent.after-effect", parts.object);
+  recordResult(parts, run, step, call, result);
+  if (result.error) {
+    const code = call.invalid?.code ?? "tool_failed";
+    speech?.drop(call.index, code, "the message was not sent");
+  } else {
+    speech?.said(call.index);
+  }
+};
+
+export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
+  parts.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "result",
+    content: {
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId: call.callId,
+          toolName: call.toolName,
+          // Undefined is no JSON; through text, what is stored is what a replay reads.
+          output: { type: "json", value: JSON.parse(JSON.stringify(result.value ?? null)) },
+        },
+      ],
+    },
+    meta: {
+      kind: "result",
+      callId: call.callId,
+      toolName: call.toolName,
+      error: result.error,
+      ...(result.activeSpaceId === undefined ? {} : { activeSpaceId: result.activeSpaceId }),
+    },
+  });
+};

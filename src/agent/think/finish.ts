@@ -1,0 +1,96 @@
+import { prefixReuse } from "../context/prefix.ts";
+import type { JournalRow } from "../journal.ts";
+import type { AssistantMeta, Failure } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { recordResult } from "./execute.ts";
+import type { Parts } from "./parts.ts";
+import { activeSpaceOf } from "./progress.ts";
+
+/**
+ * How a run ended. `failed` events go back and count as an attempt; `acknowledged` ones are done with (the run
+ * acted and reached a limit: doing it again would say it twice); `given_back` ones wait for the budget's reset.
+ */
+export type Ending =
+  | { kind: "completed" }
+  | { kind: "skipped"; reason: string | undefined }
+  | { kind: "canceled" }
+  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" };
+
+const firstPauseMs = 1000;
+const longestPauseMs = 50_000;
+
+/** Pause before a failed run's events are tried again: under a minute, so that a dead event is known soon. */
+const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstPauseMs * 4 ** (attempts - 1));
+
+const effects = new Set(["send_message", "set_memories", "delete_memories", "set_goals", "delete_goals"]);
+
+/** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
+const didAnything = (rows: JournalRow[]): boolean =>
+  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && effects.has(row.meta.toolName));
+
+const answered = (rows: JournalRow[]): boolean =>
+  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && row.meta.toolName === "send_message");
+
+/** A call and its result are always paired: those that were never executed get a result that says so. */
+const closeOpenCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error: Failure): void => {
+  const last = rows.findLast((row) => row.kind === "assistant");
+  if (!last) return;
+  const meta = last.meta as AssistantMeta;
+  const finished = new Set(rows.flatMap((row) => (row.meta?.kind === "result" ? [row.meta.callId] : [])));
+  for (const call of meta.calls.filter(({ callId }) => !finished.has(callId))) {
+    recordResult(parts, run, last.step, call, { value: { success: false, error }, error: true });
+  }
+};
+
+const cancellation: Failure = { code: "run_canceled", message: "the run was canceled before this call was executed" };
+
+/** How much of the previous input this run's first input repeats. */
+const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null => {
+  const previous = parts.runs.at(run.ordinal - 1);
+  const first = rows.find((row) => row.kind === "assistant");
+  const before = previous ? parts.consciousness.lastInput(previous) : null;
+  const now = first ? parts.consciousness.inputOf(run, rows, first.seq) : null;
+  return before && now ? prefixReuse(before, now) : null;
+};
+
+/** Ends a run in one transaction: its status, what becomes of its events, where it left the active space. */
+export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
+  const before = parts.journal.ofRun(run.ordinal, run.journalFrom);
+  const reuse = reuseOf(parts, run, before);
+  return parts.transaction(() => {
+    const error = ending.kind === "failed" ? ending.error : ending.kind === "canceled" ? cancellation : null;
+    const kept = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(before));
+    if (kept && error) closeOpenCalls(parts, run, before, error);
+    const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+    if (ending.kind === "failed" && ending.events === "failed")
+      parts.inbox.failed(run.events, ending.error, pauseAfter);
+    else if (ending.kind === "failed" && ending.events === "given_back") parts.inbox.giveBack(run.events);
+    else parts.inbox.acknowledge(run.events);
+
+    const agent = parts.identity.get();
+    const activeSpaceId = activeSpaceOf(run.activeSpaceId, rows);
+    if (kept && activeSpaceId !== agent.activeSpaceId) parts.identity.update({ activeSpaceId });
+    if (ending.kind === "failed") parts.identity.noteError(ending.error);
+    else if (agent.lastError !== null) parts.identity.noteError(null);
+
+    const changes = {
+      status: ending.kind,
+      kept,
+      journalTo: rows.at(-1)?.seq ?? run.journalFrom,
+      outcome: outcomeOf(ending, rows),
+      reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,
+      error: ending.kind === "failed" ? ending.error : null,
+      prefixReuse: reuse,
+      resumeAt: null,
+      completedAt: parts.clock.now(),
+    } as const;
+    parts.runs.update(run.ordinal, changes);
+    return { ...run, ...changes };
+  });
+};
+
+const outcomeOf = (ending: Ending, rows: JournalRow[]): "answered" | "silent" | "failed" | null => {
+  if (ending.kind === "failed") return "failed";
+  if (ending.kind === "canceled") return answered(rows) ? "answered" : null;
+  return ending.kind === "completed" && answered(rows) ? "answered" : "silent";
+};

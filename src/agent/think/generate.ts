@@ -1,0 +1,173 @@
+import { streamText, type ToolCallPart, type ToolSet } from "ai";
+import type { ResolvedModel } from "../../models/models.ts";
+import type { Usage } from "../../protocol/run.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { maxCallsPerStep, modelStallMs } from "../bounds.ts";
+import type { Composed } from "../context/compose.ts";
+import type { CallRequest } from "../records.ts";
+import { estimateText } from "../tokens.ts";
+import type { Speech } from "./speech.ts";
+
+/** One model generation: what was said and called, and what it cost. Nothing of it is stored yet. */
+export type Generation = {
+  text: string;
+  calls: CallRequest[];
+  usage: Usage;
+  durationMs: number;
+  finishReason: string;
+};
+
+export type GenerateInput = {
+  model: ResolvedModel;
+  composed: Composed;
+  tools: ToolSet;
+  temperature: number | undefined;
+  maxOutputTokens: number;
+  speech: Speech;
+  signal: AbortSignal;
+  clock: Clock;
+  /** Makes the id of the step's call number `index`. */
+  callId: (index: number) => string;
+  /** Called with every sign of life of the model. */
+  progressed: () => void;
+};
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+const isUnknownTool = (error: unknown): boolean => error instanceof Error && error.name === "AI_NoSuchToolError";
+
+/** Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere. */
+class CallNumbers {
+  readonly #numbers = new Map<string, number>();
+
+  of(providerId: string): number {
+    const known = this.#numbers.get(providerId);
+    if (known !== undefined) return known;
+    const next = this.#numbers.size;
+    if (next >= maxCallsPerStep) {
+      throw new ColloquyError("model_nonsense", `a step may make at most ${maxCallsPerStep} calls (maxCallsPerStep)`);
+    }
+    this.#numbers.set(providerId, next);
+    return next;
+  }
+
+  has(providerId: string): boolean {
+    return this.#numbers.has(providerId);
+  }
+}
+
+/**
+ * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
+ * the network threw; `models/failure.ts` says what it means.
+ */
+export const generate = async (input: GenerateInput): Promise<Generation> => {
+  const startedAt = input.clock.now();
+  const numbers = new CallNumbers();
+  const calls: CallRequest[] = [];
+  let text = "";
+  let finishReason = "unknown";
+  let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
+
+  const result = streamText({
+    model: input.model.model,
+    instructions: input.composed.instructions,
+    messages: input.model.adapt(input.composed.messages),
+    tools: input.tools,
+    maxRetries: 0,
+    maxOutputTokens: input.maxOutputTokens,
+    ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
+    abortSignal: input.signal,
+    timeout: { firstChunkMs: modelStallMs, chunkMs: modelStallMs },
+    // Errors come as parts of the stream; the default would log them with what they hold.
+    onError: () => undefined,
+  });
+
+  for await (const part of result.fullStream) {
+    input.progressed();
+    switch (part.type) {
+      case "text-delta":
+        text += part.text;
+        break;
+      case "tool-input-start":
+        input.speech.begin(numbers.of(part.id), part.toolName);
+        break;
+      case "tool-input-delta":
+        input.speech.delta(numbers.of(part.id), part.delta);
+        break;
+      case "tool-call": {
+        const streamed = numbers.has(part.toolCallId);
+        const index = numbers.of(part.toolCallId);
+        if (!streamed) {
+          // A provider that sends calls whole: the speech is one delta.
+          input.speech.begin(index, part.toolName);
+          input.speech.delta(index, JSON.stringify(part.input) ?? "");
+        }
+        const invalid = "invalid" in part && part.invalid === true;
+        calls.push({
+          callId: input.callId(index),
+          index,
+          toolName: part.toolName,
+          input: part.input ?? {},
+          ...(invalid
+            ? {
+                invalid: {
+                  code: isUnknownTool(part.error) ? ("tool_unknown" as const) : ("tool_input_invalid" as const),
+                  message: messageOf(part.error),
+                },
+              }
+            : {}),
+        });
+        break;
+      }
+      case "finish-step":
+        finishReason = part.finishReason;
+        billed = part.usage;
+        break;
+      case "error":
+        throw part.error;
+      case "abort":
+        throw input.signal.aborted ? input.signal.reason : new ColloquyError("model_stalled", "the model went silent");
+    }
+  }
+  calls.sort((one, other) => one.index - other.index);
+  return {
+    text,
+    calls,
+    usage: usageOf(billed, input.composed.tokens, text, calls),
+    durationMs: input.clock.now() - startedAt,
+    finishReason,
+  };
+};
+
+/** Billed tokens; our estimate where the provider told none, or nothing that can be. */
+const usageOf = (
+  billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined,
+  estimatedInput: number,
+  text: string,
+  calls: CallRequest[],
+): Usage => {
+  const inputTokens = billed?.inputTokens;
+  const outputTokens = billed?.outputTokens;
+  if (inputTokens && inputTokens > 0) return { inputTokens, outputTokens: outputTokens ?? 0, estimated: false };
+  const output = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
+  return { inputTokens: estimatedInput, outputTokens: outputTokens || output, estimated: true };
+};
+
+/** The assistant message as the journal keeps it. Providers refuse empty content, so silence is said in words. */
+export const assistantContent = (
+  generation: Generation,
+): string | (ToolCallPart | { type: "text"; text: string })[] => {
+  const text = generation.text.trim();
+  if (generation.calls.length === 0) return text === "" ? "(no answer)" : text;
+  return [
+    ...(text === "" ? [] : [{ type: "text" as const, text }]),
+    ...generation.calls.map((call) => ({
+      type: "tool-call" as const,
+      toolCallId: call.callId,
+      toolName: call.toolName,
+      // What could not be parsed is shown back as it came, in a shape that every provider takes.
+      input: typeof call.input === "object" && call.input !== null ? call.input : { unparsed: String(call.input) },
+    })),
+  ];
+};

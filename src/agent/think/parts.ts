@@ -1,0 +1,36 @@
+import type { Clock } from "../../shared/clock.ts";
+import type { Env } from "../../shared/env.ts";
+import type { Ids } from "../../shared/ids.ts";
+import type { Consciousness } from "../consciousness.ts";
+import type { Identity } from "../identity.ts";
+import type { Inbox } from "../inbox.ts";
+import type { Journal } from "../journal.ts";
+import type { Ledger } from "../ledger.ts";
+import type { Goals } from "../memory/goals.ts";
+import type { Memories } from "../memory/memories.ts";
+import type { Roots } from "../roots.ts";
+import type { Runs } from "../runs.ts";
+import type { Spaces } from "../spaces.ts";
+import type { Registry } from "../tools/registry.ts";
+
+/** All that an agent is made of, in one object: its tables, its clock, its way to the world. */
+export type Parts = {
+  env: Env;
+  ids: Ids;
+  clock: Clock;
+  identity: Identity;
+  inbox: Inbox;
+  journal: Journal;
+  runs: Runs;
+  consciousness: Consciousness;
+  spaces: Spaces;
+  roots: Roots;
+  ledger: Ledger;
+  memories: Memories;
+  goals: Goals;
+  tools: Registry;
+  /** One SQLite transaction: all of it or nothing. */
+  transaction<T>(work: () => T): T;
+  /** The object itself, for fault points. */
+  object: { abort(reason?: string): void };
+};

@@ -1,0 +1,51 @@
+import { isoTime } from "../../shared/clock.ts";
+import { maxSkippedLines } from "../bounds.ts";
+import type { WindowRow } from "../consciousness.ts";
+import { eventLine, renderInboxMessage } from "../context/inbox-message.ts";
+import { renderInstructions } from "../context/instructions.ts";
+import type { ToldState } from "../context/snapshot.ts";
+import { toldState } from "../context/state.ts";
+import { asEvent, type InboxRow } from "../inbox.ts";
+import type { Parts } from "./parts.ts";
+
+/** What a run that began now would begin with. Reads only; `begin` writes it, `GET context` shows it. */
+export type Prepared = {
+  ordinal: number;
+  batch: InboxRow[];
+  window: WindowRow;
+  told: ToldState;
+  lines: string[];
+  text: string;
+  activeSpaceId: string | null;
+};
+
+/** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
+const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted: number } => {
+  const since = parts.runs.lastKept(ordinal)?.ordinal ?? 0;
+  const { rows, events } = parts.runs.skippedAfter(since, maxSkippedLines);
+  const lines = rows
+    .reverse()
+    .flatMap((run) => parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalFrom))
+    .flatMap((row) => (row.meta?.kind === "inbox" ? row.meta.lines : []));
+  const shown = lines.slice(-maxSkippedLines);
+  return { lines: shown, omitted: events - shown.length };
+};
+
+export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
+  const agent = parts.identity.get();
+  const ordinal = parts.runs.nextOrdinal();
+  const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal);
+  const spaces = parts.spaces.mine();
+  const told = toldState({ agentId: agent.id, spaces, goals: parts.goals.list(), memories: parts.memories.list() });
+  const active = spaces.find((space) => space.id === agent.activeSpaceId);
+  const events = batch.map(asEvent);
+  const text = renderInboxMessage({
+    now: isoTime(parts.clock.now()),
+    events,
+    silent: silentLines(parts, ordinal),
+    told,
+    toldBefore: parts.consciousness.toldBefore(window, ordinal),
+    activeSpace: active ? { id: active.id, name: active.name } : null,
+  });
+  return { ordinal, batch, window, told, lines: events.map(eventLine), text, activeSpaceId: active?.id ?? null };
+};

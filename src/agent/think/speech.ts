@@ -1,0 +1,74 @@
+import { maxTextBytes, textBytes } from "../../protocol/text.ts";
+import type { Channel } from "./channel.ts";
+import { TextField } from "./text-field.ts";
+
+/**
+ * What one step says while it is generated: the text of each `send_message` as it is written, to the space that is
+ * active then. Words meant for one space must not show in another, so what follows a call that may move the active
+ * space is held until that has run (it then appears whole).
+ */
+type Utterance = { streamId: string; channel: Channel; field: TextField; bytes: number };
+
+export class Speech {
+  readonly #channel: (() => Channel) | null;
+  readonly #mintStreamId: () => string;
+  readonly #movesSpace: (toolName: string) => boolean;
+  readonly #utterances = new Map<number, Utterance>();
+  #held = false;
+
+  /** `channel` leads to the active space; null if none is active. */
+  constructor(channel: (() => Channel) | null, mintStreamId: () => string, movesSpace: (toolName: string) => boolean) {
+    this.#channel = channel;
+    this.#mintStreamId = mintStreamId;
+    this.#movesSpace = movesSpace;
+  }
+
+  /** The model begins the step's call number `index`. */
+  begin(index: number, toolName: string): void {
+    if (this.#movesSpace(toolName)) this.#held = true;
+    if (toolName !== "send_message" || this.#held || !this.#channel) return;
+    const utterance = {
+      streamId: this.#mintStreamId(),
+      channel: this.#channel(),
+      field: new TextField("text"),
+      bytes: 0,
+    };
+    this.#utterances.set(index, utterance);
+    utterance.channel.send({ type: "start", streamId: utterance.streamId, toolName });
+  }
+
+  /** More of that call's input, as raw JSON text. */
+  delta(index: number, inputDelta: string): void {
+    const utterance = this.#utterances.get(index);
+    if (!utterance) return;
+    const text = utterance.field.push(inputDelta);
+    if (text === "") return;
+    utterance.bytes += textBytes(text);
+    if (utterance.bytes > maxTextBytes) {
+      this.drop(index, "text_too_long", `a message holds at most ${maxTextBytes} bytes`);
+      return;
+    }
+    utterance.channel.send({ type: "delta", streamId: utterance.streamId, text });
+  }
+
+  streamOf(index: number): string | undefined {
+    return this.#utterances.get(index)?.streamId;
+  }
+
+  /** Its message is in the log: the stream has ended there. */
+  said(index: number): void {
+    this.#utterances.delete(index);
+  }
+
+  /** It will not be said: clients drop its text. */
+  drop(index: number, code: string, message: string): void {
+    const utterance = this.#utterances.get(index);
+    if (!utterance) return;
+    this.#utterances.delete(index);
+    utterance.channel.send({ type: "drop", streamId: utterance.streamId, code, message });
+  }
+
+  dropAll(code: string, message: string): void {
+    for (const index of [...this.#utterances.keys()]) this.drop(index, code, message);
+  }
+}

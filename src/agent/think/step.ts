@@ -1,0 +1,93 @@
+import type { ResolvedModel } from "../../models/models.ts";
+import { fault } from "../../shared/fault.ts";
+import { compose } from "../context/compose.ts";
+import { messagesOf } from "../journal.ts";
+import type { RunRow } from "../runs.ts";
+import { correct, estimateMessages, estimateText } from "../tokens.ts";
+import type { Ending } from "./finish.ts";
+import { assistantContent, generate } from "./generate.ts";
+import type { Parts } from "./parts.ts";
+import type { Speech } from "./speech.ts";
+
+/** What a step needs of the run that it is part of. */
+export type StepInput = {
+  parts: Parts;
+  run: RunRow;
+  model: ResolvedModel;
+  signal: AbortSignal;
+  /** Called with every sign of life. */
+  progressed: () => void;
+};
+
+/** Generates one step and journals it. Answers an ending where the budget does not allow it. */
+export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
+  const { parts, run, model, signal, progressed } = input;
+  const agent = parts.identity.get();
+  const { config } = agent;
+  const window = parts.consciousness.window(run.windowId);
+  if (!window) throw new Error(`run ${run.id} has no window`);
+  const past = parts.consciousness.past(window.firstRun, run.ordinal);
+  const own = messagesOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
+  const correction = agent.correctionModel === model.modelId ? agent.correction : 1;
+  const composed = compose({ config, window, past, own }, correction);
+  const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
+
+  if (!parts.ledger.reserve(composed.tokens + maxOutputTokens, config.limits.maxTokensPerDay)) {
+    const message = `maxTokensPerDay (${config.limits.maxTokensPerDay}) does not allow this step; it goes on after the reset at 00:00 UTC`;
+    return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
+  }
+  const once = () =>
+    generate({
+      model,
+      composed,
+      tools: parts.tools.declarations,
+      temperature: config.model.temperature,
+      maxOutputTokens,
+      speech,
+      signal,
+      clock: parts.clock,
+      callId: (call) => parts.ids.deriveOwned("tc", agent.id, run.id, index, call),
+      progressed: () => {
+        progressed();
+        fault("agent.mid-stream", parts.object);
+      },
+    });
+  let generation = await once();
+  // An empty first answer gets one retry and is then silence (R4).
+  if (index === 0 && generation.text.trim() === "" && generation.calls.length === 0) generation = await once();
+  signal.throwIfAborted();
+  const estimatedInput = estimateText(composed.instructions) + estimateMessages(composed.messages);
+  parts.transaction(() => {
+    parts.journal.append({
+      runOrdinal: run.ordinal,
+      step: index,
+      kind: "assistant",
+      content: { role: "assistant", content: assistantContent(generation) },
+      meta: {
+        kind: "assistant",
+        text: generation.text,
+        calls: generation.calls,
+        usage: generation.usage,
+        estimatedInput,
+        firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
+        windowId: run.windowId,
+        durationMs: generation.durationMs,
+        finishReason: generation.finishReason,
+      },
+    });
+    parts.ledger.settle(generation.usage.inputTokens + generation.usage.outputTokens);
+    if (run.faults > 0) {
+      run.faults = 0;
+      run.firstFaultAt = null;
+      parts.runs.update(run.ordinal, { faults: 0, firstFaultAt: null, resumeAt: null });
+    }
+    if (!generation.usage.estimated) {
+      parts.identity.update({
+        correction: correct(correction, estimatedInput, generation.usage.inputTokens),
+        correctionModel: model.modelId,
+      });
+    }
+  });
+  fault("agent.after-journal", parts.object);
+  return null;
+};

@@ -1,0 +1,224 @@
+import { open } from "../../auth/sealing.ts";
+import { classifyFailure } from "../../models/failure.ts";
+import { resolveModel } from "../../models/models.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { fault } from "../../shared/fault.ts";
+import { log } from "../../shared/log.ts";
+import { maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
+import { renderInboxPreview } from "../context/inbox-message.ts";
+import { asEvent } from "../inbox.ts";
+import type { JournalRow } from "../journal.ts";
+import type { Failure } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { Channels } from "./channels.ts";
+import { compactForRun } from "./compact.ts";
+import { execute } from "./execute.ts";
+import { type Ending, finish } from "./finish.ts";
+import type { Parts } from "./parts.ts";
+import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
+import { Speech } from "./speech.ts";
+import { type StepInput, step } from "./step.ts";
+
+/**
+ * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step. The
+ * only caller of `streamText`.
+ *
+ * Invariants
+ * 1. What to do next follows from the journal alone, so a run that was cut anywhere goes on (R3).
+ * 2. An aborted run generates nothing more and appends nothing more but what was under way (R5).
+ * 3. A step starts only after its tokens were reserved (B2).
+ */
+export type ThinkEnd = { kind: "ended"; run: RunRow } | { kind: "paused"; resumeAt: number };
+
+/** The signal's reason where a run is taken from this think, to go on from its journal in another. */
+export class Interrupted extends Error {}
+
+type Thinking = StepInput & { channels: Channels };
+
+export const think = async (
+  parts: Parts,
+  run: RunRow,
+  signal: AbortSignal,
+  progressed: () => void,
+): Promise<ThinkEnd> => {
+  const { id: agentId, workspaceId, config } = parts.identity.get();
+  const channels = new Channels(
+    (spaceId) => parts.env.SPACE.getByName(spaceId),
+    { workspaceId, agentId, runId: run.id },
+    run.spaceIds.filter((spaceId) => parts.spaces.isMember(spaceId)),
+  );
+  const minutes = new AbortController();
+  const deadline = setTimeout(() => minutes.abort(), config.limits.maxRunMinutes * 60_000);
+  try {
+    channels.tellRun({ event: run.faults > 0 ? "run.resumed" : "run.started" });
+    const model = await resolveModel(config.model, { env: parts.env, openSecret: (name) => openSecret(parts, name) });
+    const ending = await steps({
+      parts,
+      run,
+      signal: AbortSignal.any([signal, minutes.signal]),
+      progressed,
+      channels,
+      model,
+    });
+    return await end(parts, run, channels, ending);
+  } catch (error) {
+    if (signal.aborted && signal.reason instanceof Interrupted) {
+      await channels.end("interrupted");
+      return { kind: "paused", resumeAt: parts.clock.now() };
+    }
+    if (signal.aborted) return end(parts, run, channels, { kind: "canceled" });
+    if (minutes.signal.aborted) {
+      const message = `the run took longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
+      return end(parts, run, channels, overLimit("time_limit", message));
+    }
+    return await failed(parts, run, channels, error);
+  } finally {
+    clearTimeout(deadline);
+  }
+};
+
+const openSecret = async (parts: Parts, name: string): Promise<string | undefined> => {
+  const { workspaceId, secrets } = parts.identity.get();
+  const sealed = secrets[name];
+  return sealed === undefined ? undefined : open(parts.env.SIGNING_SECRET, workspaceId, name, sealed);
+};
+
+const overLimit = (code: Failure["code"], message: string): Ending => ({
+  kind: "failed",
+  error: { code, message },
+  events: "acknowledged",
+});
+
+/** A run over one of its limits, or null. */
+const limitReached = ({ parts, run }: Thinking, rows: JournalRow[], step: number): Ending | null => {
+  const { limits } = parts.identity.get().config;
+  if (step >= limits.maxSteps) return overLimit("step_limit", `the run made maxSteps (${limits.maxSteps}) steps`);
+  if (tokensAdded(rows) > limits.maxTokensPerRun) {
+    return overLimit("token_limit", `the run added more than maxTokensPerRun (${limits.maxTokensPerRun}) tokens`);
+  }
+  if (invalidStepsInARow(rows) >= maxInvalidSteps) {
+    const message = `the model made ${maxInvalidSteps} steps in a row in which no call was valid`;
+    return { kind: "failed", error: { code: "model_nonsense", message }, events: "failed" };
+  }
+  log.info("run.step", { runId: run.id, step });
+  return null;
+};
+
+const steps = async (thinking: Thinking): Promise<Ending> => {
+  const { parts, run, signal, progressed } = thinking;
+  let speech: Speech | undefined;
+  let compacted = false;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+      const next = progressOf(rows);
+      progressed();
+      if (next.kind === "done") return { kind: "completed" };
+      if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
+      const activeSpaceId = memberSpace(parts, activeSpaceOf(run.activeSpaceId, rows));
+      if (next.kind === "execute") {
+        await execute(parts, { run, ...next, activeSpaceId, speech, signal });
+        continue;
+      }
+      const limit = limitReached(thinking, rows, next.step);
+      if (limit) return limit;
+      if (next.step > 0) preview(parts, run, next.step, rows);
+      speech = speechFor(thinking, activeSpaceId);
+      try {
+        const exhausted = await step(thinking, next.step, speech);
+        if (exhausted) return exhausted;
+      } catch (error) {
+        speech.dropAll("interrupted", "the message was given up");
+        if (compacted || signal.aborted || classifyFailure(error).code !== "context_overflow") throw error;
+        compacted = true;
+        if (!compactForRun(parts, run)) throw error;
+      }
+    }
+  } finally {
+    speech?.dropAll("interrupted", "the message was given up");
+  }
+};
+
+/** The active space, unless the agent is no member of it any more. */
+const memberSpace = (parts: Parts, spaceId: string | null): string | null =>
+  spaceId !== null && parts.spaces.isMember(spaceId) ? spaceId : null;
+
+const speechFor = ({ parts, channels }: Thinking, activeSpaceId: string | null): Speech =>
+  new Speech(
+    activeSpaceId === null ? null : () => channels.to(activeSpaceId),
+    () => parts.ids.mint("str"),
+    (toolName) => parts.tools.find(toolName)?.movesSpace ?? false,
+  );
+
+const previewEvents = 10;
+
+/** What arrived since the model last looked is shown once, appended and kept: the model acts on it. */
+const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): void => {
+  const shownTo = rows.reduce(
+    (upTo, row) => (row.meta?.kind === "preview" ? Math.max(upTo, row.meta.upTo) : upTo),
+    Math.max(0, ...run.events),
+  );
+  const arrived = parts.inbox.arrivedAfter(shownTo, previewEvents);
+  const newest = arrived.rows.at(-1);
+  if (!newest) return;
+  parts.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "preview",
+    content: { role: "user", content: renderInboxPreview(arrived.rows.map(asEvent), arrived.total) },
+    meta: { kind: "preview", upTo: newest.seq },
+  });
+};
+
+/** A failure of the model: a passing fault pauses the run, which goes on from its journal; any other fails it. */
+const failed = async (parts: Parts, run: RunRow, channels: Channels, error: unknown): Promise<ThinkEnd> => {
+  const failure = error instanceof ColloquyError ? ownFailure(error) : classifyFailure(error);
+  if (failure.code === "internal") log.error("run.failed", error, { runId: run.id });
+  const now = parts.clock.now();
+  const firstFaultAt = run.firstFaultAt ?? now;
+  if (!failure.terminal && now - firstFaultAt < maxBackoffTotalMs) {
+    const resumeAt = now + (failure.retryAfterMs ?? backoff(run.faults));
+    const changes = { faults: run.faults + 1, firstFaultAt, resumeAt };
+    parts.transaction(() => {
+      parts.runs.update(run.ordinal, changes);
+      parts.identity.noteError({ code: failure.code, message: failure.message });
+    });
+    log.warn("run.paused", { runId: run.id, code: failure.code, resumeAt });
+    await channels.end(failure.code);
+    return { kind: "paused", resumeAt };
+  }
+  return end(parts, run, channels, {
+    kind: "failed",
+    error: { code: failure.code, message: failure.message },
+    events: "failed",
+  });
+};
+
+const ownFailure = (error: ColloquyError): ReturnType<typeof classifyFailure> => ({
+  code: error.code,
+  message: error.message,
+  terminal: !error.retryable,
+});
+
+const firstBackoffMs = 1000;
+const longestBackoffMs = 10 * 60_000;
+
+/** Exponential, with up to a half of jitter. */
+const backoff = (faults: number): number =>
+  Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(faults, 20)) * (1 + Math.random() / 2);
+
+const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+  fault("agent.before-commit", parts.object);
+  const ended = finish(parts, run, ending);
+  fault("agent.after-commit", parts.object);
+  const event = ending.kind === "failed" ? "run.failed" : ending.kind === "canceled" ? "run.canceled" : "run.completed";
+  channels.tellRun({
+    event,
+    ...(ended.outcome === null ? {} : { outcome: ended.outcome }),
+    ...(ended.reason === null ? {} : { reason: ended.reason }),
+    ...(ended.error === null ? {} : { error: ended.error }),
+  });
+  await channels.end();
+  return { kind: "ended", run: ended };
+};
