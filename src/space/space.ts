@@ -1,4 +1,190 @@
 import { DurableObject } from "cloudflare:workers";
+import migrations from "../../migrations/space/migrations.js";
+import type { ChannelOpen } from "../protocol/channel.ts";
+import type { Member } from "../protocol/entity.ts";
+import { pingText, pongText } from "../protocol/events.ts";
+import type { Message, PostMessage } from "../protocol/message.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { AgentMessage, EntityRef, Page, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
+import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
+import { systemClock } from "../shared/clock.ts";
+import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
+import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
+import { createIds } from "../shared/ids.ts";
+import { log as logger } from "../shared/log.ts";
+import { Timers } from "../timers/timers.ts";
+import { Delivery, deliverTimer } from "./delivery/delivery.ts";
+import { Subscribers } from "./delivery/subscribers.ts";
+import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } from "./lifecycle.ts";
+import { Log } from "./log.ts";
+import { Members } from "./members.ts";
+import { addMember, removeMember, renameMember } from "./membership.ts";
+import type { Parts } from "./parts.ts";
+import { appendFromAgent, post } from "./posting.ts";
+import { latest, listMessages, type MessagePage, markRead, windowFor } from "./reading.ts";
+import { spaceIn } from "./rights.ts";
+import { Settings } from "./settings.ts";
+import { receiveFrame } from "./sockets/client-frames.ts";
+import { connect } from "./sockets/connect.ts";
+import { expiryTimer, Sockets } from "./sockets/sockets.ts";
+import { readChannel } from "./streams/channel.ts";
+import { LiveStreams } from "./streams/live-streams.ts";
 
-export class Space extends DurableObject<Env> {}
+/**
+ * A shared timeline with members: the one writer of its log, which is the only way that anything leaves it.
+ *
+ * Invariants
+ * 1. What was never created, or was deleted, answers `not_found` and stores no byte.
+ * 2. Every method answers an `Outcome`; a rejection is a bug.
+ * 3. Whatever changes the space is one transaction, after which its memory only repeats what SQLite says.
+ */
+export class Space extends DurableObject<Env> implements SpaceRpc {
+  readonly #parts: Parts;
+  #created: boolean;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#parts = partsOf(ctx, env);
+    this.#created = hasSchema(ctx.storage);
+    if (!this.#created) return;
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
+    void ctx.blockConcurrencyWhile(() => createSchema(this.#parts.db, migrations));
+  }
+
+  async create(input: NewSpace): Promise<Outcome<SpaceView>> {
+    if (!this.#created) await createSchema(this.#parts.db, migrations);
+    this.#created = true;
+    this.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
+    return this.#indexed(() => createSpace(this.#parts, input));
+  }
+
+  async describe(principal: Principal): Promise<Outcome<SpaceView>> {
+    return this.#answer(() => describeSpace(this.#parts, principal));
+  }
+
+  update(principal: Principal, changes: UpdateSpace): Promise<Outcome<SpaceView>> {
+    return this.#indexed(() => updateSpace(this.#parts, principal, changes));
+  }
+
+  remove(principal: Principal): Promise<Outcome<null>> {
+    return this.#indexed(() => removeSpace(this.#parts, principal));
+  }
+
+  addMember(principal: Principal, entity: EntityRef): Promise<Outcome<Member>> {
+    return this.#indexed(() => addMember(this.#parts, principal, entity));
+  }
+
+  removeMember(principal: Principal, entityId: string): Promise<Outcome<null>> {
+    return this.#indexed(() => removeMember(this.#parts, principal, entityId));
+  }
+
+  async renameMember(workspaceId: string, entityId: string, name: string): Promise<Outcome<null>> {
+    return this.#answer(() => renameMember(this.#parts, workspaceId, entityId, name));
+  }
+
+  async post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>> {
+    return this.#answer(() => post(this.#parts, principal, input));
+  }
+
+  async list(principal: Principal, page: MessagePage): Promise<Outcome<Page<Message>>> {
+    return this.#answer(() => listMessages(this.#parts, principal, page));
+  }
+
+  async markRead(principal: Principal, messageId: string): Promise<Outcome<null>> {
+    return this.#answer(() => markRead(this.#parts, principal, messageId));
+  }
+
+  async latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>> {
+    return this.#answer(() => latest(this.#parts, principal));
+  }
+
+  async window(
+    workspaceId: string,
+    agentId: string,
+    page: { limit: number; offset: number },
+  ): Promise<Outcome<SpaceWindow>> {
+    return this.#answer(() => windowFor(this.#parts, workspaceId, agentId, page));
+  }
+
+  async append(message: AgentMessage): Promise<Outcome<Message>> {
+    return this.#answer(() => appendFromAgent(this.#parts, message));
+  }
+
+  async speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>> {
+    const admitted = this.#answer(() => {
+      spaceIn(this.#parts, open.workspaceId);
+      if (this.#parts.members.find(open.agentId)) return null;
+      throw new ColloquyError("not_a_member", `${open.agentId} is not in this space`);
+    });
+    if (!admitted.ok) await frames.cancel();
+    return admitted.ok ? readChannel(this.#parts.live, open, frames) : admitted;
+  }
+
+  /** The upgrade to a WebSocket; a refusal is a problem document. */
+  override async fetch(request: Request): Promise<Response> {
+    const answered = this.#answer(() => connect(this.#parts, request));
+    if (answered.ok) return answered.value;
+    const headers = { "content-type": "application/problem+json" };
+    return new Response(JSON.stringify(answered.problem), { status: answered.problem.status, headers });
+  }
+
+  override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
+    const session = this.#parts.sockets.session(socket);
+    if (session) receiveFrame(this.#parts, session, data);
+  }
+
+  override async webSocketClose(socket: WebSocket): Promise<void> {
+    this.#parts.sockets.forget(socket);
+  }
+
+  override async webSocketError(socket: WebSocket, error: unknown): Promise<void> {
+    logger.warn("socket.failed", { reason: error instanceof Error ? error.message : String(error) });
+    this.#parts.sockets.forget(socket);
+  }
+
+  override async alarm(): Promise<void> {
+    if (!this.#created) return;
+    await this.#parts.timers.fire((name) => {
+      if (name === deliverTimer) this.#parts.delivery.onTimer();
+      else if (name === expiryTimer) this.#parts.sockets.onTimer();
+    });
+  }
+
+  #answer<T>(act: () => T): Outcome<T> {
+    if (!this.#created) return refuse("not_found", "There is no such space: check its id");
+    try {
+      return ok(act());
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
+  /** Answers once the workspace's index has heard of it, so that who asks it next finds it there. */
+  async #indexed<T>(act: () => T): Promise<Outcome<T>> {
+    const answered = this.#answer(act);
+    if (answered.ok) await this.#parts.delivery.indexed();
+    return answered;
+  }
+}
+
+const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
+  const clock = systemClock;
+  const db = openDatabase(ctx.storage);
+  const timers = new Timers(db, ctx.storage, clock);
+  const settings = new Settings(db);
+  const members = new Members(db);
+  const log = new Log(db);
+  const subscribers = new Subscribers(db);
+  const sockets = new Sockets({ ctx, timers, clock });
+  const live = new LiveStreams(clock, (frame) => sockets.tell(frame));
+  const onForgotten = (): void => {
+    log.clear();
+    members.clear();
+  };
+  const around = { ctx, receivers: env, timers, clock, log, members, settings, subscribers, onForgotten };
+  const delivery = new Delivery(around);
+  const ids = createIds(env.SIGNING_SECRET);
+  const databaseBytes = (): number => ctx.storage.sql.databaseSize;
+  return { db, clock, ids, timers, settings, members, log, subscribers, delivery, sockets, live, databaseBytes };
+};

@@ -1,0 +1,55 @@
+/** What one space holds and takes at most (B3). Reaching a bound is answered by an error that names it. */
+
+/** Sockets at a time. A bigger audience needs relays. */
+export const maxSockets = 5000;
+export const maxSocketsPerMember = 1000;
+
+/** Events that a reconnecting socket is given; one that is further behind reloads by HTTP. */
+export const maxReplayEvents = 2000;
+export const maxReplayBytes = 4 * 1024 * 1024;
+
+/** Longest text frame that a client may send, in characters: the longest message, every byte of it escaped. */
+export const maxFrameLength = 256 * 1024;
+/** Frames of one socket in one window, before it is closed with 4429. */
+export const maxFrames = 200;
+/** Frames of one socket in one window that make no sense, before it is closed with 4400. */
+export const maxBadFrames = 20;
+export const frameWindowMs = 10_000;
+/** One member's typing is told to the others at most once in this time. */
+export const typingIntervalMs = 2000;
+/** A socket of a secret key lives this long, so that a revoked key cannot listen for ever. */
+export const keySocketMs = 10 * 60_000;
+
+export const maxPageSize = 200;
+/** Messages after a read mark that are looked at to count the unread. */
+export const maxUnreadScan = 1000;
+
+/** Bytes of the log's database after which nothing more can be said here. */
+export const maxDatabaseBytes = 8 * 1024 ** 3;
+
+/** `@` signs of one message that are looked at. */
+export const maxMentionMarks = 1000;
+
+/** One delivery: log events walked, messages and characters carried. */
+export const maxBatchEvents = 500;
+export const maxBatchMessages = 100;
+export const maxBatchLength = 1024 * 1024;
+/** A receiver that has not answered in this time is tried again later. */
+export const deliverTimeoutMs = 20_000;
+/** After a crash between storing and delivering, the delivery is made up for within this time. */
+export const deadmanMs = 25_000;
+export const firstBackoffMs = 1000;
+export const maxBackoffMs = 5 * 60_000;
+/** A cursor that has nothing to carry is stored once it lags this far. */
+export const maxIdleLag = 200;
+/** How long a change waits for the workspace's index to have heard of it. It does not fail if the index is late. */
+export const indexWaitMs = 2000;
+
+export const maxChannels = 1000;
+export const maxStreamsPerChannel = 16;
+/** One line of a channel, in characters. */
+export const maxChannelLine = 256 * 1024;
+/** At most one frame per stream in this time. */
+export const deltaIntervalMs = 33;
+/** Streams remembered to have ended, so that their late deltas are ignored. */
+export const maxEndedStreams = 1000;

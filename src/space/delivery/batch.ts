@@ -1,0 +1,67 @@
+import type { DeliveredMessage } from "../../protocol/rpc.ts";
+import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
+import { type LogRow, messageOf } from "../log.ts";
+import { triggerSource } from "../wake.ts";
+import type { SubscriberRow } from "./subscribers.ts";
+
+/** What one walk along the log found for one subscriber. */
+export type Batch = {
+  messages: DeliveredMessage[];
+  /** The last event walked, and whether the subscriber was a member there. */
+  cursor: number;
+  inside: boolean;
+  /** The walk ended at the subscriber's own leaving. */
+  left: boolean;
+  /** Whether there is anything to tell; if not, the cursor moves silently. */
+  pending: boolean;
+};
+
+type Place = Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside">;
+
+const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
+
+/** What the subscriber has coming of `rows`, which are the log's next after its cursor. Pure. */
+export const batchFor = (subscriber: Place, rows: LogRow[]): Batch =>
+  subscriber.kind === "index" ? indexBatch(subscriber, rows) : agentBatch(subscriber, rows);
+
+const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
+  messages: [],
+  cursor: rows.at(-1)?.seq ?? subscriber.cursor,
+  inside: true,
+  left: false,
+  pending: rows.some((row) => changes.has(row.type)),
+});
+
+/**
+ * An agent has everything coming that was stored while it was a member, its own messages and read marks aside; its
+ * own leaving ends a batch, so that a return begins a new one.
+ */
+const agentBatch = (subscriber: Place, rows: LogRow[]): Batch => {
+  const batch: Batch = {
+    messages: [],
+    cursor: subscriber.cursor,
+    inside: subscriber.inside,
+    left: false,
+    pending: false,
+  };
+  let length = 0;
+  for (const row of rows) {
+    const own = row.entityId === subscriber.id;
+    if (batch.messages.length === maxBatchMessages || length > maxBatchLength) return batch;
+    batch.cursor = row.seq;
+    if (own && row.type === "member.joined") batch.inside = true;
+    if (!batch.inside) continue;
+    if (row.type === "space.message" && !own && row.routing) {
+      const { root } = row.routing;
+      batch.messages.push({
+        message: messageOf(row.frame),
+        root,
+        triggerSource: triggerSource(row.routing, subscriber.id),
+      });
+      length += row.frame.length;
+      batch.pending = true;
+    } else if (changes.has(row.type)) batch.pending = true;
+    if (own && row.type === "member.left") return { ...batch, inside: false, left: true };
+  }
+  return batch;
+};

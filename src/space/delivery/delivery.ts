@@ -1,0 +1,205 @@
+import type { AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { ActorNamespace } from "../../shared/env.ts";
+import { ColloquyError, refuse } from "../../shared/errors.ts";
+import { fault } from "../../shared/fault.ts";
+import { log as logger } from "../../shared/log.ts";
+import type { Timers } from "../../timers/timers.ts";
+import {
+  deadmanMs,
+  deliverTimeoutMs,
+  firstBackoffMs,
+  indexWaitMs,
+  maxBackoffMs,
+  maxBatchEvents,
+  maxIdleLag,
+} from "../bounds.ts";
+import type { Log, LogRow } from "../log.ts";
+import type { Members } from "../members.ts";
+import type { Settings } from "../settings.ts";
+import { snapshotOf } from "../snapshot.ts";
+import { type Batch, batchFor } from "./batch.ts";
+import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscribers.ts";
+
+/**
+ * Carries the log to its subscribers.
+ *
+ * Invariants
+ * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it.
+ * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
+ * 3. While anything is pending the timer `deliver` is set, since the transaction that appended it; so a crash
+ *    anywhere is followed by a delivery without any outside call.
+ * 4. A subscriber that left goes away only after it was told.
+ */
+export const deliverTimer = "deliver";
+
+export type Receivers = {
+  AGENT: ActorNamespace<Pick<AgentRpc, "deliver">>;
+  WORKSPACE: ActorNamespace<Pick<WorkspaceRpc, "follow">>;
+};
+
+type Surroundings = {
+  /** Keeps the object alive, crashes it in tests, and knows when what was written is on disk. */
+  ctx: Pick<DurableObjectState, "waitUntil" | "abort"> & { storage: Pick<DurableObjectStorage, "sync"> };
+  receivers: Receivers;
+  timers: Timers;
+  clock: Clock;
+  log: Log;
+  members: Members;
+  settings: Settings;
+  subscribers: Subscribers;
+  /** The space was deleted, and the last subscriber knows it. */
+  onForgotten: () => void;
+};
+
+type Pending = { batch: Batch; after: number; deleted: boolean };
+
+export class Delivery {
+  readonly #around: Surroundings;
+  readonly #running = new Map<string, Promise<void>>();
+  /** Up to where a subscriber's log was seen to hold nothing for it: saves storing a cursor that carries nothing. */
+  readonly #idle = new Map<string, number>();
+
+  constructor(surroundings: Surroundings) {
+    this.#around = surroundings;
+  }
+
+  /** Belongs in the transaction that appended `rows`. */
+  arm(rows: LogRow[]): void {
+    const { timers, clock, subscribers } = this.#around;
+    const concerns = (row: LogRow): boolean =>
+      row.type === "space.message" ? subscribers.anyAgentBut(row.entityId ?? "") : row.type !== "member.read";
+    if (rows.some(concerns)) timers.setNoLater(deliverTimer, clock.now() + deadmanMs);
+  }
+
+  /** Starts a delivery to everyone who has something pending and is not backing off. */
+  kick(): void {
+    const { subscribers, clock, ctx } = this.#around;
+    const end = this.#end();
+    for (const { id, retryAt } of subscribers.behind(end)) {
+      if (this.#running.has(id) || (retryAt ?? 0) > clock.now() || (this.#idle.get(id) ?? 0) >= end) continue;
+      const running = this.#drain(id);
+      this.#running.set(id, running);
+      ctx.waitUntil(running);
+    }
+  }
+
+  /** The timer `deliver` went off. */
+  onTimer(): void {
+    this.kick();
+    this.#rearm();
+  }
+
+  /** Resolves when the workspace's index has heard of everything, or is late. */
+  async indexed(): Promise<void> {
+    await within(indexWaitMs, this.#running.get(indexSubscriber) ?? Promise.resolve(), () => undefined);
+  }
+
+  /** The last place in the log; a deletion takes one too. */
+  #end(): number {
+    return this.#around.settings.find()?.deletedSeq ?? this.#around.log.head().seq;
+  }
+
+  async #drain(id: string): Promise<void> {
+    const { ctx, subscribers } = this.#around;
+    try {
+      await ctx.storage.sync();
+      fault("space.after-append", ctx);
+      for (let subscriber = subscribers.find(id); subscriber; subscriber = subscribers.find(id)) {
+        const pending = this.#pending(subscriber);
+        if (!pending) break;
+        const cursor = await this.#send(subscriber, pending);
+        fault("space.after-deliver", ctx);
+        this.#advance(subscriber, pending, cursor);
+      }
+    } catch (error) {
+      this.#backOff(id, error);
+    } finally {
+      this.#running.delete(id);
+      this.#rearm();
+    }
+  }
+
+  /** What lies after the subscriber's cursor; undefined where there is nothing to tell. */
+  #pending(subscriber: SubscriberRow): Pending | undefined {
+    const { log, settings, subscribers } = this.#around;
+    const deletedSeq = settings.find()?.deletedSeq ?? undefined;
+    const end = log.head().seq;
+    const from = Math.max(subscriber.cursor, this.#idle.get(subscriber.id) ?? 0);
+    let place: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside"> = { ...subscriber, cursor: from };
+    while (place.cursor < end) {
+      const batch = batchFor(place, log.after(place.cursor, maxBatchEvents));
+      if (batch.pending) return { batch, after: subscriber.cursor, deleted: false };
+      place = { ...place, cursor: batch.cursor, inside: batch.inside };
+    }
+    if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
+      const batch: Batch = { messages: [], cursor: deletedSeq, inside: false, left: true, pending: true };
+      return { batch, after: subscriber.cursor, deleted: true };
+    }
+    if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);
+    else this.#idle.set(subscriber.id, end);
+    return undefined;
+  }
+
+  /** Answers the cursor to which the subscriber has come; throws whatever kept it from coming on. */
+  async #send(subscriber: SubscriberRow, { batch, after, deleted }: Pending): Promise<number> {
+    const { receivers, members, settings } = this.#around;
+    const row = settings.find();
+    if (!row) throw new Error("delivery: the space has no settings");
+    const { cursor, messages, left } = batch;
+    const space = snapshotOf(deleted ? { ...row, version: cursor } : row, members.all());
+    const late = () => refuse("unavailable", `${subscriber.id} did not answer in ${deliverTimeoutMs} ms`);
+    if (subscriber.kind === "index") {
+      const createdBy = row.createdBy === null ? {} : { createdBy: row.createdBy };
+      const follow = receivers.WORKSPACE.getByName(row.workspaceId).follow({ space, ...createdBy, cursor, deleted });
+      const followed = await within(deliverTimeoutMs, follow, late);
+      if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
+      return cursor;
+    }
+    const deliver = receivers.AGENT.getByName(subscriber.id).deliver({ space, messages, after, cursor, left });
+    const delivered = await within(deliverTimeoutMs, deliver, late);
+    if (delivered.ok) return delivered.value.cursor;
+    // Who is gone for good need not be told that it left.
+    if (left && delivered.problem.code === "not_found") return cursor;
+    throw new ColloquyError(delivered.problem.code, delivered.problem.detail);
+  }
+
+  #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
+    const { subscribers, members, onForgotten } = this.#around;
+    if (answered < batch.cursor) {
+      throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
+    }
+    if (deleted || (batch.left && !members.find(subscriber.id))) {
+      subscribers.remove(subscriber.id);
+      if (deleted && !subscribers.any()) onForgotten();
+    } else subscribers.advance(subscriber.id, { cursor: batch.cursor, inside: batch.inside });
+  }
+
+  #backOff(id: string, error: unknown): void {
+    const { subscribers, clock } = this.#around;
+    const failures = (subscribers.find(id)?.failures ?? 0) + 1;
+    const delay = Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 20));
+    subscribers.fail(id, failures, clock.now() + delay);
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.warn("delivery.failed", { subscriber: id, failures, delay, reason });
+  }
+
+  /** Sets the timer to when it is needed next, or clears it when nothing is pending. */
+  #rearm(): void {
+    const { timers, subscribers, clock } = this.#around;
+    const due = this.#running.size > 0 ? undefined : subscribers.nextRetry();
+    if (due !== undefined && due !== timers.dueAt(deliverTimer)) timers.set(deliverTimer, due);
+    else if (due === undefined && this.#running.size === 0) timers.clear(deliverTimer);
+    else if ((timers.dueAt(deliverTimer) ?? 0) <= clock.now()) timers.set(deliverTimer, clock.now() + deadmanMs);
+  }
+}
+
+const within = async <T, Late>(timeoutMs: number, promise: Promise<T>, late: () => Late): Promise<T | Late> => {
+  const timeout = Promise.withResolvers<Late>();
+  const timer = setTimeout(() => timeout.resolve(late()), timeoutMs);
+  try {
+    return await Promise.race([promise, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

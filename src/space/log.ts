@@ -1,0 +1,141 @@
+import { and, asc, count, desc, eq, gt, isNotNull, lte, ne } from "drizzle-orm";
+import { DurableEvent } from "../protocol/events.ts";
+import type { Message } from "../protocol/message.ts";
+import type { Database } from "../shared/database.ts";
+import { log } from "./schema.ts";
+import type { Routing } from "./wake.ts";
+
+/**
+ * The space's one append-only sequence of events.
+ *
+ * Invariants
+ * 1. `seq` counts 1, 2, 3 … without a gap, in the order of appending; it is the only order, and every cursor.
+ * 2. A message's `messageCount` is its ordinal among the messages, so that pages, windows, totals and unread counts
+ *    read as many rows as they answer, however long the log is.
+ * 3. A row is never changed; the frame in it is what goes over the wire, byte by byte.
+ */
+export type LogRow = typeof log.$inferSelect;
+
+export type Head = { seq: number; messageCount: number };
+
+/** An event before it has its place in the log. */
+export type NewEvent = DurableEvent extends infer Event
+  ? Event extends { type: "space.message" }
+    ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
+    : Event extends { type: "space.message.updated" }
+      ? never
+      : Omit<Event, "cursor">
+  : never;
+
+/** The rows between two ordinals: (`over`, `upTo`]. */
+export type Ordinals = { over: number; upTo: number };
+
+export class Log {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  head(): Head {
+    const row = this.#db
+      .select({ seq: log.seq, messageCount: log.messageCount })
+      .from(log)
+      .orderBy(desc(log.seq))
+      .limit(1)
+      .get();
+    return row ?? { seq: 0, messageCount: 0 };
+  }
+
+  /** Gives the event the next place. Belongs in the transaction that makes it true. */
+  append(event: NewEvent): LogRow {
+    const head = this.head();
+    const row = rowOf(event, head.seq + 1, head.messageCount);
+    this.#db.insert(log).values(row).run();
+    return row;
+  }
+
+  findMessage(messageId: string): LogRow | undefined {
+    return this.#db.select().from(log).where(eq(log.messageId, messageId)).get();
+  }
+
+  /** The events after `cursor`, in order. */
+  after(cursor: number, limit: number): LogRow[] {
+    return this.#db.select().from(log).where(gt(log.seq, cursor)).orderBy(asc(log.seq)).limit(limit).all();
+  }
+
+  /** How many messages there are up to and with `seq`. */
+  countAt(seq: number): number {
+    const row = this.#db
+      .select({ messageCount: log.messageCount })
+      .from(log)
+      .where(lte(log.seq, seq))
+      .orderBy(desc(log.seq))
+      .limit(1)
+      .get();
+    return row?.messageCount ?? 0;
+  }
+
+  /** The messages between two ordinals, oldest first. */
+  messages({ over, upTo }: Ordinals): Message[] {
+    return this.#db
+      .select({ frame: log.frame })
+      .from(log)
+      .where(and(isNotNull(log.messageId), gt(log.messageCount, over), lte(log.messageCount, upTo)))
+      .orderBy(asc(log.messageCount))
+      .all()
+      .map((row) => messageOf(row.frame));
+  }
+
+  /** How many of the messages between two ordinals are not `entityId`'s own, counted no further than `most`. */
+  countOthers(entityId: string, { over, upTo }: Ordinals, most: number): number {
+    const others = this.#db
+      .select({ seq: log.seq })
+      .from(log)
+      .where(
+        and(
+          isNotNull(log.messageId),
+          gt(log.messageCount, over),
+          lte(log.messageCount, upTo),
+          ne(log.entityId, entityId),
+        ),
+      )
+      .orderBy(asc(log.messageCount))
+      .limit(most)
+      .as("others");
+    return this.#db.select({ others: count() }).from(others).get()?.others ?? 0;
+  }
+
+  clear(): void {
+    this.#db.delete(log).run();
+  }
+}
+
+const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
+  if (event.type === "space.message") {
+    const { type, message, routing } = event;
+    const frame = JSON.stringify({ type, cursor: seq, message: { ...message, seq } });
+    const { id: messageId, sender } = message;
+    return { seq, type, entityId: sender.id, messageId, messageCount: messageCount + 1, routing, frame };
+  }
+  const frame = JSON.stringify({ ...event, cursor: seq });
+  return { seq, type: event.type, entityId: subjectOf(event), messageId: null, messageCount, routing: null, frame };
+};
+
+const subjectOf = (event: Exclude<NewEvent, { type: "space.message" }>): string | null => {
+  switch (event.type) {
+    case "member.joined":
+      return event.member.id;
+    case "space.updated":
+      return null;
+    default:
+      return event.entityId;
+  }
+};
+
+/** The message in a stored frame. Parsed, not trusted: what an older version stored must still make sense. */
+export const messageOf = (frame: string): Message => {
+  const event = DurableEvent.parse(JSON.parse(frame));
+  if (event.type !== "space.message") throw new Error(`log: ${event.type} is not a message`);
+  return event.message;
+};

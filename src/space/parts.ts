@@ -1,0 +1,50 @@
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import type { Ids } from "../shared/ids.ts";
+import type { Timers } from "../timers/timers.ts";
+import type { Delivery } from "./delivery/delivery.ts";
+import type { Subscribers } from "./delivery/subscribers.ts";
+import type { Log, LogRow, NewEvent } from "./log.ts";
+import type { Members } from "./members.ts";
+import type { Settings } from "./settings.ts";
+import type { Sockets } from "./sockets/sockets.ts";
+import type { LiveStreams } from "./streams/live-streams.ts";
+
+/** What a space is made of; the modules beside this one act on it. */
+export type Parts = {
+  db: Database;
+  clock: Clock;
+  ids: Ids;
+  timers: Timers;
+  settings: Settings;
+  members: Members;
+  log: Log;
+  subscribers: Subscribers;
+  delivery: Delivery;
+  sockets: Sockets;
+  live: LiveStreams;
+  /** Bytes that the database holds now. */
+  databaseBytes: () => number;
+};
+
+export type Append = (event: NewEvent) => LogRow;
+
+/**
+ * The only way into the log: one transaction in which the events, what they change and the timer that guards their
+ * delivery are stored together; then the sockets and the subscribers are told, in the same turn and order.
+ */
+export const record = <T>(parts: Parts, write: (append: Append) => T): T => {
+  const rows: LogRow[] = [];
+  const value = parts.db.transaction(() => {
+    const written = write((event) => {
+      const row = parts.log.append(event);
+      rows.push(row);
+      return row;
+    });
+    parts.delivery.arm(rows);
+    return written;
+  });
+  for (const row of rows) parts.sockets.broadcast(row.frame);
+  if (rows.some((row) => row.type !== "member.read")) parts.delivery.kick();
+  return value;
+};

@@ -1,0 +1,107 @@
+import type { Message, PostMessage } from "../protocol/message.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { AgentMessage, Root } from "../protocol/rpc.ts";
+import { MessageText, maxTextBytes, textBytes } from "../protocol/text.ts";
+import { isoTime } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxDatabaseBytes } from "./bounds.ts";
+import { messageOf } from "./log.ts";
+import type { MemberRow } from "./members.ts";
+import { mentionsIn } from "./mentions.ts";
+import { type Parts, record } from "./parts.ts";
+import { acting, spaceIn } from "./rights.ts";
+import type { SettingsRow } from "./settings.ts";
+
+type NewMessage = Omit<Message, "seq" | "spaceId" | "kind" | "sender" | "mentions" | "createdAt"> & { text: string };
+
+/**
+ * A member says something. With a `clientKey` the message's id derives from sender and key, so that saying it again
+ * finds it (D1); the same key with another body is `idempotency_mismatch`.
+ */
+export const post = (
+  parts: Parts,
+  principal: Principal,
+  input: PostMessage,
+): { message: Message; created: boolean } => {
+  const { space, member } = acting(parts, principal);
+  const { text, replyTo, expectsReply, clientKey } = input;
+  const id =
+    clientKey === undefined
+      ? parts.ids.mintOwned("msg", space.id)
+      : parts.ids.deriveOwned("msg", space.id, "client", member.entityId, clientKey);
+  const existing = parts.log.findMessage(id);
+  if (existing) {
+    const message = messageOf(existing.frame);
+    if (message.text !== text || message.replyTo !== replyTo || message.expectsReply !== expectsReply) {
+      throw new ColloquyError("idempotency_mismatch", "This clientKey was used for another message: choose a new one");
+    }
+    return { message, created: false };
+  }
+  if (replyTo !== undefined && !parts.log.findMessage(replyTo)) {
+    throw new ColloquyError("unknown_reference", `There is no message ${replyTo} in this space to reply to`);
+  }
+  const root: Root = { id, kind: member.type === "human" ? "person" : "service" };
+  const body: NewMessage = { id, text };
+  if (replyTo !== undefined) body.replyTo = replyTo;
+  if (expectsReply !== undefined) body.expectsReply = expectsReply;
+  if (clientKey !== undefined) body.clientKey = clientKey;
+  return { message: store(parts, space, member, body, root), created: true };
+};
+
+/** An agent says something, once for each id (R2). It is the end of the stream that it was spoken in (D4). */
+export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
+  const { agentId, messageId: id, streamId, text, root, origin } = input;
+  const space = spaceIn(parts, input.workspaceId);
+  if (!parts.ids.isIssued("msg", id) || parts.ids.ownerOf("msg", id) !== space.id) {
+    throw new ColloquyError("invalid_request", `${id} is no id of a message of this space`);
+  }
+  const existing = parts.log.findMessage(id);
+  if (existing) {
+    if (existing.entityId !== agentId) throw new ColloquyError("conflict", `${id} is another sender's message`);
+    if (streamId !== undefined) parts.live.repeated(streamId, agentId);
+    return messageOf(existing.frame);
+  }
+  const member = parts.members.find(agentId);
+  if (!member) throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
+  checkText(text);
+  const body: NewMessage = { id, text };
+  if (origin !== undefined) body.origin = origin;
+  if (streamId === undefined) return store(parts, space, member, body, root);
+  parts.live.flush(streamId, agentId);
+  const message = store(parts, space, member, { ...body, streamId }, root);
+  parts.live.said(streamId, agentId);
+  return message;
+};
+
+const store = (parts: Parts, space: SettingsRow, sender: MemberRow, body: NewMessage, root: Root): Message => {
+  if (parts.databaseBytes() > maxDatabaseBytes) {
+    throw new ColloquyError("limit_reached", `This space holds ${maxDatabaseBytes} bytes, the most: open a new one`);
+  }
+  const named = body.text.includes("@")
+    ? parts.members.all().map(({ entityId, name }) => ({ id: entityId, name }))
+    : [];
+  const mentions = mentionsIn(body.text, named);
+  const pair = parts.members.count(3) === 2;
+  const message: Omit<Message, "seq"> = {
+    ...body,
+    spaceId: space.id,
+    kind: "text",
+    sender: { id: sender.entityId, name: sender.name, type: sender.type },
+    ...(mentions.length > 0 ? { mentions } : {}),
+    createdAt: isoTime(parts.clock.now()),
+  };
+  const routing = { root, wakePolicy: space.wakePolicy, mentions, pair };
+  const { seq } = record(parts, (append) => append({ type: "space.message", message, routing }));
+  return { ...message, seq };
+};
+
+const checkText = (text: string): void => {
+  if (textBytes(text) > maxTextBytes) {
+    throw new ColloquyError(
+      "text_too_long",
+      `A message has at most ${maxTextBytes} bytes of UTF-8: say less, or in parts`,
+    );
+  }
+  const parsed = MessageText.safeParse(text);
+  if (!parsed.success) throw new ColloquyError("invalid_request", parsed.error.issues[0]?.message ?? "not a text");
+};

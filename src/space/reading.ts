@@ -1,0 +1,75 @@
+import type { Message } from "../protocol/message.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { Page, SpaceWindow } from "../protocol/rpc.ts";
+import { maxUnreadCount } from "../protocol/space.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxPageSize, maxUnreadScan } from "./bounds.ts";
+import type { Ordinals } from "./log.ts";
+import { type Parts, record } from "./parts.ts";
+import { acting, seen, spaceIn } from "./rights.ts";
+import { snapshotOf } from "./snapshot.ts";
+
+export type MessagePage = { before?: number | undefined; after?: number | undefined; limit: number };
+
+const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
+
+/**
+ * Messages by `seq`, newest last: the newest before `before`, or, given `after` alone, the oldest after it.
+ * `nextCursor` goes on in the same direction: it is the next `before`, or the next `after`.
+ */
+export const listMessages = (parts: Parts, principal: Principal, page: MessagePage): Page<Message> => {
+  seen(parts, principal);
+  const limit = size(page.limit);
+  const { before, after } = page;
+  const over = after === undefined ? 0 : parts.log.countAt(after);
+  const upTo = before === undefined ? parts.log.head().messageCount : parts.log.countAt(before - 1);
+  if (upTo <= over) return { items: [], nextCursor: null };
+  const forward = after !== undefined && before === undefined;
+  const ordinals: Ordinals = forward
+    ? { over, upTo: Math.min(upTo, over + limit) }
+    : { over: Math.max(over, upTo - limit), upTo };
+  const items = parts.log.messages(ordinals);
+  const more = forward ? ordinals.upTo < upTo : ordinals.over > over;
+  const last = forward ? items.at(-1) : items[0];
+  return { items, nextCursor: more && last ? String(last.seq) : null };
+};
+
+/** A read mark moves forward only; an older one changes nothing. */
+export const markRead = (parts: Parts, principal: Principal, messageId: string): null => {
+  const { member } = acting(parts, principal);
+  const row = parts.log.findMessage(messageId);
+  if (!row) throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
+  if (row.seq <= member.readSeq) return null;
+  record(parts, (append) => {
+    append({ type: "member.read", entityId: member.entityId, messageId });
+    parts.members.change(member.entityId, { readSeq: row.seq, readCount: row.messageCount });
+  });
+  return null;
+};
+
+/** The newest message and, for a member, how many of others' messages lie after its read mark. */
+export const latest = (parts: Parts, principal: Principal): { lastMessage?: Message; unreadCount?: number } => {
+  seen(parts, principal);
+  const { messageCount } = parts.log.head();
+  const [lastMessage] = parts.log.messages({ over: messageCount - 1, upTo: messageCount });
+  const member = principal.entityId === undefined ? undefined : parts.members.find(principal.entityId);
+  if (!member) return lastMessage ? { lastMessage } : {};
+  const unread = { over: member.readCount, upTo: Math.min(messageCount, member.readCount + maxUnreadScan) };
+  const unreadCount = parts.log.countOthers(member.entityId, unread, maxUnreadCount);
+  return lastMessage ? { lastMessage, unreadCount } : { unreadCount };
+};
+
+/** What an agent sees of the space's history: the newest `limit` messages after leaving out the newest `offset`. */
+export const windowFor = (
+  parts: Parts,
+  workspaceId: string,
+  agentId: string,
+  page: { limit: number; offset: number },
+): SpaceWindow => {
+  const space = spaceIn(parts, workspaceId);
+  if (!parts.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
+  const total = parts.log.head().messageCount;
+  const upTo = Math.max(0, total - Math.max(0, Math.trunc(page.offset)));
+  const messages = parts.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
+  return { space: snapshotOf(space, parts.members.all()), messages, total };
+};

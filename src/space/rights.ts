@@ -1,0 +1,55 @@
+import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { type ActingPrincipal, isActing } from "./acting-principal.ts";
+import type { MemberRow, Members } from "./members.ts";
+import type { Settings, SettingsRow } from "./settings.ts";
+
+/**
+ * Who may do what here. Who may not know of the space gets `not_found`, as does everyone once it is deleted; who may
+ * see it but not do that gets `forbidden`.
+ */
+type Known = { settings: Settings; members: Members };
+
+const nowhere = (): ColloquyError => new ColloquyError("not_found", "There is no such space here: check its id");
+
+/** The space, if it lives, in this workspace. */
+export const spaceIn = ({ settings }: Known, workspaceId: string): SettingsRow => {
+  const space = settings.find();
+  if (!space || space.deletedSeq !== null || space.workspaceId !== workspaceId) throw nowhere();
+  return space;
+};
+
+/** Keys and admins see every space of their workspace, an entity those that it is in. */
+export const seen = (known: Known, principal: Principal): SettingsRow => {
+  const space = spaceIn(known, principal.workspaceId);
+  if (hasWorkspaceRights(principal)) return space;
+  if (!principal.entityId || !known.members.find(principal.entityId)) throw nowhere();
+  return space;
+};
+
+export type Acting = { space: SettingsRow; principal: ActingPrincipal; member: MemberRow };
+
+/** The member that the caller acts as. */
+export const acting = (known: Known, principal: Principal): Acting => {
+  const space = seen(known, principal);
+  if (!isActing(principal)) {
+    throw new ColloquyError("acting_entity_required", "Name the member that you act as with X-Entity-Id");
+  }
+  const member = known.members.find(principal.entityId);
+  if (!member) throw new ColloquyError("forbidden", `${principal.entityId} is not in this space: add it first`);
+  return { space, principal, member };
+};
+
+/** Keys, admins and the space's creator run it: they change its settings and add members. */
+export const runs = (known: Known, principal: Principal): SettingsRow => {
+  const space = seen(known, principal);
+  if (hasWorkspaceRights(principal) || space.createdBy === principal.entityId) return space;
+  throw new ColloquyError("forbidden", "Only the creator of a space, an admin or a secret key may do that");
+};
+
+/** What only the workspace's own rights allow. */
+export const owns = (known: Known, principal: Principal): SettingsRow => {
+  const space = seen(known, principal);
+  if (hasWorkspaceRights(principal)) return space;
+  throw new ColloquyError("forbidden", "Only an admin or a secret key may do that");
+};

@@ -1,0 +1,74 @@
+import { sql } from "drizzle-orm";
+import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { EntityType } from "../protocol/entity.ts";
+import type { DurableEvent } from "../protocol/events.ts";
+import type { ShareOrigin, WakePolicy } from "../protocol/space.ts";
+import type { Routing } from "./wake.ts";
+
+export { timers } from "../timers/schema.ts";
+
+/** One row: the space itself. Deleted, it is all that is kept. Times are milliseconds since the epoch. */
+export const space = sqliteTable("space", {
+  id: text("id").primaryKey(),
+  workspaceId: text("workspace_id").notNull(),
+  name: text("name").notNull(),
+  wakePolicy: text("wake_policy").$type<WakePolicy>().notNull(),
+  shareOrigin: text("share_origin").$type<ShareOrigin>().notNull(),
+  createdBy: text("created_by"),
+  createdAt: integer("created_at").notNull(),
+  /** `seq` of the last event that changed what subscribers know of the space. */
+  version: integer("version").notNull(),
+  /** The place in the log that the deletion took. */
+  deletedSeq: integer("deleted_seq"),
+});
+
+/**
+ * Everything that happened, in order. Rows written are what a message costs, and an index is a row: a read mark
+ * costs one, a message three.
+ */
+export const log = sqliteTable(
+  "log",
+  {
+    seq: integer("seq").primaryKey(),
+    type: text("type").$type<DurableEvent["type"]>().notNull(),
+    /** Whose event it is: the sender, the member. */
+    entityId: text("entity_id"),
+    /** Messages only. Derived from (sender, clientKey) where there is one, so that this index keeps both unique. */
+    messageId: text("message_id"),
+    /** How many messages the log holds up to and with this row: a message's own ordinal. */
+    messageCount: integer("message_count").notNull(),
+    /** Messages only: what delivery needs to know and nobody is shown. */
+    routing: text("routing", { mode: "json" }).$type<Routing>(),
+    /** The event as it goes over the wire, JSON. */
+    frame: text("frame").notNull(),
+  },
+  (table) => [
+    uniqueIndex("log_message_id").on(table.messageId).where(sql`message_id IS NOT NULL`),
+    uniqueIndex("log_message_count").on(table.messageCount).where(sql`message_id IS NOT NULL`),
+  ],
+);
+
+/** Who is in the space now. When they came and went stands in the log. */
+export const members = sqliteTable("members", {
+  entityId: text("entity_id").primaryKey(),
+  type: text("type").$type<EntityType>().notNull(),
+  name: text("name").notNull(),
+  joinedSeq: integer("joined_seq").notNull(),
+  joinedAt: integer("joined_at").notNull(),
+  /** The newest message that the member has read: its `seq` and its ordinal. */
+  readSeq: integer("read_seq").notNull(),
+  readCount: integer("read_count").notNull(),
+});
+
+/** Who follows the log, and how far each has come. */
+export const subscribers = sqliteTable("subscribers", {
+  id: text("id").primaryKey(),
+  kind: text("kind").$type<"agent" | "index">().notNull(),
+  /** Everything up to here has been taken. */
+  cursor: integer("cursor").notNull(),
+  /** Whether the subscriber was a member at its cursor. */
+  inside: integer("inside", { mode: "boolean" }).notNull(),
+  failures: integer("failures").notNull().default(0),
+  /** Not before this time, after a failure. */
+  retryAt: integer("retry_at"),
+});

@@ -1,0 +1,38 @@
+import type { Space } from "../protocol/space.ts";
+import { isoTime } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { space } from "./schema.ts";
+
+export type SettingsRow = typeof space.$inferSelect;
+
+/** The space's own row: its name, policies and version, and after its end the tombstone. */
+export class Settings {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Undefined where the space was never created. */
+  find(): SettingsRow | undefined {
+    return this.#db.select().from(space).get();
+  }
+
+  insert(row: SettingsRow): void {
+    this.#db.insert(space).values(row).run();
+  }
+
+  change(changes: Partial<Pick<SettingsRow, "name" | "wakePolicy" | "shareOrigin" | "version" | "deletedSeq">>): void {
+    this.#db.update(space).set(changes).run();
+  }
+}
+
+/** A space as the outside sees it, without its members. */
+export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => ({
+  id: row.id,
+  name: row.name,
+  wakePolicy: row.wakePolicy,
+  shareOrigin: row.shareOrigin,
+  ...(row.createdBy === null ? {} : { createdBy: row.createdBy }),
+  createdAt: isoTime(row.createdAt),
+});

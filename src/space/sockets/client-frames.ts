@@ -1,0 +1,90 @@
+import { z } from "zod";
+import { ClientFrame, closeCodes, type ErrorFrame } from "../../protocol/events.ts";
+import { ClientKey } from "../../protocol/message.ts";
+import { maxTextBytes, textBytes } from "../../protocol/text.ts";
+import { ColloquyError, errorKind, type Issue } from "../../shared/errors.ts";
+import { log } from "../../shared/log.ts";
+import { maxBadFrames, maxFrameLength, maxFrames } from "../bounds.ts";
+import type { Parts } from "../parts.ts";
+import { post } from "../posting.ts";
+import { markRead } from "../reading.ts";
+import { acting } from "../rights.ts";
+import type { Session } from "./sockets.ts";
+
+/**
+ * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket; only too many
+ * frames, or too many bad ones, close it.
+ */
+export const receiveFrame = (parts: Parts, session: Session, data: string | ArrayBuffer): void => {
+  const { sockets, clock } = parts;
+  if (sockets.closedByExpiry(session)) return;
+  if (!session.frames.admits(clock.now())) {
+    sockets.close(session, closeCodes.slowDown, `more than ${maxFrames} frames in 10 s: slow down`);
+    return;
+  }
+  let clientKey: string | undefined;
+  try {
+    const raw = rawFrame(data);
+    clientKey = Draft.safeParse(raw).data?.clientKey;
+    obey(parts, session, parseFrame(raw));
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId: session.entityId });
+    const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
+    sockets.send(session, JSON.stringify(errorFrame(refusal, clientKey)));
+    if (refusal.code === "bad_frame" && !session.badFrames.admits(clock.now())) {
+      sockets.close(session, closeCodes.badFrames, `more than ${maxBadFrames} bad frames in 10 s`);
+    }
+  }
+};
+
+const obey = (parts: Parts, session: Session, frame: ClientFrame): void => {
+  const { principal, entityId } = session;
+  if (frame.type === "read") markRead(parts, principal, frame.messageId);
+  else if (frame.type === "typing") {
+    acting(parts, principal);
+    parts.sockets.typing(entityId);
+  } else {
+    const { type: _, ...input } = frame;
+    const { message, created } = post(parts, principal, input);
+    // Who sends again is answered alone: the others have had it.
+    if (!created) parts.sockets.send(session, JSON.stringify({ type: "space.message", cursor: message.seq, message }));
+  }
+};
+
+const rawFrame = (data: string | ArrayBuffer): unknown => {
+  if (typeof data !== "string") throw new ColloquyError("bad_frame", "Send text frames, not binary ones");
+  if (data.length > maxFrameLength) {
+    throw new ColloquyError("bad_frame", `A frame has at most ${maxFrameLength} characters`);
+  }
+  try {
+    return JSON.parse(data);
+  } catch (cause) {
+    throw new ColloquyError("bad_frame", "Send one JSON object in a frame", { cause });
+  }
+};
+
+const parseFrame = (raw: unknown): ClientFrame => {
+  const parsed = ClientFrame.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  if (textBytes(Draft.safeParse(raw).data?.text ?? "") > maxTextBytes) {
+    throw new ColloquyError("text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8`);
+  }
+  const issues = parsed.error.issues.map(({ path, message }): Issue => ({ path: path.join("."), message }));
+  throw new ColloquyError("bad_frame", "Send message.send, read or typing as the protocol says", { issues });
+};
+
+/** What can be made out of a frame whatever else is wrong with it: which message is refused, and whether for length. */
+const Draft = z.object({
+  clientKey: ClientKey.optional().catch(undefined),
+  text: z.string().optional().catch(undefined),
+});
+
+const errorFrame = ({ code, message, issues }: ColloquyError, clientKey: string | undefined): ErrorFrame => ({
+  type: "error",
+  title: errorKind(code).title,
+  status: errorKind(code).status,
+  code,
+  detail: message,
+  ...(issues ? { issues } : {}),
+  ...(clientKey === undefined ? {} : { clientKey }),
+});

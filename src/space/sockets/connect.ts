@@ -1,0 +1,68 @@
+import type { WelcomeFrame } from "../../protocol/events.ts";
+import { Principal, principalHeader } from "../../protocol/principal.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { maxReplayBytes, maxReplayEvents } from "../bounds.ts";
+import { publicMember } from "../members.ts";
+import type { Parts } from "../parts.ts";
+import { acting } from "../rights.ts";
+import { publicSpace } from "../settings.ts";
+
+/** Of a socket's `?cursor=`: undefined means from now on. */
+const cursorOf = (url: string): number | undefined => {
+  const cursor = new URL(url).searchParams.get("cursor");
+  if (cursor === null) return undefined;
+  if (!/^\d{1,15}$/.test(cursor)) throw new ColloquyError("invalid_cursor", "cursor must be a whole number from 0");
+  return Number(cursor);
+};
+
+const principalOf = (header: string | null): Principal => {
+  if (header === null) throw new ColloquyError("unauthorized", "Send a token with the request");
+  return Principal.parse(JSON.parse(header));
+};
+
+/**
+ * Opens a member's socket: the welcome first, then what it missed, then what happens; all in one turn, so that
+ * nothing falls between (D3). Who is too far behind, or ahead of the log, is told so and gets no replay.
+ */
+export const connect = (parts: Parts, request: Request): Response => {
+  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+    throw new ColloquyError("upgrade_required", "Connect with a WebSocket");
+  }
+  const caller = acting(parts, principalOf(request.headers.get(principalHeader)));
+  const { space, member, principal } = caller;
+  if (principal.kind === "entity" && principal.expiresAt <= parts.clock.now()) {
+    throw new ColloquyError("token_expired", "The token has expired: get a new one");
+  }
+  const head = parts.log.head().seq;
+  const asked = cursorOf(request.url);
+  const missed = asked === undefined ? [] : missedFrames(parts, asked, head);
+  const [client, server] = Object.values(new WebSocketPair());
+  if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
+  const session = parts.sockets.accept(server, principal);
+  const welcome: WelcomeFrame = {
+    type: "welcome",
+    space: publicSpace(space),
+    members: parts.members.all().map(publicMember),
+    you: { id: member.entityId, type: member.type, name: member.name },
+    cursor: missed && asked !== undefined ? asked : head,
+    resumed: missed !== undefined,
+    streams: parts.live.snapshots(),
+    active: parts.live.active(),
+  };
+  parts.sockets.send(session, JSON.stringify(welcome));
+  for (const frame of missed ?? []) parts.sockets.send(session, frame);
+  return new Response(null, { status: 101, webSocket: client });
+};
+
+/** The frames after `cursor`; undefined where they cannot be had in one go. */
+const missedFrames = (parts: Parts, cursor: number, head: number): string[] | undefined => {
+  if (cursor > head || head - cursor > maxReplayEvents) return undefined;
+  let bytes = 0;
+  const frames: string[] = [];
+  for (const { frame } of parts.log.after(cursor, maxReplayEvents)) {
+    bytes += frame.length;
+    if (bytes > maxReplayBytes) return undefined;
+    frames.push(frame);
+  }
+  return frames;
+};

@@ -1,0 +1,39 @@
+import { ChannelFrame, type ChannelOpen } from "../../protocol/channel.ts";
+import { type Outcome, ok, refuse } from "../../shared/errors.ts";
+import { log } from "../../shared/log.ts";
+import { maxChannelLine } from "../bounds.ts";
+import type { LiveStreams } from "./live-streams.ts";
+import { LineDecoder } from "./ndjson.ts";
+
+/**
+ * Reads one channel to its end. A channel that breaks, ends without its `end` frame or makes no sense is
+ * `interrupted`: its agent crashed. The reader is always cancelled, or the agent's writes would never settle.
+ */
+export const readChannel = async (
+  live: LiveStreams,
+  open: ChannelOpen,
+  frames: ReadableStream<Uint8Array>,
+): Promise<Outcome<null>> => {
+  const reader = frames.getReader();
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
+  try {
+    const channel = live.open(open, cancel);
+    try {
+      const decoder = new LineDecoder(maxChannelLine);
+      for (let read = await reader.read(); !read.done; read = await reader.read()) {
+        for (const line of decoder.push(read.value)) {
+          const frame = ChannelFrame.parse(JSON.parse(line));
+          if (!live.receive(channel, frame)) break;
+          if (frame.type === "end") return ok(null);
+        }
+      }
+    } catch (error) {
+      log.warn("channel.broken", { runId: open.runId, reason: error instanceof Error ? error.message : String(error) });
+    }
+    live.stop(channel, "interrupted", "The agent was interrupted", "interrupted");
+    const { code, message } = channel.stopped ?? { code: "interrupted", message: "The channel broke" };
+    return refuse(code, message);
+  } finally {
+    cancel();
+  }
+};

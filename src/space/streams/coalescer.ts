@@ -1,0 +1,38 @@
+import { deltaIntervalMs } from "../bounds.ts";
+
+/**
+ * Gathers a stream's deltas into few frames: the first goes out at once, then at most one in each interval. Pure:
+ * time is handed in.
+ *
+ * Invariants
+ * 1. What was taken, in order, is what was pushed; a final `take` leaves nothing behind.
+ * 2. A frame never ends inside a surrogate pair, whatever the model's deltas do, unless it is the last.
+ */
+export class Coalescer {
+  #pending = "";
+  #takenAt = Number.NEGATIVE_INFINITY;
+
+  push(text: string): void {
+    this.#pending += text;
+  }
+
+  /** Milliseconds until the next frame may go out; undefined when there is nothing to send. */
+  waitMs(now: number): number | undefined {
+    if (this.#pending.length === 0 || (this.#pending.length === 1 && endsInside(this.#pending))) return undefined;
+    return Math.max(0, this.#takenAt + deltaIntervalMs - now);
+  }
+
+  /** The text of the next frame, empty if there is none. */
+  take(now: number, final = false): string {
+    const held = !final && endsInside(this.#pending) ? 1 : 0;
+    const text = this.#pending.slice(0, this.#pending.length - held);
+    this.#pending = this.#pending.slice(text.length);
+    if (text.length > 0) this.#takenAt = now;
+    return text;
+  }
+}
+
+const endsInside = (text: string): boolean => {
+  const last = text.charCodeAt(text.length - 1);
+  return last >= 0xd800 && last <= 0xdbff;
+};

@@ -1,0 +1,205 @@
+import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
+import type { LiveFrame, StreamSnapshot } from "../../protocol/events.ts";
+import { maxTextBytes, textBytes } from "../../protocol/text.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
+import { maxChannels, maxEndedStreams, maxStreamsPerChannel } from "../bounds.ts";
+import { Coalescer } from "./coalescer.ts";
+
+/**
+ * What agents say in this space just now: their presence and their unfinished messages. Memory only: it ends with
+ * the object, whose sockets end with it.
+ *
+ * Invariants
+ * 1. A stream that was started ends in exactly one of its message (`said`), before which all its text was told, or
+ *    `tool-call.error`.
+ * 2. A channel that stops in whatever way leaves no stream open and nobody active.
+ * 3. A snapshot holds what has been told and no more: who gets it gets the rest as deltas.
+ */
+type Stream = {
+  id: string;
+  toolName: string;
+  channel: Channel;
+  told: string;
+  bytes: number;
+  coalescer: Coalescer;
+  timer: ReturnType<typeof setTimeout> | undefined;
+};
+
+export type Channel = {
+  open: ChannelOpen;
+  active: boolean;
+  streams: Map<string, Stream>;
+  /** Set once it is over, whatever its other end still says. */
+  stopped: { code: ErrorCode; message: string } | undefined;
+  /** Makes who reads the channel notice that it is over. */
+  onStop: () => void;
+};
+
+const spokenTools = new Set(["send_message", "send_reply"]);
+
+export class LiveStreams {
+  readonly #clock: Clock;
+  readonly #tell: (frame: LiveFrame) => void;
+  /** By run: a run has one channel. */
+  readonly #channels = new Map<string, Channel>();
+  readonly #streams = new Map<string, Stream>();
+  /** Streams whose message came, oldest first: an append overtakes its stream's last frames, or all of them. */
+  readonly #said = new Set<string>();
+
+  constructor(clock: Clock, tell: (frame: LiveFrame) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  /** A run begins to speak. A channel that the run had before is over: its agent started again. */
+  open(open: ChannelOpen, onStop: () => void): Channel {
+    const earlier = this.#channels.get(open.runId);
+    if (!earlier && this.#channels.size >= maxChannels) {
+      throw new ColloquyError("limit_reached", `${maxChannels} runs speak here, which is the most: try later`);
+    }
+    const channel: Channel = { open, active: earlier?.active ?? false, streams: new Map(), stopped: undefined, onStop };
+    if (earlier) {
+      earlier.active = false;
+      this.stop(earlier, "interrupted", "The agent started again");
+    }
+    this.#channels.set(open.runId, channel);
+    return channel;
+  }
+
+  /** One frame of a channel. Answers whether it was heard: a channel that is over is not. */
+  receive(channel: Channel, frame: ChannelFrame): boolean {
+    if (channel.stopped) return false;
+    const { agentId: entityId, runId } = channel.open;
+    switch (frame.type) {
+      case "active":
+        channel.active = true;
+        this.#tell({ type: "agent.active", entityId, runId });
+        return true;
+      case "run": {
+        const { event: type, outcome, reason, error } = frame;
+        this.#tell({ type, runId, entityId, outcome, reason, error });
+        return true;
+      }
+      case "start":
+        this.#start(channel, frame.streamId, frame.toolName);
+        return true;
+      case "delta":
+        this.#delta(channel.streams.get(frame.streamId), frame.text);
+        return true;
+      case "drop":
+        this.#giveUp(channel.streams.get(frame.streamId), frame.code, frame.message);
+        return true;
+      case "end":
+        this.stop(channel, "interrupted", "The agent stopped before it had finished", frame.reason);
+        return true;
+    }
+  }
+
+  /** The channel is over: what it left open is given up, and its agent is not active any more. */
+  stop(channel: Channel, code: ErrorCode, message: string, reason?: string): void {
+    if (channel.stopped) return;
+    channel.stopped = { code, message };
+    const { agentId: entityId, runId } = channel.open;
+    if (this.#channels.get(runId) === channel) this.#channels.delete(runId);
+    for (const stream of channel.streams.values()) this.#giveUp(stream, code, message);
+    if (channel.active) this.#tell({ type: "agent.inactive", entityId, runId, reason });
+    channel.onStop();
+  }
+
+  stopAgent(agentId: string, code: ErrorCode, message: string): void {
+    for (const channel of this.#channels.values()) {
+      if (channel.open.agentId === agentId) this.stop(channel, code, message, code);
+    }
+  }
+
+  stopAll(code: ErrorCode, message: string): void {
+    for (const channel of this.#channels.values()) this.stop(channel, code, message, code);
+  }
+
+  /** Before a stream's message is told: all its text is out. */
+  flush(streamId: string, agentId: string): void {
+    const stream = this.#streams.get(streamId);
+    if (stream?.channel.open.agentId === agentId) this.#send(stream, true);
+  }
+
+  /** The stream's message has been told. */
+  said(streamId: string, agentId: string): void {
+    const stream = this.#streams.get(streamId);
+    if (stream && stream.channel.open.agentId !== agentId) return;
+    if (stream) this.#close(stream);
+    this.#said.add(streamId);
+    if (this.#said.size > maxEndedStreams) this.#said.delete(this.#said.values().next().value ?? "");
+  }
+
+  /** The stream says what was said before, by a run that was replayed. */
+  repeated(streamId: string, agentId: string): void {
+    const stream = this.#streams.get(streamId);
+    if (stream?.channel.open.agentId === agentId) this.#giveUp(stream, "gone", "This was said already");
+    this.said(streamId, agentId);
+  }
+
+  snapshots(): StreamSnapshot[] {
+    return [...this.#streams.values()].map(({ id, toolName, told, channel: { open } }) => ({
+      type: "stream.snapshot",
+      streamId: id,
+      runId: open.runId,
+      entityId: open.agentId,
+      toolName,
+      text: told,
+    }));
+  }
+
+  active(): { entityId: string; runId: string }[] {
+    const active = [...this.#channels.values()].filter((channel) => channel.active);
+    return active.map(({ open }) => ({ entityId: open.agentId, runId: open.runId }));
+  }
+
+  #start(channel: Channel, id: string, toolName: string): void {
+    if (this.#said.has(id) || this.#streams.has(id)) return;
+    const { agentId: entityId, runId } = channel.open;
+    this.#tell({ type: "tool-call.start", streamId: id, runId, entityId, toolName });
+    const stream = { id, toolName, channel, told: "", bytes: 0, coalescer: new Coalescer(), timer: undefined };
+    this.#streams.set(id, stream);
+    channel.streams.set(id, stream);
+    if (channel.streams.size > maxStreamsPerChannel) {
+      this.#giveUp(stream, "limit_reached", `A run has at most ${maxStreamsPerChannel} streams open in a space`);
+    }
+  }
+
+  #delta(stream: Stream | undefined, text: string): void {
+    if (!stream) return;
+    stream.bytes += textBytes(text);
+    if (stream.bytes > maxTextBytes) {
+      this.#giveUp(stream, "text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8`);
+      return;
+    }
+    stream.coalescer.push(text);
+    if (stream.timer !== undefined) return;
+    const waitMs = stream.coalescer.waitMs(this.#clock.now());
+    if (waitMs === 0) this.#send(stream, false);
+    else if (waitMs !== undefined) stream.timer = setTimeout(() => this.#send(stream, false), waitMs);
+  }
+
+  #send(stream: Stream, final: boolean): void {
+    clearTimeout(stream.timer);
+    stream.timer = undefined;
+    const text = stream.coalescer.take(this.#clock.now(), final);
+    if (text.length === 0) return;
+    stream.told += text;
+    const delta = spokenTools.has(stream.toolName) ? { textDelta: text } : { inputDelta: text };
+    this.#tell({ type: "tool-input-delta", streamId: stream.id, ...delta });
+  }
+
+  #giveUp(stream: Stream | undefined, code: string, message: string): void {
+    if (!stream) return;
+    this.#close(stream);
+    this.#tell({ type: "tool-call.error", streamId: stream.id, code, message });
+  }
+
+  #close(stream: Stream): void {
+    clearTimeout(stream.timer);
+    this.#streams.delete(stream.id);
+    stream.channel.streams.delete(stream.id);
+  }
+}
