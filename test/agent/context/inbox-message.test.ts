@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { renderInboxMessage, renderInboxPreview } from "../../../src/agent/context/inbox-message.ts";
+import { renderInstructions } from "../../../src/agent/context/instructions.ts";
+import type { InboxEvent } from "../../../src/agent/context/snapshot.ts";
+import { toldState } from "../../../src/agent/context/state.ts";
+import { AgentConfig } from "../../../src/protocol/agent.ts";
+
+const joinedAt = "2026-02-18T14:00:00.000Z";
+const family = {
+  id: "spc_FAMILY",
+  name: "Family",
+  members: [
+    { id: "ent_HUSAM", name: "Husam", type: "human" as const, joinedAt },
+    { id: "ent_ME", name: "Analyst", type: "agent" as const, joinedAt },
+  ],
+};
+const state = toldState({
+  agentId: "ent_ME",
+  spaces: [family],
+  goals: [
+    {
+      id: "q4",
+      description: "Complete Q4",
+      status: "active",
+      priority: 2,
+      longTerm: false,
+      updatedAt: joinedAt,
+    },
+  ],
+  memories: [{ key: "deadline", value: "Feb 28", updatedAt: joinedAt }],
+});
+
+const message = (text: string, more: object = {}): InboxEvent => ({
+  type: "space_message",
+  eventId: "evt_1",
+  spaceName: "Family",
+  delivered: {
+    message: {
+      id: "msg_1",
+      seq: 7,
+      spaceId: "spc_FAMILY",
+      kind: "text",
+      sender: { id: "ent_HUSAM", name: "Husam", type: "human" },
+      text,
+      createdAt: joinedAt,
+      ...more,
+    },
+    root: { id: "msg_1", kind: "person" },
+    triggerSource: "every_message",
+  },
+});
+
+const now = "2026-02-18T15:07:00.000Z";
+const golden = (name: string) => readFileSync(new URL(`./${name}.golden.txt`, import.meta.url), "utf8").trimEnd();
+
+test("the first inbox message of a window tells the whole state", () => {
+  const text = renderInboxMessage({
+    now,
+    events: [
+      message("Tell Muhammad the meeting is at 3pm"),
+      message("Here it is", {
+        replyTo: "msg_0",
+        origin: {
+          sourceSpaceId: "spc_ALPHA",
+          sourceSpaceName: "Project Alpha",
+          sourceSenderName: "Ahmad",
+          sourceEvent: "Send the report",
+        },
+      }),
+      { type: "service", eventId: "evt_2", serviceName: "jira", payload: { issue: "PROJ-123" } },
+    ],
+    silent: { lines: [], omitted: 0 },
+    told: state,
+    toldBefore: null,
+    activeSpace: null,
+  });
+  expect(text).toBe(golden("first-inbox"));
+});
+
+test("a later inbox message tells what was read in silence, and only what changed", () => {
+  const before = { ...state, MEMORIES: { old: '"old": "gone soon"' }, GOALS: {} };
+  const text = renderInboxMessage({
+    now,
+    events: [message("And now?")],
+    silent: { lines: ['["Family", spc_FAMILY] "Husam" (human, id: ent_HUSAM, msg_0): "Option A"'], omitted: 2 },
+    told: state,
+    toldBefore: before,
+    activeSpace: family,
+  });
+  expect(text).toBe(golden("later-inbox"));
+});
+
+test("nothing changed, nothing is told", () => {
+  const text = renderInboxMessage({
+    now,
+    events: [message("hi")],
+    silent: { lines: [], omitted: 0 },
+    told: state,
+    toldBefore: state,
+    activeSpace: family,
+  });
+  expect(text).not.toContain("STATE");
+});
+
+test("a preview shows fifty characters and how many wait", () => {
+  expect(renderInboxPreview([message("x".repeat(60))], 3)).toBe(
+    `INBOX PREVIEW (3 waiting; they come in full in the next cycle):\n  ["Family"] "Husam": "${"x".repeat(50)}…"`,
+  );
+});
+
+test("the system message holds identity, house rules and the agent's role, each in its place", () => {
+  const config = AgentConfig.parse({
+    name: "Analyst",
+    description: "Reads figures",
+    instructions: "Be brief.\nBe kind.",
+  });
+  const text = renderInstructions("ent_ME", config);
+  expect(text.startsWith('IDENTITY:\n  name: "Analyst"\n  entityId: "ent_ME"\n\nINSTRUCTIONS:\n')).toBe(true);
+  expect(text.endsWith("DESCRIPTION:\n  Reads figures\n\nYOUR ROLE:\n  Be brief.\n  Be kind.")).toBe(true);
+});
