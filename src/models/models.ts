@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { ModelConfig } from "../protocol/agent.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { checkOutgoingUrl } from "../shared/outgoing.ts";
+import { checkOutgoing } from "../shared/outgoing.ts";
 import { adapters } from "./adapt.ts";
 import { deploymentKey, followAlias } from "./aliases.ts";
 import type { LanguageModel } from "./language-model.ts";
@@ -22,9 +22,9 @@ export type ResolvedModel = {
 };
 
 const checkedBaseUrl = (baseUrl: string, deps: ModelDeps): string => {
-  const checked = checkOutgoingUrl(baseUrl, { development: deps.env.ENVIRONMENT === "development" });
+  const checked = checkOutgoing(baseUrl, { allowLoopback: deps.env.ENVIRONMENT === "development" });
   if (checked.ok) return baseUrl;
-  throw new ColloquyError("model_misconfigured", `The model's baseUrl cannot be used: ${checked.reason}`);
+  throw new ColloquyError("model_misconfigured", `The model's baseUrl cannot be used: ${checked.reason}.`);
 };
 
 const secretKey = async (name: string, deps: ModelDeps): Promise<string> => {

@@ -1,6 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ColloquyError } from "../shared/errors.ts";
-import type { LanguageModel } from "./language-model.ts";
+import type { LanguageModel, StreamPart } from "./language-model.ts";
 import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
 
 /** The most of a refusal's body that is read, in characters: enough for its message. */
@@ -30,16 +30,46 @@ const withoutKey = async (response: Response, apiKey: string | undefined): Promi
   });
 };
 
+/** A web page in a model's place: the address is wrong, and asking again would not mend it. */
+const refusePage = (response: Response): Response => {
+  if (!response.ok || !/^text\/html\b/i.test(response.headers.get("content-type") ?? "")) return response;
+  throw new ColloquyError(
+    "model_nonsense",
+    "The model's baseUrl answers with a web page: set baseUrl to an address that speaks OpenAI's chat completions.",
+  );
+};
+
+/** An error that the provider sent inside its stream, without the key. */
+const partWithoutKey = (part: StreamPart, apiKey: string | undefined): StreamPart => {
+  if (part.type !== "error" || !apiKey || part.error instanceof Error) return part;
+  const error: unknown = JSON.parse((JSON.stringify(part.error) ?? "null").replaceAll(apiKey, "[redacted]"));
+  return { type: "error", error };
+};
+
 /** A model behind any address that speaks OpenAI's chat completions; the spec's address is already checked. */
 export const createOpenAiCompatibleModel = (spec: OpenAiCompatibleSpec, deps: ModelDeps): LanguageModel => {
   const send = deps.fetch ?? globalThis.fetch;
   const guardedFetch: typeof globalThis.fetch = async (input, init) =>
-    withoutKey(refuseRedirect(await send(input, { ...init, redirect: "manual" })), spec.apiKey);
-  return createOpenAICompatible({
+    withoutKey(refusePage(refuseRedirect(await send(input, { ...init, redirect: "manual" }))), spec.apiKey);
+  const model = createOpenAICompatible({
     name: "openai-compatible",
     baseURL: spec.baseUrl,
     includeUsage: true,
     fetch: guardedFetch,
     ...(spec.apiKey === undefined ? {} : { apiKey: spec.apiKey }),
   }).chatModel(spec.name);
+  return {
+    specificationVersion: "v4",
+    provider: model.provider,
+    modelId: model.modelId,
+    supportedUrls: {},
+    doGenerate: (options) => model.doGenerate(options),
+    doStream: async (options) => {
+      const result = await model.doStream(options);
+      const clean = new TransformStream<StreamPart, StreamPart>({
+        transform: (part, controller) => controller.enqueue(partWithoutKey(part, spec.apiKey)),
+      });
+      return { ...result, stream: result.stream.pipeThrough(clean) };
+    },
+  };
 };

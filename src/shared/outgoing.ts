@@ -1,13 +1,18 @@
 /**
- * The rules for every address that Colloquy calls for somebody: https only, no credentials in it, nothing private,
- * loopback or link-local, by name or by number. In development, http(s) to loopback is allowed as the configured address itself.
+ * Where requests may go out to (S3): https only, no credentials in the URL, no private, loopback, link-local or
+ * metadata address by name. Loopback is for development only, also over http. What a name resolves to, and where an
+ * answer redirects to, is to be checked again by whoever sends the request.
  */
 export type OutgoingVerdict = { ok: true; url: URL } | { ok: false; reason: string };
 
-const privateSuffixes = ["localhost", "local", "internal", "intranet", "lan", "home.arpa", "corp", "home"];
+const privateNames = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|localdomain|home\.arpa)$/;
 
-/** [first octets, prefix length] of IPv4 networks that are not the public internet (RFC 6890 and successors). */
-const reservedNetworks: [string, number][] = [
+const inRange = (address: number, [base, bits]: [string, number]): boolean =>
+  bits === 0 || address >>> (32 - bits) === numberOf(base) >>> (32 - bits);
+
+const numberOf = (dotted: string): number => dotted.split(".").reduce((sum, part) => sum * 256 + Number(part), 0) >>> 0;
+
+const closedRanges: [string, number][] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
@@ -16,65 +21,60 @@ const reservedNetworks: [string, number][] = [
   ["172.16.0.0", 12],
   ["192.0.0.0", 24],
   ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
   ["192.168.0.0", 16],
   ["198.18.0.0", 15],
   ["198.51.100.0", 24],
   ["203.0.113.0", 24],
-  ["224.0.0.0", 3],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
 ];
 
-const ipv4Number = (text: string): number | undefined => {
-  if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(text)) return undefined;
-  return text.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
-};
+const isDotted = (host: string): boolean => /^\d{1,3}(\.\d{1,3}){3}$/.test(host);
 
-const isReservedV4 = (address: number): boolean =>
-  reservedNetworks.some(([network, bits]) => {
-    const size = 2 ** (32 - bits);
-    return Math.floor(address / size) === Math.floor((ipv4Number(network) ?? 0) / size);
-  });
-
-/** The eight 16-bit groups of an address as `URL` writes it (lower case, compressed, no brackets). */
-const ipv6Groups = (text: string): number[] => {
-  const [head = "", tail] = text.split("::");
-  const groups = (part: string): number[] =>
+/** The eight groups of an IPv6 address as a URL writes it (lower case, without brackets). */
+const groupsOf = (host: string): number[] => {
+  const [head = "", tail] = host.split("::");
+  const read = (part: string): number[] =>
     part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16));
-  if (tail === undefined) return groups(head);
-  const [before, after] = [groups(head), groups(tail)];
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
+  const front = read(head);
+  if (tail === undefined) return front;
+  const back = read(tail);
+  return [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back];
 };
 
-/** Only 2000::/3 is the public internet; of it, not what is for documentation or carries an IPv4 address. */
-const isReservedV6 = (text: string): boolean => {
-  const [first = 0, second = 0] = ipv6Groups(text);
-  if (first < 0x2000 || first > 0x3fff) return true;
-  if (first === 0x2002 || (first === 0x2001 && (second === 0 || second === 0xdb8))) return true;
-  return first === 0x3fff && second < 0x1000;
+/** Only global unicast is open (2000::/3), without what carries an IPv4 address inside, documentation or tunnels. */
+const isClosedIpv6 = (host: string): boolean => {
+  const [first = 0, second = 0] = groupsOf(host);
+  if (first >> 13 !== 1) return true;
+  return first === 0x2002 || (first === 0x2001 && (second < 0x200 || second === 0xdb8)) || first === 0x3fff;
 };
 
 const isLoopback = (host: string): boolean =>
-  host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+  host === "localhost" ||
+  host.endsWith(".localhost") ||
+  host === "[::1]" ||
+  (isDotted(host) && inRange(numberOf(host), ["127.0.0.0", 8]));
 
-const isPrivateHost = (host: string): boolean => {
-  if (host.startsWith("[")) return isReservedV6(host.slice(1, -1));
-  const address = ipv4Number(host);
-  if (address !== undefined) return isReservedV4(address);
-  return !host.includes(".") || privateSuffixes.some((suffix) => host === suffix || host.endsWith(`.${suffix}`));
+const closedReason = (host: string): string | undefined => {
+  if (host.startsWith("[")) return isClosedIpv6(host.slice(1, -1)) ? "it is not a public address" : undefined;
+  if (isDotted(host)) {
+    return closedRanges.some((range) => inRange(numberOf(host), range)) ? "it is not a public address" : undefined;
+  }
+  if (!host.includes(".") || privateNames.test(host)) return "it names a private network";
+  return undefined;
 };
 
-/** Whether an address may be called. `reason` is one sentence for whoever configured it; it never repeats credentials. */
-export const checkOutgoingUrl = (text: string, options: { development: boolean }): OutgoingVerdict => {
-  if (!URL.canParse(text)) return { ok: false, reason: "it is not a URL." };
-  const url = new URL(text);
-  if (url.username !== "" || url.password !== "") {
-    return { ok: false, reason: "it holds credentials; name a secret instead." };
-  }
-  if (url.protocol !== "https:" && url.protocol !== "http:") return { ok: false, reason: "it must be an https URL." };
+/** Whether `address` may be asked. `allowLoopback` is for development, and never for a redirect's target. */
+export const checkOutgoing = (address: string, options: { allowLoopback: boolean }): OutgoingVerdict => {
+  const refused = (reason: string): OutgoingVerdict => ({ ok: false, reason });
+  if (!URL.canParse(address)) return refused("it is not a URL");
+  const url = new URL(address);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return refused("it is not https");
+  if (url.username !== "" || url.password !== "") return refused("it holds credentials: use a secret instead");
   const host = url.hostname.replace(/\.$/, "");
-  if (options.development && isLoopback(host)) return { ok: true, url };
-  if (url.protocol !== "https:") {
-    return { ok: false, reason: "it must be https (http is for loopback, in development only)." };
-  }
-  if (isPrivateHost(host)) return { ok: false, reason: `${host} is not an address of the public internet.` };
-  return { ok: true, url };
+  if (isLoopback(host)) return options.allowLoopback ? { ok: true, url } : refused("it is this machine's own address");
+  if (url.protocol !== "https:") return refused("it is not https");
+  const reason = closedReason(host);
+  return reason === undefined ? { ok: true, url } : refused(reason);
 };

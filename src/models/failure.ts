@@ -1,0 +1,177 @@
+import {
+  APICallError,
+  EmptyResponseBodyError,
+  InvalidResponseDataError,
+  InvalidToolInputError,
+  JSONParseError,
+  LoadAPIKeyError,
+  NoContentGeneratedError,
+  NoOutputGeneratedError,
+  NoSuchModelError,
+  NoSuchToolError,
+  RetryError,
+  StreamProviderError,
+  TypeValidationError,
+  UnsupportedFunctionalityError,
+} from "ai";
+import { ColloquyError, type ErrorCode, errorKind } from "../shared/errors.ts";
+import { isContextOverflow } from "./context-overflow.ts";
+import { quoted } from "./redact.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+/**
+ * What went wrong with a model's call. `terminal`: the same call again cannot do better (an overflow may, once
+ * compacted). `message` is for people, says what to do where somebody can do something, and holds no key.
+ */
+export type ModelFailure = {
+  code: ErrorCode;
+  terminal: boolean;
+  retryAfterMs?: number;
+  message: string;
+};
+
+const failure = (code: ErrorCode, message: string, retryAfter?: number): ModelFailure => ({
+  code,
+  terminal: errorKind(code).retryable !== true,
+  message,
+  ...(retryAfter === undefined ? {} : { retryAfterMs: retryAfter }),
+});
+
+const messageOf = (error: unknown): string => {
+  if (typeof error === "string") return error;
+  if (typeof error === "object" && error !== null && "message" in error) return String(error.message);
+  return "";
+};
+
+/** An error and what caused it, outermost first. */
+const causes = (error: unknown): unknown[] => {
+  const chain: unknown[] = [];
+  for (let each = error; each !== undefined && each !== null && chain.length < 8; ) {
+    chain.push(each);
+    each = typeof each === "object" && "cause" in each ? each.cause : undefined;
+  }
+  return chain;
+};
+
+const isTimeout = (error: unknown): boolean =>
+  (error instanceof Error && error.name === "TimeoutError") ||
+  /\bTimeoutError\b|\btimeout of \d+ ?ms exceeded/i.test(messageOf(error));
+
+const isAbort = (error: unknown): boolean =>
+  (error instanceof Error && error.name === "AbortError") || /^AbortError\b/.test(messageOf(error));
+
+const isNetworkFault = (error: unknown): boolean => {
+  if (typeof error === "object" && error !== null && "code" in error) {
+    if (/^(?:ECONN|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|EHOST|ENET|UND_ERR)/.test(String(error.code))) return true;
+  }
+  return /fetch failed|failed to fetch|terminated|network connection lost|internal error; reference|socket hang up|other side closed|premature close|connection (?:reset|refused|closed)|cannot connect|without a finish reason/i.test(
+    messageOf(error),
+  );
+};
+
+/** These repeat the model's words in their message, so nothing may be read from it. */
+const isUnreadable = (error: unknown): boolean =>
+  JSONParseError.isInstance(error) ||
+  TypeValidationError.isInstance(error) ||
+  InvalidToolInputError.isInstance(error) ||
+  NoSuchToolError.isInstance(error);
+
+const isNonsense = (error: unknown): boolean =>
+  isUnreadable(error) ||
+  InvalidResponseDataError.isInstance(error) ||
+  EmptyResponseBodyError.isInstance(error) ||
+  NoContentGeneratedError.isInstance(error) ||
+  NoOutputGeneratedError.isInstance(error) ||
+  error instanceof SyntaxError;
+
+const unreachable = (retryAfter?: number): ModelFailure =>
+  failure("model_unavailable", "The model's provider could not be reached, or the connection broke.", retryAfter);
+
+const nonsense = (): ModelFailure =>
+  failure("model_nonsense", "The model's provider answered what cannot be understood as an answer of a model.");
+
+/** A refusal with a status: which of them are anybody's fault is what the status says. */
+const byStatus = (status: number, said: string, retryAfter?: number, body = ""): ModelFailure => {
+  const quote = quoted(body === "" || body.startsWith("<") || body.includes(said) ? said : `${said} ${body}`);
+  if (isContextOverflow(status, `${said} ${body}`)) {
+    return failure("context_overflow", `The input is longer than the model takes (HTTP ${status}).${quote}`);
+  }
+  if (status === 401 || status === 403) {
+    return failure("model_rejected", `The model's provider refused the key (HTTP ${status}): check the model's key.`);
+  }
+  if (status === 404) {
+    return failure("model_rejected", `There is no such model or address (HTTP 404): check name and baseUrl.${quote}`);
+  }
+  if (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500) {
+    const what = status === 429 ? "is asked too often" : "is not able to answer at the moment";
+    return failure("model_unavailable", `The model's provider ${what} (HTTP ${status}).${quote}`, retryAfter);
+  }
+  return failure("model_rejected", `The model's provider refused the request (HTTP ${status}).${quote}`);
+};
+
+const ofApiCall = (error: APICallError, now: number): ModelFailure => {
+  const status = error.statusCode;
+  const retryAfter = retryAfterMs(error.responseHeaders, now);
+  if (status !== undefined && (status < 200 || status >= 300)) {
+    return byStatus(status, error.message, retryAfter, error.responseBody);
+  }
+  if (isContextOverflow(status, error.message)) return byStatus(400, error.message);
+  if (causes(error.cause).some(isTimeout)) return stalled();
+  if (causes(error).some(isNonsense)) return nonsense();
+  if (status === undefined || causes(error.cause).some(isNetworkFault)) return unreachable(retryAfter);
+  return nonsense();
+};
+
+const stalled = (): ModelFailure => failure("model_stalled", "The model stopped answering in the middle.");
+
+/** An error that a provider sent inside its stream; it may carry a status, a type or a code. */
+const ofStream = (error: StreamProviderError): ModelFailure => {
+  const said = messageOf(error);
+  const kind = `${error.type ?? ""} ${error.code ?? ""}`;
+  if (isContextOverflow(error.statusCode, `${kind} ${said}`)) return byStatus(400, said, undefined, kind);
+  if (error.statusCode !== undefined && error.statusCode >= 400) return byStatus(error.statusCode, said);
+  return /invalid|not_found|unsupported|permission|authentication|content_filter/i.test(kind)
+    ? failure("model_rejected", `The model's provider refused the request.${quoted(said)}`)
+    : failure("model_unavailable", `The model's provider broke off with an error.${quoted(said)}`);
+};
+
+/**
+ * Sorts whatever a model's call can end with: a thrown error, the error of an `error` part, or the reason of an
+ * `abort` part (a watchdog's is a text that begins with `TimeoutError`). `now` is for Retry-After as a date.
+ */
+export const classifyFailure = (error: unknown, now: number = Date.now()): ModelFailure => {
+  if (RetryError.isInstance(error)) return classifyFailure(error.lastError, now);
+  if (error instanceof ColloquyError) return failure(error.code, error.message);
+  if (isUnreadable(error)) return nonsense();
+  if (isTimeout(error)) return stalled();
+  if (APICallError.isInstance(error)) return ofApiCall(error, now);
+  if (LoadAPIKeyError.isInstance(error) || NoSuchModelError.isInstance(error)) {
+    return failure("model_misconfigured", "The model cannot be set up: check its name and key in the agent's model.");
+  }
+  if (UnsupportedFunctionalityError.isInstance(error)) {
+    return failure(
+      "model_rejected",
+      "The model's provider does not support what the agent needs: choose another model.",
+    );
+  }
+  if (StreamProviderError.isInstance(error)) return ofStream(error);
+  if (causes(error).some(isNetworkFault)) return unreachable();
+  if (causes(error).some(isNonsense)) return nonsense();
+  if (isAbort(error)) return failure("model_unavailable", "The call to the model was broken off.");
+  if (isContextOverflow(undefined, messageOf(error))) return byStatus(400, messageOf(error));
+  return failure("model_unavailable", `The call to the model failed.${quoted(messageOf(error))}`);
+};
+
+/** What is wrong with an answer that ended for this reason, if anything. */
+export const failureOfFinish = (finishReason: string): ModelFailure | undefined => {
+  switch (finishReason) {
+    case "content-filter":
+      return failure("model_rejected", "The model's provider stopped the answer by its content filter.");
+    case "interrupted":
+      return unreachable();
+    case "error":
+      return failure("model_unavailable", "The model's provider broke off with an error.");
+    default:
+      return undefined;
+  }
+};

@@ -1,0 +1,17 @@
+import type { Env } from "../../src/shared/env.ts";
+
+const noActor = {
+  getByName: (name: string): never => {
+    throw new Error(`a model needs no actor, and asked for ${name}`);
+  },
+};
+
+/** Bindings as a model may see them: no actor can be reached through them. */
+export const modelEnv = (changes: Partial<Env> & Record<string, string | Ai> = {}): Env => ({
+  WORKSPACE: noActor,
+  SPACE: noActor,
+  AGENT: noActor,
+  SIGNING_SECRET: "test-signing-secret-of-32-bytes!!",
+  ENVIRONMENT: "development",
+  ...changes,
+});

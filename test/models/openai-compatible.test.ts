@@ -1,0 +1,121 @@
+import { jsonSchema, streamText, type ToolSet, tool } from "ai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { classifyFailure } from "../../src/models/failure.ts";
+import { resolveModel } from "../../src/models/models.ts";
+import { type FakeOpenAi, type FakeStep, failures, startFakeOpenAi } from "../support/fake-openai.ts";
+import { modelEnv } from "./model-env.ts";
+
+let fake: FakeOpenAi;
+beforeAll(async () => {
+  fake = await startFakeOpenAi();
+});
+afterAll(() => fake.stop());
+
+const key = "a-key-of-no-known-form";
+
+const resolved = () =>
+  resolveModel(
+    { provider: "openai-compatible", name: "fake", baseUrl: fake.baseUrl, apiKeySecret: "FAKE_KEY" },
+    { env: modelEnv(), openSecret: async (name) => (name === "FAKE_KEY" ? key : undefined) },
+  );
+
+const tools: ToolSet = { send_message: tool({ inputSchema: jsonSchema({ type: "object" }) }) };
+
+type Heard = { types: string[]; text: string; input: string; failure: unknown };
+
+/** One streamed step, as the agent's loop reads it: parts until the end or the first thing that went wrong. */
+const hear = async (step: FakeStep, abortSignal?: AbortSignal): Promise<Heard> => {
+  fake.script([step]);
+  const { model } = await resolved();
+  const heard: Heard = { types: [], text: "", input: "", failure: undefined };
+  const watchdog = { firstChunkMs: 300, chunkMs: 300 };
+  const result = streamText({
+    model,
+    prompt: "hi",
+    tools,
+    maxRetries: 0,
+    timeout: watchdog,
+    onError: () => undefined,
+    ...(abortSignal && { abortSignal }),
+  });
+  try {
+    for await (const part of result.stream) {
+      heard.types.push(part.type);
+      if (part.type === "text-delta") heard.text += part.text;
+      if (part.type === "tool-input-delta") heard.input += part.delta;
+      if (part.type === "error") heard.failure ??= part.error;
+      if (part.type === "abort") heard.failure ??= part.reason;
+    }
+  } catch (error) {
+    heard.failure ??= error;
+  }
+  return heard;
+};
+
+describe("over real HTTP", () => {
+  test("text comes in deltas, with the key in its header and usage asked for", async () => {
+    const heard = await hear({ text: ["Hel", "lo"] });
+    expect(heard).toMatchObject({ text: "Hello", failure: undefined });
+    expect(fake.requests.at(-1)).toMatchObject({
+      model: "fake",
+      authorization: `Bearer ${key}`,
+      body: { stream: true, stream_options: { include_usage: true } },
+    });
+  });
+
+  test("a tool call's input comes in deltas", async () => {
+    const heard = await hear({ toolCalls: [{ name: "send_message", arguments: ['{"te', 'xt":"h', 'i"}'] }] });
+    expect(heard.input).toBe('{"text":"hi"}');
+    expect(heard.types).toContain("tool-call");
+  });
+
+  test.each<[string, FakeStep, string]>([
+    ["429", failures.rateLimited("7"), "model_unavailable"],
+    ["500", failures.serverError, "model_unavailable"],
+    ["an HTML 502", { status: 502, headers: { "content-type": "text/html" }, body: "<html>" }, "model_unavailable"],
+    ["401", failures.unauthorized(key), "model_rejected"],
+    ["404", { status: 404, body: { error: { message: "no model" } } }, "model_rejected"],
+    ["a context overflow", failures.contextOverflow, "context_overflow"],
+    ["a cut", { text: ["a", "b", "c"], cutAfter: 2 }, "model_unavailable"],
+    ["a stall before the first chunk", { text: ["a"], stallAfter: 0 }, "model_stalled"],
+    ["a stall in the middle", { text: ["a", "b"], stallAfter: 1 }, "model_stalled"],
+    ["a broken line", { text: ["a", "b"], garbageAfter: 1 }, "model_nonsense"],
+    ["a web page", { status: 200, headers: { "content-type": "text/html" }, body: "<html>" }, "model_nonsense"],
+    [
+      "an error in the stream",
+      { text: ["a"], errorAfter: { chunks: 1, error: { message: `Overloaded ${key}`, type: "overloaded_error" } } },
+      "model_unavailable",
+    ],
+    ["a redirect", { status: 302, headers: { location: "http://169.254.169.254/" } }, "model_misconfigured"],
+  ])("[R4] [S3] %s is classified, and never tells the key", async (_, step, code) => {
+    const failure = classifyFailure((await hear(step)).failure);
+    expect(failure.code).toBe(code);
+    expect(JSON.stringify(failure)).not.toContain(key);
+  });
+
+  test("[R4] Retry-After arrives", async () => {
+    const failure = classifyFailure((await hear(failures.rateLimited("7"))).failure);
+    expect(failure.retryAfterMs).toBe(7000);
+  });
+
+  test("[R5] an abort hangs up at the server", async () => {
+    const controller = new AbortController();
+    const before = fake.requests.length;
+    const hearing = hear({ text: ["a", "b"], stallAfter: 1 }, controller.signal);
+    await expect.poll(() => fake.requests.length).toBe(before + 1);
+    controller.abort();
+    await hearing;
+    await expect.poll(() => fake.requests.at(-1)?.aborted).toBe(true);
+  });
+
+  test("the server is scripted over HTTP too, per model", async () => {
+    const root = fake.baseUrl.replace("/v1", "");
+    const post = (path: string, body: unknown) => fetch(root + path, { method: "POST", body: JSON.stringify(body) });
+    expect((await post("/script", { model: "other", steps: [{ text: "scripted" }] })).status).toBe(200);
+    expect((await post("/script", { steps: [{ txt: "" }] })).status).toBe(400);
+    const answer = await post("/v1/chat/completions", { model: "other", messages: [] });
+    expect(await answer.json()).toMatchObject({ choices: [{ message: { content: "scripted" } }] });
+    expect(await (await fetch(`${root}/requests`)).json()).not.toHaveLength(0);
+    expect((await post("/v1/chat/completions", { model: "other", messages: [] })).status).toBe(500);
+  });
+});

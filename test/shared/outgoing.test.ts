@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { checkOutgoing } from "../../src/shared/outgoing.ts";
+
+const allowed = (url: string, allowLoopback = false): boolean => checkOutgoing(url, { allowLoopback }).ok;
+
+describe("checkOutgoing", () => {
+  test.each([
+    "https://api.example.com/v1",
+    "https://8.8.8.8/v1",
+    "https://[2606:4700::1111]/",
+    "https://example.com.:8443/a?b",
+  ])("[S3] %s may be called", (url) => {
+    expect(allowed(url)).toBe(true);
+  });
+
+  test.each([
+    "no url",
+    "ftp://example.com/",
+    "javascript:alert(1)",
+    "http://example.com/",
+    "https://user:pass@example.com/",
+    "https://user@example.com/",
+    "https://localhost/",
+    "https://a.localhost/",
+    "https://router/",
+    "https://metadata.google.internal/",
+    "https://printer.local/",
+    "https://127.0.0.1/",
+    "https://127.1/",
+    "https://2130706433/",
+    "https://0x7f.0.0.1/",
+    "https://0/",
+    "https://10.1.2.3/",
+    "https://100.64.0.1/",
+    "https://169.254.169.254/latest/meta-data",
+    "https://172.31.0.1/",
+    "https://192.168.1.1/",
+    "https://224.0.0.1/",
+    "https://255.255.255.255/",
+    "https://[::1]/",
+    "https://[::]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://[fe80::1]/",
+    "https://[fd00::1]/",
+    "https://[64:ff9b::a00:1]/",
+    "https://[2002:a00:1::]/",
+  ])("[S3] %s may not", (url) => {
+    expect(allowed(url)).toBe(false);
+  });
+
+  test.each(["http://localhost:11434/v1", "http://127.0.0.1:8080", "https://[::1]:1/", "http://a.localhost/"])(
+    "[S3] %s is loopback: in development only",
+    (url) => {
+      expect([allowed(url, true), allowed(url, false)]).toEqual([true, false]);
+    },
+  );
+
+  test.each(["http://192.168.1.1/", "https://10.0.0.1/", "http://169.254.169.254/", "http://127.0.0.1.nip.example/"])(
+    "[S3] %s is not loopback, in development neither",
+    (url) => {
+      expect(allowed(url, true)).toBe(false);
+    },
+  );
+
+  test("[S3] a reason never repeats credentials", () => {
+    expect(JSON.stringify(checkOutgoing("https://user:hunter2@x.com", { allowLoopback: true }))).not.toContain(
+      "hunter2",
+    );
+  });
+});
