@@ -47,12 +47,12 @@ const binaryEntry = (name: string, version: string, parent: Entry): Entry => {
   return {
     version,
     cpu: [processors[processor] ?? processor],
-    ...(parent["dev"] ? { dev: true } : {}),
+    ...(parent.dev ? { dev: true } : {}),
     ...(libc ? { libc: [libc === "gnu" ? "glibc" : "musl"] } : {}),
-    ...(parent["license"] ? { license: parent["license"] } : {}),
+    ...(parent.license ? { license: parent.license } : {}),
     optional: true,
     os: [words[at]],
-    ...(parent["engines"] ? { engines: parent["engines"] } : {}),
+    ...(parent.engines ? { engines: parent.engines } : {}),
   };
 };
 

@@ -1,0 +1,78 @@
+import { DurableObject } from "cloudflare:workers";
+import { type Generation, generate } from "../edge/generate.ts";
+
+/**
+ * What the figures are held against: bare Durable Objects that do the least that could be called the same job.
+ * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast.
+ */
+type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace<Speaker> };
+
+export class Bare extends DurableObject<Env> {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    ctx.storage.sql.exec("CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY, text TEXT NOT NULL)");
+  }
+
+  override async fetch(): Promise<Response> {
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  async listen(frames: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of frames) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) this.#broadcast(line);
+    }
+  }
+
+  async post(text: string): Promise<number> {
+    const sql = "INSERT INTO messages (text) VALUES (?) RETURNING id";
+    const { id } = this.ctx.storage.sql.exec<{ id: number }>(sql, text).one();
+    this.#broadcast(JSON.stringify({ type: "message", id, text }));
+    return id;
+  }
+
+  #broadcast(frame: string): void {
+    for (const socket of this.ctx.getWebSockets()) socket.send(frame);
+  }
+}
+
+/** Generates in an object of its own, as an agent does, and streams to the one with the sockets. */
+export class Speaker extends DurableObject<Env> {
+  async speak(name: string, generation: Generation): Promise<number[]> {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, { highWaterMark: 1024 });
+    const heard = this.env.BARE.getByName(name).listen(readable);
+    const writer = writable.getWriter();
+    const encoder = new TextEncoder();
+    const times = await generate(generation, (textDelta) => {
+      const frame = { type: "tool-input-delta", streamId: name, textDelta };
+      void writer.write(encoder.encode(`${JSON.stringify(frame)}\n`));
+    });
+    await writer.close();
+    await heard;
+    return times;
+  }
+}
+
+export default {
+  async fetch(request, env): Promise<Response> {
+    const url = new URL(request.url);
+    const name = url.searchParams.get("name") ?? "";
+    switch (url.pathname) {
+      case "/healthz":
+        return new Response("ok");
+      case "/stream":
+        return env.BARE.getByName(name).fetch(request);
+      case "/speak":
+        return Response.json(await env.SPEAKER.getByName(name).speak(name, await request.json<Generation>()));
+      case "/post":
+        return Response.json(await env.BARE.getByName(name).post((await request.json<{ text: string }>()).text));
+      default:
+        return new Response("no such address", { status: 404 });
+    }
+  },
+} satisfies ExportedHandler<Env>;

@@ -1,0 +1,65 @@
+import type { Env } from "../../src/shared/env.ts";
+import {
+  default as app,
+  Agent as RealAgent,
+  Space as RealSpace,
+  Workspace as RealWorkspace,
+} from "../../src/worker.ts";
+import { count, counted, countStatements, takeCounts } from "./counting.ts";
+import type { Speaker, Speech } from "./speaker.ts";
+
+/**
+ * The product as it is, behind a worker that counts what it costs and lets a bench speak into a space. Nothing of the
+ * product is replaced: requests to objects, alarms and SQLite's rows are counted where the platform hands them out.
+ */
+export { Speaker } from "./speaker.ts";
+
+type BenchEnv = Env & { SPEAKER: DurableObjectNamespace<Speaker> };
+
+export class Workspace extends RealWorkspace {
+  constructor(ctx: DurableObjectState, env: Env) {
+    countStatements(ctx.storage);
+    super(ctx, counted(env));
+  }
+}
+
+export class Space extends RealSpace {
+  constructor(ctx: DurableObjectState, env: Env) {
+    countStatements(ctx.storage);
+    super(ctx, counted(env));
+  }
+
+  override alarm(): Promise<void> {
+    count("request", "the alarm of a space");
+    return super.alarm();
+  }
+
+  override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
+    count("request", "a frame from a socket to a space");
+    return super.webSocketMessage(socket, data);
+  }
+}
+
+export class Agent extends RealAgent {
+  constructor(ctx: DurableObjectState, env: Env) {
+    countStatements(ctx.storage);
+    super(ctx, counted(env));
+  }
+
+  override alarm(): Promise<void> {
+    count("request", "the alarm of an agent");
+    return super.alarm();
+  }
+}
+
+export default {
+  async fetch(request, env, context): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/bench/speak") {
+      const speech = await request.json<Speech>();
+      return Response.json(await env.SPEAKER.getByName(speech.agentId).speak(speech));
+    }
+    if (pathname === "/bench/counts") return Response.json(takeCounts());
+    return app.fetch(request, counted(env), context);
+  },
+} satisfies ExportedHandler<BenchEnv>;

@@ -1,0 +1,151 @@
+import type { Bench } from "./support/figure.ts";
+import { percentile } from "./support/figure.ts";
+import { postJson, type Rivals, withRivals } from "./support/servers.ts";
+import { closeSockets, type Listening, openSockets, whenAll } from "./support/sockets.ts";
+
+/**
+ * One agent's message of 200 deltas to many sockets: the real space against an object that sends every delta to every
+ * socket. From 100 sockets on, a flooded message must take us at most a third of its time; the text is the same for all.
+ */
+const deltas = Array.from({ length: 200 }, (_, index) => `word${index} `);
+const text = deltas.join("");
+const audiences = [1, 10, 100, 500];
+const paces = [
+  { name: "flooded", perSecond: 0, rounds: 7 },
+  { name: "100/s", perSecond: 100, rounds: 1 },
+];
+const boundAudience = 100;
+const boundRatio = 1 / 3;
+
+/** One message: when each delta was generated, and what every socket got. */
+type Said = { generatedAt: number[]; sockets: Listening[] };
+type Side = {
+  connect(audience: number): Promise<Listening[]>;
+  say(perSecond: number): Promise<number[]>;
+  isWhole(got: Listening): boolean;
+};
+
+type Frame = { type?: string; textDelta?: string; message?: { text?: string } };
+
+const framesOf = (got: Listening): Frame[] => got.frames.map(({ data }) => JSON.parse(data.toString()) as Frame);
+
+const textOf = (got: Listening): string =>
+  framesOf(got)
+    .map((frame) => frame.textDelta ?? "")
+    .join("");
+
+/** For each delta, how long after its generation its last character arrived; the last entry is the last arrival. */
+const delaysOf = ({ generatedAt, sockets }: Said): number[] =>
+  sockets.flatMap((got) => {
+    let length = 0;
+    const arrivals = framesOf(got).map((frame, index) => {
+      length += frame.textDelta?.length ?? 0;
+      return { length, at: got.frames[index]?.at ?? Number.NaN };
+    });
+    let end = 0;
+    return deltas.map((delta, index) => {
+      end += delta.length;
+      const arrival = arrivals.find((candidate) => candidate.length >= end);
+      return (arrival?.at ?? Number.NaN) - (generatedAt[index] ?? Number.NaN);
+    });
+  });
+
+const measure = async (side: Side, audience: number, perSecond: number, rounds: number) => {
+  const sockets = await side.connect(audience);
+  const said: { totals: number[]; delays: number[]; frames: number; bytes: number } = {
+    totals: [],
+    delays: [],
+    frames: 0,
+    bytes: 0,
+  };
+  for (let round = 0; round < rounds; round += 1) {
+    for (const got of sockets) got.frames.length = 0;
+    const whole = whenAll(sockets, (got) => side.isWhole(got));
+    const generatedAt = await side.say(perSecond);
+    await whole;
+    if (sockets.some((got) => textOf(got) !== text)) throw new Error("a socket got another text");
+    const last = Math.max(...sockets.map((got) => got.frames.at(-1)?.at ?? Number.NaN));
+    said.totals.push(last - (generatedAt[0] ?? Number.NaN));
+    said.delays.push(...delaysOf({ generatedAt, sockets }));
+    said.frames = sockets.reduce((sum, got) => sum + got.frames.length, 0);
+    said.bytes = sockets.reduce((sum, got) => sum + got.frames.reduce((bytes, { data }) => bytes + data.length, 0), 0);
+  }
+  closeSockets(sockets);
+  return said;
+};
+
+const bareSide = ({ baseline }: Rivals, name: string): Side => ({
+  connect: (audience) => openSockets(`${baseline.url}/stream?name=${name}`, audience),
+  say: (perSecond) => postJson(`${baseline.url}/speak?name=${name}`, { deltas, perSecond }),
+  isWhole: (got) => got.frames.length === deltas.length,
+});
+
+const ourSide = async ({ house }: Rivals, name: string): Promise<Side> => {
+  const person = await house.addPerson(`Listener ${name}`);
+  const agentId = await house.addAgent({ name: `Speaker ${name}` });
+  const spaceId = await house.addSpace(name, [person.id, agentId]);
+  const url = `${house.url}/v1/spaces/${spaceId}/stream?token=${person.token}`;
+  const isMessage = (got: Listening): boolean => got.frames.at(-1)?.data.includes('"space.message"') ?? false;
+  return {
+    async connect(audience) {
+      const sockets = await openSockets(url, audience);
+      await whenAll(sockets, (got) => got.frames.length > 0);
+      return sockets;
+    },
+    say: (perSecond) =>
+      postJson(`${house.url}/bench/speak`, { deltas, perSecond, workspaceId: house.workspaceId, spaceId, agentId }),
+    isWhole: (got) => isMessage(got) || got.frames.some(({ data }) => data.includes('"space.message"')),
+  };
+};
+
+export const bench: Bench = (report) =>
+  withRivals(async (rivals) => {
+    const broken: string[] = [];
+    for (const pace of paces) {
+      for (const audience of audiences) {
+        const name = `fanout-${pace.perSecond}-${audience}`;
+        const bare = await measure(bareSide(rivals, name), audience, pace.perSecond, pace.rounds);
+        const ours = await measure(await ourSide(rivals, name), audience, pace.perSecond, pace.rounds);
+        const label = `${pace.name}, ${audience} sockets`;
+        const [ourTotal, bareTotal] = [percentile(ours.totals, 0.5), percentile(bare.totals, 0.5)];
+        report({
+          case: label,
+          figure: "generation to last arrival, median of rounds, lower is better",
+          unit: "ms",
+          ours: ourTotal,
+          baseline: bareTotal,
+        });
+        for (const [words, share] of [
+          ["p50", 0.5],
+          ["p99", 0.99],
+        ] as const) {
+          const figure = `a delta's generation to its arrival, ${words}, lower is better`;
+          report({
+            case: label,
+            figure,
+            unit: "ms",
+            ours: percentile(ours.delays, share),
+            baseline: percentile(bare.delays, share),
+          });
+        }
+        report({
+          case: label,
+          figure: "frames to all sockets, lower is better",
+          unit: "frames",
+          ours: ours.frames,
+          baseline: bare.frames,
+        });
+        report({
+          case: label,
+          figure: "bytes to all sockets, lower is better",
+          unit: "bytes",
+          ours: ours.bytes,
+          baseline: bare.bytes,
+        });
+        if (pace.perSecond === 0 && audience >= boundAudience && ourTotal > bareTotal * boundRatio) {
+          broken.push(`${label}: ${ourTotal.toFixed(1)} ms is more than a third of ${bareTotal.toFixed(1)} ms`);
+        }
+      }
+    }
+    return broken;
+  });

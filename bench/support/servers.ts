@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Server, startServer } from "../../scripts/server.ts";
+import { type House, openHouse } from "../../test/e2e/support/house.ts";
+
+export type Rivals = { house: House; baseline: Server };
+
+/** Runs `measure` with the product's worker and the bare one, both real and both on this machine, then ends them. */
+export const withRivals = async <T>(measure: (rivals: Rivals) => Promise<T>): Promise<T> => {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "bench-"));
+  const baseline = await startServer({ dataDirectory, config: "bench/baseline/wrangler.toml", variables: {} });
+  try {
+    const house = await openHouse({ config: "bench/edge/wrangler.toml" });
+    try {
+      return await measure({ house, baseline });
+    } finally {
+      await house.close();
+    }
+  } finally {
+    await baseline.stop();
+    rmSync(dataDirectory, { recursive: true, force: true });
+  }
+};
+
+export const postJson = async <T>(url: string, body: unknown): Promise<T> => {
+  const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
+  return (await response.json()) as T;
+};
