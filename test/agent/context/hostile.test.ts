@@ -90,7 +90,7 @@ test("[S2] a memory's and a goal's text cannot leave its line", () => {
         goals: [{ id: "g", description, status: "active", longTerm: false, updatedAt: "" }],
         memories: [{ key: "k", value, updatedAt: "" }],
       });
-      expect(Object.values(told["MEMORIES"] ?? {})[0]).toBe(`"k": ${quote(value)}`);
+      expect(Object.values(told.MEMORIES ?? {})[0]).toBe(`"k": ${quote(value)}`);
       expect(quote(value)).not.toMatch(/[\n\r\u2028\u2029\u0085\u202a-\u202e]/);
       expect(JSON.parse(quote(description))).toBe(description);
     }),

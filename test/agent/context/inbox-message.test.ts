@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { renderInboxMessage, renderInboxPreview } from "../../../src/agent/context/inbox-message.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
@@ -52,9 +51,7 @@ const message = (text: string, more: object = {}): InboxEvent => ({
 });
 
 const now = "2026-02-18T15:07:00.000Z";
-const golden = (name: string) => readFileSync(new URL(`./${name}.golden.txt`, import.meta.url), "utf8").trimEnd();
-
-test("the first inbox message of a window tells the whole state", () => {
+test("the first inbox message of a window tells the whole state", async () => {
   const text = renderInboxMessage({
     now,
     events: [
@@ -75,10 +72,10 @@ test("the first inbox message of a window tells the whole state", () => {
     toldBefore: null,
     activeSpace: null,
   });
-  expect(text).toBe(golden("first-inbox"));
+  await expect(text).toMatchFileSnapshot("./first-inbox.golden.txt");
 });
 
-test("a later inbox message tells what was read in silence, and only what changed", () => {
+test("a later inbox message tells what was read in silence, and only what changed", async () => {
   const before = { ...state, MEMORIES: { old: '"old": "gone soon"' }, GOALS: {} };
   const text = renderInboxMessage({
     now,
@@ -88,7 +85,7 @@ test("a later inbox message tells what was read in silence, and only what change
     toldBefore: before,
     activeSpace: family,
   });
-  expect(text).toBe(golden("later-inbox"));
+  await expect(text).toMatchFileSnapshot("./later-inbox.golden.txt");
 });
 
 test("nothing changed, nothing is told", () => {

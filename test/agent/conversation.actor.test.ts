@@ -1,0 +1,257 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { answer, call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, person, userTexts } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+test("[D2] [R1] a person's message wakes the agent, which answers once and acknowledges it", async () => {
+  const house = await openHouse();
+  const husam = person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const model = scripted(answer(space.id, "Here they are."));
+
+  await space.post(husam, "The numbers, please");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+
+  expect(await space.texts()).toEqual(["Husam: The numbers, please", "Analyst: Here they are."]);
+  expect(run).toMatchObject({ status: "completed", outcome: "answered", spaceId: space.id });
+  expect(run?.steps.map((each) => each.toolCalls.map(({ name, status }) => `${name} ${status}`))).toEqual([
+    ["enter_space complete"],
+    ["send_message complete"],
+    [],
+  ]);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  expect(userTexts(model.calls[0])[0]).toContain('"Husam" (human, id: ');
+});
+
+test("[D4] an agent's words are streamed to every member as they are written, and end in its message", async () => {
+  const house = await openHouse();
+  const [husam, sara] = [person("Husam"), person("Sara")];
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, sara, analyst]);
+  const gate = createGate();
+  const written = call("send_message", { text: "Hello 😀 world" }, [3, 10, 12, 17, 18, 20, 24]);
+  scripted([step(call("enter_space", { spaceId: space.id })), step(written, waitAt(gate)), step(text("Greeted."))]);
+
+  const watchers = await Promise.all([space.watch(husam), space.watch(sara)]);
+  await space.post(husam, "Say hello");
+  await gate.reached;
+  const streamedTo = (frames: (typeof watchers)[0]) =>
+    frames.flatMap((frame) => (frame.type === "tool-input-delta" ? [frame.textDelta ?? ""] : [])).join("");
+  await vi.waitUntil(() => watchers.every((frames) => streamedTo(frames) === "Hello 😀 world"));
+  expect(await space.texts()).toHaveLength(1);
+  gate.open();
+  await ended(house.workspaceId, analyst, 1);
+
+  for (const frames of watchers) {
+    await vi.waitUntil(() => frames.some((frame) => frame.type === "agent.inactive"));
+    const start = frames.find((frame) => frame.type === "tool-call.start");
+    const said = frames.find((frame) => frame.type === "space.message" && frame.message.sender.type === "agent");
+    expect(said).toMatchObject({ message: { text: "Hello 😀 world", streamId: start?.streamId } });
+    expect(frames.filter((frame) => frame.type === "tool-call.error")).toEqual([]);
+    const types = frames.map((frame) => frame.type);
+    expect(types.indexOf("agent.active")).toBeLessThan(types.indexOf("tool-call.start"));
+    expect(types).toContain("run.started");
+    expect(types.indexOf("run.completed")).toBeLessThan(types.indexOf("agent.inactive"));
+  }
+});
+
+test("a skipped cycle says nothing, is rolled back, and its event is named in the next one", async () => {
+  const house = await openHouse();
+  const husam = person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const model = scripted([step(call("skip", { reason: "a vote only" })), ...answer(space.id, "A has one vote.")]);
+
+  await space.post(husam, "Option A");
+  const [silent] = await ended(house.workspaceId, analyst, 1);
+  expect(silent).toMatchObject({ status: "skipped", outcome: "silent", reason: "a vote only" });
+  expect(await space.texts()).toHaveLength(1);
+
+  await space.post(husam, "Count the votes");
+  await ended(house.workspaceId, analyst, 2);
+  const texts = userTexts(model.calls[1]);
+  expect(texts).toHaveLength(1);
+  expect(texts[0]).toMatch(/^READ, NOTHING SAID:\n {2}\["Alpha", .*"Option A"/);
+});
+
+test("memories and goals are kept, told in the next cycle as changes, and a later input repeats the earlier one", async () => {
+  const house = await openHouse();
+  const husam = person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const model = scripted([
+    step(
+      call("set_memories", { memories: [{ key: "deadline", value: "Feb 28" }] }),
+      call("set_goals", { goals: [{ id: "q4", description: "Complete Q4" }] }),
+    ),
+    step(text("Kept.")),
+    ...answer(space.id, "Feb 28."),
+  ]);
+  await space.post(husam, "Remember the deadline");
+  await ended(house.workspaceId, analyst, 1);
+  await space.post(husam, "When?");
+  const [, second] = await ended(house.workspaceId, analyst, 2);
+
+  const [first, later] = userTexts(model.calls[2]);
+  expect(first).toContain("STATE:");
+  expect(later).toContain(
+    'STATE CHANGES:\n  GOALS:\n    - "Complete Q4" (id: q4, active)\n  MEMORIES:\n    - "deadline": "Feb 28"',
+  );
+  expect(second?.prefixReuse).toBe(1);
+  const agent = env.AGENT.getByName(analyst.id);
+  expect(unwrap(await agent.memories(house.workspaceId))).toMatchObject([{ key: "deadline", value: "Feb 28" }]);
+  expect(unwrap(await agent.goals(house.workspaceId))).toMatchObject([{ id: "q4", status: "active" }]);
+});
+
+test("the runs API shows the exact input of each step, as the model was given it", async () => {
+  const house = await openHouse();
+  const husam = person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const model = scripted([
+    ...answer(space.id, "One."),
+    step(call("send_message", { text: "Two." })),
+    step(text("Again.")),
+  ]);
+  await space.post(husam, "First");
+  await ended(house.workspaceId, analyst, 1);
+  await space.post(husam, "Second");
+  const [, second] = await ended(house.workspaceId, analyst, 2);
+
+  const run = unwrap(await env.AGENT.getByName(analyst.id).run(house.workspaceId, second?.id ?? ""));
+  for (const [index, each] of run.steps.entries()) {
+    const given = model.calls[3 + index]?.prompt ?? [];
+    expect(given[0]).toMatchObject({ role: "system", content: each.input?.instructions });
+    expect(each.input?.messages).toHaveLength(given.length - 1);
+    const texts = (each.input?.messages ?? []).flatMap((message) =>
+      typeof message === "object" &&
+      message !== null &&
+      "role" in message &&
+      "content" in message &&
+      message.role === "user"
+        ? [message.content]
+        : [],
+    );
+    expect(texts).toEqual(userTexts(model.calls[3 + index]));
+  }
+});
+
+test("a message told to another space carries where it comes from", async () => {
+  const house = await openHouse();
+  const [husam, sara] = [person("Husam"), person("Sara")];
+  const analyst = await house.agent({ name: "Analyst" });
+  const alpha = await house.space("Alpha", [husam, analyst]);
+  const beta = await house.space("Beta", [sara, analyst]);
+  scripted([
+    step(call("enter_space", { spaceId: beta.id })),
+    step(call("send_message", { text: "The report is ready." })),
+    step(call("enter_space", { spaceId: alpha.id })),
+    step(call("send_message", { text: "Told them." })),
+    step(text("Carried it over.")),
+  ]);
+  await alpha.post(husam, "Tell Beta the report is ready");
+  await ended(house.workspaceId, analyst, 1);
+  expect((await beta.messages())[0]?.origin).toEqual({
+    sourceSpaceId: alpha.id,
+    sourceSpaceName: "Alpha",
+    sourceSenderName: "Husam",
+    sourceEvent: "Tell Beta the report is ready",
+  });
+  expect((await alpha.messages()).at(-1)?.origin).toBeUndefined();
+});
+
+test("words that follow a move in the same step never show in the space that was active before", async () => {
+  const house = await openHouse();
+  const [husam, sara] = [person("Husam"), person("Sara")];
+  const analyst = await house.agent({ name: "Analyst" });
+  const alpha = await house.space("Alpha", [husam, analyst]);
+  const beta = await house.space("Beta", [sara, analyst]);
+  scripted([
+    step(call("enter_space", { spaceId: alpha.id })),
+    step(call("enter_space", { spaceId: beta.id }), call("send_message", { text: "only for Beta" })),
+    step(text("Moved.")),
+  ]);
+  const watching = await alpha.watch(husam);
+  await alpha.post(husam, "Go");
+  await ended(house.workspaceId, analyst, 1);
+  expect(await beta.texts()).toEqual(["Analyst: only for Beta"]);
+  expect(watching.some((frame) => frame.type === "tool-call.start" || frame.type === "tool-input-delta")).toBe(false);
+});
+
+test("what arrives while a cycle runs is shown before the next step and handled in the next cycle", async () => {
+  const house = await openHouse();
+  const husam = person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const gate = createGate();
+  const model = scripted([
+    step(call("enter_space", { spaceId: space.id }), waitAt(gate)),
+    step(text("Saw it coming.")),
+    step(text("Handled.")),
+  ]);
+  await space.post(husam, "One");
+  await gate.reached;
+  await space.post(husam, "Two");
+  await vi.waitUntil(async () => (await inboxOf(house.workspaceId, analyst)).length === 2);
+  gate.open();
+  await ended(house.workspaceId, analyst, 2);
+  expect(userTexts(model.calls[1]).at(-1)).toBe(
+    'INBOX PREVIEW (1 waiting; they come in full in the next cycle):\n  ["Alpha"] "Husam": "Two"',
+  );
+  expect(userTexts(model.calls[2]).at(-1)).toContain('"Two"');
+});
+
+test("a service's event wakes the agent without any space, once for its key", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const model = scripted([step(text("Noted."))]);
+  const agent = env.AGENT.getByName(analyst.id);
+  const event = { serviceName: "jira", payload: { issue: "PROJ-123" } };
+  const first = unwrap(await agent.trigger(house.workspaceId, event, "delivery-1"));
+  await ended(house.workspaceId, analyst, 1);
+  expect(unwrap(await agent.trigger(house.workspaceId, event, "delivery-1"))).toEqual(first);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  expect(userTexts(model.calls[0])[0]).toContain('[Service "jira"] {"issue":"PROJ-123"}');
+  expect(userTexts(model.calls[0])[0]).toContain("ACTIVE SPACE: none");
+});
+
+test("[S1] another workspace finds no agent, and an agent never made stores nothing", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const other = (await openHouse()).workspaceId;
+  expect(await env.AGENT.getByName(analyst.id).describe(other)).toMatchObject({
+    ok: false,
+    problem: { code: "not_found" },
+  });
+  const nobody = { ...analyst, id: `${analyst.id.slice(0, -1)}X` };
+  expect(await env.AGENT.getByName(nobody.id).describe(house.workspaceId)).toMatchObject({ ok: false });
+  const { runInDurableObject } = await import("cloudflare:test");
+  const tables = await runInDurableObject(agentStub(nobody), (_, state) =>
+    state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '_cf_%'").toArray(),
+  );
+  expect(tables).toEqual([]);
+});
+
+test("the context route shows what the next run would be given", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst", instructions: "Read figures." });
+  const view = unwrap(await env.AGENT.getByName(analyst.id).context(house.workspaceId));
+  expect(view.instructions).toContain("Read figures.");
+  expect(view.sections.map((section) => section.name)).toEqual(["instructions", "this_cycle"]);
+  expect(view.tokens).toBeGreaterThan(0);
+  expect(view.dropped).toEqual([]);
+});

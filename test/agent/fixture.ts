@@ -1,0 +1,123 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { vi } from "vitest";
+import type { Agent } from "../../src/agent/agent.ts";
+import type { CallOptions } from "../../src/models/language-model.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
+import type { ServerFrame } from "../../src/protocol/events.ts";
+import type { Message } from "../../src/protocol/message.ts";
+import type { EntityPrincipal } from "../../src/protocol/principal.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import type { Run } from "../../src/protocol/run.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createIds } from "../../src/shared/ids.ts";
+
+/** A workspace with one person, real agents and a real space, met by RPC as the routes and the actors meet them. */
+export const ids = createIds(env.SIGNING_SECRET);
+
+export type AgentSettings = Partial<Omit<AgentConfig, "limits" | "context">> & {
+  name: string;
+  limits?: Partial<AgentConfig["limits"]>;
+  context?: Partial<AgentConfig["context"]>;
+};
+
+export const person: (name: string) => EntityRef = (name) => ({ id: ids.mint("ent"), name, type: "human" });
+
+export const openHouse = async () => {
+  const workspaceId = ids.mint("wsp");
+  unwrap(
+    await env.WORKSPACE.getByName(workspaceId).create({
+      id: workspaceId,
+      name: "Test",
+      keyId: ids.mint("key"),
+      keyHash: workspaceId,
+    }),
+  );
+  return {
+    workspaceId,
+    agent: async (settings: AgentSettings): Promise<EntityRef> => {
+      const id = ids.mint("ent");
+      const config = AgentConfig.parse(settings);
+      unwrap(await env.AGENT.getByName(id).create({ id, workspaceId, config }));
+      return { id, name: settings.name, type: "agent" };
+    },
+    space: async (name: string, members: EntityRef[]) => {
+      const id = ids.mint("spc");
+      const settings = { name, wakePolicy: "every_message", shareOrigin: "text" } as const;
+      unwrap(await env.SPACE.getByName(id).create({ id, workspaceId, settings, members }));
+      return openSpace(workspaceId, id);
+    },
+  };
+};
+
+const openSpace = (workspaceId: string, id: string) => {
+  const stub = () => env.SPACE.getByName(id);
+  const as = ({ id: entityId }: EntityRef): EntityPrincipal => ({
+    kind: "entity",
+    workspaceId,
+    entityId,
+    admin: false,
+    expiresAt: Date.now() + 600_000,
+  });
+  const messages = async (): Promise<Message[]> =>
+    unwrap(await stub().list({ kind: "key", workspaceId, keyId: "key" }, { limit: 200 })).items;
+  return {
+    id,
+    stub,
+    as,
+    messages,
+    post: async (who: EntityRef, text: string) => unwrap(await stub().post(as(who), { text })).message,
+    texts: async () => (await messages()).map((message) => `${message.sender.name}: ${message.text}`),
+    /** Every frame that a member's socket gets from now on. */
+    watch: async (who: EntityRef): Promise<ServerFrame[]> => {
+      const response = await stub().fetch(
+        new Request(`https://space.test/v1/spaces/${id}/stream`, {
+          headers: { Upgrade: "websocket", "x-colloquy-principal": JSON.stringify(as(who)) },
+        }),
+      );
+      const socket = response.webSocket;
+      if (!socket) throw new Error(`no socket: ${response.status}`);
+      const frames: ServerFrame[] = [];
+      socket.addEventListener("message", ({ data }) => frames.push(JSON.parse(String(data))));
+      socket.accept();
+      await vi.waitUntil(() => frames.length > 0);
+      return frames;
+    },
+  };
+};
+
+export const agentStub = (agent: EntityRef): DurableObjectStub<Agent> => {
+  const namespace: unknown = env.AGENT;
+  return (namespace as DurableObjectNamespace<Agent>).getByName(agent.id);
+};
+
+export const runsOf = async (workspaceId: string, agent: EntityRef): Promise<Run[]> =>
+  unwrap(await env.AGENT.getByName(agent.id).runs(workspaceId, { limit: 100 })).items;
+
+export const inboxOf = async (workspaceId: string, agent: EntityRef) =>
+  unwrap(await env.AGENT.getByName(agent.id).inbox(workspaceId, { limit: 100 })).items;
+
+/** Waits until the agent has ended `count` runs, and nothing is under way. Answers them, oldest first. */
+export const ended = async (workspaceId: string, agent: EntityRef, count: number): Promise<Run[]> =>
+  vi.waitFor(
+    async () => {
+      const runs = await runsOf(workspaceId, agent);
+      if (runs.length < count || runs.some((run) => run.status === "running")) {
+        throw new Error(`${runs.length} runs: ${runs.map((run) => run.status).join()}`);
+      }
+      return runs.reverse();
+    },
+    { timeout: 10_000, interval: 20 },
+  );
+
+/** Lets what is due in `milliseconds` come due now: the clock goes on, and the platform's alarm goes off. */
+export const passTime = async (agent: EntityRef, milliseconds: number): Promise<void> => {
+  vi.setSystemTime(Date.now() + milliseconds);
+  await runDurableObjectAlarm(agentStub(agent));
+};
+
+/** The user's messages of what a model was given. */
+export const userTexts = (call: CallOptions | undefined): string[] =>
+  (call?.prompt ?? []).flatMap((message) =>
+    message.role === "user" ? message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])) : [],
+  );
