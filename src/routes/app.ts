@@ -1,5 +1,80 @@
-import { OpenAPIHono } from "@hono/zod-openapi";
-import type { Env } from "../shared/env.ts";
+import { bodyLimit } from "hono/body-limit";
+import { ColloquyError } from "../shared/errors.ts";
+import { createIds, type Ids } from "../shared/ids.ts";
+import { agents } from "./agents.ts";
+import { docsOf } from "./docs.ts";
+import { entities } from "./entities.ts";
+import { events } from "./events.ts";
+import { healthz } from "./healthz.ts";
+import { createRoutes } from "./house.ts";
+import { inbox } from "./inbox.ts";
+import { keys } from "./keys.ts";
+import { members } from "./members.ts";
+import { messages } from "./messages.ts";
+import { mind } from "./mind.ts";
+import { describeApi } from "./openapi.ts";
+import { answerError } from "./problems.ts";
+import { runs } from "./runs.ts";
+import { secrets } from "./secrets.ts";
+import { spaces } from "./spaces.ts";
+import { stream } from "./stream.ts";
+import { tokens } from "./tokens.ts";
+import { unknownAddress } from "./unknown-address.ts";
+import { workspaces } from "./workspaces.ts";
 
-export const app = new OpenAPIHono<{ Bindings: Env }>();
-app.get("/healthz", (context) => context.json({ ok: true }));
+/** The most that the body of a request may hold. */
+const maxBodyBytes = 1024 * 1024;
+const minSecretCharacters = 32;
+
+let madeIds: { secret: string; ids: Ids } | undefined;
+
+/** This deployment's ids. Without its secret nothing can be told from what was invented, so nothing is answered. */
+const idsOf = (secret: string | undefined): Ids => {
+  if (secret === undefined || secret.length < minSecretCharacters) {
+    throw new ColloquyError(
+      "internal",
+      `SIGNING_SECRET is ${secret ? "too short" : "not set"}: set it to at least ${minSecretCharacters} random characters (npx wrangler secret put SIGNING_SECRET, or .dev.vars locally).`,
+    );
+  }
+  if (madeIds?.secret !== secret) madeIds = { secret, ids: createIds(secret) };
+  return madeIds.ids;
+};
+
+export const app = createRoutes();
+
+app.use(async (context, next) => {
+  context.set("ids", idsOf(context.env.SIGNING_SECRET));
+  await next();
+});
+app.use(
+  bodyLimit({
+    maxSize: maxBodyBytes,
+    onError: () => {
+      throw new ColloquyError("payload_too_large", `A body holds at most ${maxBodyBytes} bytes (maxBodyBytes).`);
+    },
+  }),
+);
+
+const resources = [
+  workspaces,
+  keys,
+  secrets,
+  entities,
+  tokens,
+  agents,
+  inbox,
+  runs,
+  mind,
+  spaces,
+  members,
+  messages,
+  stream,
+  events,
+  healthz,
+  docsOf(app),
+];
+for (const resource of resources) app.route("/", resource);
+
+describeApi(app);
+app.notFound(unknownAddress(app));
+app.onError(answerError);

@@ -1,0 +1,108 @@
+import type { MiddlewareHandler } from "hono";
+import { createMiddleware } from "hono/factory";
+import { authenticate } from "../auth/authenticate.ts";
+import { standingOf } from "../auth/verdicts.ts";
+import type { IdPrefix, OwnedPrefix } from "../protocol/ids.ts";
+import type { Principal } from "../protocol/principal.ts";
+import { systemClock } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { House } from "./house.ts";
+
+/**
+ * Who may call a route at all; what is behind it may refuse more.
+ * - `operator`: the deployment's operator only
+ * - `secretKey`: a workspace's secret key only
+ * - `workspace`: a secret key, or an entity of role `admin`
+ * - `entity`: a secret key or any entity; the workspace is asked for its standing
+ * - `space`: a secret key or any entity; the space is who knows
+ * - `stream`: as `space`, and a token may stand in the query
+ */
+export type Access = "operator" | "secretKey" | "workspace" | "entity" | "space" | "stream";
+
+const key = [{ secretKey: [] }, { secretKeyHeader: [] }];
+const security: Record<Access, Record<string, string[]>[]> = {
+  operator: [{ operatorKey: [] }],
+  secretKey: key,
+  workspace: [...key, { entityToken: [] }],
+  entity: [...key, { entityToken: [] }],
+  space: [...key, { entityToken: [] }],
+  stream: [...key, { entityToken: [] }, { queryToken: [] }],
+};
+
+/** The entity as its workspace knows it now: its token stops when it is removed, and it may be an admin. */
+const withStanding = async (env: House["Bindings"], principal: Principal): Promise<Principal> => {
+  if (principal.kind === "key") return principal;
+  const { workspaceId, entityId } = principal;
+  const standing = await standingOf(env.WORKSPACE.getByName(workspaceId), workspaceId, entityId);
+  if (!standing) throw new ColloquyError("unauthorized", "The token's entity is not in its workspace any more.");
+  return { ...principal, admin: standing.role === "admin" };
+};
+
+const admit = async (env: House["Bindings"], level: Access, principal: Principal): Promise<Principal> => {
+  switch (level) {
+    case "operator":
+      throw new ColloquyError("forbidden", "Only the operator may do that: send ADMIN_KEY as the bearer.");
+    case "secretKey":
+      if (principal.kind === "key") return principal;
+      throw new ColloquyError("forbidden", "Only the workspace's secret key may do that, not an entity's token.");
+    case "workspace": {
+      const known = await withStanding(env, principal);
+      if (known.kind === "key" || known.admin) return known;
+      throw new ColloquyError("forbidden", "Only the workspace's secret key or an entity of role admin may do that.");
+    }
+    case "entity":
+      return withStanding(env, principal);
+    case "space":
+    case "stream":
+      return principal;
+  }
+};
+
+const admission = (level: Access): MiddlewareHandler<House> =>
+  createMiddleware<House>(async (context, next) => {
+    const caller = await authenticate(context.req.raw, context.env, context.var.ids, {
+      allowQueryToken: level === "stream",
+      now: systemClock.now(),
+    });
+    if (caller.kind !== "operator") context.set("principal", await admit(context.env, level, caller));
+    else if (level !== "operator") {
+      throw new ColloquyError("forbidden", "The operator has no place inside a workspace: use its secret key.");
+    }
+    await next();
+  });
+
+const pathPrefixes: Record<string, IdPrefix> = {
+  agentId: "ent",
+  entityId: "ent",
+  spaceId: "spc",
+  keyId: "key",
+};
+/** Things that live inside the agent that the path names before them. */
+const ownedPrefixes: Record<string, OwnedPrefix> = { runId: "run", eventId: "evt" };
+
+/** Ids in the path that were not issued here lead nowhere, before any actor is asked (S6). */
+const issuedPath: MiddlewareHandler<House> = createMiddleware<House>(async (context, next) => {
+  const { ids } = context.var;
+  const parameters: Record<string, string> = context.req.param();
+  for (const [name, id] of Object.entries(parameters)) {
+    const prefix = pathPrefixes[name];
+    const owned = ownedPrefixes[name];
+    const isHere =
+      owned === undefined
+        ? prefix === undefined || ids.isIssued(prefix, id)
+        : ids.isIssued(owned, id) && ids.ownerOf(owned, id) === parameters["agentId"];
+    if (!isHere) throw new ColloquyError("not_found", `There is nothing with this ${name}.`);
+  }
+  await next();
+});
+
+/** The part of a route's definition that says who may call it, and enforces it before anything else is read. */
+export const access = (
+  level: Access,
+): { security: Record<string, string[]>[]; middleware: MiddlewareHandler<House>[] } => ({
+  security: security[level],
+  middleware: [admission(level), issuedPath],
+});
+
+/** Of a route that anybody may call. */
+export const open: { security: Record<string, string[]>[] } = { security: [] };

@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import type { Context } from "hono";
+import type { z } from "zod";
+import { open, seal } from "../auth/sealing.ts";
+import type { OwnPrefix } from "../protocol/ids.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import { unwrap } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import { type House, workspaceOf } from "./house.ts";
+import { idempotencyHeader } from "./route-parts.ts";
+
+/**
+ * `Idempotency-Key`: the same request again gets the same answer and makes nothing twice. The workspace holds the
+ * answers; ids of what is made follow from caller and key, so that what a crash cut off is found again.
+ */
+export const replayedHeader = "Idempotency-Replayed";
+
+export type NewId = (prefix: OwnPrefix) => string;
+
+export const hashOfBody = (body: unknown): string =>
+  createHash("sha256")
+    .update(JSON.stringify(body ?? null))
+    .digest("hex");
+
+const nameOf = (principal: Principal): string =>
+  principal.kind === "entity" ? `entity:${principal.entityId}` : `key:${principal.keyId}:${principal.entityId ?? ""}`;
+
+type Stored<Schema extends z.ZodType> = {
+  workspace: WorkspaceRpc;
+  workspaceId: string;
+  principal: string;
+  key: string;
+  body: unknown;
+  schema: Schema;
+  /** The answer holds a secret: it is stored sealed. */
+  sealed: boolean;
+};
+
+/** Does `make` under a key, or answers what it made before, with the header that says so. */
+export const doOnce = async <Schema extends z.ZodType>(
+  context: Context<House>,
+  stored: Stored<Schema>,
+  make: () => Promise<z.infer<Schema>>,
+): Promise<z.infer<Schema>> => {
+  const { workspace, workspaceId, principal, key, schema } = stored;
+  const secret = context.env.SIGNING_SECRET;
+  const begun = unwrap(await workspace.beginRequest({ principal, key, bodyHash: hashOfBody(stored.body) }));
+  if (begun.replay) {
+    const { body } = begun.replay;
+    context.header(replayedHeader, "true");
+    return schema.parse(JSON.parse(stored.sealed ? await open(secret, workspaceId, key, body) : body));
+  }
+  const end = (how: { status: number; body: string } | { abandon: true }): Promise<unknown> =>
+    workspace
+      .endRequest({ principal, key, ...how })
+      .catch((error: unknown) => log.error("idempotency.not-ended", error, { workspaceId }));
+  try {
+    const answer = await make();
+    const text = JSON.stringify(answer);
+    await end({ status: 201, body: stored.sealed ? await seal(secret, workspaceId, key, text) : text });
+    return answer;
+  } catch (error) {
+    await end({ abandon: true });
+    throw error;
+  }
+};
+
+/** `make`, once for each `Idempotency-Key` of this caller at this address; without one, each time. */
+export const idempotently = <Schema extends z.ZodType>(
+  context: Context<House>,
+  request: { body: unknown; schema: Schema; sealed?: boolean },
+  make: (newId: NewId) => Promise<z.infer<Schema>>,
+): Promise<z.infer<Schema>> => {
+  const { ids, principal } = context.var;
+  const header = context.req.header(idempotencyHeader);
+  if (header === undefined) return make((prefix) => ids.mint(prefix));
+  const { workspaceId } = principal;
+  const name = nameOf(principal);
+  const key = `${context.req.method} ${context.req.path} ${header}`;
+  const stored: Stored<Schema> = {
+    workspace: workspaceOf(context),
+    workspaceId,
+    principal: name,
+    key,
+    body: request.body,
+    schema: request.schema,
+    sealed: request.sealed ?? false,
+  };
+  return doOnce(context, stored, () => make((prefix) => ids.derive(prefix, workspaceId, name, key)));
+};

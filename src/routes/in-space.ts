@@ -1,0 +1,32 @@
+import type { Context } from "hono";
+import { standingOf } from "../auth/verdicts.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { SpaceRpc } from "../protocol/rpc.ts";
+import { ColloquyError, type ErrorCode, type Outcome, unwrap } from "../shared/errors.ts";
+import { type House, workspaceOf } from "./house.ts";
+
+const refusedForRights: ErrorCode[] = ["not_found", "forbidden", "not_a_member"];
+
+export const spaceAt = (context: Context<House>, spaceId: string): SpaceRpc => context.env.SPACE.getByName(spaceId);
+
+/**
+ * Asks a space as the caller. Only where the space refuses an entity is the workspace asked whether it is an admin,
+ * so that members' own work never touches the workspace.
+ */
+export const inSpace = async <T>(
+  context: Context<House>,
+  act: (principal: Principal) => Promise<Outcome<T>>,
+): Promise<T> => {
+  const { principal } = context.var;
+  const outcome = await act(principal);
+  if (outcome.ok || principal.kind === "key" || !refusedForRights.includes(outcome.problem.code))
+    return unwrap(outcome);
+  const standing = await standingOf(workspaceOf(context), principal.workspaceId, principal.entityId);
+  return unwrap(standing?.role === "admin" ? await act({ ...principal, admin: true }) : outcome);
+};
+
+/** The entity that acts; a secret key has to say which. */
+export const actingEntityId = (principal: Principal): string => {
+  if (principal.entityId !== undefined) return principal.entityId;
+  throw new ColloquyError("acting_entity_required", "A secret key acts here as an entity: send X-Entity-Id: ent_….");
+};

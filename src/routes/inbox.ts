@@ -1,0 +1,85 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { TriggerAgent } from "../protocol/agent.ts";
+import { eventId } from "../protocol/ids.ts";
+import { InboxItem } from "../protocol/run.ts";
+import { unwrap } from "../shared/errors.ts";
+import { access } from "./access.ts";
+import { agentAt } from "./agents.ts";
+import { createRoutes } from "./house.ts";
+import {
+  answers,
+  badBody,
+  IdempotencyHeaders,
+  idempotencyHeader,
+  jsonBody,
+  listOf,
+  pageQuery,
+  pathId,
+  problems,
+} from "./route-parts.ts";
+
+const tags = ["Inbox"];
+const params = z.object({ agentId: pathId("ent", "the agent") });
+
+/** What came to an agent: its inbox, and the way in for a customer's own services. */
+export const inbox = createRoutes();
+
+inbox.openapi(
+  createRoute({
+    method: "post",
+    path: "/v1/agents/{agentId}/trigger",
+    tags,
+    summary: "Wake an agent with a service's event",
+    ...access("workspace"),
+    request: { params, headers: IdempotencyHeaders, body: jsonBody(TriggerAgent) },
+    responses: {
+      202: answers(z.object({ eventId }), "The event is in its inbox"),
+      ...problems("not_found", "limit_reached", "idempotency_mismatch", ...badBody),
+    },
+  }),
+  async (context) => {
+    const stub = agentAt(context, context.req.valid("param").agentId);
+    const idempotencyKey = context.req.valid("header")[idempotencyHeader];
+    const { workspaceId } = context.var.principal;
+    return context.json(unwrap(await stub.trigger(workspaceId, context.req.valid("json"), idempotencyKey)), 202);
+  },
+);
+
+inbox.openapi(
+  createRoute({
+    method: "get",
+    path: "/v1/agents/{agentId}/inbox",
+    tags,
+    summary: "An agent's pending and dead events",
+    ...access("workspace"),
+    request: { params, query: pageQuery() },
+    responses: {
+      200: answers(listOf(InboxItem), "A page"),
+      ...problems("not_found", "invalid_request", "invalid_cursor"),
+    },
+  }),
+  async (context) => {
+    const stub = agentAt(context, context.req.valid("param").agentId);
+    return context.json(unwrap(await stub.inbox(context.var.principal.workspaceId, context.req.valid("query"))), 200);
+  },
+);
+
+inbox.openapi(
+  createRoute({
+    method: "post",
+    path: "/v1/agents/{agentId}/inbox/{eventId}/retry",
+    tags,
+    summary: "Try a dead event again",
+    ...access("workspace"),
+    request: { params: params.extend({ eventId: pathId("evt", "the event") }) },
+    responses: {
+      200: answers(z.object({ item: InboxItem }), "The event, pending"),
+      ...problems("not_found", "conflict"),
+    },
+  }),
+  async (context) => {
+    const { agentId, eventId: id } = context.req.valid("param");
+    const item = unwrap(await agentAt(context, agentId).retryEvent(context.var.principal.workspaceId, id));
+    return context.json({ item }, 200);
+  },
+);

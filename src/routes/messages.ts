@@ -1,0 +1,140 @@
+import { createHash } from "node:crypto";
+import { createRoute, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import { standingOf } from "../auth/verdicts.ts";
+import { Message, PostMessage, ReadMark } from "../protocol/message.ts";
+import type { Principal } from "../protocol/principal.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { access } from "./access.ts";
+import { createRoutes, type House, workspaceOf } from "./house.ts";
+import { replayedHeader } from "./idempotent.ts";
+import { actingEntityId, inSpace, spaceAt } from "./in-space.ts";
+import {
+  answers,
+  badBody,
+  IdempotencyHeaders,
+  idempotencyHeader,
+  jsonBody,
+  limitQuery,
+  listOf,
+  nothing,
+  pathId,
+  problems,
+  queryNumber,
+} from "./route-parts.ts";
+
+const OneMessage = z.object({ message: Message });
+const tags = ["Messages"];
+const params = z.object({ spaceId: pathId("spc", "the space") });
+const maxMessagesAPage = 200;
+const maxClientKeyCharacters = 128;
+const seq = queryNumber(0, Number.MAX_SAFE_INTEGER).optional();
+
+/** Who speaks or reads here: a person or a service. An agent does so through its runs only, so that it knows of it. */
+const participant = async (context: Context<House>): Promise<Principal> => {
+  const { principal } = context.var;
+  const entityId = actingEntityId(principal);
+  if (principal.kind === "entity") return principal;
+  const standing = await standingOf(workspaceOf(context), principal.workspaceId, entityId);
+  if (standing?.type !== "agent") return principal;
+  throw new ColloquyError("forbidden", "An agent speaks and reads through its runs: act as a person or a service.");
+};
+
+/** An `Idempotency-Key` is one more client key: the space keeps both by the same promise. */
+const clientKeyOf = (idempotencyKey: string): string => {
+  const key = `idempotency:${idempotencyKey}`;
+  return key.length <= maxClientKeyCharacters
+    ? key
+    : `idempotency:${createHash("sha256").update(idempotencyKey).digest("hex")}`;
+};
+
+const isSame = (message: Message, body: PostMessage): boolean =>
+  message.text === body.text &&
+  message.replyTo === body.replyTo &&
+  (message.expectsReply ?? false) === (body.expectsReply ?? false);
+
+export const messages = createRoutes();
+
+messages.openapi(
+  createRoute({
+    method: "get",
+    path: "/v1/spaces/{spaceId}/messages",
+    tags,
+    summary: "A space's messages, newest last",
+    description: "The newest page; with `before` or `after` (a message's `seq`), the page on that side of it.",
+    ...access("space"),
+    request: { params, query: z.object({ before: seq, after: seq, limit: limitQuery(maxMessagesAPage) }) },
+    responses: { 200: answers(listOf(Message), "A page"), ...problems("not_found", "invalid_request") },
+  }),
+  async (context) => {
+    const stub = spaceAt(context, context.req.valid("param").spaceId);
+    const query = context.req.valid("query");
+    if (query.before !== undefined && query.after !== undefined) {
+      throw new ColloquyError("invalid_request", "Send before or after, not both.");
+    }
+    return context.json(await inSpace(context, (principal) => stub.list(principal, query)), 200);
+  },
+);
+
+messages.openapi(
+  createRoute({
+    method: "post",
+    path: "/v1/spaces/{spaceId}/messages",
+    tags,
+    summary: "Say something",
+    description: "The same `clientKey` or `Idempotency-Key` again stores nothing and answers the same message.",
+    ...access("space"),
+    request: { params, headers: IdempotencyHeaders, body: jsonBody(PostMessage) },
+    responses: {
+      200: answers(OneMessage, "The message that this `clientKey` stored before"),
+      201: answers(OneMessage, "The message"),
+      ...problems(
+        "not_found",
+        "text_too_long",
+        "acting_entity_required",
+        "unknown_reference",
+        "idempotency_mismatch",
+        "rate_limited",
+        ...badBody,
+      ),
+    },
+  }),
+  async (context) => {
+    const stub = spaceAt(context, context.req.valid("param").spaceId);
+    const body = context.req.valid("json");
+    const idempotencyKey = context.req.valid("header")[idempotencyHeader];
+    const principal = await participant(context);
+    if (body.clientKey !== undefined || idempotencyKey === undefined) {
+      const { message, created } = unwrap(await stub.post(principal, body));
+      return created ? context.json({ message }, 201) : context.json({ message }, 200);
+    }
+    const { message, created } = unwrap(
+      await stub.post(principal, { ...body, clientKey: clientKeyOf(idempotencyKey) }),
+    );
+    if (!created) {
+      if (!isSame(message, body)) {
+        throw new ColloquyError("idempotency_mismatch", "This Idempotency-Key came with another body: send a new key.");
+      }
+      context.header(replayedHeader, "true");
+    }
+    return context.json({ message }, 201);
+  },
+);
+
+messages.openapi(
+  createRoute({
+    method: "post",
+    path: "/v1/spaces/{spaceId}/read",
+    tags,
+    summary: "Move the caller's read mark",
+    ...access("space"),
+    request: { params, body: jsonBody(ReadMark) },
+    responses: { 204: nothing, ...problems("not_found", "acting_entity_required", "unknown_reference", ...badBody) },
+  }),
+  async (context) => {
+    const stub = spaceAt(context, context.req.valid("param").spaceId);
+    const { messageId } = context.req.valid("json");
+    unwrap(await stub.markRead(await participant(context), messageId));
+    return context.body(null, 204);
+  },
+);

@@ -1,0 +1,71 @@
+import type { Context } from "hono";
+import { HTTPException } from "hono/http-exception";
+import type { z } from "zod";
+import { ColloquyError, type ErrorCode, errorCodes, type Issue, type Problem, problem } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+
+/** The one place where refusals and failures become answers: RFC 9457 problem documents. */
+export const problemResponse = (document: Problem, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(document), {
+    status: document.status,
+    headers: {
+      "content-type": "application/problem+json",
+      ...(document.status === 401 ? { "www-authenticate": 'Bearer realm="colloquy"' } : {}),
+      ...headers,
+    },
+  });
+
+const path = (parts: PropertyKey[]): string => parts.map(String).join(".");
+
+const issuesOf = (error: z.ZodError): Issue[] =>
+  error.issues.slice(0, 20).map((issue) => ({ path: path(issue.path), message: issue.message }));
+
+/** A schema's own code for what is wrong (`params: {code}` of a refinement), where it names one. */
+const namedCode = (error: z.ZodError): ErrorCode | undefined => {
+  for (const issue of error.issues) {
+    const named: unknown = issue.code === "custom" ? issue.params?.["code"] : undefined;
+    const code = errorCodes.find((known) => known === named);
+    if (code) return code;
+  }
+  return undefined;
+};
+
+type Validation = { target: string; success: boolean; error?: z.ZodError };
+
+/** The validation hook of every route. */
+export const answerInvalid = (result: Validation): Response | undefined => {
+  if (result.success || !result.error) return undefined;
+  const issues = issuesOf(result.error);
+  const places: Record<string, string> = { json: "body", param: "path", header: "headers" };
+  const where = places[result.target] ?? result.target;
+  const first = issues[0];
+  const detail = first
+    ? `In the ${where}: ${first.path || "it"} ${first.message}.`
+    : `The ${where} is not as expected.`;
+  return problemResponse(problem(namedCode(result.error) ?? "invalid_request", detail, issues));
+};
+
+/** Whether an actor could not be reached, as the platform marks such rejections. */
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof Error &&
+  (["retryable", "overloaded", "durableObjectReset"] as const).some(
+    (mark) => Object.getOwnPropertyDescriptor(error, mark)?.value === true,
+  );
+
+const ofException = (error: HTTPException): Problem => {
+  if (error.status === 415)
+    return problem("invalid_json", "Send the body as JSON, with content-type: application/json.");
+  if (error.status === 413) return problem("payload_too_large", "The body is too large.");
+  return problem("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
+};
+
+const problemOf = (error: unknown, context: Context): Problem => {
+  if (error instanceof ColloquyError) return problem(error.code, error.message, error.issues);
+  if (error instanceof HTTPException && error.status < 500) return ofException(error);
+  log.error("request.failed", error, { method: context.req.method, path: context.req.path });
+  return isUnreachable(error)
+    ? problem("unavailable", "It could not be reached just now: try again.")
+    : problem("internal", "Something went wrong here. It was logged; trying again may help.");
+};
+
+export const answerError = (error: unknown, context: Context): Response => problemResponse(problemOf(error, context));

@@ -1,0 +1,76 @@
+import { z } from "zod";
+
+/**
+ * Server-Sent Events over a space's socket.
+ *
+ * Invariants
+ * 1. `id:` is set only to a cursor up to which this client has been sent everything.
+ * 2. The socket is closed when the client goes, and the client is told when the socket closes.
+ * 3. A client that does not read is cut off, not buffered for.
+ */
+const Frame = z.looseObject({ type: z.string(), cursor: z.int().optional(), resumed: z.boolean().optional() });
+
+const heartbeatMs = 15_000;
+/** Frames that wait for a slow client. Beyond that it is told to slow down and has to come back with its cursor. */
+export const maxWaitingFrames = 2000;
+const slowDown = { code: 4429, reason: "the client reads too slowly: reconnect with the last event's id" };
+
+/** One frame as an event. `wasResumed`: the client sent a cursor, so a welcome is not yet what it has come to. */
+export const eventOf = (data: string, hadCursor: boolean): string => {
+  const frame = Frame.parse(JSON.parse(data));
+  const isWelcome = frame.type === "welcome";
+  // What lies between the client's cursor and the welcome's is still to be replayed after it.
+  const hasCome = !isWelcome || !hadCursor || frame.resumed === false;
+  const id = frame.cursor !== undefined && hasCome ? `id: ${frame.cursor}\n` : "";
+  return `event: ${frame.type}\n${id}data: ${data}\n\n`;
+};
+
+const closedEvent = (code: number, reason: string): string =>
+  `event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`;
+
+/** Bridges an accepted socket onto an event stream. */
+export const bridge = (
+  socket: WebSocket,
+  options: { hadCursor: boolean; signal: AbortSignal },
+): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder();
+  let heartbeat: ReturnType<typeof setInterval> | undefined;
+  let isOver = false;
+  const over = (): boolean => {
+    const was = isOver;
+    isOver = true;
+    clearInterval(heartbeat);
+    return was;
+  };
+  const hangUp = (): void => {
+    if (!over()) socket.close(1000, "the client left");
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => {
+        const send = (text: string): void => controller.enqueue(encoder.encode(text));
+        const finish = (code: number, reason: string): void => {
+          if (over()) return;
+          send(closedEvent(code, reason));
+          controller.close();
+        };
+        socket.addEventListener("message", ({ data }) => {
+          if (isOver || typeof data !== "string") return;
+          send(eventOf(data, options.hadCursor));
+          if ((controller.desiredSize ?? 0) > 0) return;
+          socket.close(slowDown.code, slowDown.reason);
+          finish(slowDown.code, slowDown.reason);
+        });
+        socket.addEventListener("close", ({ code, reason }) => finish(code, reason));
+        socket.addEventListener("error", () => finish(1006, "the space could not be reached"));
+        options.signal.addEventListener("abort", hangUp);
+        heartbeat = setInterval(() => {
+          if (!isOver) send(": still here\n\n");
+        }, heartbeatMs);
+        socket.accept();
+      },
+      cancel: hangUp,
+    },
+    { highWaterMark: maxWaitingFrames },
+  );
+};

@@ -1,0 +1,165 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Principal } from "../protocol/principal.ts";
+import { CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import { access } from "./access.ts";
+import { createRoutes, type House, workspaceOf } from "./house.ts";
+import { idempotently } from "./idempotent.ts";
+import { inSpace, spaceAt } from "./in-space.ts";
+import {
+  answers,
+  badBody,
+  badRepeat,
+  IdempotencyHeaders,
+  jsonBody,
+  listOf,
+  nothing,
+  pageQuery,
+  pathId,
+  problems,
+} from "./route-parts.ts";
+
+const OneSpace = z.object({ space: Space });
+const tags = ["Spaces"];
+const path = "/v1/spaces/{spaceId}";
+const params = z.object({ spaceId: pathId("spc", "the space") });
+/** A page of spaces asks each of them for its latest, so it is no longer than that may cost. */
+const maxSpacesAsked = 50;
+
+const createSpace = async (context: Context<House>, id: string, input: CreateSpace): Promise<Space> => {
+  const { principal } = context.var;
+  const { workspaceId, entityId: createdBy } = principal;
+  const { members, ...settings } = input;
+  const entityIds = [
+    ...new Set([...(createdBy === undefined ? [] : [createdBy]), ...members.map((one) => one.entityId)]),
+  ];
+  if (entityIds.length > maxMembers) {
+    throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers).`);
+  }
+  const workspace = workspaceOf(context);
+  const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds));
+  const stub = spaceAt(context, id);
+  const refs = entities.map(({ id: entityId, name, type }) => ({ id: entityId, name, type }));
+  const creation = await stub.create({ id, workspaceId, settings, members: refs, createdBy });
+  const isThere = !creation.ok && creation.problem.code === "conflict";
+  const space = unwrap(isThere ? await stub.describe(principal) : creation);
+  // The creator's next list is to hold it, however late the space's own word comes; any word of it is newer.
+  const { name, shareOrigin, wakePolicy, createdAt } = space;
+  const known = { id, workspaceId, name, shareOrigin, wakePolicy, createdAt, version: 0, members: space.members ?? [] };
+  unwrap(await workspace.follow({ space: known, createdBy, cursor: 0, deleted: false }));
+  return space;
+};
+
+/** A space's newest message and how much the caller has not read; neither, where it cannot be reached. */
+const withLatest = async (context: Context<House>, principal: Principal, space: Space): Promise<SpaceListItem> => {
+  try {
+    const latest = await spaceAt(context, space.id).latest(principal);
+    return latest.ok ? { ...space, ...latest.value } : space;
+  } catch (error) {
+    log.error("space.unreachable", error, { spaceId: space.id });
+    return space;
+  }
+};
+
+export const spaces = createRoutes();
+
+spaces.openapi(
+  createRoute({
+    method: "post",
+    path: "/v1/spaces",
+    tags,
+    summary: "Create a space",
+    description: "Who creates it as an entity is its first member.",
+    ...access("entity"),
+    request: { headers: IdempotencyHeaders, body: jsonBody(CreateSpace) },
+    responses: {
+      201: answers(OneSpace, "The space"),
+      ...problems("unknown_reference", "limit_reached", ...badBody, ...badRepeat),
+    },
+  }),
+  async (context) => {
+    const body = context.req.valid("json");
+    const answer = await idempotently(context, { body, schema: OneSpace }, async (newId) => ({
+      space: await createSpace(context, newId("spc"), body),
+    }));
+    return context.json(answer, 201);
+  },
+);
+
+spaces.openapi(
+  createRoute({
+    method: "get",
+    path: "/v1/spaces",
+    tags,
+    summary: "Spaces, newest first",
+    description:
+      "An entity's own, with its unread count (at most 99) and the newest message; a secret key without X-Entity-Id sees all, without these.",
+    ...access("entity"),
+    request: { query: pageQuery(maxSpacesAsked) },
+    responses: { 200: answers(listOf(SpaceListItem), "A page"), ...problems("invalid_request", "invalid_cursor") },
+  }),
+  async (context) => {
+    const { principal } = context.var;
+    const { entityId } = principal;
+    const page = unwrap(await workspaceOf(context).spaces({ ...context.req.valid("query"), entityId }));
+    const items =
+      entityId === undefined
+        ? page.items
+        : await Promise.all(page.items.map((space) => withLatest(context, principal, space)));
+    return context.json({ items, nextCursor: page.nextCursor }, 200);
+  },
+);
+
+spaces.openapi(
+  createRoute({
+    method: "get",
+    path,
+    tags,
+    summary: "One space, with its members",
+    ...access("space"),
+    request: { params },
+    responses: { 200: answers(OneSpace, "The space"), ...problems("not_found") },
+  }),
+  async (context) => {
+    const stub = spaceAt(context, context.req.valid("param").spaceId);
+    return context.json({ space: await inSpace(context, (principal) => stub.describe(principal)) }, 200);
+  },
+);
+
+spaces.openapi(
+  createRoute({
+    method: "patch",
+    path,
+    tags,
+    summary: "Change a space",
+    description: "By the workspace, by an admin, or by who created it.",
+    ...access("space"),
+    request: { params, body: jsonBody(UpdateSpace) },
+    responses: { 200: answers(OneSpace, "The space"), ...problems("not_found", ...badBody) },
+  }),
+  async (context) => {
+    const stub = spaceAt(context, context.req.valid("param").spaceId);
+    const changes = context.req.valid("json");
+    return context.json({ space: await inSpace(context, (principal) => stub.update(principal, changes)) }, 200);
+  },
+);
+
+spaces.openapi(
+  createRoute({
+    method: "delete",
+    path,
+    tags,
+    summary: "Delete a space and all that was said in it",
+    description: "By the workspace or an admin. Its sockets are closed with 4404.",
+    ...access("space"),
+    request: { params },
+    responses: { 204: nothing, ...problems("not_found") },
+  }),
+  async (context) => {
+    const stub = spaceAt(context, context.req.valid("param").spaceId);
+    await inSpace(context, (principal) => stub.remove(principal));
+    return context.body(null, 204);
+  },
+);
