@@ -21,13 +21,24 @@ export type FaultPoint = (typeof faultPoints)[number];
 
 type Crashable = { abort(reason?: string): void };
 
-const armed = new Map<FaultPoint, { passes: number; fired: () => void }>();
+const armed = new Map<FaultPoint, { passes: number }>();
+const pollMs = 2;
 
-/** Crashes the next object that comes to `point`, after letting `passes` others through. Resolves when it has. */
-export const armFault = (point: FaultPoint, passes = 0): Promise<void> =>
-  new Promise((fired) => {
-    armed.set(point, { passes, fired });
+/**
+ * Crashes the next object that comes to `point`, after letting `passes` others through. Resolves when it has, or is
+ * disarmed. It looks for that itself: a promise that is resolved by the very object that crashes never settles.
+ */
+export const armFault = (point: FaultPoint, passes = 0): Promise<void> => {
+  const fuse = { passes };
+  armed.set(point, fuse);
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (armed.get(point) === fuse) setTimeout(look, pollMs);
+      else resolve();
+    };
+    look();
   });
+};
 
 export const disarmFaults = (): void => armed.clear();
 
@@ -40,6 +51,5 @@ export const fault = (point: FaultPoint, object: Crashable): void => {
     return;
   }
   armed.delete(point);
-  fuse.fired();
   object.abort(`fault: ${point}`);
 };

@@ -1,0 +1,269 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import {
+  answers,
+  deliveredTo,
+  entity,
+  followed,
+  type House,
+  heardBy,
+  house,
+  recordReceivers,
+  said,
+  takenBy,
+} from "./fixture.ts";
+
+beforeAll(recordReceivers);
+afterEach(() => {
+  vi.useRealTimers();
+  disarmFaults();
+});
+
+const settled = (home: House): Promise<void> =>
+  vi.waitFor(async () => {
+    const pending = await runInDurableObject(home.stub, (_, state) =>
+      state.storage.sql.exec("SELECT 1 FROM timers WHERE name = 'deliver'").toArray(),
+    );
+    expect(pending).toEqual([]);
+  });
+
+const subscribers = (home: House): Promise<unknown[]> =>
+  runInDurableObject(home.stub, (_, state) => state.storage.sql.exec("SELECT id FROM subscribers").toArray());
+
+/** When the object wakes by itself, in milliseconds from now. */
+const wakesIn = (home: House): Promise<number | undefined> =>
+  runInDurableObject(home.stub, async (_, state) => {
+    const alarm = await state.storage.getAlarm();
+    return alarm === null ? undefined : alarm - Date.now();
+  });
+
+/** Lets time pass up to the object's alarm, and rings it. */
+const ring = async (home: House, milliseconds: number): Promise<void> => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + milliseconds });
+  await runDurableObjectAlarm(home.stub);
+};
+
+/** A call whose answer the crash may swallow. */
+const lost = async (call: Promise<unknown>, crashed: Promise<void>): Promise<void> => {
+  call.catch(() => undefined);
+  await crashed;
+};
+
+const cast = (): { ann: EntityRef; robo: EntityRef; hal: EntityRef } => ({
+  ann: entity("human", "Ann"),
+  robo: entity("agent", "Robo"),
+  hal: entity("agent", "Hal"),
+});
+
+test("[D2] every agent but the sender gets each message once, in the space's order", async () => {
+  const { ann, robo, hal } = cast();
+  const home = await house([ann, robo, hal]);
+  for (const text of ["one", "two", "three"]) unwrap(await home.rpc.post(home.as(ann), { text }));
+  unwrap(await home.rpc.append(said(home, robo, "four")));
+  await vi.waitFor(() => expect(heardBy(hal)).toEqual(["one", "two", "three", "four"]));
+  await settled(home);
+  expect(heardBy(robo)).toEqual(["one", "two", "three"]);
+});
+
+test("[D2] one delivery carries all that is pending, in bounded batches", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  const gate = Promise.withResolvers<void>();
+  answers.set(robo.id, async ({ cursor }) => {
+    await gate.promise;
+    return ok({ cursor });
+  });
+  const texts = Array.from({ length: 150 }, (_, index) => `message ${index}`);
+  for (const text of texts) unwrap(await home.rpc.post(home.as(ann), { text }));
+  gate.resolve();
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual(texts));
+  const sizes = deliveredTo(robo).map((delivery) => delivery.messages.length);
+  expect(sizes).toEqual([0, 1, 100, 49]);
+  for (const [index, { after, cursor }] of deliveredTo(robo).entries()) {
+    expect(after).toBeLessThan(cursor);
+    expect(after).toBe(deliveredTo(robo)[index - 1]?.cursor ?? 2);
+  }
+});
+
+test("the message says why it wakes whom", async () => {
+  const { ann, robo, hal } = cast();
+  const sources = (agent: EntityRef) =>
+    deliveredTo(agent).flatMap(({ messages }) => messages.map((message) => message.triggerSource));
+  const crowd = await house([ann, robo, hal]);
+  unwrap(await crowd.rpc.post(crowd.as(ann), { text: "hello @hal" }));
+  await vi.waitFor(() => expect([sources(robo), sources(hal)]).toEqual([["every_message"], ["mention"]]));
+
+  const [ben, kit, sal] = [entity("human", "Ben"), entity("agent", "Kit"), entity("agent", "Sal")];
+  const quiet = await house([ben, kit, sal], { wakePolicy: "addressed" });
+  unwrap(await quiet.rpc.post(quiet.as(ben), { text: "hello @Kit, not sal" }));
+  await vi.waitFor(() => expect([sources(kit), sources(sal)]).toEqual([["mention"], ["none"]]));
+
+  const [cyd, max] = [entity("human", "Cyd"), entity("agent", "Max")];
+  const pair = await house([cyd, max], { wakePolicy: "addressed" });
+  unwrap(await pair.rpc.post(pair.as(cyd), { text: "hello" }));
+  await vi.waitFor(() => expect(sources(max)).toEqual(["auto"]));
+});
+
+test("[B1] a message carries its root: a person's own, or the one that an agent hands on", async () => {
+  const { ann, robo, hal } = cast();
+  const bot = entity("service", "CI");
+  const home = await house([ann, bot, robo, hal]);
+  const { message } = unwrap(await home.rpc.post(home.as(ann), { text: "one" }));
+  const build = unwrap(await home.rpc.post(home.as(bot), { text: "two" })).message;
+  unwrap(await home.rpc.append({ ...said(home, robo, "three"), root: { id: message.id, kind: "person" } }));
+  await vi.waitFor(() => expect(heardBy(hal)).toHaveLength(3));
+  expect(deliveredTo(hal).flatMap(({ messages }) => messages.map(({ root }) => root))).toEqual([
+    { id: message.id, kind: "person" },
+    { id: build.id, kind: "service" },
+    { id: message.id, kind: "person" },
+  ]);
+  expect(Object.keys(message)).not.toContain("root");
+});
+
+test("an agent that joins knows the space at once, and follows its changes by their version", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann]);
+  unwrap(await home.rpc.post(home.as(ann), { text: "before you came" }));
+  unwrap(await home.rpc.addMember(home.key, robo));
+  await vi.waitFor(() => expect(deliveredTo(robo)).toHaveLength(1));
+  unwrap(await home.rpc.update(home.key, { name: "Garden" }));
+  unwrap(await home.rpc.renameMember(home.workspaceId, ann.id, "Anna"));
+  await vi.waitFor(() => expect(deliveredTo(robo).at(-1)?.space.version).toBe(6));
+  const last = deliveredTo(robo).at(-1);
+  expect(last?.space.name).toBe("Garden");
+  expect(last?.space.members.map(({ name }) => name)).toEqual(["Anna", "Robo"]);
+  expect(heardBy(robo)).toEqual([]);
+});
+
+test("a read mark is no delivery", async () => {
+  const { ann, robo } = cast();
+  const ben = entity("human", "Ben");
+  const home = await house([ann, ben, robo]);
+  const { message } = unwrap(await home.rpc.post(home.as(ann), { text: "one" }));
+  await settled(home);
+  const before = deliveredTo(robo).length;
+  unwrap(await home.rpc.markRead(home.as(ben), message.id));
+  expect(await wakesIn(home)).toBeUndefined();
+  unwrap(await home.rpc.post(home.as(ann), { text: "two" }));
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual(["one", "two"]));
+  expect(deliveredTo(robo)).toHaveLength(before + 1);
+});
+
+test("[D2] an agent that is removed is told once, after what it had coming, and then no more", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  unwrap(await home.rpc.post(home.as(ann), { text: "for you" }));
+  unwrap(await home.rpc.removeMember(home.key, robo.id));
+  unwrap(await home.rpc.post(home.as(ann), { text: "not for you" }));
+  await settled(home);
+  expect(heardBy(robo)).toEqual(["for you"]);
+  expect(deliveredTo(robo).filter(({ left }) => left)).toHaveLength(1);
+  expect(deliveredTo(robo).at(-1)?.left).toBe(true);
+  expect(await subscribers(home)).toEqual([{ id: "index" }]);
+});
+
+test("[D2] an agent that left and came back before it was told gets both stays, and nothing from between", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  answers.set(robo.id, async () => refuse("unavailable", "not now"));
+  unwrap(await home.rpc.post(home.as(ann), { text: "first stay" }));
+  unwrap(await home.rpc.removeMember(home.key, robo.id));
+  unwrap(await home.rpc.post(home.as(ann), { text: "between" }));
+  unwrap(await home.rpc.addMember(home.key, robo));
+  unwrap(await home.rpc.post(home.as(ann), { text: "second stay" }));
+  await vi.waitFor(() => expect(deliveredTo(robo).length).toBeGreaterThan(1));
+  answers.delete(robo.id);
+  await ring(home, 60_000);
+  await vi.waitFor(() => expect(takenBy(robo)).toEqual(["first stay", "second stay"]));
+  expect(deliveredTo(robo).at(-1)).toMatchObject({ left: false });
+});
+
+test("[D2] a failing agent is tried again later and later, in order, and holds up nobody else", async () => {
+  const { ann, robo, hal } = cast();
+  const home = await house([ann, robo, hal]);
+  await settled(home);
+  answers.set(robo.id, () => Promise.reject(new Error("out of order")));
+  unwrap(await home.rpc.post(home.as(ann), { text: "one" }));
+  unwrap(await home.rpc.post(home.as(ann), { text: "two" }));
+  await vi.waitFor(() => expect(heardBy(hal)).toEqual(["one", "two"]));
+  await vi.waitFor(async () => expect(await wakesIn(home)).toBeLessThanOrEqual(1000));
+  await ring(home, 1500);
+  await vi.waitFor(async () => expect(await wakesIn(home)).toBeGreaterThan(1500));
+  answers.delete(robo.id);
+  await ring(home, 3000);
+  await vi.waitFor(() => expect(takenBy(robo)).toEqual(["one", "two"]));
+  await settled(home);
+});
+
+test("[D2] a crash after the append is followed by a delivery within 30 s, without any outside call", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  const crashed = armFault("space.after-append");
+  await lost(home.rpc.post(home.as(ann), { text: "do not lose me" }), crashed);
+  expect(heardBy(robo)).toEqual([]);
+  const due = await wakesIn(home);
+  expect(due).toBeLessThanOrEqual(30_000);
+  await ring(home, 25_001);
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual(["do not lose me"]));
+  await settled(home);
+});
+
+test("[D2] a crash after the delivery repeats it, so that the agent can tell that it has it", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  const crashed = armFault("space.after-deliver");
+  await lost(home.rpc.post(home.as(ann), { text: "once" }), crashed);
+  unwrap(await home.rpc.post(home.as(ann), { text: "twice" }));
+  await vi.waitFor(() => expect(takenBy(robo)).toEqual(["once", "twice"]));
+  const [, first, second] = deliveredTo(robo);
+  expect(second?.after).toBe(first?.after);
+  await settled(home);
+});
+
+test("[D2] what was pending for one agent before a crash is not forgotten when another's is done", async () => {
+  const { ann, robo, hal } = cast();
+  const home = await house([ann, robo, hal]);
+  await settled(home);
+  const crashed = armFault("space.after-append");
+  await lost(home.rpc.post(home.as(ann), { text: "one" }), crashed);
+  unwrap(await home.rpc.append(said(home, robo, "two")));
+  await vi.waitFor(() => expect([takenBy(robo), takenBy(hal)]).toEqual([["one"], ["one", "two"]]));
+});
+
+test("the workspace's index hears of the space before the caller does, and of nothing that it need not know", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo], { createdBy: ann });
+  const told = () => followed.get(home.workspaceId) ?? [];
+  expect(told()).toMatchObject([{ createdBy: ann.id, cursor: 3, deleted: false, space: { name: "Kitchen" } }]);
+  unwrap(await home.rpc.post(home.as(ann), { text: "private" }));
+  unwrap(await home.rpc.update(home.as(ann), { name: "Hall" }));
+  expect(told().map(({ space }) => space.name)).toEqual(["Kitchen", "Hall"]);
+});
+
+test("[D2] a deleted space answers nobody, tells its subscribers after what they had coming, and keeps no word", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  answers.set(robo.id, async () => refuse("unavailable", "not now"));
+  unwrap(await home.rpc.post(home.as(ann), { text: "last words" }));
+  unwrap(await home.rpc.remove(home.key));
+  expect(await home.rpc.describe(home.key)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  expect(await home.rpc.append(said(home, robo, "too late"))).toMatchObject({ problem: { code: "not_found" } });
+  expect(followed.get(home.workspaceId)?.at(-1)).toMatchObject({ deleted: true });
+  answers.delete(robo.id);
+  await ring(home, 60_000);
+  await vi.waitFor(() => expect(deliveredTo(robo).at(-1)?.left).toBe(true));
+  expect(takenBy(robo)).toEqual(["last words"]);
+  await settled(home);
+  const kept = await runInDurableObject(home.stub, (_, state) =>
+    state.storage.sql.exec("SELECT (SELECT count(*) FROM log) + (SELECT count(*) FROM members) AS kept").one(),
+  );
+  expect(kept).toEqual({ kept: 0 });
+});

@@ -1,0 +1,108 @@
+import { env } from "cloudflare:workers";
+import { vi } from "vitest";
+import { z } from "zod";
+import { Agent } from "../../src/agent/agent.ts";
+import type { EntityType } from "../../src/protocol/entity.ts";
+import type { EntityPrincipal, KeyPrincipal } from "../../src/protocol/principal.ts";
+import type { AgentMessage, Delivery, EntityRef, IndexDelivery, SpaceRpc } from "../../src/protocol/rpc.ts";
+import type { Space as SpaceView, WakePolicy } from "../../src/protocol/space.ts";
+import { type Outcome, ok, unwrap } from "../../src/shared/errors.ts";
+import { createIds } from "../../src/shared/ids.ts";
+import type { Space } from "../../src/space/space.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
+
+export const ids = createIds(env.SIGNING_SECRET);
+
+export const entity = (type: EntityType, name: string): EntityRef => ({ id: ids.mint("ent"), name, type });
+
+/** What each agent and each workspace was told, by id, over the real RPC; and how an agent answers. */
+export const deliveries = new Map<string, Delivery[]>();
+export const followed = new Map<string, IndexDelivery[]>();
+export const answers = new Map<string, (delivery: Delivery) => Promise<Outcome<{ cursor: number }>>>();
+
+const Named = z.object({ ctx: z.object({ id: z.object({ name: z.string() }) }) });
+
+/** Agents and workspaces that only record. An agent answers that it took everything, if `answers` says nothing else. */
+export const recordReceivers = (): void => {
+  vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+    const { name } = Named.parse(this).ctx.id;
+    deliveries.set(name, [...(deliveries.get(name) ?? []), delivery]);
+    return (await answers.get(name)?.(delivery)) ?? ok({ cursor: delivery.cursor });
+  });
+  vi.spyOn(Workspace.prototype, "follow").mockImplementation(async (delivery) => {
+    const { workspaceId } = delivery.space;
+    followed.set(workspaceId, [...(followed.get(workspaceId) ?? []), delivery]);
+    return ok(null);
+  });
+};
+
+export const deliveredTo = (agent: EntityRef): Delivery[] => deliveries.get(agent.id) ?? [];
+
+/** The texts that an agent was delivered, in order, each as often as it came. */
+export const heardBy = (agent: EntityRef): (string | undefined)[] =>
+  deliveredTo(agent).flatMap((delivery) => delivery.messages.map(({ message }) => message.text));
+
+/** The texts that an agent took: what its cursor says that it has already, it ignores. */
+export const takenBy = (agent: EntityRef): (string | undefined)[] => {
+  let cursor = 0;
+  return deliveredTo(agent).flatMap((delivery) => {
+    const fresh = delivery.messages.filter(({ message }) => message.seq > cursor);
+    cursor = Math.max(cursor, delivery.cursor);
+    return fresh.map(({ message }) => message.text);
+  });
+};
+
+export type House = {
+  workspaceId: string;
+  key: KeyPrincipal;
+  space: SpaceView;
+  /** The object, as the routes and the agents reach it: a new stub each time, since a crash breaks stubs. */
+  readonly rpc: SpaceRpc & { fetch(request: Request): Promise<Response> };
+  /** The same object, for what only tests do to it. */
+  readonly stub: DurableObjectStub<Space>;
+  as: (entity: EntityRef, admin?: boolean) => EntityPrincipal;
+};
+
+/** A space of its own, in a workspace of its own. */
+export const house = async (
+  members: EntityRef[],
+  { wakePolicy = "every_message", createdBy }: { wakePolicy?: WakePolicy; createdBy?: EntityRef } = {},
+): Promise<House> => {
+  const workspaceId = ids.mint("wsp");
+  const id = ids.mint("spc");
+  const created = await env.SPACE.getByName(id).create({
+    id,
+    workspaceId,
+    settings: { name: "Kitchen", wakePolicy, shareOrigin: "text" },
+    members,
+    createdBy: createdBy?.id,
+  });
+  const as = ({ id: entityId }: EntityRef, admin = false): EntityPrincipal => {
+    return { kind: "entity", workspaceId, entityId, admin, expiresAt: Date.now() + 60_000 };
+  };
+  const key: KeyPrincipal = { kind: "key", workspaceId, keyId: ids.mint("key") };
+  return {
+    workspaceId,
+    key,
+    space: unwrap(created),
+    get rpc() {
+      return env.SPACE.getByName(id);
+    },
+    get stub() {
+      return stubOf(id);
+    },
+    as,
+  };
+};
+
+const stubOf = (id: string): DurableObjectStub<Space> => {
+  const namespace: unknown = env.SPACE;
+  return (namespace as DurableObjectNamespace<Space>).getByName(id);
+};
+
+/** An agent's message as its run would make it: the same `call` is the same message. */
+export const said = ({ workspaceId, space }: House, agent: EntityRef, text: string, call = text): AgentMessage => {
+  const runId = ids.deriveOwned("run", agent.id, "run");
+  const messageId = ids.deriveOwned("msg", space.id, runId, call);
+  return { workspaceId, agentId: agent.id, runId, messageId, text, root: { id: messageId, kind: "agent" } };
+};
