@@ -34,6 +34,8 @@ export type Client = {
   postMessage(spaceId: string, input: { text: string; replyTo?: string; clientKey?: string }): Promise<Message>;
   markRead(spaceId: string, messageId: string): Promise<void>;
   getEntity(entityId: string): Promise<Entity>;
+  /** This person and those it shares a space with, oldest first. */
+  listEntities(page?: { cursor?: string; limit?: number }): Promise<Page<Entity>>;
   openSpace(spaceId: string, options?: OpenSpaceOptions): LiveSpace;
 };
 
@@ -41,6 +43,7 @@ const SpacesAnswer = z.object({ items: z.array(SpaceListItem), nextCursor: z.str
 const SpaceAnswer = z.object({ space: Space });
 const MemberAnswer = z.object({ member: Member });
 const MessageAnswer = z.object({ message: Message });
+const EntitiesAnswer = z.object({ items: z.array(Entity), nextCursor: z.string().nullable() });
 const EntityAnswer = z.object({ entity: Entity });
 
 const at = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
@@ -89,6 +92,8 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
       await http({ method: "POST", path: at("spaces", spaceId, "read"), body: { messageId }, answer: z.unknown() });
     },
     getEntity: async (entityId) => (await http({ path: at("entities", entityId), answer: EntityAnswer })).entity,
+    listEntities: ({ cursor, limit } = {}) =>
+      http({ path: at("entities"), query: { cursor, limit }, answer: EntitiesAnswer }),
     openSpace: (spaceId, options) =>
       openLiveSpace({ streamAddress, credentials, listMessages, getSpace }, spaceId, options),
   };

@@ -107,6 +107,8 @@ export const startPeer = async (port = 0): Promise<Peer> => {
       const others = input.members.flatMap(({ entityId }) => entities.get(entityId) ?? []);
       return answer(response, { space: withMembers(peer.createSpace(input.name, [caller, ...others])) }, 201);
     }
+    if (kind === "entities" && id === undefined)
+      return answer(response, { items: [...entities.values()], nextCursor: null });
     if (kind === "entities" && id !== undefined) {
       const entity = entities.get(id);
       return entity ? answer(response, { entity }) : refuse(response, "not_found", "There is no such entity.");

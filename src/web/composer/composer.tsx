@@ -1,0 +1,132 @@
+import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
+import { ColloquyError, type Member, maxTextBytes, textBytes } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
+import { recall, remember } from "../session/storage.ts";
+import { useToast } from "../toasts/toasts.tsx";
+import { MentionList, optionId } from "./mention-list.tsx";
+import { useMentions } from "./use-mentions.ts";
+import "./composer.css";
+
+const bytesShownFrom = maxTextBytes * 0.8;
+const number = new Intl.NumberFormat();
+
+type ComposerProps = {
+  spaceId: string;
+  spaceName: string;
+  /** Whom a mention may name. */
+  people: readonly Member[];
+  isClosed: boolean;
+  onSend: (text: string) => void;
+  onTyping: () => void;
+};
+
+/** Where one writes. Drafts outlive a change of space and a reload. */
+export const Composer = ({ spaceId, spaceName, people, isClosed, onSend, onTyping }: ComposerProps) => {
+  const draftKey = `colloquy.draft.${spaceId}`;
+  const [edit, setEdit] = useState(() => ({ text: recall("tab", draftKey) ?? "", caret: 0 }));
+  const area = useRef<HTMLTextAreaElement>(null);
+  const caretToSet = useRef<number | null>(null);
+  const toast = useToast();
+  const { text } = edit;
+  const bytes = textBytes(text);
+  const isTooLong = bytes > maxTextBytes;
+  const canSend = text.trim() !== "" && !isTooLong && !isClosed;
+
+  const change = (next: { text: string; caret: number }): void => {
+    setEdit(next);
+    remember("tab", draftKey, next.text === "" ? null : next.text);
+  };
+  const mentions = useMentions(people, edit, (next) => {
+    caretToSet.current = next.caret;
+    change(next);
+  });
+
+  useLayoutEffect(() => {
+    const element = area.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${element.scrollHeight}px`;
+    if (caretToSet.current !== null) element.setSelectionRange(caretToSet.current, caretToSet.current);
+    caretToSet.current = null;
+  }, [text]);
+
+  const send = (): void => {
+    if (!canSend) return;
+    try {
+      onSend(text);
+      change({ text: "", caret: 0 });
+    } catch (error) {
+      if (!(error instanceof ColloquyError)) throw error;
+      toast(error.message);
+    }
+    area.current?.focus();
+  };
+
+  const keyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing || mentions.handleKey(event)) return;
+    const sends = event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
+    if (!sends) return;
+    event.preventDefault();
+    send();
+  };
+
+  return (
+    <form
+      className="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      {mentions.isOpen && (
+        <MentionList
+          id={mentions.listId}
+          members={mentions.options}
+          selected={mentions.selected}
+          onPick={mentions.pick}
+        />
+      )}
+      <div className="composer-box" data-too-long={isTooLong}>
+        <textarea
+          ref={area}
+          className="composer-text"
+          rows={1}
+          value={text}
+          placeholder={`Write in ${spaceName}`}
+          aria-label={`Message to ${spaceName}`}
+          aria-describedby="composer-hint"
+          role="combobox"
+          aria-autocomplete="list"
+          aria-expanded={mentions.isOpen}
+          aria-controls={mentions.isOpen ? mentions.listId : undefined}
+          aria-activedescendant={mentions.isOpen ? optionId(mentions.listId, mentions.selected) : undefined}
+          aria-invalid={isTooLong}
+          dir="auto"
+          disabled={isClosed}
+          onChange={(event) => {
+            change({ text: event.target.value, caret: event.target.selectionStart });
+            if (event.target.value.trim() !== "") onTyping();
+          }}
+          onSelect={(event) => {
+            const caret = event.currentTarget.selectionStart;
+            setEdit((current) => (current.caret === caret ? current : { ...current, caret }));
+          }}
+          onKeyDown={keyDown}
+        />
+        <button type="submit" className="composer-send" disabled={!canSend} aria-label="Send">
+          <Icon name="send" />
+        </button>
+      </div>
+      <div className="composer-foot">
+        <span id="composer-hint" className="composer-hint">
+          <kbd>Enter</kbd> sends · <kbd>Shift</kbd> <kbd>Enter</kbd> breaks the line · <kbd>@</kbd> mentions
+        </span>
+        {bytes >= bytesShownFrom && (
+          <span className="composer-bytes" data-too-long={isTooLong} role="status">
+            {number.format(bytes)} of {number.format(maxTextBytes)} bytes
+          </span>
+        )}
+      </div>
+    </form>
+  );
+};

@@ -1,0 +1,42 @@
+import { type KeyboardEvent, useId, useState } from "react";
+import type { Member } from "../../client/index.ts";
+import { completeMention, matchingNames, mentionQueryAt } from "./mention-query.ts";
+
+const maxOptions = 8;
+
+type Edit = { text: string; caret: number };
+
+/** The state of `@` completion over a text with a caret. */
+export const useMentions = (people: readonly Member[], { text, caret }: Edit, onEdit: (edit: Edit) => void) => {
+  const listId = useId();
+  const [selected, setSelected] = useState(0);
+  /** Where the person said no; typing another `@` asks again. */
+  const [dismissedAt, setDismissedAt] = useState<number | null>(null);
+
+  const query = mentionQueryAt(text, caret);
+  const options = query && query.start !== dismissedAt ? matchingNames(people, query.text).slice(0, maxOptions) : [];
+  // Once a name is written out, there is nothing left to complete.
+  const isComplete = options.length === 1 && options[0]?.name.toLowerCase() === query?.text.toLowerCase();
+  const isOpen = options.length > 0 && !isComplete;
+  const current = Math.min(selected, Math.max(0, options.length - 1));
+
+  const pick = (member: Member): void => {
+    if (query) onEdit(completeMention(text, query, caret, member.name));
+    setSelected(0);
+  };
+
+  /** Whether the key was for the list. */
+  const handleKey = (event: KeyboardEvent): boolean => {
+    if (!isOpen) return false;
+    const chosen = options[current];
+    if (event.key === "ArrowDown") setSelected((current + 1) % options.length);
+    else if (event.key === "ArrowUp") setSelected((current - 1 + options.length) % options.length);
+    else if ((event.key === "Enter" || event.key === "Tab") && !event.shiftKey && chosen) pick(chosen);
+    else if (event.key === "Escape") setDismissedAt(query?.start ?? null);
+    else return false;
+    event.preventDefault();
+    return true;
+  };
+
+  return { listId, options, selected: current, isOpen, pick, handleKey };
+};

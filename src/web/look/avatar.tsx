@@ -1,0 +1,33 @@
+import type { CSSProperties } from "react";
+import type { EntityType } from "../../client/index.ts";
+import "./avatar.css";
+
+/** One hue for one participant, the same everywhere and for everyone. */
+const hueOf = (id: string): number => {
+  let hash = 0;
+  for (const character of id) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
+  return hash % 360;
+};
+
+const initialsOf = (name: string): string => {
+  const words = name.split(/[\s_-]+/).filter(Boolean);
+  const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
+  return letters.map((word) => [...(word ?? "?")][0]?.toUpperCase()).join("");
+};
+
+type AvatarProps = { id: string; name: string; type: EntityType; size?: number; active?: boolean };
+
+export const Avatar = ({ id, name, type, size = 36, active = false }: AvatarProps) => {
+  const style: CSSProperties & Record<`--${string}`, string | number> = {
+    "--hue": hueOf(id),
+    "--avatar-size": `${size}px`,
+  };
+  return (
+    <span className="avatar" data-type={type} data-active={active} style={style} aria-hidden="true">
+      {initialsOf(name)}
+    </span>
+  );
+};
+
+export const TypeBadge = ({ type }: { type: EntityType }) =>
+  type === "human" ? null : <span className={type === "service" ? "badge badge-service" : "badge"}>{type}</span>;

@@ -1,0 +1,34 @@
+import { useEffect, useState } from "react";
+import type { ConnectionState } from "../../client/index.ts";
+import "./connection-banner.css";
+
+/** A line that is back within this time is not worth a word. */
+const patienceMs = 700;
+
+const wordsFor = (connection: ConnectionState): string | null => {
+  switch (connection.status) {
+    case "offline":
+      return "You are offline. What you write is sent when the connection is back.";
+    case "reconnecting":
+      return "The connection is lost. Reconnecting …";
+    case "closed":
+      if (connection.reason === "removed") return "You are no longer in this space.";
+      return connection.reason === "deleted" ? "This space was deleted." : null;
+    default:
+      return null;
+  }
+};
+
+export const ConnectionBanner = ({ connection }: { connection: ConnectionState }) => {
+  const words = wordsFor(connection);
+  const [shown, setShown] = useState<string | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(words), words === null ? 0 : patienceMs);
+    return () => clearTimeout(timer);
+  }, [words]);
+  return (
+    <div className="connection" role="status" data-final={connection.status === "closed"}>
+      {shown !== null && words !== null && <p>{words}</p>}
+    </div>
+  );
+};

@@ -1,0 +1,78 @@
+import { useEffect, useRef, useState } from "react";
+import type { Member, SpaceState } from "../../client/index.ts";
+import { Avatar, TypeBadge } from "../look/avatar.tsx";
+import { Icon } from "../look/icon.tsx";
+import { type Doing, presence } from "../timeline/presence.ts";
+import { LeaveDialog } from "./leave-dialog.tsx";
+import "./members-panel.css";
+
+type MembersPanelProps = { state: SpaceState; spaceName: string; onClose: () => void; onLeave: () => void };
+
+/** People first, then agents and services, each by name. */
+const inOrder = (members: readonly Member[]): Member[] =>
+  [...members].sort(
+    (one, other) => Number(one.type !== "human") - Number(other.type !== "human") || one.name.localeCompare(other.name),
+  );
+
+export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPanelProps) => {
+  const [isLeaving, setLeaving] = useState(false);
+  const panel = useRef<HTMLElement>(null);
+  const doings = new Map(presence(state).map((doing) => [doing.entityId, doing]));
+  useEffect(() => panel.current?.focus(), []);
+  return (
+    <aside
+      className="members"
+      aria-label="Members"
+      tabIndex={-1}
+      ref={panel}
+      onKeyDown={(event) => event.key === "Escape" && !isLeaving && onClose()}
+    >
+      <div className="members-head">
+        <h2>Members</h2>
+        <button type="button" className="icon-button" aria-label="Close members" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <ul className="members-list">
+        {inOrder(state.members).map((member) => (
+          <MemberRow
+            key={member.id}
+            member={member}
+            doing={doings.get(member.id)}
+            isYou={member.id === state.you?.id}
+          />
+        ))}
+      </ul>
+      <div className="members-foot">
+        <button type="button" className="button button-plain button-danger" onClick={() => setLeaving(true)}>
+          <Icon name="leave" size={18} /> Leave this space
+        </button>
+      </div>
+      {isLeaving && (
+        <LeaveDialog
+          spaceId={state.spaceId}
+          spaceName={spaceName}
+          onClose={() => setLeaving(false)}
+          onLeft={() => {
+            setLeaving(false);
+            onLeave();
+          }}
+        />
+      )}
+    </aside>
+  );
+};
+
+const MemberRow = ({ member, doing, isYou }: { member: Member; doing: Doing | undefined; isYou: boolean }) => (
+  <li className="member">
+    <Avatar id={member.id} name={member.name} type={member.type} size={32} active={doing !== undefined} />
+    <span className="member-words">
+      <span className="member-name">
+        <span>{member.name}</span>
+        {isYou && <span className="member-you">you</span>}
+        <TypeBadge type={member.type} />
+      </span>
+      {doing && <span className="member-doing">{doing.doing} …</span>}
+    </span>
+  </li>
+);

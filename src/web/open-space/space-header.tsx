@@ -1,0 +1,50 @@
+import type { SpaceState } from "../../client/index.ts";
+import { Avatar } from "../look/avatar.tsx";
+import { Icon } from "../look/icon.tsx";
+import { presence } from "../timeline/presence.ts";
+import "./space-header.css";
+
+type SpaceHeaderProps = {
+  name: string;
+  state: SpaceState;
+  areMembersShown: boolean;
+  onMembers: () => void;
+  onMenu: () => void;
+};
+
+const shownFaces = 5;
+
+export const SpaceHeader = ({ name, state, areMembersShown, onMembers, onMenu }: SpaceHeaderProps) => {
+  const busy = new Set(presence(state).map(({ entityId }) => entityId));
+  const { members } = state;
+  return (
+    <header className="space-header">
+      <button type="button" className="icon-button only-narrow" aria-label="Show spaces" onClick={onMenu}>
+        <Icon name="menu" />
+      </button>
+      <h1 className="space-header-name">{name}</h1>
+      <div className="space-header-faces" aria-hidden="true">
+        {members.slice(0, shownFaces).map((member) => (
+          <Avatar
+            key={member.id}
+            id={member.id}
+            name={member.name}
+            type={member.type}
+            size={26}
+            active={member.type === "agent" && busy.has(member.id)}
+          />
+        ))}
+      </div>
+      <button
+        type="button"
+        className="space-header-members"
+        aria-expanded={areMembersShown}
+        aria-label={`Members, ${members.length}`}
+        onClick={onMembers}
+      >
+        <Icon name="people" />
+        <span>{members.length || ""}</span>
+      </button>
+    </header>
+  );
+};

@@ -1,0 +1,76 @@
+import { useEffect, useState } from "react";
+import type { SpaceListItem } from "../../client/index.ts";
+import { useSpace } from "../../client/react/index.ts";
+import { Composer } from "../composer/composer.tsx";
+import { useSignedIn } from "../session/signed-in.ts";
+import type { OpenSpace } from "../spaces/space-items.ts";
+import { Announcer } from "../timeline/announcer.tsx";
+import { Timeline } from "../timeline/timeline.tsx";
+import { useToast } from "../toasts/toasts.tsx";
+import { ConnectionBanner } from "./connection-banner.tsx";
+import { MembersPanel } from "./members-panel.tsx";
+import { PresenceLine } from "./presence-line.tsx";
+import { SpaceHeader } from "./space-header.tsx";
+import { useReading } from "./use-reading.ts";
+import { useUnreadStart } from "./use-unread-start.ts";
+import "./space-view.css";
+
+type SpaceViewProps = {
+  spaceId: string;
+  /** How the list knew it when it was opened. */
+  listed: SpaceListItem | undefined;
+  onMenu: () => void;
+  onChange: (open: OpenSpace | null) => void;
+  onLeave: () => void;
+};
+
+export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceViewProps) => {
+  const { client, entityId, signOut } = useSignedIn();
+  const { state, live } = useSpace(client, spaceId);
+  const [isAtBottom, setAtBottom] = useState(true);
+  const [areMembersShown, setMembersShown] = useState(false);
+  const toast = useToast();
+  const unreadFromSeq = useUnreadStart(state, listed?.unreadCount ?? 0);
+  const isWatched = useReading(state, live, isAtBottom);
+  const { connection } = state;
+
+  useEffect(() => onChange({ state, isWatched }), [onChange, state, isWatched]);
+  useEffect(() => () => onChange(null), [onChange]);
+  useEffect(() => live?.onProblem(({ detail }) => toast(detail)), [live, toast]);
+  useEffect(() => {
+    if (connection.status === "closed" && connection.reason === "signed_out") signOut("expired");
+  }, [connection, signOut]);
+
+  const name = state.space?.name ?? listed?.name ?? "";
+  const others = state.members.filter((member) => member.id !== entityId);
+  return (
+    <div className="space-view" data-members={areMembersShown}>
+      <section className="space-column" aria-label={name || "Space"}>
+        <SpaceHeader
+          name={name}
+          state={state}
+          areMembersShown={areMembersShown}
+          onMembers={() => setMembersShown((isShown) => !isShown)}
+          onMenu={onMenu}
+        />
+        <ConnectionBanner connection={connection} />
+        <Timeline {...{ state, live, unreadFromSeq, isAtBottom }} onAtBottom={setAtBottom} />
+        <div className="space-foot">
+          <PresenceLine state={state} />
+          <Composer
+            spaceId={spaceId}
+            spaceName={name}
+            people={others}
+            isClosed={connection.status === "closed"}
+            onSend={(text) => live?.send(text)}
+            onTyping={() => live?.typing()}
+          />
+        </div>
+        <Announcer state={state} />
+      </section>
+      {areMembersShown && (
+        <MembersPanel state={state} spaceName={name} onClose={() => setMembersShown(false)} onLeave={onLeave} />
+      )}
+    </div>
+  );
+};

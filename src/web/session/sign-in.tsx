@@ -1,0 +1,60 @@
+import { type FormEvent, useState } from "react";
+import { ThemeToggle } from "../look/theme.tsx";
+import { Wordmark } from "../look/wordmark.tsx";
+import type { SignedOutReason } from "./session.ts";
+import "./sign-in.css";
+
+const words: Record<SignedOutReason, string | null> = {
+  new: null,
+  expired: "Your sign-in link has run out. Ask for a new one.",
+  refused: "Colloquy does not take this sign-in any more. Ask for a new link.",
+  not_a_token: "That is not a sign-in link. Paste the whole link, or the token after “#token=”.",
+  left: null,
+};
+
+export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn: (text: string) => void }) => {
+  const [text, setText] = useState("");
+  const trouble = words[reason];
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (text.trim() !== "") onSignIn(text);
+  };
+  return (
+    <main className="sign-in">
+      <div className="sign-in-theme">
+        <ThemeToggle />
+      </div>
+      <div className="sign-in-card">
+        <Wordmark size="large" />
+        <h1 className="sign-in-title">Sign in with your link</h1>
+        <p className="sign-in-text">
+          People and AI agents share spaces here. Your personal link opens yours: whoever runs this Colloquy gives it to
+          you. On your own machine, <code>npm start</code> prints one for each person.
+        </p>
+        {trouble && (
+          <p className="sign-in-trouble" role="alert" id="sign-in-trouble">
+            {trouble}
+          </p>
+        )}
+        <form className="sign-in-form" onSubmit={submit}>
+          <label className="field">
+            <span className="field-label">Link or token</span>
+            <input
+              className="input"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              placeholder="https://…/#token=…"
+              autoComplete="off"
+              spellCheck={false}
+              aria-invalid={reason === "not_a_token"}
+              aria-describedby={trouble ? "sign-in-trouble" : undefined}
+            />
+          </label>
+          <button type="submit" className="button button-primary" disabled={text.trim() === ""}>
+            Sign in
+          </button>
+        </form>
+      </div>
+    </main>
+  );
+};

@@ -1,0 +1,89 @@
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { SpaceListItem } from "../../client/index.ts";
+import { useSpaces } from "../../client/react/index.ts";
+import { SpaceView } from "../open-space/space-view.tsx";
+import { useSignedIn } from "../session/signed-in.ts";
+import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
+import { Sidebar } from "../spaces/sidebar.tsx";
+import { byActivity, type OpenSpace, withOpenSpace } from "../spaces/space-items.ts";
+import { NoSpace } from "./no-space.tsx";
+import { useSpaceAddress } from "./use-space-address.ts";
+import "./shell.css";
+
+const noSpaces: readonly SpaceListItem[] = [];
+
+/** The page of a signed-in person: their spaces at the side, the open one in the middle. */
+export const Shell = () => {
+  const { client, entityId, signOut } = useSignedIn();
+  const { state, refresh } = useSpaces(client);
+  const { spaceId, go } = useSpaceAddress();
+  const main = useRef<HTMLElement>(null);
+  const [isDrawerOpen, setDrawerOpen] = useState(false);
+  const [isCreating, setCreating] = useState(false);
+  const [open, setOpen] = useState<OpenSpace | null>(null);
+
+  const problem = state.status === "loading" ? null : state.problem;
+  useEffect(() => {
+    if (problem?.code === "token_expired") signOut("expired");
+    if (problem?.code === "unauthorized") signOut("refused");
+  }, [problem, signOut]);
+
+  const spaces = state.status === "ready" ? byActivity(withOpenSpace(state.spaces, open)) : noSpaces;
+  const shownId = spaceId ?? spaces[0]?.id ?? null;
+  const listed = spaces.find((space) => space.id === shownId);
+  const unread = spaces.reduce((sum, space) => sum + (space.unreadCount ?? 0), 0);
+  useEffect(() => {
+    const name = listed?.name;
+    document.title = `${unread > 0 ? `(${unread}) ` : ""}${name ? `${name} · ` : ""}Colloquy`;
+  }, [unread, listed?.name]);
+
+  const closeDrawer = useCallback(() => setDrawerOpen(false), []);
+  const leaveSpace = (): void => {
+    go(null);
+    refresh();
+  };
+
+  return (
+    <div className="shell">
+      <button type="button" className="skip-link" onClick={() => main.current?.focus()}>
+        Skip to the messages
+      </button>
+      <Sidebar
+        list={state}
+        spaces={spaces}
+        openId={shownId}
+        youId={entityId}
+        isOpen={isDrawerOpen}
+        onClose={closeDrawer}
+        onCreate={() => setCreating(true)}
+        onRetry={refresh}
+        onSignOut={() => signOut("left")}
+      />
+      <main className="shell-main" ref={main} tabIndex={-1} inert={isDrawerOpen}>
+        {shownId !== null && state.status !== "loading" ? (
+          <SpaceView
+            key={shownId}
+            spaceId={shownId}
+            listed={listed}
+            onMenu={() => setDrawerOpen(true)}
+            onChange={setOpen}
+            onLeave={leaveSpace}
+          />
+        ) : (
+          <NoSpace list={state} onMenu={() => setDrawerOpen(true)} onCreate={() => setCreating(true)} />
+        )}
+      </main>
+      {isCreating && (
+        <NewSpaceDialog
+          onClose={() => setCreating(false)}
+          onCreated={(space) => {
+            setCreating(false);
+            refresh();
+            go(space.id);
+            closeDrawer();
+          }}
+        />
+      )}
+    </div>
+  );
+};

@@ -1,0 +1,31 @@
+import { useEffect, useState } from "react";
+import { recall, remember } from "../session/storage.ts";
+
+const key = "colloquy.space";
+
+const fromAddress = (): string | null => (location.hash.startsWith("#spc_") ? location.hash.slice(1) : null);
+
+export const addressOf = (spaceId: string): string => `#${spaceId}`;
+
+/** Which space is open: the address says, else it is the one that was open last. */
+export const useSpaceAddress = (): { spaceId: string | null; go: (spaceId: string | null) => void } => {
+  const [spaceId, setSpaceId] = useState(() => fromAddress() ?? recall("tab", key));
+
+  useEffect(() => {
+    const follow = (): void => setSpaceId(fromAddress());
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  useEffect(() => {
+    if (spaceId !== null) remember("tab", key, spaceId);
+  }, [spaceId]);
+
+  const go = (next: string | null): void => {
+    if (next === null) {
+      remember("tab", key, null);
+      history.replaceState(null, "", location.pathname + location.search);
+      setSpaceId(null);
+    } else location.hash = addressOf(next);
+  };
+  return { spaceId, go };
+};

@@ -1,0 +1,83 @@
+import { useEffect, useRef } from "react";
+import type { SpaceListItem, SpaceListState } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
+import { ThemeToggle } from "../look/theme.tsx";
+import { Wordmark } from "../look/wordmark.tsx";
+import { SpaceLink } from "./space-link.tsx";
+import { You } from "./you.tsx";
+import "./sidebar.css";
+
+type SidebarProps = {
+  list: SpaceListState;
+  spaces: readonly SpaceListItem[];
+  openId: string | null;
+  youId: string;
+  /** As a drawer, on narrow screens; on wide ones it is always there. */
+  isOpen: boolean;
+  onClose: () => void;
+  onCreate: () => void;
+  onRetry: () => void;
+  onSignOut: () => void;
+};
+
+export const Sidebar = (props: SidebarProps) => {
+  const { list, spaces, openId, youId, isOpen, onClose, onCreate, onRetry, onSignOut } = props;
+  const drawer = useRef<HTMLElement>(null);
+
+  useEffect(() => {
+    if (!isOpen) return;
+    const before = document.activeElement;
+    drawer.current?.querySelector<HTMLElement>("[aria-current], a")?.focus();
+    const closeOnEscape = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") onClose();
+    };
+    addEventListener("keydown", closeOnEscape);
+    return () => {
+      removeEventListener("keydown", closeOnEscape);
+      if (before instanceof HTMLElement) requestAnimationFrame(() => before.focus());
+    };
+  }, [isOpen, onClose]);
+
+  return (
+    <>
+      <button
+        type="button"
+        className="sidebar-veil"
+        data-open={isOpen}
+        tabIndex={-1}
+        aria-hidden="true"
+        onClick={onClose}
+      />
+      <nav className="sidebar" data-open={isOpen} aria-label="Spaces" ref={drawer}>
+        <div className="sidebar-head">
+          <Wordmark />
+          <button type="button" className="icon-button" aria-label="New space" onClick={onCreate}>
+            <Icon name="plus" />
+          </button>
+        </div>
+        <ul className="sidebar-list">
+          {spaces.map((space) => (
+            <SpaceLink key={space.id} space={space} youId={youId} isOpen={space.id === openId} onOpen={onClose} />
+          ))}
+        </ul>
+        {list.status === "loading" && <p className="sidebar-note">Loading your spaces …</p>}
+        {list.status === "failed" && (
+          <p className="sidebar-note" role="alert">
+            Your spaces could not be loaded. {list.problem.message}{" "}
+            <button type="button" className="link-button" onClick={onRetry}>
+              Try again
+            </button>
+          </p>
+        )}
+        {list.status === "ready" && spaces.length === 0 && <p className="sidebar-note">You are in no space yet.</p>}
+        <div className="sidebar-foot">
+          <You />
+          <ThemeToggle />
+          <button type="button" className="icon-button" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
+            <Icon name="leave" />
+          </button>
+        </div>
+      </nav>
+    </>
+  );
+};

@@ -1,0 +1,38 @@
+import { maxUnreadCount, type SpaceListItem } from "../../client/index.ts";
+import { full, short } from "../look/time.ts";
+import { addressOf } from "../shell/use-space-address.ts";
+import { preview } from "./space-items.ts";
+import "./space-link.css";
+
+type SpaceLinkProps = { space: SpaceListItem; youId: string; isOpen: boolean; onOpen: () => void };
+
+export const SpaceLink = ({ space, youId, isOpen, onOpen }: SpaceLinkProps) => {
+  const unread = space.unreadCount ?? 0;
+  const count = unread >= maxUnreadCount ? `${maxUnreadCount}+` : String(unread);
+  const time = space.lastMessage?.createdAt;
+  return (
+    <li>
+      <a
+        className="space-link"
+        href={addressOf(space.id)}
+        aria-current={isOpen ? "page" : undefined}
+        data-unread={unread > 0}
+        onClick={onOpen}
+      >
+        <span className="space-link-name">{space.name}</span>
+        {time && (
+          <time className="space-link-time" dateTime={time} title={full(time)}>
+            {short(time)}
+          </time>
+        )}
+        <span className="space-link-preview">{preview(space, youId)}</span>
+        {unread > 0 && (
+          <span className="space-link-unread">
+            {count}
+            <span className="visually-hidden"> unread</span>
+          </span>
+        )}
+      </a>
+    </li>
+  );
+};

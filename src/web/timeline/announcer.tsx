@@ -1,0 +1,26 @@
+import { useState } from "react";
+import type { SpaceState } from "../../client/index.ts";
+import { nameOf } from "./presence.ts";
+
+const kept = 5;
+
+/**
+ * Tells a screen reader each finished message of somebody else, once and politely; what is still being written
+ * is not read out word by word.
+ */
+export const Announcer = ({ state }: { state: SpaceState }) => {
+  const [from, setFrom] = useState<number | null>(null);
+  if (from === null && state.history.status === "ready") setFrom(state.messages.at(-1)?.seq ?? 0);
+  const fresh = state.messages.filter(
+    (message) => from !== null && message.seq > from && message.sender.id !== state.you?.id,
+  );
+  return (
+    <div className="visually-hidden" role="log" aria-live="polite" aria-label="New messages">
+      {fresh.slice(-kept).map((message) => (
+        <p key={message.id}>
+          {nameOf(state, message.sender.id, message.sender.name)}: {message.text ?? message.toolCall?.name}
+        </p>
+      ))}
+    </div>
+  );
+};

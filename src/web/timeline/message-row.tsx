@@ -1,0 +1,53 @@
+import { memo } from "react";
+import type { Message } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
+import { day } from "../look/time.ts";
+import { Markdown } from "./markdown.tsx";
+import { MessageFrame } from "./message-frame.tsx";
+import { OriginLine, QuoteLine } from "./message-lines.tsx";
+import { ToolCallCard } from "./tool-call-card.tsx";
+import "./message-row.css";
+
+type MessageRowProps = {
+  message: Message;
+  /** What its sender is called now. */
+  senderName: string;
+  names: readonly string[];
+  replied: { name: string; text: string } | null;
+  opensDay: boolean;
+  opensGroup: boolean;
+  opensUnread: boolean;
+};
+
+export const MessageRow = memo((props: MessageRowProps) => {
+  const { message, senderName, names, replied, opensDay, opensGroup, opensUnread } = props;
+  return (
+    <>
+      {opensDay && (
+        <div className="divider">
+          <span>{day(message.createdAt)}</span>
+        </div>
+      )}
+      {opensUnread && (
+        <div className="divider divider-unread">
+          <span>New</span>
+        </div>
+      )}
+      <MessageFrame
+        sender={{ ...message.sender, name: senderName }}
+        createdAt={message.createdAt}
+        opensGroup={opensGroup}
+      >
+        {message.origin && <OriginLine origin={message.origin} />}
+        {replied && <QuoteLine {...replied} />}
+        {message.text !== undefined && <Markdown text={message.text} names={names} />}
+        {message.toolCall && <ToolCallCard call={message.toolCall} />}
+        {message.expectsReply && (
+          <p className="message-aside">
+            <Icon name="warning" size={14} /> waits for an answer
+          </p>
+        )}
+      </MessageFrame>
+    </>
+  );
+});

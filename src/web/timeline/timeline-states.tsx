@@ -1,0 +1,71 @@
+import type { Member, SpaceState } from "../../client/index.ts";
+import { Avatar } from "../look/avatar.tsx";
+import { day } from "../look/time.ts";
+import "./timeline-states.css";
+
+export const TimelineLoading = () => (
+  <div className="timeline timeline-state" role="status">
+    <span className="visually-hidden">Loading messages</span>
+    <div className="timeline-skeleton" aria-hidden="true">
+      {[72, 48, 86, 34, 60].map((width) => (
+        <div key={width} className="timeline-skeleton-row">
+          <span />
+          <div>
+            <i style={{ width: "7rem" }} />
+            <i style={{ width: `${width}%` }} />
+          </div>
+        </div>
+      ))}
+    </div>
+  </div>
+);
+
+export const TimelineFailed = ({ message, onRetry }: { message: string; onRetry: () => void }) => (
+  <div className="timeline timeline-state" role="alert">
+    <h2 className="timeline-state-title">The messages could not be loaded</h2>
+    <p className="timeline-state-text">{message}</p>
+    <button type="button" className="button" onClick={onRetry}>
+      Try again
+    </button>
+  </div>
+);
+
+const list = new Intl.ListFormat("en", { type: "conjunction" });
+
+export const TimelineEmpty = ({ members, youId }: { members: readonly Member[]; youId: string | undefined }) => {
+  const others = members.filter((member) => member.id !== youId);
+  const agent = others.find((member) => member.type === "agent");
+  return (
+    <div className="timeline timeline-state">
+      <div className="timeline-state-faces">
+        {others.slice(0, 5).map((member) => (
+          <Avatar key={member.id} id={member.id} name={member.name} type={member.type} size={48} />
+        ))}
+      </div>
+      <h2 className="timeline-state-title">Nothing said yet</h2>
+      <p className="timeline-state-text">
+        {others.length === 0
+          ? "You are alone here. What you write stays for whoever joins."
+          : `${list.format(others.slice(0, 5).map((member) => member.name))} will see what you write.`}
+        {agent && ` Ask ${agent.name} something, and watch the answer being written.`}
+      </p>
+    </div>
+  );
+};
+
+/** What stands before the oldest message that is loaded. */
+export const TimelineTop = ({ history, space }: Pick<SpaceState, "history" | "space">) => {
+  if (history.status !== "ready") return null;
+  if (history.hasOlder) {
+    return (
+      <p className="timeline-top" role="status">
+        {history.loadingOlder ? "Loading older messages …" : ""}
+      </p>
+    );
+  }
+  return (
+    <p className="timeline-top">
+      {space ? `The beginning of ${space.name}, ${day(space.createdAt).toLocaleLowerCase()}` : ""}
+    </p>
+  );
+};

@@ -1,0 +1,92 @@
+import { useCallback, useMemo, useRef, useState } from "react";
+import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
+import type { LiveSpace, SpaceState } from "../../client/index.ts";
+import { useToast } from "../toasts/toasts.tsx";
+import { JumpButton } from "./jump-button.tsx";
+import { type Row, timelineRows } from "./rows.ts";
+import { TimelineRow } from "./timeline-row.tsx";
+import { TimelineEmpty, TimelineFailed, TimelineLoading, TimelineTop } from "./timeline-states.tsx";
+import "./timeline.css";
+
+/** Virtuoso counts rows from here, downwards as older ones come before them. */
+const firstIndex = 1_000_000;
+
+type TimelineProps = {
+  state: SpaceState;
+  live: LiveSpace | null;
+  unreadFromSeq: number | null;
+  isAtBottom: boolean;
+  onAtBottom: (isAtBottom: boolean) => void;
+};
+
+export const Timeline = ({ state, live, unreadFromSeq, isAtBottom, onAtBottom }: TimelineProps) => {
+  const rows = useMemo(() => timelineRows(state, unreadFromSeq), [state, unreadFromSeq]);
+  if (state.history.status === "failed") {
+    return <TimelineFailed message={state.history.message} onRetry={() => live?.reloadHistory()} />;
+  }
+  if (state.history.status === "loading") return <TimelineLoading />;
+  if (rows.length === 0) return <TimelineEmpty members={state.members} youId={state.you?.id} />;
+  return <TimelineList {...{ state, live, rows, isAtBottom, onAtBottom }} />;
+};
+
+type TimelineListProps = Omit<TimelineProps, "unreadFromSeq"> & { rows: readonly Row[] };
+
+const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom }: TimelineListProps) => {
+  const list = useRef<VirtuosoHandle>(null);
+  const toast = useToast();
+  const [seenSeq, setSeenSeq] = useState<number | null>(null);
+  // The row that was first when the list began: how many stand before it now tells where the count begins.
+  const [anchor, setAnchor] = useState(rows[0]?.key);
+  const before = rows.findIndex((row) => row.key === anchor);
+  if (before < 0) setAnchor(rows[0]?.key);
+
+  const names = useMemo(() => state.members.map((member) => member.name), [state.members]);
+  const newestSeq = state.messages.at(-1)?.seq ?? 0;
+  const unseen = state.messages.filter(
+    (message) => seenSeq !== null && message.seq > seenSeq && message.sender.id !== state.you?.id,
+  ).length;
+
+  const atBottomChanged = useCallback(
+    (atBottom: boolean) => {
+      setSeenSeq(atBottom ? null : newestSeq);
+      onAtBottom(atBottom);
+    },
+    [newestSeq, onAtBottom],
+  );
+  const loadOlder = useCallback(() => {
+    live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
+  }, [live, toast]);
+
+  return (
+    <div className="timeline">
+      <Virtuoso
+        key={anchor}
+        ref={list}
+        className="timeline-list"
+        data={rows}
+        computeItemKey={(_, row) => row.key}
+        firstItemIndex={firstIndex - Math.max(0, before)}
+        initialTopMostItemIndex={{ index: "LAST", align: "end" }}
+        alignToBottom
+        increaseViewportBy={{ top: 800, bottom: 400 }}
+        atBottomThreshold={60}
+        atBottomStateChange={atBottomChanged}
+        followOutput={(atBottom) => (atBottom || rows.at(-1)?.kind === "outgoing" ? "auto" : false)}
+        startReached={loadOlder}
+        context={{ state }}
+        components={{ Header: TimelineHeader, Footer: TimelineFooter }}
+        itemContent={(_, row) => <TimelineRow row={row} state={state} live={live} names={names} />}
+      />
+      <JumpButton
+        isShown={!isAtBottom}
+        count={unseen}
+        onJump={() => list.current?.scrollToIndex({ index: "LAST", align: "end", behavior: "auto" })}
+      />
+    </div>
+  );
+};
+
+const TimelineHeader = ({ context }: { context?: { state: SpaceState } }) =>
+  context ? <TimelineTop history={context.state.history} space={context.state.space} /> : null;
+
+const TimelineFooter = () => <div className="timeline-foot" />;
