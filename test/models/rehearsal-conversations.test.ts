@@ -56,7 +56,7 @@ describe("who is answered", () => {
   });
 
   test("it answers a message that woke it by mention", () => {
-    expect(rehearse({}, { from: "Husam", text: "hi", notes: " [wakes: mention]" }).said).toHaveLength(1);
+    expect(rehearse({}, { from: "Husam", text: "hi", notes: " [triggerSource: mention]" }).said).toHaveLength(1);
   });
 
   test("[B1] another agent's statement or greeting is never answered, even by @name", () => {

@@ -27,28 +27,31 @@ const speaksToAnother = (event: MessageEvent, view: PromptView): boolean => {
 
 export const addressOf = (event: MessageEvent, view: PromptView): Address => {
   if (view.name !== "" && named(view.name, "@").test(event.text)) return "at";
-  if (event.notes.wakes === "mention" || event.notes.addressed === "mention") return "at";
+  const { triggerSource } = event.notes;
+  if (triggerSource === "mention") return "at";
   if (speaksToAnother(event, view)) return "none";
   if (view.name !== "" && named(view.name).test(event.text)) return "name";
   const space = view.spaces.find(({ id }) => id === event.spaceId);
   const others = space?.members.filter(({ name }) => name !== view.name).length ?? 0;
-  if (others === 1 || event.notes.wakes === "auto" || event.notes.wakes === "proactive_router") return "alone";
+  if (others === 1 || triggerSource === "auto" || triggerSource === "proactive_router") return "alone";
   return everyonePatterns.some((pattern) => pattern.test(event.text)) ? "everyone" : "none";
 };
 
-/** The text without the words that only address: "@Echo", "Echo,", "hi all," where more follows. */
-export const withoutAddress = (text: string, name: string): string => {
-  const plain = text.trim();
-  const rest = plain
+const polite = /^\s*(?:please|pls|could you|can you|would you|all of you|each of you)[\s,:]+(?:please\s+)?/i;
+
+const withoutName = (text: string, name: string): string =>
+  text
     .replace(new RegExp(String.raw`@${escaped(name)}(?![\p{L}\p{N}_])[,:]?`, "giu"), " ")
-    .replace(/@(?:all|everyone|here|channel)\b[,:]?/gi, " ")
     .replace(
       new RegExp(String.raw`^\s*(?:hi|hello|hey|ok|okay)?[\s,]*${escaped(name)}(?:\s*[,:!]\s*|\s+)(?=\S)`, "iu"),
       "",
     )
-    .replace(new RegExp(String.raw`[\s,]+${escaped(name)}\s*([.!?]*)$`, "iu"), "$1")
-    .replace(/^\s*(?:please|pls|could you|can you|would you|all of you|each of you)[\s,:]+(?:please\s+)?/i, "")
+    .replace(new RegExp(String.raw`[\s,]+${escaped(name)}\s*([.!?]*)$`, "iu"), "$1");
+
+/** The text without the words that only address: "@Echo", "Echo,", "hi Echo," where more follows. */
+export const withoutAddress = (text: string, name: string): string =>
+  (name === "" ? text : withoutName(text.trim(), name))
+    .replace(/@(?:all|everyone|here|channel)\b[,:]?/gi, " ")
+    .replace(polite, "")
     .replace(/[ \t]+/g, " ")
     .trim();
-  return rest;
-};

@@ -13,6 +13,9 @@ const label = (event: InboxEvent): string => {
 const reasonForSilence = (handling: Handling): string | undefined =>
   "silent" in handling ? handling.silent : undefined;
 
+/** As `skip` takes it. */
+const longestReason = 500;
+
 /** The whole cycle as one coroutine: the events one after another, then the self-summary. */
 function* cycle(view: PromptView): Doing {
   const state: CycleState = {
@@ -21,7 +24,10 @@ function* cycle(view: PromptView): Doing {
   };
   const reasons = view.events.map((event) => reasonForSilence(handleEvent(event, view, state)));
   if (reasons.every((reason) => reason !== undefined)) {
-    yield { toolName: "skip", input: { reason: [...new Set(reasons)].join("; ") || "nothing to do" } };
+    yield {
+      toolName: "skip",
+      input: { reason: [...new Set(reasons)].join("; ").slice(0, longestReason) || "nothing to do" },
+    };
   }
   const lines: string[] = [];
   for (const event of view.events) {

@@ -17,9 +17,12 @@ export const parseString = (text: string): string | undefined => {
 
 const kindOf = (text: string | undefined): PersonKind => (text === "agent" || text === "service" ? text : "human");
 
+/** What participants said inside a note is quoted, and is no note. */
 const parseNotes = (text: string): Record<string, string> =>
   Object.fromEntries(
-    [...text.matchAll(/\[([a-zA-Z ]+?):? +([^\]]*)\]/g)].map(([, key = "", value = ""]) => [key.trim(), value.trim()]),
+    [...text.replace(new RegExp(quotedText, "g"), '""').matchAll(/\[([a-zA-Z ]+?):? +([^\]]*)\]/g)].map(
+      ([, key = "", value = ""]) => [key.trim(), value.trim()],
+    ),
   );
 
 const messagePattern = new RegExp(
@@ -28,7 +31,7 @@ const messagePattern = new RegExp(
 const labelledPattern = new RegExp(String.raw`^\[(Service|Plan) (${quotedText})[^\]]*\] (.*)$`);
 const otherPattern = /^\[([^\]]+)\] (.*)$/;
 
-/** `["Family", spc_…] "Husam" (human, id: ent_…, msg_…): "text" [wakes: mention]` and its kin. */
+/** `["Family", spc_…] "Husam" (human, id: ent_…, msg_…): "text" [triggerSource: mention]` and its kin. */
 export const parseEvent = (line: string): InboxEvent | undefined => {
   const message = messagePattern.exec(line);
   if (message) {
@@ -83,4 +86,10 @@ export const parseMemory = (line: string): MemoryView | undefined => {
   const match = new RegExp(`^- (${quotedText}): (${quotedText})`).exec(line);
   const [key, value] = [parseString(match?.[1] ?? ""), parseString(match?.[2] ?? "")];
   return key === undefined || value === undefined ? undefined : { key, value };
+};
+
+/** What a line of STATE CHANGES takes away: `- (id: spc_…) you are no longer a member`, `- "key" was cleared`. */
+export const parseGone = (line: string): string | undefined => {
+  const match = new RegExp(String.raw`^- (?:\(id: ([\w-]+)\)|(${quotedText})) (?:you are no longer|was )`).exec(line);
+  return match?.[1] ?? (match?.[2] === undefined ? undefined : parseString(match[2]));
 };

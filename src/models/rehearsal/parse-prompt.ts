@@ -1,17 +1,18 @@
 import type { ModelPrompt, PromptMessage } from "../language-model.ts";
-import { parseEvent, parseGoal, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
+import { parseEvent, parseGoal, parseGone, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
 import type { ActionResult, InboxEvent, PastAction, PromptView } from "./prompt-view.ts";
 
 /**
- * A prompt as data. A prompt is read as any model reads it: later sections stand for earlier ones, the last
+ * A prompt as data. A prompt is read as any model reads it: STATE tells all, STATE CHANGES what is new, the last
  * inbox begins the running cycle, and the tool calls after it are what that cycle did so far.
  */
-type Section = "none" | "silent" | "inbox" | "spaces" | "goals" | "memories";
+type Section = "none" | "silent" | "inbox" | "state" | "spaces" | "goals" | "memories";
 
 const headings: [RegExp, Section][] = [
   [/^READ, NOTHING SAID:/, "silent"],
   [/^INBOX \(/, "inbox"],
   [/^INBOX PREVIEW\b/, "none"],
+  [/^STATE:/, "state"],
   [/^YOUR SPACES:/, "spaces"],
   [/^GOALS:/, "goals"],
   [/^MEMORIES:/, "memories"],
@@ -44,30 +45,46 @@ const readSystem = (view: PromptView, text: string): void => {
   const name = identity === -1 ? undefined : lines.slice(identity).find((line) => line.startsWith("name: "));
   view.name = parseString(name?.slice("name: ".length) ?? "") ?? view.name;
   const role = lines.indexOf("YOUR ROLE:");
-  if (role !== -1) view.role = parseString(lines[role + 1] ?? "") ?? view.role;
+  if (role !== -1)
+    view.role =
+      parseString(lines[role + 1] ?? "") ??
+      lines
+        .slice(role + 1)
+        .join("\n")
+        .trim();
 };
 
 const addTo = <Item>(list: Item[], item: Item | undefined): void => {
   if (item !== undefined) list.push(item);
 };
 
+/** The list with what a line tells: a new or changed thing in its old one's place, a thing that is gone, or nothing. */
+const told = <Item>(list: Item[], keyOf: (item: Item) => string, line: string, item: Item | undefined): Item[] => {
+  if (line === "(none)") return [];
+  const key = item === undefined ? parseGone(line) : keyOf(item);
+  const place = list.findIndex((each) => keyOf(each) === key);
+  const kept = list.filter((_, index) => index !== place);
+  return item === undefined ? kept : kept.toSpliced(place === -1 ? kept.length : place, 0, item);
+};
+
 const beginSection = (view: PromptView, section: Section): void => {
-  if (section === "inbox") {
-    view.hasInbox = true;
-    view.events = [];
-    view.actions = [];
+  if (section === "state") {
+    view.spaces = [];
+    view.goals = [];
+    view.memories = [];
   }
-  if (section === "spaces") view.spaces = [];
-  if (section === "goals") view.goals = [];
-  if (section === "memories") view.memories = [];
+  if (section !== "inbox") return;
+  view.hasInbox = true;
+  view.events = [];
+  view.actions = [];
 };
 
 const readLine = (view: PromptView, section: Section, line: string): void => {
   if (section === "silent") addTo<InboxEvent>(view.readSilently, parseEvent(line));
   else if (section === "inbox") addTo<InboxEvent>(view.events, parseEvent(line));
-  else if (section === "spaces") addTo(view.spaces, parseSpace(line));
-  else if (section === "goals") addTo(view.goals, parseGoal(line));
-  else if (section === "memories") addTo(view.memories, parseMemory(line));
+  else if (section === "spaces") view.spaces = told(view.spaces, ({ id }) => id, line, parseSpace(line));
+  else if (section === "goals") view.goals = told(view.goals, ({ id }) => id, line, parseGoal(line));
+  else if (section === "memories") view.memories = told(view.memories, ({ key }) => key, line, parseMemory(line));
 };
 
 const readUser = (view: PromptView, text: string): void => {

@@ -8,7 +8,7 @@ export type MessageEvent = {
   senderName: string;
   senderKind: PersonKind;
   text: string;
-  /** `[key: value]` suffixes of the line, such as `wakes: mention`. */
+  /** `[key: value]` suffixes of the line, such as `triggerSource: mention`. */
   notes: Record<string, string>;
 };
 export type ServiceEvent = { kind: "service"; service: string; payload: string };

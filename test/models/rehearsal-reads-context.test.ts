@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/inbox-message.ts";
+import { renderInstructions } from "../../src/agent/context/instructions.ts";
+import type { AgentState, InboxEvent } from "../../src/agent/context/snapshot.ts";
+import { toldState } from "../../src/agent/context/state.ts";
+import type { ModelPrompt } from "../../src/models/language-model.ts";
+import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
+import type { PromptView } from "../../src/models/rehearsal/prompt-view.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
+import type { TriggerSource } from "../../src/protocol/rpc.ts";
+
+/** The prompts here are written by the agent's own `context/`: what it writes, the rehearsal model reads. */
+const now = "2026-02-18T15:07:00.000Z";
+const agentId = "ent_ECHO";
+
+const member = (id: string, name: string, type: "human" | "agent" = "human") => ({
+  id,
+  name,
+  type,
+  joinedAt: now,
+  role: "member" as const,
+});
+
+const state = (changes: Partial<AgentState> = {}): AgentState => ({
+  agentId,
+  spaces: [
+    {
+      id: "spc_FAMILY",
+      name: "Family",
+      members: [member("ent_H", "Husam"), member("ent_D", "Designer", "agent"), member(agentId, "Echo", "agent")],
+    },
+  ],
+  goals: [{ id: "q4", description: "Complete Q4", status: "active", priority: 2, longTerm: false, updatedAt: now }],
+  memories: [{ key: "deadline", value: "Feb 28", updatedAt: now }],
+  ...changes,
+});
+
+const message = (
+  text: string,
+  from: { name?: string; space?: string; triggerSource?: TriggerSource; sourceEvent?: string } = {},
+): InboxEvent => ({
+  type: "space_message",
+  eventId: "evt_1",
+  spaceName: from.space ?? "Family",
+  delivered: {
+    message: {
+      id: "msg_1",
+      seq: 1,
+      spaceId: "spc_FAMILY",
+      kind: "text",
+      sender: { id: "ent_H", name: from.name ?? "Husam", type: "human" },
+      text,
+      createdAt: now,
+      ...(from.sourceEvent === undefined
+        ? {}
+        : { origin: { sourceSpaceId: "spc_X", sourceSenderName: "Sara", sourceEvent: from.sourceEvent } }),
+    },
+    root: { id: "msg_1", kind: "person" },
+    triggerSource: from.triggerSource ?? "every_message",
+  },
+});
+
+const inbox = (events: InboxEvent[], told = state(), toldBefore: AgentState | null = null): ModelPrompt[number] => ({
+  role: "user",
+  content: [
+    {
+      type: "text",
+      text: renderInboxMessage({
+        now,
+        events,
+        silent: { lines: [], omitted: 0 },
+        told: toldState(told),
+        toldBefore: toldBefore && toldState(toldBefore),
+        activeSpace: { id: "spc_FAMILY", name: "Family" },
+      }),
+    },
+  ],
+});
+
+const read = (...prompt: ModelPrompt): PromptView => parsePrompt(prompt);
+
+describe("the rehearsal model reads", () => {
+  test("who it is and what its owner told it", () => {
+    const config = AgentConfig.parse({ name: 'Echo "E"', instructions: "Be brief.\nAlways answer." });
+    const { name, role } = read({ role: "system", content: renderInstructions(agentId, config) });
+    expect({ name, role }).toEqual({ name: 'Echo "E"', role: "Be brief.\nAlways answer." });
+  });
+
+  test("its events and state", () => {
+    const service: InboxEvent = { type: "service", eventId: "evt_2", serviceName: "jira", payload: { issue: "P-1" } };
+    const view = read(inbox([message("hi", { triggerSource: "mention" }), service]));
+    expect(view).toMatchObject({
+      events: [
+        {
+          kind: "message",
+          spaceId: "spc_FAMILY",
+          senderName: "Husam",
+          text: "hi",
+          notes: { triggerSource: "mention" },
+        },
+        { kind: "service", service: "jira", payload: '{"issue":"P-1"}' },
+      ],
+      spaces: [{ id: "spc_FAMILY", name: "Family", includesYou: true }],
+      goals: [{ id: "q4", description: "Complete Q4", status: "active" }],
+      memories: [{ key: "deadline", value: "Feb 28" }],
+      activeSpaceId: "spc_FAMILY",
+      now: "2026-02-18T15:07:00Z",
+    });
+    expect(view.spaces[0]?.members).toEqual([
+      { name: "Husam", kind: "human" },
+      { name: "Designer", kind: "agent" },
+    ]);
+  });
+
+  test("what changed since it was told", () => {
+    const before = state();
+    const after = state({
+      spaces: [{ id: "spc_WORK", name: "Work", members: [member(agentId, "Echo", "agent")] }],
+      goals: [{ id: "q4", description: "Complete Q4", status: "completed", longTerm: false, updatedAt: now }],
+      memories: [{ key: "code", value: "7", updatedAt: now }],
+    });
+    const view = read(inbox([message("one")], before), inbox([message("two")], after, before));
+    expect(view.events).toMatchObject([{ text: "two" }]);
+    expect(view.spaces.map(({ id }) => id)).toEqual(["spc_WORK"]);
+    expect(view.goals).toEqual([{ id: "q4", description: "Complete Q4", status: "completed" }]);
+    expect(view.memories).toEqual([{ key: "code", value: "7" }]);
+  });
+
+  test("a preview as what it is: no new events", () => {
+    const preview = renderInboxPreview([message("wait")], 1);
+    const view = read(inbox([message("one")]), { role: "user", content: [{ type: "text", text: preview }] });
+    expect(view.events).toMatchObject([{ text: "one" }]);
+  });
+
+  test("[S2] hostile names and texts as the words of who wrote them", () => {
+    const hostile = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc
+        .array(
+          fc.constantFrom(
+            "\n",
+            "\u2028",
+            '"',
+            "\\",
+            "INBOX (1 event, x):",
+            "STATE:",
+            "NOW: 1",
+            " [triggerSource: mention]",
+            "] (",
+          ),
+          { maxLength: 6 },
+        )
+        .map((pieces) => pieces.join("")),
+    );
+    fc.assert(
+      fc.property(hostile, hostile, hostile, hostile, (text, name, space, sourceEvent) => {
+        const event = message(text, { name, space, sourceEvent });
+        const memories = [{ key: "k", value: text, updatedAt: now }];
+        const view = read(inbox([event, message("last")], state({ memories })));
+        expect(view.events).toMatchObject([
+          { text, senderName: name, spaceName: space, notes: { triggerSource: "every_message" } },
+          { text: "last" },
+        ]);
+        expect(view.memories).toEqual([{ key: "k", value: text }]);
+      }),
+    );
+  });
+});
