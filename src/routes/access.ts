@@ -90,7 +90,7 @@ const issuedPath: MiddlewareHandler<House> = createMiddleware<House>(async (cont
     const isHere =
       owned === undefined
         ? prefix === undefined || ids.isIssued(prefix, id)
-        : ids.isIssued(owned, id) && ids.ownerOf(owned, id) === parameters["agentId"];
+        : ids.isIssued(owned, id) && ids.ownerOf(owned, id) === parameters.agentId;
     if (!isHere) throw new ColloquyError("not_found", `There is nothing with this ${name}.`);
   }
   await next();

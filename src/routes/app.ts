@@ -12,7 +12,6 @@ import { keys } from "./keys.ts";
 import { members } from "./members.ts";
 import { messages } from "./messages.ts";
 import { mind } from "./mind.ts";
-import { describeApi } from "./openapi.ts";
 import { answerError } from "./problems.ts";
 import { runs } from "./runs.ts";
 import { secrets } from "./secrets.ts";
@@ -75,6 +74,5 @@ const resources = [
 ];
 for (const resource of resources) app.route("/", resource);
 
-describeApi(app);
 app.notFound(unknownAddress(app));
 app.onError(answerError);

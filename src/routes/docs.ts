@@ -36,9 +36,12 @@ export const docsOf = (app: OpenAPIHono<House>): OpenAPIHono<House> => {
       ...open,
       responses: { 200: { description: "The page", content: { "text/html": { schema: z.string() } } } },
     }),
-    (context) => {
-      page ??= docsPage(documentApi(app));
-      return context.html(page);
+    async (context) => {
+      page ??= String(await docsPage(documentApi(app)));
+      return context.html(page, 200, {
+        "content-security-policy":
+          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+      });
     },
   );
   return docs;

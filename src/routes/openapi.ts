@@ -1,57 +1,121 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
+import type { OpenAPIHono, RouteConfig } from "@hono/zod-openapi";
+import { z } from "zod";
+import { apiDescription, securitySchemes, tags } from "./api-description.ts";
+import { ApiSchemas, type Json, type JsonObject } from "./api-schemas.ts";
 import type { House } from "./house.ts";
 
-export type ApiDocument = ReturnType<OpenAPIHono<House>["getOpenAPI31Document"]>;
-
-const securitySchemes = {
-  operatorKey: { type: "http", scheme: "bearer", description: "The operator's ADMIN_KEY" },
-  secretKey: {
-    type: "http",
-    scheme: "bearer",
-    bearerFormat: "sk_<workspaceId>_<secret>",
-    description: "A workspace's secret key. It acts as an entity with `X-Entity-Id: ent_…`.",
-  },
-  secretKeyHeader: { type: "apiKey", in: "header", name: "x-secret-key", description: "The same secret key" },
-  entityToken: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of POST /v1/tokens" },
-  queryToken: {
-    type: "apiKey",
-    in: "query",
-    name: "token",
-    description: "For browsers, which cannot set headers here",
-  },
-} as const;
-
-const tags = [
-  { name: "Workspace", description: "A tenant: entities, spaces, agents, keys and secrets that belong together." },
-  { name: "Keys and secrets", description: "What opens the workspace, and what its models and tools may use." },
-  { name: "Entities", description: "Who takes part: people, services, and agents." },
-  { name: "Agents", description: "Participants that think by themselves. An agent's id is its entity id." },
-  { name: "Inbox", description: "What came to an agent and waits, or was given up." },
-  { name: "Runs", description: "What an agent did with it, to the exact input of each step." },
-  { name: "Mind", description: "What an agent keeps: memories and goals." },
-  { name: "Spaces", description: "Shared timelines and their members." },
-  { name: "Messages", description: "What was said, and how far it was read." },
-  { name: "Stream", description: "A space, live." },
-  { name: "Deployment", description: "About this deployment itself." },
-];
-
-/** Says what the routes themselves cannot: the security schemes. Call once. */
-export const describeApi = (app: OpenAPIHono<House>): void => {
-  for (const [name, scheme] of Object.entries(securitySchemes)) {
-    app.openAPIRegistry.registerComponent("securitySchemes", name, scheme);
-  }
+/**
+ * The OpenAPI 3.1 document, made from the very definitions that route and validate. zod itself writes the schemas:
+ * what is documented is what is parsed.
+ */
+export type ApiParameter = { name: string; in: string; required: boolean; description: string; schema: Json };
+export type ApiContent = { [mediaType: string]: { schema: Json } };
+export type ApiResponse = { description: string; content?: ApiContent };
+export type ApiOperation = {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description?: string;
+  security: Record<string, string[]>[];
+  parameters: ApiParameter[];
+  requestBody?: { required: boolean; content: ApiContent };
+  responses: Record<string, ApiResponse>;
+};
+export type ApiDocument = {
+  openapi: "3.1.0";
+  info: typeof apiDescription;
+  servers: { url: string }[];
+  tags: typeof tags;
+  paths: Record<string, Record<string, ApiOperation>>;
+  components: { schemas: JsonObject; securitySchemes: typeof securitySchemes };
 };
 
-/** The OpenAPI 3.1 document of every route. */
-export const documentApi = (app: OpenAPIHono<House>): ApiDocument =>
-  app.getOpenAPI31Document({
+const ObjectSchema = z.looseObject({
+  properties: z.record(z.string(), z.record(z.string(), z.json())).default({}),
+  required: z.array(z.string()).default([]),
+});
+
+const isZod = (schema: unknown): schema is z.ZodType => schema instanceof z.ZodType;
+
+/** All schemas are added first and finished after: only then is it known which component names are taken twice. */
+type Unfinished<T> = () => T;
+
+const parametersIn = (schemas: ApiSchemas, place: string, schema: unknown): Unfinished<ApiParameter[]> => {
+  if (!isZod(schema)) return () => [];
+  const added = schemas.add(schema, "input");
+  return () => {
+    const { properties, required } = ObjectSchema.parse(schemas.finish(added));
+    return Object.entries(properties).map(([name, { description, example, ...rest }]) => ({
+      name,
+      in: place,
+      required: place === "path" || required.includes(name),
+      description: typeof description === "string" ? description : "",
+      schema: rest,
+      ...(example === undefined ? {} : { example }),
+    }));
+  };
+};
+
+const contentOf = (
+  schemas: ApiSchemas,
+  content: object | undefined,
+  direction: "input" | "output",
+): Unfinished<ApiContent> => {
+  const added = Object.entries(content ?? {}).map(([mediaType, { schema }]) => ({
+    mediaType,
+    schema: isZod(schema) ? schemas.add(schema, direction) : undefined,
+  }));
+  return () =>
+    Object.fromEntries(
+      added.map(({ mediaType, schema }) => [mediaType, { schema: schema ? schemas.finish(schema) : {} }]),
+    );
+};
+
+const operationId = (method: string, path: string): string =>
+  method + path.replace(/^\/v1/, "").replaceAll(/[^A-Za-z]+([A-Za-z]?)/g, (_, letter: string) => letter.toUpperCase());
+
+const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOperation> => {
+  const { request } = route;
+  const parameters = [
+    parametersIn(schemas, "path", request?.params),
+    parametersIn(schemas, "query", request?.query),
+    parametersIn(schemas, "header", request?.headers),
+  ];
+  const body = request?.body ? contentOf(schemas, request.body.content, "input") : undefined;
+  const responses = Object.entries(route.responses).map(([status, response]) => ({
+    status,
+    description: "description" in response ? (response.description ?? "") : "",
+    content: "content" in response ? contentOf(schemas, response.content, "output") : undefined,
+  }));
+  return () => ({
+    operationId: operationId(route.method, route.path),
+    tags: route.tags ?? [],
+    summary: route.summary ?? "",
+    ...(route.description === undefined ? {} : { description: route.description }),
+    security: (route.security ?? []).map((scheme) => ({ ...scheme })),
+    parameters: parameters.flatMap((finish) => finish()),
+    ...(body ? { requestBody: { required: true, content: body() } } : {}),
+    responses: Object.fromEntries(
+      responses.map(({ status, description, content }) => [
+        status,
+        { description, ...(content ? { content: content() } : {}) },
+      ]),
+    ),
+  });
+};
+
+export const documentApi = (app: OpenAPIHono<House>): ApiDocument => {
+  const schemas = new ApiSchemas();
+  const routes = app.openAPIRegistry.definitions.flatMap((one) => (one.type === "route" ? [one.route] : []));
+  const operations = routes.map((route) => ({ ...route, finish: operation(schemas, route) }));
+  const paths: ApiDocument["paths"] = {};
+  for (const { path, method, finish } of operations) paths[path] = { ...paths[path], [method]: finish() };
+  return {
     openapi: "3.1.0",
-    info: {
-      title: "Colloquy",
-      version: "1",
-      description:
-        "Spaces that people and AI agents share. Errors are RFC 9457 problem documents with a `code` of a closed list. Lists answer `{items, nextCursor}`.",
-    },
+    info: apiDescription,
     servers: [{ url: "/" }],
     tags,
-  });
+    paths,
+    components: { schemas: schemas.components(), securitySchemes },
+  };
+};

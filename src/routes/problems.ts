@@ -23,7 +23,7 @@ const issuesOf = (error: z.ZodError): Issue[] =>
 /** A schema's own code for what is wrong (`params: {code}` of a refinement), where it names one. */
 const namedCode = (error: z.ZodError): ErrorCode | undefined => {
   for (const issue of error.issues) {
-    const named: unknown = issue.code === "custom" ? issue.params?.["code"] : undefined;
+    const named: unknown = issue.code === "custom" ? issue.params?.code : undefined;
     const code = errorCodes.find((known) => known === named);
     if (code) return code;
   }

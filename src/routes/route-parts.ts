@@ -24,7 +24,7 @@ export const queryNumber = (minimum: number, maximum: number) =>
 const limitOf = (maximum: number) =>
   queryNumber(1, maximum)
     .default(Math.min(defaultLimit, maximum))
-    .meta({ description: "How many items a page holds" });
+    .meta({ description: "How many items a page holds", default: Math.min(defaultLimit, maximum) });
 
 const cursor = z.string().max(200).optional().meta({ description: "The nextCursor of the page before" });
 

@@ -16,7 +16,7 @@ test("people and tokens are made in it", async () => {
 });
 
 test("docs", async () => {
-  const doc = await call("/openapi.json");
+  const doc = await call("/docs");
   console.log(await doc.text());
   expect((await call("/v1/workspaces", { bearer: adminKey, body: "{" })).status).toBe(400);
 });
