@@ -1,4 +1,5 @@
 import { ColloquyError } from "../shared/errors.ts";
+import { faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
 import type { Timers } from "../timers/timers.ts";
 import { deadmanMs, rootMemoryMs, stallMs } from "./bounds.ts";
@@ -123,6 +124,7 @@ export class Loop {
       const run = this.#next();
       if (!run) return this.#rest();
       this.arm();
+      await faultOnceStored("agent.after-take", this.#parts.object);
       await this.#think(run);
     }
   }

@@ -19,7 +19,8 @@ export const faultPoints = [
 
 export type FaultPoint = (typeof faultPoints)[number];
 
-type Crashable = { abort(reason?: string): void };
+/** A Durable Object's state, as far as a crash needs it. */
+export type Crashable = { abort(reason?: string): void; storage: { sync(): Promise<void> } };
 
 const armed = new Map<FaultPoint, { passes: number }>();
 const pollMs = 2;
@@ -42,14 +43,25 @@ export const armFault = (point: FaultPoint, passes = 0): Promise<void> => {
 
 export const disarmFaults = (): void => armed.clear();
 
-export const fault = (point: FaultPoint, object: Crashable): void => {
-  if (!__FAULTS__) return;
+const burn = (point: FaultPoint): boolean => {
   const fuse = armed.get(point);
-  if (!fuse) return;
+  if (!fuse) return false;
   if (fuse.passes > 0) {
     fuse.passes -= 1;
-    return;
+    return false;
   }
   armed.delete(point);
+  return true;
+};
+
+/** Crashes here and now: what was written in this synchronous turn is lost with it. */
+export const fault = (point: FaultPoint, object: Crashable): void => {
+  if (__FAULTS__ && burn(point)) object.abort(`fault: ${point}`);
+};
+
+/** Crashes once all that was written is on disk. */
+export const faultOnceStored = async (point: FaultPoint, object: Crashable): Promise<void> => {
+  if (!__FAULTS__ || !burn(point)) return;
+  await object.storage.sync();
   object.abort(`fault: ${point}`);
 };

@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { answer, call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, person, userTexts } from "./fixture.ts";
+import { agentStub, ended, inboxOf, openHouse, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -18,7 +18,7 @@ const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
 
 test("[D2] [R1] a person's message wakes the agent, which answers once and acknowledges it", async () => {
   const house = await openHouse();
-  const husam = person("Husam");
+  const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
   const space = await house.space("Alpha", [husam, analyst]);
   const model = scripted(answer(space.id, "Here they are."));
@@ -39,7 +39,7 @@ test("[D2] [R1] a person's message wakes the agent, which answers once and ackno
 
 test("[D4] an agent's words are streamed to every member as they are written, and end in its message", async () => {
   const house = await openHouse();
-  const [husam, sara] = [person("Husam"), person("Sara")];
+  const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst" });
   const space = await house.space("Alpha", [husam, sara, analyst]);
   const gate = createGate();
@@ -71,7 +71,7 @@ test("[D4] an agent's words are streamed to every member as they are written, an
 
 test("a skipped cycle says nothing, is rolled back, and its event is named in the next one", async () => {
   const house = await openHouse();
-  const husam = person("Husam");
+  const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
   const space = await house.space("Alpha", [husam, analyst]);
   const model = scripted([step(call("skip", { reason: "a vote only" })), ...answer(space.id, "A has one vote.")]);
@@ -90,7 +90,7 @@ test("a skipped cycle says nothing, is rolled back, and its event is named in th
 
 test("memories and goals are kept, told in the next cycle as changes, and a later input repeats the earlier one", async () => {
   const house = await openHouse();
-  const husam = person("Husam");
+  const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
   const space = await house.space("Alpha", [husam, analyst]);
   const model = scripted([
@@ -119,7 +119,7 @@ test("memories and goals are kept, told in the next cycle as changes, and a late
 
 test("the runs API shows the exact input of each step, as the model was given it", async () => {
   const house = await openHouse();
-  const husam = person("Husam");
+  const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
   const space = await house.space("Alpha", [husam, analyst]);
   const model = scripted([
@@ -152,7 +152,7 @@ test("the runs API shows the exact input of each step, as the model was given it
 
 test("a message told to another space carries where it comes from", async () => {
   const house = await openHouse();
-  const [husam, sara] = [person("Husam"), person("Sara")];
+  const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst" });
   const alpha = await house.space("Alpha", [husam, analyst]);
   const beta = await house.space("Beta", [sara, analyst]);
@@ -176,7 +176,7 @@ test("a message told to another space carries where it comes from", async () => 
 
 test("words that follow a move in the same step never show in the space that was active before", async () => {
   const house = await openHouse();
-  const [husam, sara] = [person("Husam"), person("Sara")];
+  const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst" });
   const alpha = await house.space("Alpha", [husam, analyst]);
   const beta = await house.space("Beta", [sara, analyst]);
@@ -194,7 +194,7 @@ test("words that follow a move in the same step never show in the space that was
 
 test("what arrives while a cycle runs is shown before the next step and handled in the next cycle", async () => {
   const house = await openHouse();
-  const husam = person("Husam");
+  const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
   const space = await house.space("Alpha", [husam, analyst]);
   const gate = createGate();

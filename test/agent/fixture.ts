@@ -21,8 +21,6 @@ export type AgentSettings = Partial<Omit<AgentConfig, "limits" | "context">> & {
   context?: Partial<AgentConfig["context"]>;
 };
 
-export const person: (name: string) => EntityRef = (name) => ({ id: ids.mint("ent"), name, type: "human" });
-
 export const openHouse = async () => {
   const workspaceId = ids.mint("wsp");
   unwrap(
@@ -35,8 +33,15 @@ export const openHouse = async () => {
   );
   return {
     workspaceId,
+    person: async (name: string): Promise<EntityRef> => {
+      const id = ids.mint("ent");
+      const workspace = env.WORKSPACE.getByName(workspaceId);
+      unwrap(await workspace.createEntity(id, { type: "human", name, role: "member" }));
+      return { id, name, type: "human" };
+    },
     agent: async (settings: AgentSettings): Promise<EntityRef> => {
       const id = ids.mint("ent");
+      unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, settings.name));
       const config = AgentConfig.parse(settings);
       unwrap(await env.AGENT.getByName(id).create({ id, workspaceId, config }));
       return { id, name: settings.name, type: "agent" };

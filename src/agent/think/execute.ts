@@ -1,5 +1,5 @@
 import { ColloquyError, type ErrorCode, type Outcome } from "../../shared/errors.ts";
-import { fault } from "../../shared/fault.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
@@ -90,7 +90,7 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
       content: { callId: call.callId, toolName: call.toolName },
     });
   }
-  fault("agent.after-call", parts.object);
+  await faultOnceStored("agent.after-call", parts.object);
   try {
     const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
     return { ...output, error: false };
@@ -105,7 +105,7 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
 export const execute = async (parts: Parts, execution: Execution): Promise<void> => {
   const { run, step, call, speech } = execution;
   const result = await attempt(parts, execution);
-  fault("agent.after-effect", parts.object);
+  await faultOnceStored("agent.after-effect", parts.object);
   recordResult(parts, run, step, call, result);
   if (result.error) {
     const code = call.invalid?.code ?? "tool_failed";

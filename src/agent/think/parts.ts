@@ -1,5 +1,6 @@
 import type { Clock } from "../../shared/clock.ts";
 import type { Env } from "../../shared/env.ts";
+import type { Crashable } from "../../shared/fault.ts";
 import type { Ids } from "../../shared/ids.ts";
 import type { Consciousness } from "../consciousness.ts";
 import type { Identity } from "../identity.ts";
@@ -32,5 +33,5 @@ export type Parts = {
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;
   /** The object itself, for fault points. */
-  object: { abort(reason?: string): void };
+  object: Crashable;
 };

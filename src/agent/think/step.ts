@@ -1,5 +1,5 @@
 import type { ResolvedModel } from "../../models/models.ts";
-import { fault } from "../../shared/fault.ts";
+import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { compose } from "../context/compose.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
@@ -88,6 +88,6 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
       });
     }
   });
-  fault("agent.after-journal", parts.object);
+  await faultOnceStored("agent.after-journal", parts.object);
   return null;
 };

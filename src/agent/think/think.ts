@@ -2,7 +2,7 @@ import { open } from "../../auth/sealing.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import { resolveModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { fault } from "../../shared/fault.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
 import { renderInboxPreview } from "../context/inbox-message.ts";
@@ -90,7 +90,7 @@ const overLimit = (code: Failure["code"], message: string): Ending => ({
 });
 
 /** A run over one of its limits, or null. */
-const limitReached = ({ parts, run }: Thinking, rows: JournalRow[], step: number): Ending | null => {
+const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): Ending | null => {
   const { limits } = parts.identity.get().config;
   if (step >= limits.maxSteps) return overLimit("step_limit", `the run made maxSteps (${limits.maxSteps}) steps`);
   if (tokensAdded(rows) > limits.maxTokensPerRun) {
@@ -100,7 +100,6 @@ const limitReached = ({ parts, run }: Thinking, rows: JournalRow[], step: number
     const message = `the model made ${maxInvalidSteps} steps in a row in which no call was valid`;
     return { kind: "failed", error: { code: "model_nonsense", message }, events: "failed" };
   }
-  log.info("run.step", { runId: run.id, step });
   return null;
 };
 
@@ -209,9 +208,10 @@ const backoff = (faults: number): number =>
   Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(faults, 20)) * (1 + Math.random() / 2);
 
 const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
-  fault("agent.before-commit", parts.object);
+  await faultOnceStored("agent.before-commit", parts.object);
   const ended = finish(parts, run, ending);
-  fault("agent.after-commit", parts.object);
+  log.info("run.ended", { runId: run.id, status: ended.status, code: ended.error?.code });
+  await faultOnceStored("agent.after-commit", parts.object);
   const event = ending.kind === "failed" ? "run.failed" : ending.kind === "canceled" ? "run.canceled" : "run.completed";
   channels.tellRun({
     event,

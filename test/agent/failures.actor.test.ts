@@ -1,0 +1,335 @@
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
+import { maxAttempts } from "../../src/agent/bounds.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import {
+  answer,
+  call,
+  cutStream,
+  installModel,
+  rawCall,
+  refusal,
+  scriptedModel,
+  step,
+  text,
+  waitAt,
+} from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const apiError = (statusCode: number, responseHeaders: Record<string, string> = {}) =>
+  new APICallError({
+    message: `status ${statusCode}`,
+    url: "https://model.test/v1",
+    requestBodyValues: {},
+    statusCode,
+    responseHeaders,
+    responseBody: "",
+  });
+
+const stage = async (settings: Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0] = { name: "Analyst" }) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent(settings);
+  const space = await house.space("Alpha", [husam, analyst]);
+  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
+};
+
+const backingOff = (workspaceId: string, agent: ReturnType<typeof env.AGENT.getByName>) =>
+  vi.waitFor(async () => {
+    const { activity } = unwrap(await agent.describe(workspaceId));
+    expect(activity?.state).toBe("backing_off");
+    return activity;
+  });
+
+test("[R4] a passing fault pauses the run, which honours Retry-After and then answers once", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted([refusal(apiError(429, { "retry-after": "120" })), ...answer(space.id, "Here.")]);
+  await space.post(husam, "Hello");
+  const activity = await backingOff(house.workspaceId, agent);
+  expect(activity?.lastError?.code).toBe("model_unavailable");
+  expect(Date.parse(activity?.nextDueAt ?? "") - Date.now()).toBeGreaterThan(100_000);
+  await passTime(analyst, 60_000);
+  expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("running");
+  await passTime(analyst, 70_000);
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.status).toBe("completed");
+  expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: Here."]);
+});
+
+test("[R3] [R4] [D4] a stream that is cut mid-message drops its words, and the step is asked for again", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  const half = rawCall("send_message", '{"text":"Half a sen');
+  scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(half, cutStream()),
+    step(call("send_message", { text: "A whole sentence." })),
+    step(text("Said it.")),
+  ]);
+  const watching = await space.watch(husam);
+  await space.post(husam, "Say it");
+  await backingOff(house.workspaceId, agent);
+  await vi.waitUntil(() => watching.some((frame) => frame.type === "tool-call.error"));
+  await passTime(analyst, 10_000);
+  await ended(house.workspaceId, analyst, 1);
+  expect(await space.texts()).toEqual(["Husam: Say it", "Analyst: A whole sentence."]);
+});
+
+test("[R1] [R4] an event whose runs fail for good is dead after five, shown, and retried by hand", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  const model = scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
+  await space.post(husam, "Hello");
+  for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
+    await ended(house.workspaceId, analyst, attempt);
+    await passTime(analyst, 60_000);
+  }
+  const runs = await ended(house.workspaceId, analyst, maxAttempts);
+  expect(runs.map((run) => run.error?.code)).toEqual(Array(maxAttempts).fill("model_rejected"));
+  const [dead] = await inboxOf(house.workspaceId, analyst);
+  expect(dead).toMatchObject({ status: "dead", attempts: maxAttempts, lastError: { code: "model_rejected" } });
+
+  model.push(...answer(space.id, "At last."));
+  unwrap(await agent.retryEvent(house.workspaceId, dead?.eventId ?? ""));
+  await ended(house.workspaceId, analyst, maxAttempts + 1);
+  expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: At last."]);
+  expect(await agent.retryEvent(house.workspaceId, dead?.eventId ?? "")).toMatchObject({
+    ok: false,
+    problem: { code: "not_found" },
+  });
+});
+
+test("[R4] [S4] unknown tools and bad JSON are answered to the model; three such steps fail the run, typed", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const model = scripted([
+    step(call("fly", { to: "moon" })),
+    step(rawCall("send_message", '{"text": nonsense')),
+    step(call("send_message", { words: 5 })),
+  ]);
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "failed", outcome: "failed", error: { code: "model_nonsense" } });
+  expect(run?.steps.map((each) => each.toolCalls[0]?.status)).toEqual(["error", "error", "error"]);
+  expect(JSON.stringify(model.calls[1]?.prompt)).toContain("tool_unknown");
+  expect(JSON.stringify(model.calls[2]?.prompt)).toContain("tool_input_invalid");
+  expect(await space.texts()).toHaveLength(1);
+});
+
+test("[R4] one nonsense step is survived", async () => {
+  const { house, husam, analyst, space } = await stage();
+  scripted([step(call("fly", {})), ...answer(space.id, "On foot, then.")]);
+  await space.post(husam, "Come");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.status).toBe("completed");
+});
+
+test("[R4] an empty first answer is asked for once more and is then silence", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const model = scripted([step(), step()]);
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "completed", outcome: "silent" });
+  expect(model.calls).toHaveLength(2);
+});
+
+test("[R5] a run that is canceled mid-stream stops at once; nothing of it appears, its event is acknowledged", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  const gate = createGate();
+  scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(rawCall("send_message", '{"text":"You will nev'), waitAt(gate)),
+  ]);
+  const watching = await space.watch(husam);
+  await space.post(husam, "Speak");
+  await gate.reached;
+  await vi.waitUntil(() => watching.some((frame) => frame.type === "tool-input-delta"));
+  const [running] = await runsOf(house.workspaceId, analyst);
+  const canceled = unwrap(await agent.cancelRun(house.workspaceId, running?.id ?? ""));
+  expect(canceled.status).toBe("canceled");
+  await vi.waitUntil(() => watching.some((frame) => frame.type === "tool-call.error"));
+  await vi.waitUntil(() => watching.some((frame) => frame.type === "run.canceled"));
+  gate.open();
+  expect(await space.texts()).toEqual(["Husam: Speak"]);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  expect(await agent.cancelRun(house.workspaceId, running?.id ?? "")).toMatchObject({
+    ok: false,
+    problem: { code: "conflict" },
+  });
+});
+
+test("[R5] deleting an agent ends its run and leaves its messages", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  const gate = createGate();
+  scripted([...answer(space.id, "First."), step(waitAt(gate))]);
+  await space.post(husam, "One");
+  await ended(house.workspaceId, analyst, 1);
+  await space.post(husam, "Two");
+  await gate.reached;
+  unwrap(await agent.remove(house.workspaceId));
+  gate.open();
+  expect(await agent.describe(house.workspaceId)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  expect(await space.texts()).toEqual(["Husam: One", "Analyst: First.", "Husam: Two"]);
+});
+
+test("[B1] two agents that always answer each other stop after maxWakesPerRoot wakes each", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const limits = { maxWakesPerRoot: 3 };
+  const one = await house.agent({ name: "One", limits });
+  const two = await house.agent({ name: "Two", limits });
+  const space = await house.space("Alpha", [husam, one, two]);
+  scripted((options) => {
+    const last = options.prompt.at(-1);
+    if (last?.role === "user" && !JSON.stringify(options.prompt).includes("enter_space({"))
+      return JSON.stringify(last).includes("ACTIVE SPACE: none")
+        ? step(call("enter_space", { spaceId: space.id }))
+        : step(call("send_message", { text: "And you?" }));
+    const spoken = JSON.stringify(last).includes("delivered");
+    return spoken ? step(text("Answered.")) : step(call("send_message", { text: "And you?" }));
+  });
+  await space.post(husam, "Talk");
+  const counts = await vi.waitFor(
+    async () => {
+      const runs = [await runsOf(house.workspaceId, one), await runsOf(house.workspaceId, two)];
+      if (runs.some((list) => list.length < 3 || list.some((run) => run.status === "running"))) throw new Error("on");
+      return runs.map((list) => list.length);
+    },
+    { timeout: 15_000 },
+  );
+  expect(counts).toEqual([3, 3]);
+  const spoken = (await space.texts()).length;
+  // A new message of a person begins a new root: both wake again.
+  await space.post(husam, "Once more");
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, one)).length).toBe(6), { timeout: 15_000 });
+  expect((await space.texts()).length).toBeGreaterThan(spoken);
+});
+
+test("[B2] a step that does not fit the day's budget does not start; the event waits for the reset", async () => {
+  const { house, husam, analyst, space, agent } = await stage({ name: "Analyst", limits: { maxTokensPerDay: 1000 } });
+  const model = scripted(answer(space.id, "Affordable now."));
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "failed", error: { code: "budget_exhausted" } });
+  expect(model.calls).toHaveLength(0);
+  expect(unwrap(await agent.describe(house.workspaceId)).activity?.state).toBe("budget_exhausted");
+  expect(await inboxOf(house.workspaceId, analyst)).toMatchObject([{ status: "pending", attempts: 0 }]);
+  await space.post(husam, "Anyone?");
+  expect(await runsOf(house.workspaceId, analyst)).toHaveLength(1);
+  unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));
+  await ended(house.workspaceId, analyst, 2);
+  expect(await space.texts()).toContain("Analyst: Affordable now.");
+});
+
+test("[B2] what was billed is what the ledger shows", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted([{ ...step(text("Read.")), usage: { inputTokens: 700, outputTokens: 30 } }]);
+  await space.post(husam, "Hello");
+  await ended(house.workspaceId, analyst, 1);
+  expect(unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday).toBe(730);
+});
+
+test("[B3] a run over maxSteps ends with an error that names it, and is not done again", async () => {
+  const { house, husam, analyst, space } = await stage({ name: "Analyst", limits: { maxSteps: 2 } });
+  scripted(() => step(call("get_memories", {})));
+  await space.post(husam, "Think");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "failed", error: { code: "step_limit" } });
+  expect(run?.error?.message).toContain("maxSteps (2)");
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[R4] an input that is too long is compacted once and tried again", async () => {
+  const { house, husam, analyst, space } = await stage({ name: "Analyst", context: { minRecentCycles: 1 } });
+  const tooLong = new APICallError({
+    message: "This model's maximum context length is 8192 tokens",
+    url: "https://model.test/v1",
+    requestBodyValues: {},
+    statusCode: 400,
+    responseBody: '{"error":{"code":"context_length_exceeded"}}',
+  });
+  const model = scripted([
+    ...answer(space.id, "One."),
+    step(call("send_message", { text: "Two." })),
+    step(text("Said two.")),
+    refusal(tooLong),
+    step(call("send_message", { text: "Three." })),
+    step(text("Said three.")),
+  ]);
+  for (const [index, words] of ["a", "b", "c"].entries()) {
+    await space.post(husam, words);
+    await ended(house.workspaceId, analyst, index + 1);
+  }
+  expect(await space.texts()).toContain("Analyst: Three.");
+  expect(userTexts(model.calls.at(-1))[0]).toBe("EARLIER CYCLES (your own summaries, oldest first):\n- Answered.");
+});
+
+test("[R7] a delivery that comes twice makes one event", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted(answer(space.id, "Once."));
+  await space.post(husam, "Hello");
+  await ended(house.workspaceId, analyst, 1);
+  const [message] = await space.messages();
+  if (!message) throw new Error("no message");
+  const delivery = {
+    space: {
+      id: space.id,
+      workspaceId: house.workspaceId,
+      name: "Alpha",
+      shareOrigin: "text" as const,
+      wakePolicy: "every_message" as const,
+      createdAt: message.createdAt,
+      version: 1,
+      members: [],
+    },
+    messages: [{ message, root: { id: message.id, kind: "person" as const }, triggerSource: "every_message" as const }],
+    after: 0,
+    cursor: message.seq,
+    left: false,
+  };
+  expect(unwrap(await agent.deliver(delivery)).cursor).toBeGreaterThanOrEqual(message.seq);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  expect(await runsOf(house.workspaceId, analyst)).toHaveLength(1);
+});
+
+test("[R1] a run that makes no progress is taken up again from its journal", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const gate = createGate();
+  const model = scripted([step(waitAt(gate)), ...answer(space.id, "Awake.")]);
+  await space.post(husam, "Hello");
+  await gate.reached;
+  await passTime(analyst, 100_000);
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.status).toBe("completed");
+  expect(model.calls.length).toBe(4);
+  expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: Awake."]);
+});
+
+test("[R5] an agent that was removed from the space mid-stream says nothing there any more", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const gate = createGate();
+  scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(call("send_message", { text: "Too late." }), waitAt(gate)),
+    step(text("I was removed.")),
+  ]);
+  await space.post(husam, "Speak");
+  await gate.reached;
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().removeMember(key, analyst.id));
+  gate.open();
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.steps[1]?.toolCalls[0]).toMatchObject({ status: "error" });
+  expect(await space.texts()).toEqual(["Husam: Speak"]);
+});
