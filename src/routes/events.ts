@@ -30,8 +30,7 @@ export const events = createRoutes().openapi(
     const answer = await openSocket(context, context.req.valid("param").spaceId, cursor);
     const socket = answer.webSocket;
     if (!socket) return answer;
-    const { signal } = context.req.raw;
-    return new Response(bridge(socket, { hadCursor: cursor !== undefined, signal }), {
+    return new Response(bridge(socket, context.req.raw.signal), {
       headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" },
     });
   },

@@ -23,7 +23,8 @@ export const hashOfBody = (body: unknown): string =>
     .update(JSON.stringify(body ?? null))
     .digest("hex");
 
-const nameOf = (principal: Principal): string =>
+/** The caller, as what its requests are remembered under. */
+export const nameOf = (principal: Principal): string =>
   principal.kind === "entity" ? `entity:${principal.entityId}` : `key:${principal.keyId}:${principal.entityId ?? ""}`;
 
 type Stored<Schema extends z.ZodType> = {
@@ -35,6 +36,7 @@ type Stored<Schema extends z.ZodType> = {
   schema: Schema;
   /** The answer holds a secret: it is stored sealed. */
   sealed: boolean;
+  status: number;
 };
 
 /** Does `make` under a key, or answers what it made before, with the header that says so. */
@@ -58,7 +60,7 @@ export const doOnce = async <Schema extends z.ZodType>(
   try {
     const answer = await make();
     const text = JSON.stringify(answer);
-    await end({ status: 201, body: stored.sealed ? await seal(secret, workspaceId, key, text) : text });
+    await end({ status: stored.status, body: stored.sealed ? await seal(secret, workspaceId, key, text) : text });
     return answer;
   } catch (error) {
     await end({ abandon: true });
@@ -69,7 +71,7 @@ export const doOnce = async <Schema extends z.ZodType>(
 /** `make`, once for each `Idempotency-Key` of this caller at this address; without one, each time. */
 export const idempotently = <Schema extends z.ZodType>(
   context: Context<House>,
-  request: { body: unknown; schema: Schema; sealed?: boolean },
+  request: { body: unknown; schema: Schema; sealed?: boolean; status?: number },
   make: (newId: NewId) => Promise<z.infer<Schema>>,
 ): Promise<z.infer<Schema>> => {
   const { ids, principal } = context.var;
@@ -86,6 +88,7 @@ export const idempotently = <Schema extends z.ZodType>(
     body: request.body,
     schema: request.schema,
     sealed: request.sealed ?? false,
+    status: request.status ?? 201,
   };
   return doOnce(context, stored, () => make((prefix) => ids.derive(prefix, workspaceId, name, key)));
 };

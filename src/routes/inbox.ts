@@ -6,9 +6,11 @@ import { unwrap } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { agentAt } from "./agents.ts";
 import { createRoutes } from "./house.ts";
+import { idempotently, nameOf } from "./idempotent.ts";
 import {
   answers,
   badBody,
+  badRepeat,
   IdempotencyHeaders,
   idempotencyHeader,
   jsonBody,
@@ -18,6 +20,7 @@ import {
   problems,
 } from "./route-parts.ts";
 
+const AcceptedEvent = z.object({ eventId });
 const tags = ["Inbox"];
 const params = z.object({ agentId: pathId("ent", "the agent") });
 
@@ -33,15 +36,21 @@ inbox.openapi(
     ...access("workspace"),
     request: { params, headers: IdempotencyHeaders, body: jsonBody(TriggerAgent) },
     responses: {
-      202: answers(z.object({ eventId }), "The event is in its inbox"),
-      ...problems("not_found", "limit_reached", "idempotency_mismatch", ...badBody),
+      202: answers(AcceptedEvent, "The event is in its inbox"),
+      ...problems("not_found", "limit_reached", ...badBody, ...badRepeat),
     },
   }),
   async (context) => {
     const stub = agentAt(context, context.req.valid("param").agentId);
-    const idempotencyKey = context.req.valid("header")[idempotencyHeader];
-    const { workspaceId } = context.var.principal;
-    return context.json(unwrap(await stub.trigger(workspaceId, context.req.valid("json"), idempotencyKey)), 202);
+    const { principal } = context.var;
+    const body = context.req.valid("json");
+    const header = context.req.valid("header")[idempotencyHeader];
+    // The workspace tells another body; the agent itself makes one event of one key, whatever crashes between.
+    const idempotencyKey = header === undefined ? undefined : `${nameOf(principal)} ${header}`;
+    const answer = await idempotently(context, { body, schema: AcceptedEvent, status: 202 }, async () =>
+      unwrap(await stub.trigger(principal.workspaceId, body, idempotencyKey)),
+    );
+    return context.json(answer, 202);
   },
 );
 

@@ -8,31 +8,24 @@ import { z } from "zod";
  * 2. The socket is closed when the client goes, and the client is told when the socket closes.
  * 3. A client that does not read is cut off, not buffered for.
  */
-const Frame = z.looseObject({ type: z.string(), cursor: z.int().optional(), resumed: z.boolean().optional() });
+const Frame = z.looseObject({ type: z.string(), cursor: z.int().optional() });
 
 const heartbeatMs = 15_000;
 /** Frames that wait for a slow client. Beyond that it is told to slow down and has to come back with its cursor. */
 export const maxWaitingFrames = 2000;
 const slowDown = { code: 4429, reason: "the client reads too slowly: reconnect with the last event's id" };
 
-/** One frame as an event. `wasResumed`: the client sent a cursor, so a welcome is not yet what it has come to. */
-export const eventOf = (data: string, hadCursor: boolean): string => {
-  const frame = Frame.parse(JSON.parse(data));
-  const isWelcome = frame.type === "welcome";
-  // What lies between the client's cursor and the welcome's is still to be replayed after it.
-  const hasCome = !isWelcome || !hadCursor || frame.resumed === false;
-  const id = frame.cursor !== undefined && hasCome ? `id: ${frame.cursor}\n` : "";
-  return `event: ${frame.type}\n${id}data: ${data}\n\n`;
+/** One frame as an event. A welcome's cursor is where the client stands, so it is an id too. */
+export const eventOf = (data: string): string => {
+  const { type, cursor } = Frame.parse(JSON.parse(data));
+  return `event: ${type}\n${cursor === undefined ? "" : `id: ${cursor}\n`}data: ${data}\n\n`;
 };
 
 const closedEvent = (code: number, reason: string): string =>
   `event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`;
 
 /** Bridges an accepted socket onto an event stream. */
-export const bridge = (
-  socket: WebSocket,
-  options: { hadCursor: boolean; signal: AbortSignal },
-): ReadableStream<Uint8Array> => {
+export const bridge = (socket: WebSocket, signal: AbortSignal): ReadableStream<Uint8Array> => {
   const encoder = new TextEncoder();
   let heartbeat: ReturnType<typeof setInterval> | undefined;
   let isOver = false;
@@ -56,14 +49,14 @@ export const bridge = (
         };
         socket.addEventListener("message", ({ data }) => {
           if (isOver || typeof data !== "string") return;
-          send(eventOf(data, options.hadCursor));
+          send(eventOf(data));
           if ((controller.desiredSize ?? 0) > 0) return;
           socket.close(slowDown.code, slowDown.reason);
           finish(slowDown.code, slowDown.reason);
         });
         socket.addEventListener("close", ({ code, reason }) => finish(code, reason));
         socket.addEventListener("error", () => finish(1006, "the space could not be reached"));
-        options.signal.addEventListener("abort", hangUp);
+        signal.addEventListener("abort", hangUp);
         heartbeat = setInterval(() => {
           if (!isOver) send(": still here\n\n");
         }, heartbeatMs);

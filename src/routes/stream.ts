@@ -1,13 +1,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { principalHeader } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes, type House } from "./house.ts";
 import { actingEntityId } from "./in-space.ts";
 import { pathId, problems } from "./route-parts.ts";
-
-/** Says who calls, from the worker to the space; from outside it is not believed. */
-export const principalHeader = "x-colloquy-principal";
 
 const socketHeaders = [
   "sec-websocket-key",

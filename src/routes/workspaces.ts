@@ -55,7 +55,7 @@ workspaces.openapi(
     const request = { principal: "operator", key: `POST /v1/workspaces ${idempotencyKey}`, body: { name } };
     const answer = await doOnce(
       context,
-      { ...request, workspace: stub, workspaceId: id, schema: CreatedWorkspace, sealed: true },
+      { ...request, workspace: stub, workspaceId: id, schema: CreatedWorkspace, sealed: true, status: 201 },
       async () => {
         const workspace = unwrap(creation.ok ? creation : await stub.describe());
         if (workspace.name !== name) {
