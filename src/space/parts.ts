@@ -45,6 +45,6 @@ export const record = <T>(parts: Parts, write: (append: Append) => T): T => {
     return written;
   });
   for (const row of rows) parts.sockets.broadcast(row.frame);
-  if (rows.some((row) => row.type !== "member.read")) parts.delivery.kick();
+  parts.delivery.kick(rows);
   return value;
 };

@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { z } from "zod";
@@ -99,6 +100,22 @@ const stubOf = (id: string): DurableObjectStub<Space> => {
   const namespace: unknown = env.SPACE;
   return (namespace as DurableObjectNamespace<Space>).getByName(id);
 };
+
+/** Makes the log longer by this many renames, as a long life would have. */
+export const grow = (home: House, events: number): Promise<void> =>
+  runInDurableObject(home.stub, (_, state) => {
+    const { id, name } = home.space.members?.[0] ?? { id: "", name: "" };
+    state.storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+       INSERT INTO log (seq, type, entity_id, message_count, frame)
+       SELECT head.seq + i, 'member.renamed', ?2, head.message_count,
+         json_object('type', 'member.renamed', 'cursor', head.seq + i, 'entityId', ?2, 'name', ?3)
+       FROM n, (SELECT seq, message_count FROM log ORDER BY seq DESC LIMIT 1) AS head`,
+      events,
+      id,
+      name,
+    );
+  });
 
 /** An agent's message as its run would make it: the same `call` is the same message. */
 export const said = ({ workspaceId, space }: House, agent: EntityRef, text: string, call = text): AgentMessage => {

@@ -20,7 +20,12 @@ test("[D1] a message has a place in the log, and everyone in the space can read 
   const home = await house([ann, bob, robo]);
   const { message, created } = unwrap(await home.rpc.post(home.as(ann), { text: "Dinner at seven?" }));
   expect(created).toBe(true);
-  expect(message).toMatchObject({ seq: 5, kind: "text", text: "Dinner at seven?", sender: { name: "Ann", type: "human" } });
+  expect(message).toMatchObject({
+    seq: 5,
+    kind: "text",
+    text: "Dinner at seven?",
+    sender: { name: "Ann", type: "human" },
+  });
   const page = unwrap(await home.rpc.list(home.as(bob), { limit: 50 }));
   expect(page).toEqual({ items: [message], nextCursor: null });
 });

@@ -20,6 +20,10 @@ type Place = Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside">;
 
 const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
 
+/** Whether the subscriber, as a member, would be told of this event. */
+export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow): boolean =>
+  row.type === "space.message" ? kind === "agent" && row.entityId !== id : changes.has(row.type);
+
 /** What the subscriber has coming of `rows`, which are the log's next after its cursor. Pure. */
 export const batchFor = (subscriber: Place, rows: LogRow[]): Batch =>
   subscriber.kind === "index" ? indexBatch(subscriber, rows) : agentBatch(subscriber, rows);
@@ -29,7 +33,7 @@ const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
   cursor: rows.at(-1)?.seq ?? subscriber.cursor,
   inside: true,
   left: false,
-  pending: rows.some((row) => changes.has(row.type)),
+  pending: rows.some((row) => concerns(subscriber, row)),
 });
 
 /**
@@ -50,8 +54,9 @@ const agentBatch = (subscriber: Place, rows: LogRow[]): Batch => {
     if (batch.messages.length === maxBatchMessages || length > maxBatchLength) return batch;
     batch.cursor = row.seq;
     if (own && row.type === "member.joined") batch.inside = true;
-    if (!batch.inside) continue;
-    if (row.type === "space.message" && !own && row.routing) {
+    if (!batch.inside || !concerns(subscriber, row)) continue;
+    batch.pending = true;
+    if (row.type === "space.message" && row.routing) {
       const { root } = row.routing;
       batch.messages.push({
         message: messageOf(row.frame),
@@ -59,8 +64,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[]): Batch => {
         triggerSource: triggerSource(row.routing, subscriber.id),
       });
       length += row.frame.length;
-      batch.pending = true;
-    } else if (changes.has(row.type)) batch.pending = true;
+    }
     if (own && row.type === "member.left") return { ...batch, inside: false, left: true };
   }
   return batch;

@@ -2,7 +2,7 @@ import type { AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ActorNamespace } from "../../shared/env.ts";
 import { ColloquyError, refuse } from "../../shared/errors.ts";
-import { fault } from "../../shared/fault.ts";
+import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
@@ -18,7 +18,7 @@ import type { Log, LogRow } from "../log.ts";
 import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../snapshot.ts";
-import { type Batch, batchFor } from "./batch.ts";
+import { type Batch, batchFor, concerns } from "./batch.ts";
 import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
 /**
@@ -67,17 +67,26 @@ export class Delivery {
   /** Belongs in the transaction that appended `rows`. */
   arm(rows: LogRow[]): void {
     const { timers, clock, subscribers } = this.#around;
-    const concerns = (row: LogRow): boolean =>
+    const isFor = (row: LogRow): boolean =>
       row.type === "space.message" ? subscribers.anyAgentBut(row.entityId ?? "") : row.type !== "member.read";
-    if (rows.some(concerns)) timers.setNoLater(deliverTimer, clock.now() + deadmanMs);
+    if (rows.some(isFor)) timers.setNoLater(deliverTimer, clock.now() + deadmanMs);
   }
 
-  /** Starts a delivery to everyone who has something pending and is not backing off. */
-  kick(): void {
+  /**
+   * Starts a delivery to everyone who may have something pending and is not backing off. `rows` are what was just
+   * appended: who had come up to them and is concerned by none of them is passed over.
+   */
+  kick(rows: LogRow[] = []): void {
     const { subscribers, clock, ctx } = this.#around;
     const end = this.#end();
-    for (const { id, retryAt } of subscribers.behind(end)) {
-      if (this.#running.has(id) || (retryAt ?? 0) > clock.now() || (this.#idle.get(id) ?? 0) >= end) continue;
+    const before = end - rows.length;
+    for (const subscriber of subscribers.behind(end)) {
+      const { id, retryAt, cursor } = subscriber;
+      if (this.#running.has(id) || (retryAt ?? 0) > clock.now()) continue;
+      const untold =
+        Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row));
+      if (untold && rows.length > 0) this.#idle.set(id, end);
+      if (untold && end - cursor <= maxIdleLag) continue;
       const running = this.#drain(id);
       this.#running.set(id, running);
       ctx.waitUntil(running);
@@ -103,8 +112,7 @@ export class Delivery {
   async #drain(id: string): Promise<void> {
     const { ctx, subscribers } = this.#around;
     try {
-      await ctx.storage.sync();
-      fault("space.after-append", ctx);
+      await faultOnceStored("space.after-append", ctx);
       for (let subscriber = subscribers.find(id); subscriber; subscriber = subscribers.find(id)) {
         const pending = this.#pending(subscriber);
         if (!pending) break;

@@ -28,7 +28,9 @@ export const readChannel = async (
         }
       }
     } catch (error) {
-      log.warn("channel.broken", { runId: open.runId, reason: error instanceof Error ? error.message : String(error) });
+      // Only the kind of error: its message may quote what was said.
+      const reason = error instanceof Error ? error.name : typeof error;
+      if (!channel.stopped) log.warn("channel.broken", { runId: open.runId, reason });
     }
     live.stop(channel, "interrupted", "The agent was interrupted", "interrupted");
     const { code, message } = channel.stopped ?? { code: "interrupted", message: "The channel broke" };
