@@ -23,7 +23,7 @@ const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
 
 /** The id of the living key with this hash, or nothing. */
 export const keyWithHash = async (
-  workspace: WorkspaceRpc,
+  workspace: Pick<WorkspaceRpc, "verifyKey">,
   workspaceId: string,
   keyHash: string,
 ): Promise<string | undefined> => {
@@ -41,7 +41,7 @@ export const forgetKey = (keyId: string): void => revokedKeys.set(keyId, true);
 
 /** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */
 export const standingOf = async (
-  workspace: WorkspaceRpc,
+  workspace: Pick<WorkspaceRpc, "standing">,
   workspaceId: string,
   entityId: string,
 ): Promise<Standing | undefined> => {

@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { credentialsOf } from "../../src/auth/credentials.ts";
+import { isOperator } from "../../src/auth/operator.ts";
+import { deriveSecretKey, hashSecretKey, mintSecretKey, workspaceOfSecretKey } from "../../src/auth/secret-keys.ts";
+import { createIds } from "../../src/shared/ids.ts";
+
+const secret = "a signing secret of at least 32 characters";
+const ids = createIds(secret);
+const from = (headers: Record<string, string>, query = "", allowQueryToken = false) =>
+  credentialsOf(new Request(`https://x.test/v1/spaces${query}`, { headers }), allowQueryToken);
+
+test("a bearer is read from the header, whatever its case", () => {
+  expect(from({ authorization: "bearer  abc" }).bearer).toBe("abc");
+  expect(from({ authorization: "Basic abc" }).bearer).toBeUndefined();
+  expect(from({ authorization: "Bearer" }).bearer).toBeUndefined();
+  expect(from({}).bearer).toBeUndefined();
+});
+
+test("[S5] x-secret-key takes secret keys only, and a token in the query counts only where it is allowed", () => {
+  expect(from({ "x-secret-key": "sk_x" }).bearer).toBe("sk_x");
+  expect(from({ "x-secret-key": "operator" }).bearer).toBeUndefined();
+  expect(from({}, "?token=jwt").bearer).toBeUndefined();
+  expect(from({}, "?token=jwt", true).bearer).toBe("jwt");
+  expect(from({ authorization: "Bearer abc" }, "?token=jwt", true).bearer).toBe("abc");
+});
+
+test("[S5] nobody is the operator where no key is set", () => {
+  expect(isOperator(undefined, "")).toBe(false);
+  expect(isOperator("", "")).toBe(false);
+  expect(isOperator("key", "kez")).toBe(false);
+  expect(isOperator("key", "key")).toBe(true);
+});
+
+test("a secret key says which workspace to ask", () => {
+  const workspaceId = ids.mint("wsp");
+  const key = mintSecretKey(workspaceId);
+  expect(workspaceOfSecretKey(key)).toBe(workspaceId);
+  expect(workspaceOfSecretKey(`${key}x`)).toBeUndefined();
+  expect(workspaceOfSecretKey("sk_wsp_x_y")).toBeUndefined();
+  expect(mintSecretKey(workspaceId)).not.toBe(key);
+  expect(hashSecretKey(key)).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test("a derived key follows from its id and from the deployment's secret", () => {
+  const workspaceId = ids.mint("wsp");
+  expect(deriveSecretKey(secret, workspaceId, "key_1")).toBe(deriveSecretKey(secret, workspaceId, "key_1"));
+  expect(deriveSecretKey(secret, workspaceId, "key_1")).not.toBe(deriveSecretKey(secret, workspaceId, "key_2"));
+  expect(workspaceOfSecretKey(deriveSecretKey(secret, workspaceId, "key_1"))).toBe(workspaceId);
+});
