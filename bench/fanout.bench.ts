@@ -11,14 +11,12 @@ const deltas = Array.from({ length: 200 }, (_, index) => `word${index} `);
 const text = deltas.join("");
 const audiences = [1, 10, 100, 500];
 const paces = [
-  { name: "flooded", perSecond: 0, rounds: 7 },
-  { name: "100/s", perSecond: 100, rounds: 1 },
+  { name: "flooded", perSecond: 0, rounds: 5 },
+  { name: "100 a second", perSecond: 100, rounds: 1 },
 ];
 const boundAudience = 100;
 const boundRatio = 1 / 3;
 
-/** One message: when each delta was generated, and what every socket got. */
-type Said = { generatedAt: number[]; sockets: Listening[] };
 type Side = {
   connect(audience: number): Promise<Listening[]>;
   say(perSecond: number): Promise<number[]>;
@@ -29,26 +27,31 @@ type Frame = { type?: string; textDelta?: string; message?: { text?: string } };
 
 const framesOf = (got: Listening): Frame[] => got.frames.map(({ data }) => JSON.parse(data.toString()) as Frame);
 
-const textOf = (got: Listening): string =>
-  framesOf(got)
-    .map((frame) => frame.textDelta ?? "")
-    .join("");
+/** Deltas, and the message that may overtake the last of them: whoever has the message has the whole text. */
+const textsOf = (got: Listening): { told: string; said: string | undefined } => {
+  const frames = framesOf(got);
+  const said = frames.find((frame) => frame.type === "space.message")?.message?.text;
+  return { told: frames.map((frame) => frame.textDelta ?? "").join(""), said };
+};
 
-/** For each delta, how long after its generation its last character arrived; the last entry is the last arrival. */
-const delaysOf = ({ generatedAt, sockets }: Said): number[] =>
-  sockets.flatMap((got) => {
-    let length = 0;
-    const arrivals = framesOf(got).map((frame, index) => {
-      length += frame.textDelta?.length ?? 0;
-      return { length, at: got.frames[index]?.at ?? Number.NaN };
-    });
-    let end = 0;
-    return deltas.map((delta, index) => {
-      end += delta.length;
-      const arrival = arrivals.find((candidate) => candidate.length >= end);
-      return (arrival?.at ?? Number.NaN) - (generatedAt[index] ?? Number.NaN);
-    });
+const hasText = (got: Listening): boolean => {
+  const { told, said } = textsOf(got);
+  return said === undefined ? told === text : said === text && text.startsWith(told);
+};
+
+/** For each delta, when its last character arrived. */
+const arrivalsOf = (got: Listening): number[] => {
+  let length = 0;
+  const arrivals = framesOf(got).map((frame, index) => {
+    length = frame.type === "space.message" ? text.length : length + (frame.textDelta?.length ?? 0);
+    return { length, at: got.frames[index]?.at ?? Number.NaN };
   });
+  let end = 0;
+  return deltas.map((delta) => {
+    end += delta.length;
+    return arrivals.find((arrival) => arrival.length >= end)?.at ?? Number.NaN;
+  });
+};
 
 const measure = async (side: Side, audience: number, perSecond: number, rounds: number) => {
   const sockets = await side.connect(audience);
@@ -63,10 +66,11 @@ const measure = async (side: Side, audience: number, perSecond: number, rounds: 
     const whole = whenAll(sockets, (got) => side.isWhole(got));
     const generatedAt = await side.say(perSecond);
     await whole;
-    if (sockets.some((got) => textOf(got) !== text)) throw new Error("a socket got another text");
-    const last = Math.max(...sockets.map((got) => got.frames.at(-1)?.at ?? Number.NaN));
+    if (!sockets.every(hasText)) throw new Error("a socket got another text");
+    const arrivals = sockets.map(arrivalsOf);
+    const last = Math.max(...arrivals.map((times) => times.at(-1) ?? Number.NaN));
     said.totals.push(last - (generatedAt[0] ?? Number.NaN));
-    said.delays.push(...delaysOf({ generatedAt, sockets }));
+    said.delays.push(...arrivals.flatMap((times) => times.map((at, index) => at - (generatedAt[index] ?? Number.NaN))));
     said.frames = sockets.reduce((sum, got) => sum + got.frames.length, 0);
     said.bytes = sockets.reduce((sum, got) => sum + got.frames.reduce((bytes, { data }) => bytes + data.length, 0), 0);
   }
@@ -85,7 +89,6 @@ const ourSide = async ({ house }: Rivals, name: string): Promise<Side> => {
   const agentId = await house.addAgent({ name: `Speaker ${name}` });
   const spaceId = await house.addSpace(name, [person.id, agentId]);
   const url = `${house.url}/v1/spaces/${spaceId}/stream?token=${person.token}`;
-  const isMessage = (got: Listening): boolean => got.frames.at(-1)?.data.includes('"space.message"') ?? false;
   return {
     async connect(audience) {
       const sockets = await openSockets(url, audience);
@@ -94,7 +97,7 @@ const ourSide = async ({ house }: Rivals, name: string): Promise<Side> => {
     },
     say: (perSecond) =>
       postJson(`${house.url}/bench/speak`, { deltas, perSecond, workspaceId: house.workspaceId, spaceId, agentId }),
-    isWhole: (got) => isMessage(got) || got.frames.some(({ data }) => data.includes('"space.message"')),
+    isWhole: (got) => got.frames.at(-1)?.data.includes('"space.message"') ?? false,
   };
 };
 

@@ -11,7 +11,7 @@ export const buildPage = async (): Promise<boolean> => {
   const now = fingerprint();
   if (existsSync(join(dist, "index.html")) && existsSync(stamp) && readFileSync(stamp, "utf8") === now) return false;
   const { build } = await import("vite");
-  await build({ configFile: join(root, "src/web/vite.config.ts"), logLevel: "warn" });
+  await build({ configFile: join(root, "src/web/vite.config.ts"), logLevel: "error" });
   writeFileSync(stamp, now);
   return true;
 };

@@ -4,13 +4,15 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { stripVTControlCharacters } from "node:util";
+import type { EdgeOptions } from "./edge.ts";
 
 /**
- * The edge on this machine: one `wrangler dev` with its own data, on loopback.
+ * The edge on this machine: what `wrangler dev` runs, with its own data, on loopback.
  *
  * Invariants
  * 1. It and all its children (esbuild, workerd) are one process group of their own; `stop` and `kill` end the group.
- * 2. It asks no account, sends no telemetry and shares no registry with other instances on this machine.
+ * 2. It ends with the process that started it, however that one ends.
+ * 3. It asks no account, sends no telemetry and shares no registry with other instances on this machine.
  */
 export type Server = {
   url: string;
@@ -31,6 +33,8 @@ export type ServerOptions = {
   variables?: Record<string, string>;
   /** Another wrangler configuration than the product's. */
   config?: string;
+  /** Serve changed sources at once. Off if left out: a test or a bench wants no restart in its middle. */
+  watch?: boolean;
   /** Every line of wrangler's output. */
   onOutput?: (line: string) => void;
   /** Gives up a start that is under way. A server that has started is ended by `stop`. */
@@ -92,28 +96,24 @@ export const startServer = async (options: ServerOptions): Promise<Server> => {
 };
 
 const launch = (options: ServerOptions, port: number) => {
-  const data = resolve(options.dataDirectory);
-  mkdirSync(data, { recursive: true });
-  const child = spawn(
-    process.execPath,
-    [join(root, "node_modules/wrangler/bin/wrangler.js"), ...flags(options, port)],
-    {
-      cwd: root,
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        ...process.env,
-        CI: "true",
-        NO_COLOR: "1",
-        CLOUDFLARE_CF_FETCH_ENABLED: "false",
-        WRANGLER_SEND_METRICS: "false",
-        WRANGLER_SEND_ERROR_REPORTS: "false",
-        WRANGLER_WRITE_LOGS: "false",
-        WRANGLER_HIDE_BANNER: "true",
-        WRANGLER_REGISTRY_PATH: join(data, "registry"),
-      },
+  const edge = edgeOptions(options, port);
+  const child = spawn(process.execPath, [join(root, "scripts/edge.ts"), JSON.stringify(edge)], {
+    cwd: root,
+    detached: true,
+    stdio: "pipe",
+    env: {
+      ...process.env,
+      CI: "true",
+      NO_COLOR: "1",
+      NODE_NO_WARNINGS: "1",
+      CLOUDFLARE_CF_FETCH_ENABLED: "false",
+      WRANGLER_LOG: "warn",
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_SEND_ERROR_REPORTS: "false",
+      WRANGLER_WRITE_LOGS: "false",
+      WRANGLER_REGISTRY_PATH: join(edge.dataDirectory, "registry"),
     },
-  );
+  });
   const lastLines: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on("line", (raw) => {
@@ -130,17 +130,15 @@ const launch = (options: ServerOptions, port: number) => {
   return { child, ended, lastLines };
 };
 
-const flags = (options: ServerOptions, port: number): string[] => {
-  const config = options.config ?? "wrangler.toml";
-  const list = ["dev", "--config", config, "--local", "--ip", "127.0.0.1", "--port", String(port)];
-  list.push("--inspector-port", "0", "--persist-to", resolve(options.dataDirectory), "--log-level", "warn");
-  if (options.variables) {
-    const file = join(resolve(options.dataDirectory), "variables.env");
-    const lines = Object.entries(options.variables).map(([name, value]) => `${name}='${value}'`);
-    writeFileSync(file, `${lines.join("\n")}\n`, { mode: 0o600 });
-    list.push("--env-file", file);
-  }
-  return list;
+const edgeOptions = (options: ServerOptions, port: number): EdgeOptions => {
+  const dataDirectory = resolve(options.dataDirectory);
+  mkdirSync(dataDirectory, { recursive: true });
+  const edge = { config: options.config ?? "wrangler.toml", port, dataDirectory, watch: options.watch ?? false };
+  if (!options.variables) return edge;
+  const variablesFile = join(dataDirectory, "variables.env");
+  const lines = Object.entries(options.variables).map(([name, value]) => `${name}='${value}'`);
+  writeFileSync(variablesFile, `${lines.join("\n")}\n`, { mode: 0o600 });
+  return { ...edge, variablesFile };
 };
 
 const ready = async (url: string, ended: Promise<void>): Promise<void> => {

@@ -68,7 +68,7 @@ const main = async (): Promise<void> => {
   say("keys", `${relative(root, keysFile)} ${ensureKeys(keysFile).written ? "written, with random keys" : "kept"}`);
   if (over.signal.aborted) return;
 
-  const server = await startServer({ dataDirectory, port, onOutput: showOutput, signal: over.signal });
+  const server = await startServer({ dataDirectory, port, watch: true, onOutput: showOutput, signal: over.signal });
   try {
     say("edge", `${server.url}, ${fresh ? "with no data" : "data in .wrangler/state"}`);
     const demo = await seedDemo(server.url, ensureKeys(keysFile).adminKey, join(dataDirectory, "demo.json"));

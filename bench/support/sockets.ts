@@ -35,7 +35,11 @@ export const closeSockets = (all: Listening[]): void => {
 };
 
 /** Resolves when `done` holds of every one of them. Looked at after each frame, so that nothing polls. */
-export const whenAll = (all: Listening[], done: (listening: Listening) => boolean, timeoutMs = 60_000): Promise<void> =>
+export const whenAll = (
+  all: Listening[],
+  done: (listening: Listening) => boolean,
+  timeoutMs = 300_000,
+): Promise<void> =>
   new Promise((resume, fail) => {
     let left = 0;
     const late = setTimeout(
@@ -56,6 +60,9 @@ export const whenAll = (all: Listening[], done: (listening: Listening) => boolea
         if (left === 0) finish();
       };
       listening.socket.on("message", look);
+      listening.socket.once("close", (code) =>
+        fail(new Error(`a socket was closed (${code}) before it got everything`)),
+      );
     }
     if (left === 0) finish();
   });
