@@ -116,8 +116,11 @@ export class Consciousness {
     };
   }
 
-  /** Compacts what lies before run `before`; false if there was nothing to compact. The next run begins a new window. */
-  compact(window: WindowRow, before: number, config: AgentConfig): WindowRow | null {
+  /**
+   * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
+   * full by run `toldFrom`.
+   */
+  compact(window: WindowRow, before: number, toldFrom: number, config: AgentConfig): WindowRow | null {
     const past = this.past(window.firstRun, before);
     const compaction = compact(past, window.summary, {
       minRecentCycles: config.context.minRecentCycles,
@@ -129,7 +132,7 @@ export class Consciousness {
       instructions: window.instructions,
       summary: compaction.summary,
       firstRun: past[compaction.keptFrom]?.ordinal ?? before,
-      toldFrom: before,
+      toldFrom,
       createdAt: this.#clock.now(),
     });
   }

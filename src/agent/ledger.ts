@@ -20,8 +20,12 @@ export class Ledger {
     this.#clock = clock;
   }
 
+  dayOf(time: number): string {
+    return new Date(time).toISOString().slice(0, 10);
+  }
+
   today(): string {
-    return new Date(this.#clock.now()).toISOString().slice(0, 10);
+    return this.dayOf(this.#clock.now());
   }
 
   /** When today's ledger ends, in milliseconds since the epoch. */

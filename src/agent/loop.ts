@@ -20,7 +20,6 @@ import { Interrupted, think } from "./think/think.ts";
  * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
  */
 export const loopTimer = "loop";
-const budgetTimer = "budget";
 const cancelWaitMs = 10_000;
 const housekeepingEveryRuns = 100;
 
@@ -77,9 +76,8 @@ export class Loop {
     this.wake();
   }
 
-  /** The operator changed something that may let it go on at once: a budget, a model. */
+  /** Something changed that may let it go on at once: its config, a secret. */
   reconsider(): void {
-    this.#timers.clear(budgetTimer);
     const run = this.#parts.runs.running();
     if (run?.resumeAt) this.#parts.runs.update(run.ordinal, { resumeAt: null });
     this.wake();
@@ -115,8 +113,8 @@ export class Loop {
     const now = this.#parts.clock.now();
     if (run?.resumeAt && run.resumeAt > now) return { state: "backing_off", runId: run.id, nextDueAt: run.resumeAt };
     if (run) return { state: "running", runId: run.id, since: run.startedAt };
-    const budget = this.#timers.dueAt(budgetTimer);
-    return budget !== undefined && budget > now ? { state: "budget_exhausted", nextDueAt: budget } : { state: "idle" };
+    const budget = this.#budgetResetsAt();
+    return budget === undefined ? { state: "idle" } : { state: "budget_exhausted", nextDueAt: budget };
   }
 
   async #drain(): Promise<void> {
@@ -133,8 +131,7 @@ export class Loop {
     const now = this.#parts.clock.now();
     const running = this.#parts.runs.running();
     if (running) return (running.resumeAt ?? 0) > now ? undefined : running;
-    const budget = this.#timers.dueAt(budgetTimer);
-    return budget !== undefined && budget > now ? undefined : begin(this.#parts);
+    return this.#budgetResetsAt() === undefined ? begin(this.#parts) : undefined;
   }
 
   async #think(run: RunRow): Promise<void> {
@@ -155,7 +152,6 @@ export class Loop {
 
   #after(run: RunRow): void {
     const parts = this.#parts;
-    if (run.error?.code === "budget_exhausted") this.#timers.set(budgetTimer, parts.ledger.resetsAt());
     if (run.kept) compactIfDue(parts, run);
     if (run.ordinal % housekeepingEveryRuns === 0) {
       parts.roots.forgetOld();
@@ -165,15 +161,19 @@ export class Loop {
 
   /** Nothing to do now: the timer is set for what is due next, or put away. */
   #rest(): void {
-    const due = [this.#parts.runs.running()?.resumeAt, this.#parts.inbox.nextRetryAt(), this.#budgetDue()].filter(
+    const due = [this.#parts.runs.running()?.resumeAt, this.#parts.inbox.nextRetryAt(), this.#budgetResetsAt()].filter(
       (at): at is number => typeof at === "number",
     );
     if (due.length === 0) this.#timers.clear(loopTimer);
     else this.#timers.set(loopTimer, Math.min(...due));
   }
 
-  #budgetDue(): number | undefined {
-    const due = this.#timers.dueAt(budgetTimer);
-    return due !== undefined && due > this.#parts.clock.now() ? due : undefined;
+  /** Set while the day's budget is spent: the newest run ended by it today, and the config has not changed since. */
+  #budgetResetsAt(): number | undefined {
+    const { runs, ledger, identity } = this.#parts;
+    const newest = runs.newest();
+    if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
+    const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
+    return isToday && identity.get().updatedAt <= newest.completedAt ? ledger.resetsAt() : undefined;
   }
 }

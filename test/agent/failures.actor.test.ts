@@ -212,7 +212,7 @@ test("[B1] two agents that always answer each other stop after maxWakesPerRoot w
   const spoken = (await space.texts()).length;
   // A new message of a person begins a new root: both wake again.
   await space.post(husam, "Once more");
-  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, one)).length).toBe(6), { timeout: 15_000 });
+  for (const agent of [one, two]) expect(await ended(house.workspaceId, agent, 6)).toHaveLength(6);
   expect((await space.texts()).length).toBeGreaterThan(spoken);
 });
 
@@ -223,7 +223,8 @@ test("[B2] a step that does not fit the day's budget does not start; the event w
   const [run] = await ended(house.workspaceId, analyst, 1);
   expect(run).toMatchObject({ status: "failed", error: { code: "budget_exhausted" } });
   expect(model.calls).toHaveLength(0);
-  expect(unwrap(await agent.describe(house.workspaceId)).activity?.state).toBe("budget_exhausted");
+  const { activity } = unwrap(await agent.describe(house.workspaceId));
+  expect(activity?.state).toBe("budget_exhausted");
   expect(await inboxOf(house.workspaceId, analyst)).toMatchObject([{ status: "pending", attempts: 0 }]);
   await space.post(husam, "Anyone?");
   expect(await runsOf(house.workspaceId, analyst)).toHaveLength(1);

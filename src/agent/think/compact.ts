@@ -1,3 +1,4 @@
+import { renderState } from "../context/state.ts";
 import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 
@@ -15,15 +16,28 @@ export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
   if (last?.kind !== "assistant" || last.estimatedInput * correction < budget * dueShare) return false;
   const window = parts.consciousness.window(run.windowId);
-  return window !== undefined && parts.consciousness.compact(window, parts.runs.nextOrdinal(), config) !== null;
+  const next = parts.runs.nextOrdinal();
+  return window !== undefined && parts.consciousness.compact(window, next, next, config) !== null;
 };
 
-/** The provider said that the input is too long: compacts what lies before this run and moves it to the new window. */
-export const compactForRun = (parts: Parts, run: RunRow): boolean => {
+/**
+ * The input of a running run is too long: compacts what lies before it and moves it to the new window. The cycle
+ * that told the whole state may be gone with that, so the run is told it again.
+ */
+export const compactForRun = (parts: Parts, run: RunRow, step: number): boolean => {
   const window = parts.consciousness.window(run.windowId);
-  const next = window && parts.consciousness.compact(window, run.ordinal, parts.identity.get().config);
-  if (!next) return false;
-  run.windowId = next.id;
-  parts.runs.update(run.ordinal, { windowId: next.id });
-  return true;
+  if (!window) return false;
+  return parts.transaction(() => {
+    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, parts.identity.get().config);
+    if (!next) return false;
+    parts.journal.append({
+      runOrdinal: run.ordinal,
+      step,
+      kind: "preview",
+      content: { role: "user", content: renderState(run.told) },
+    });
+    run.windowId = next.id;
+    parts.runs.update(run.ordinal, { windowId: next.id });
+    return true;
+  });
 };

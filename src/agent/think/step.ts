@@ -1,9 +1,13 @@
+import { failureOfFinish } from "../../models/failure.ts";
 import type { ResolvedModel } from "../../models/models.ts";
+import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
-import { compose } from "../context/compose.ts";
+import type { OrdinalCycle } from "../consciousness.ts";
+import { type Composed, compose } from "../context/compose.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
 import { correct, estimateMessages, estimateText } from "../tokens.ts";
+import { compactForRun } from "./compact.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import type { Parts } from "./parts.ts";
@@ -19,17 +23,26 @@ export type StepInput = {
   progressed: () => void;
 };
 
-/** Generates one step and journals it. Answers an ending where the budget does not allow it. */
-export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
-  const { parts, run, model, signal, progressed } = input;
-  const agent = parts.identity.get();
-  const { config } = agent;
+type Input = { composed: Composed; past: OrdinalCycle[]; correction: number };
+
+const inputOf = ({ parts, run, model }: StepInput): Input => {
+  const { config, correction: known, correctionModel } = parts.identity.get();
   const window = parts.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
   const past = parts.consciousness.past(window.firstRun, run.ordinal);
   const own = messagesOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
-  const correction = agent.correctionModel === model.modelId ? agent.correction : 1;
-  const composed = compose({ config, window, past, own }, correction);
+  const correction = correctionModel === model.modelId ? known : 1;
+  return { composed: compose({ config, window, past, own }, correction), past, correction };
+};
+
+/** Generates one step and journals it. Answers an ending where the budget does not allow it. */
+export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
+  const { parts, run, model, signal, progressed } = input;
+  const { id: agentId, config } = parts.identity.get();
+  const first = inputOf(input);
+  // Cycles that do not fit are summarised rather than left out, before the model misses them.
+  const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
+  const { composed, past, correction } = compacted ? inputOf(input) : first;
   const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
 
   if (!parts.ledger.reserve(composed.tokens + maxOutputTokens, config.limits.maxTokensPerDay)) {
@@ -46,7 +59,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
       speech,
       signal,
       clock: parts.clock,
-      callId: (call) => parts.ids.deriveOwned("tc", agent.id, run.id, index, call),
+      callId: (call) => parts.ids.deriveOwned("tc", agentId, run.id, index, call),
       progressed: () => {
         progressed();
         fault("agent.mid-stream", parts.object);
@@ -56,6 +69,8 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   // An empty first answer gets one retry and is then silence (R4).
   if (index === 0 && generation.text.trim() === "" && generation.calls.length === 0) generation = await once();
   signal.throwIfAborted();
+  const refused = failureOfFinish(generation.finishReason);
+  if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
   const estimatedInput = estimateText(composed.instructions) + estimateMessages(composed.messages);
   parts.transaction(() => {
     parts.journal.append({
