@@ -4,9 +4,9 @@ import "./avatar.css";
 
 /** One hue for one participant, the same everywhere and for everyone. */
 const hueOf = (id: string): number => {
-  let hash = 0;
-  for (const character of id) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
-  return hash % 360;
+  let hash = 0x811c9dc5; // FNV-1a
+  for (let index = 0; index < id.length; index += 1) hash = Math.imul(hash ^ id.charCodeAt(index), 0x01000193) >>> 0;
+  return Math.round(((hash * 0.618_033_988_75) % 1) * 360);
 };
 
 const initialsOf = (name: string): string => {
