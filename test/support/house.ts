@@ -12,7 +12,7 @@ import { createIds } from "../../src/shared/ids.ts";
 /** Ids of this deployment, for inventing what is well-formed and was never created. */
 export const ids = createIds(env.SIGNING_SECRET);
 
-export const adminKey = "test-admin-key";
+export const adminKey = env.ADMIN_KEY ?? "";
 
 export type Call = { method?: string; bearer?: string; as?: string; body?: unknown; headers?: Record<string, string> };
 

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import migrations from "../../migrations/workspace/migrations.js";
+import { createSchema, openDatabase } from "../../src/shared/database.ts";
+import { maxStoredAnswerCharacters, requestLeaseMs, requestLifetimeMs } from "../../src/workspace/bounds.ts";
+import { Requests } from "../../src/workspace/requests.ts";
+import { withStorage } from "./fixture.ts";
+
+/** The module alone, on real storage, with a clock that the test moves. */
+const withRequests = (act: (requests: Requests, clock: { time: number }) => void): Promise<void> =>
+  withStorage(async (storage) => {
+    const db = openDatabase(storage);
+    await createSchema(db, migrations);
+    const clock = { time: 1_000_000 };
+    act(new Requests(db, { now: () => clock.time }), clock);
+  });
+
+const name = { principal: "key:1", key: "POST /v1/entities abc" };
+
+test("[D1] a request is done once: under way it is refused, done it is answered again", () =>
+  withRequests((requests) => {
+    expect(requests.begin(name, "body")).toEqual({});
+    expect(() => requests.begin(name, "body")).toThrow(expect.objectContaining({ code: "idempotency_in_progress" }));
+    requests.end(name, 201, "answer");
+    expect(requests.begin(name, "body")).toEqual({ replay: { status: 201, body: "answer" } });
+    expect(() => requests.begin(name, "another")).toThrow(expect.objectContaining({ code: "idempotency_mismatch" }));
+    expect(requests.begin({ ...name, principal: "key:2" }, "another")).toEqual({});
+  }));
+
+test("[D1] what never ended may be tried again after a minute, with the same body only", () =>
+  withRequests((requests, clock) => {
+    requests.begin(name, "body");
+    clock.time += requestLeaseMs;
+    expect(() => requests.begin(name, "another")).toThrow(expect.objectContaining({ code: "idempotency_mismatch" }));
+    expect(requests.begin(name, "body")).toEqual({});
+    expect(() => requests.begin(name, "body")).toThrow(expect.objectContaining({ code: "idempotency_in_progress" }));
+  }));
+
+test("what was refused is forgotten at once, what was answered after a day", () =>
+  withRequests((requests, clock) => {
+    requests.begin(name, "body");
+    requests.abandon(name);
+    expect(requests.begin(name, "another")).toEqual({});
+    requests.end(name, 201, "answer");
+    requests.abandon(name);
+    expect(requests.prune()).toBe(clock.time + requestLifetimeMs);
+    clock.time += requestLifetimeMs + 1;
+    expect(requests.prune()).toBeUndefined();
+    expect(requests.begin(name, "body")).toEqual({});
+  }));
+
+test("[B3] an answer that is too long is not kept", () =>
+  withRequests((requests, clock) => {
+    requests.begin(name, "body");
+    requests.end(name, 201, "x".repeat(maxStoredAnswerCharacters + 1));
+    clock.time += requestLeaseMs;
+    expect(requests.begin(name, "body")).toEqual({});
+  }));
