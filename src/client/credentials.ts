@@ -2,14 +2,14 @@
  * The bearer token of one person, and how to get a fresh one.
  *
  * Invariants
- * 1. However many callers find the token expired at once, the refresh hook runs once at a time.
+ * 1. However many callers find one token refused, the refresh hook runs once for it.
  */
 export type RefreshToken = () => Promise<string>;
 
 export type Credentials = {
   token(): string;
-  /** A fresh token, or null where there is no way to get one. Rejects if the hook does. */
-  refresh(): Promise<string | null>;
+  /** Another token than the refused one, or null where there is no way to get one. Rejects if the hook does. */
+  refresh(refused: string): Promise<string | null>;
 };
 
 export const createCredentials = (initial: string, refreshToken?: RefreshToken): Credentials => {
@@ -17,7 +17,8 @@ export const createCredentials = (initial: string, refreshToken?: RefreshToken):
   let refreshing: Promise<string> | null = null;
   return {
     token: () => token,
-    refresh: async () => {
+    refresh: async (refused) => {
+      if (token !== refused) return token;
       if (!refreshToken) return null;
       refreshing ??= refreshToken().finally(() => {
         refreshing = null;

@@ -74,9 +74,10 @@ export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
   };
 
   return async (request) => {
-    let response = await once(request, credentials.token());
+    const token = credentials.token();
+    let response = await once(request, token);
     if (response.status === 401) {
-      const fresh = await credentials.refresh();
+      const fresh = await credentials.refresh(token);
       if (fresh !== null) response = await once(request, fresh);
     }
     if (!response.ok) throw await refusalOf(response);

@@ -61,7 +61,9 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
   const problemListeners = new Set<(problem: { code: string; detail: string }) => void>();
   let typedAt = 0;
   let tickTimer: ReturnType<typeof setTimeout> | undefined;
-  let tokenExpired = false;
+  /** The token that the last opening carried, and the one that a socket was closed for. */
+  let usedToken = "";
+  let expiredToken: string | null = null;
   /** Counts the windows that were given up: a page that was asked for before belongs to none of the later ones. */
   let windowNumber = 0;
 
@@ -119,16 +121,17 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
 
   /** A socket that does not open says not why; a request does. */
   const address = async ({ failed }: { failed: boolean }): Promise<string | null> => {
-    if (tokenExpired && (await access.credentials.refresh()) === null) {
+    if (expiredToken !== null && (await access.credentials.refresh(expiredToken)) === null) {
       end("signed_out");
       return null;
     }
-    tokenExpired = false;
+    expiredToken = null;
     const ending = failed ? await refusal(() => access.getSpace(spaceId)) : null;
     if (ending !== null) {
       end(ending);
       return null;
     }
+    usedToken = access.credentials.token();
     return access.streamAddress(spaceId, state().cursor);
   };
 
@@ -138,7 +141,7 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
       text: receive,
       reconnects: (code) => endings.get(code) === undefined,
       down: ({ code, attempt }) => {
-        tokenExpired = code === closeCodes.tokenExpired;
+        if (code === closeCodes.tokenExpired) expiredToken = usedToken;
         const ending = endings.get(code);
         if (ending) return end(ending);
         if (state().connection.status === "closed") return;

@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ColloquyError, createClient, watchSpaces } from "../../src/client/index.ts";
+import { type Peer, startPeer } from "../support/node/peer.ts";
+import { until } from "../support/node/until.ts";
+
+let peer: Peer;
+let husam: ReturnType<Peer["entity"]>;
+let sara: ReturnType<Peer["entity"]>;
+
+const clientOf = (token = peer.token(husam)) => createClient({ baseUrl: peer.url, token });
+
+beforeEach(async () => {
+  peer = await startPeer();
+  husam = peer.entity("human", "Husam");
+  sara = peer.entity("human", "Sara");
+});
+
+afterEach(() => peer.stop());
+
+test("creates a space, reads its timeline in pages, and leaves it", async () => {
+  const client = clientOf();
+  const { id } = await client.createSpace({ name: "Alpha", members: [sara.id] });
+  expect((await client.getSpace(id)).members?.map((member) => member.name)).toEqual(["Husam", "Sara"]);
+  for (const text of ["one", "two", "three"]) await client.postMessage(id, { text });
+  const newest = await client.listMessages(id, { limit: 2 });
+  expect(newest).toMatchObject({ items: [{ text: "two" }, { text: "three" }], hasOlder: true });
+  const older = await client.listMessages(id, { limit: 2, before: newest.items[0]?.seq ?? 0 });
+  expect(older).toMatchObject({ items: [{ text: "one" }], hasOlder: false });
+  await client.removeMember(id, husam.id);
+  await expect(client.getSpace(id)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("[D1] a message that is posted again under its key is the same message", async () => {
+  const client = clientOf();
+  const { id } = await client.createSpace({ name: "Alpha" });
+  const first = await client.postMessage(id, { text: "once", clientKey: "k1" });
+  const second = await client.postMessage(id, { text: "once", clientKey: "k1" });
+  expect(second.id).toBe(first.id);
+});
+
+test("[S4] a refusal is the ColloquyError of its problem document", async () => {
+  peer.refuses = "rate_limited";
+  const refusal = await clientOf()
+    .listSpaces()
+    .catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(ColloquyError);
+  expect(refusal).toMatchObject({ code: "rate_limited", message: "The peer was told to refuse.", retryable: true });
+});
+
+test("a server out of reach is unavailable", async () => {
+  const client = clientOf();
+  await peer.stop();
+  await expect(client.listSpaces()).rejects.toMatchObject({ code: "unavailable", retryable: true });
+  peer = await startPeer();
+});
+
+test("[S5] callers that find the token expired together refresh it once", async () => {
+  let refreshes = 0;
+  const client = createClient({
+    baseUrl: peer.url,
+    token: peer.token(husam, -1000),
+    refreshToken: async () => {
+      refreshes += 1;
+      return peer.token(husam);
+    },
+  });
+  const pages = await Promise.all([client.listSpaces(), client.listSpaces(), client.getEntity(husam.id)]);
+  expect(pages[2].name).toBe("Husam");
+  expect(refreshes).toBe(1);
+});
+
+test("the list of spaces follows what happens in them, and keeps what it had when the server is away", async () => {
+  const space = peer.createSpace("Alpha", [husam, sara]);
+  const list = watchSpaces(clientOf(), { intervalMs: 10 });
+  await until(list, (state) => state.status === "ready" && state.spaces[0]?.unreadCount === 0);
+  space.post(sara, { text: "hello" });
+  await until(list, (state) => state.status === "ready" && state.spaces[0]?.unreadCount === 1);
+  peer.refuses = "unavailable";
+  const state = await until(list, (one) => one.status === "ready" && one.problem !== null);
+  expect(state).toMatchObject({ spaces: [{ name: "Alpha", unreadCount: 1 }], problem: { code: "unavailable" } });
+  list.close();
+});
+
+test("the list of spaces is not asked for while the page is away", async () => {
+  let isAwake = false;
+  let asked = 0;
+  const listSpaces = async () => {
+    asked += 1;
+    return { items: [], nextCursor: null };
+  };
+  const list = watchSpaces({ listSpaces }, { intervalMs: 5, isAwake: () => isAwake });
+  await until(list, (state) => state.status === "ready");
+  await list.refresh();
+  expect(asked).toBe(2);
+  isAwake = true;
+  await until(list, () => asked > 2);
+  list.close();
+});

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { completeMention, matchingNames, mentionQueryAt } from "../../src/web/composer/mention-query.ts";
+import { splitMentions } from "../../src/web/timeline/remark-mentions.ts";
+
+const queryIn = (textWithCaret: string) => mentionQueryAt(textWithCaret.replace("|", ""), textWithCaret.indexOf("|"));
+
+describe("completion", () => {
+  test("begins with an @ at the beginning of a word", () => {
+    expect(queryIn("@no|")).toEqual({ start: 0, text: "no" });
+    expect(queryIn("hello (@|")).toEqual({ start: 7, text: "" });
+    expect(queryIn("ask @Sara L| now")).toEqual({ start: 4, text: "Sara L" });
+  });
+
+  test("leaves addresses and finished words alone", () => {
+    expect(queryIn("mail me@example|")).toBeNull();
+    expect(queryIn("@ nobody|")).toBeNull();
+    expect(queryIn("@Nova\nnext line|")).toBeNull();
+    expect(queryIn("no at all|")).toBeNull();
+  });
+
+  test("finds names by their beginning, then by a later word's", () => {
+    const people = ["Liam Nova", "Nova", "Noor", "Sara"].map((name) => ({ name }));
+    expect(matchingNames(people, "no").map(({ name }) => name)).toEqual(["Nova", "Noor", "Liam Nova"]);
+  });
+
+  test("puts the name in and the caret behind it", () => {
+    const text = "ask @no please";
+    expect(completeMention(text, { start: 4, text: "no" }, 7, "Nova")).toEqual({ text: "ask @Nova please", caret: 10 });
+    expect(completeMention("@n", { start: 0, text: "n" }, 2, "Nova")).toEqual({ text: "@Nova ", caret: 6 });
+  });
+});
+
+describe("names in a text", () => {
+  const marked = (text: string) =>
+    splitMentions(text, ["Sara", "Sara Lindqvist", "C++ (bot)"])
+      .map((part) => (part.isMention ? `[${part.text}]` : part.text))
+      .join("");
+
+  test("are marked, the longest first, whatever their case", () => {
+    expect(marked("hi @Sara Lindqvist, and @sara!")).toBe("hi [@Sara Lindqvist], and [@sara]!");
+  });
+
+  test("are not marked within other words", () => {
+    expect(marked("@Sarah, x@Sara")).toBe("@Sarah, x@Sara");
+  });
+
+  test("may hold what means something in a pattern", () => {
+    expect(marked("ask @C++ (bot) now")).toBe("ask [@C++ (bot)] now");
+  });
+});

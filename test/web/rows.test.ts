@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { firstUnreadSeq, type Row, timelineRows } from "../../src/web/timeline/rows.ts";
+import {
+  after,
+  delta,
+  husam,
+  loaded,
+  message,
+  messageId,
+  nova,
+  runId,
+  said,
+  sara,
+  start,
+  streamId,
+  welcome,
+} from "../client/frames.ts";
+
+const at = (minutes: number): string => new Date(Date.UTC(2026, 1, 18, 12, minutes)).toISOString();
+
+const rowsOf = (...frames: Parameters<typeof after>): Row[] => timelineRows(after(...frames), null);
+
+const outline = (rows: Row[]): string[] =>
+  rows.map((row) => `${row.kind}${row.kind !== "note" && row.opensGroup ? " opens" : ""}`);
+
+test("messages of one sender stand together until five minutes lie between them", () => {
+  const messages = [
+    message(1, { createdAt: at(0) }),
+    message(2, { createdAt: at(4) }),
+    message(3, { createdAt: at(10) }),
+  ];
+  expect(outline(rowsOf(welcome(3), loaded(messages)))).toEqual(["message opens", "message", "message opens"]);
+});
+
+test("another sender, a reply and an origin open a group of their own", () => {
+  const origin = { sourceSpaceId: message(1).spaceId };
+  const messages = [
+    message(1, { createdAt: at(0) }),
+    message(2, { createdAt: at(0), sender: husam }),
+    message(3, { createdAt: at(0), sender: husam, replyTo: messageId(1) }),
+    message(4, { createdAt: at(0), sender: husam, origin }),
+  ];
+  expect(rowsOf(welcome(4), loaded(messages)).every((row) => row.kind === "message" && row.opensGroup)).toBe(true);
+});
+
+test("each day is opened once", () => {
+  const messages = [0, 1, 60 * 24, 60 * 24 + 1].map((minutes, index) => message(index + 1, { createdAt: at(minutes) }));
+  const days = rowsOf(welcome(4), loaded(messages)).map((row) => row.kind === "message" && row.opensDay);
+  expect(days).toEqual([true, false, true, false]);
+});
+
+test("a stream and the message that it becomes are one row", () => {
+  const streaming = [welcome(1), loaded([message(1)]), start("a"), delta("a", "Hi")] as const;
+  const done = said(2, { sender: nova, streamId: streamId("a") });
+  expect(rowsOf(...streaming).at(-1)).toMatchObject({ kind: "stream", key: streamId("a") });
+  expect(rowsOf(...streaming, done).at(-1)).toMatchObject({ kind: "message", key: streamId("a") });
+});
+
+test("a message under way and its stored one are one row, and last in the timeline", () => {
+  const send = { type: "local.send", clientKey: "k1", text: "hello", createdAt: at(0) } as const;
+  const sending = [welcome(0), loaded([]), send, start("a")] as const;
+  expect(outline(rowsOf(...sending))).toEqual(["stream opens", "outgoing opens"]);
+  const stored = said(1, { sender: husam, clientKey: "k1" });
+  expect(rowsOf(...sending, stored)[0]).toMatchObject({ kind: "message", key: "k1" });
+});
+
+test("another person's message keeps its own key, whatever clientKey it had", () => {
+  expect(rowsOf(welcome(0), said(1, { sender: sara, clientKey: "k1" }))[0]?.key).toBe(messageId(1));
+});
+
+test("a note stands after the message that its run read, and parts a group", () => {
+  const silent = { type: "run.completed", runId: runId("a"), entityId: nova.id, outcome: "silent" } as const;
+  const rows = rowsOf(welcome(0), said(1), silent, said(2));
+  expect(outline(rows)).toEqual(["message opens", "note", "message opens"]);
+});
+
+describe("where the unread begin", () => {
+  const state = after(welcome(4), loaded([message(1), message(2, { sender: husam }), message(3), message(4)]));
+
+  test("is the first of the newest that others wrote", () => {
+    expect(firstUnreadSeq(state, 2)).toBe(3);
+    expect(firstUnreadSeq(state, 3)).toBe(1);
+    expect(timelineRows(state, 3).map((row) => row.kind === "message" && row.opensUnread)).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  test("is nowhere where nothing is unread, or where it is not loaded", () => {
+    expect(firstUnreadSeq(state, 0)).toBeNull();
+    expect(firstUnreadSeq(state, 9)).toBeNull();
+  });
+});

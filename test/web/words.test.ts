@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import { day, daysAgo } from "../../src/web/look/time.ts";
+import { sessionOf } from "../../src/web/session/session.ts";
+import { byActivity, preview, withOpenSpace } from "../../src/web/spaces/space-items.ts";
+import { presence, presenceText } from "../../src/web/timeline/presence.ts";
+import { after, husam, message, nova, runId, said, sara, space, start, welcome } from "../client/frames.ts";
+import { ids } from "../support/node/peer.ts";
+
+describe("who does what", () => {
+  const active = { type: "agent.active", entityId: nova.id, runId: runId("a") } as const;
+  const typing = { type: "member.typing", entityId: sara.id } as const;
+  const textOf = (...frames: Parameters<typeof after>) => presenceText(presence(after(welcome(0), ...frames)));
+
+  test("an agent thinks until it writes, and rests when its message is there", () => {
+    expect(textOf(active)).toBe("Nova is thinking");
+    expect(textOf(active, start("a"))).toBe("Nova is writing");
+    expect(textOf()).toBe("");
+  });
+
+  test("people type", () => {
+    expect(textOf(active, typing)).toBe("Nova is thinking · Sara is typing");
+  });
+
+  test("many are counted rather than named", () => {
+    const doings = ["A", "B", "C", "D"].map((name) => ({ entityId: name, name, doing: "typing" as const }));
+    expect(presenceText(doings.slice(0, 2))).toBe("A and B are typing");
+    expect(presenceText(doings)).toBe("4 participants are typing");
+  });
+});
+
+describe("the list of spaces", () => {
+  const item = { ...space, unreadCount: 3, lastMessage: message(1) };
+
+  test("shows the open space as its stream does, and as read while it is read", () => {
+    const state = after(welcome(1), said(2));
+    expect(withOpenSpace([item], { state, isWatched: false })[0]).toMatchObject({
+      unreadCount: 3,
+      lastMessage: { seq: 2 },
+    });
+    expect(withOpenSpace([item], { state, isWatched: true })[0]).toMatchObject({ unreadCount: 0 });
+    expect(withOpenSpace([item], null)).toEqual([item]);
+  });
+
+  test("puts what moved last first", () => {
+    const older = { ...space, name: "Older", lastMessage: message(1, { createdAt: "2026-02-17T10:00:00.000Z" }) };
+    expect(byActivity([older, item]).map(({ name }) => name)).toEqual(["Project Alpha", "Older"]);
+  });
+
+  test("shows a message as one plain line", () => {
+    const text = "## Sums\n\n- **Up** [12%](https://example.com)\n\n```ts\ncode\n```";
+    expect(preview({ ...item, lastMessage: message(1, { text }) }, husam.id)).toBe("Sara: Sums Up 12% code");
+    expect(preview({ ...item, lastMessage: message(1, { sender: husam, text: "hi" }) }, husam.id)).toBe("You: hi");
+    expect(preview(space, husam.id)).toBe("Nothing said yet");
+  });
+});
+
+describe("days", () => {
+  test("are calendar days, not 24 hours", () => {
+    expect(daysAgo(new Date(2026, 1, 17, 23, 59), new Date(2026, 1, 18, 0, 1))).toBe(1);
+    expect(day(new Date(2026, 1, 18, 0, 1).toISOString(), new Date(2026, 1, 18, 23, 59))).toBe("Today");
+  });
+});
+
+describe("a sign-in link", () => {
+  const claims = { sub: ids.mint("ent"), wsp: ids.mint("wsp"), exp: 2000 };
+  const token = `h.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.s`;
+
+  test("signs in, as a link or as its token", () => {
+    const session = { token, entityId: claims.sub, workspaceId: claims.wsp, expiresAt: 2_000_000 };
+    expect(sessionOf(token, 0)).toEqual({ status: "in", session });
+    expect(sessionOf(` http://127.0.0.1:8787/#token=${token}\n`, 0)).toEqual({ status: "in", session });
+  });
+
+  test("says why it does not", () => {
+    expect(sessionOf(token, 2_000_000)).toEqual({ status: "out", reason: "expired" });
+    for (const text of ["", "hello", "a.b.c", `h.${Buffer.from("{}").toString("base64url")}.s`]) {
+      expect(sessionOf(text, 0)).toEqual({ status: "out", reason: "not_a_token" });
+    }
+  });
+});
