@@ -31,13 +31,13 @@ export type Acting = { space: SettingsRow; principal: ActingPrincipal; member: M
 
 /** The member that the caller acts as. */
 export const acting = (known: Known, principal: Principal): Acting => {
-  const space = seen(known, principal);
-  if (!isActing(principal)) {
-    throw new ColloquyError("acting_entity_required", "Name the member that you act as with X-Entity-Id");
-  }
-  const member = known.members.find(principal.entityId);
-  if (!member) throw new ColloquyError("forbidden", `${principal.entityId} is not in this space: add it first`);
-  return { space, principal, member };
+  const space = spaceIn(known, principal.workspaceId);
+  const member = isActing(principal) ? known.members.find(principal.entityId) : undefined;
+  if (isActing(principal) && member) return { space, principal, member };
+  if (!hasWorkspaceRights(principal)) throw nowhere();
+  throw isActing(principal)
+    ? new ColloquyError("forbidden", `${principal.entityId} is not in this space: add it first`)
+    : new ColloquyError("acting_entity_required", "Name the member that you act as with X-Entity-Id");
 };
 
 /** Keys, admins and the space's creator run it: they change its settings and add members. */

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
+import type { AgentMessage } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { entity, house, ids, recordReceivers, said } from "./fixture.ts";
 
@@ -48,4 +49,84 @@ test("[R2] an agent that says something again has said it once", async () => {
   const again = unwrap(await home.rpc.append(said(home, robo, "On it.")));
   expect(again).toEqual(first);
   expect(unwrap(await home.rpc.list(home.as(ann), { limit: 50 })).items).toEqual([first]);
+});
+
+test("pages follow the messages in both directions, whatever lies between them in the log", async () => {
+  const home = await house([ann, bob]);
+  for (let index = 1; index <= 5; index += 1) {
+    const { message } = unwrap(await home.rpc.post(home.as(ann), { text: `${index}` }));
+    unwrap(await home.rpc.markRead(home.as(bob), message.id));
+  }
+  const page = async (request: { before?: number; after?: number; limit: number }) => {
+    const { items, nextCursor } = unwrap(await home.rpc.list(home.as(bob), request));
+    return { texts: items.map(({ text }) => text).join(""), nextCursor };
+  };
+  const newest = await page({ limit: 2 });
+  expect(newest).toEqual({ texts: "45", nextCursor: "10" });
+  const older = await page({ limit: 2, before: Number(newest.nextCursor) });
+  expect(older).toEqual({ texts: "23", nextCursor: "6" });
+  expect(await page({ limit: 2, before: Number(older.nextCursor) })).toEqual({ texts: "1", nextCursor: null });
+  expect(await page({ limit: 2, after: 4 })).toEqual({ texts: "23", nextCursor: "8" });
+  expect(await page({ limit: 3, after: 8 })).toEqual({ texts: "45", nextCursor: null });
+  expect(await page({ limit: 9, after: 4, before: 10 })).toEqual({ texts: "23", nextCursor: null });
+  expect(await page({ limit: 2, after: 99 })).toEqual({ texts: "", nextCursor: null });
+  expect(await page({ limit: 2, before: 0 })).toEqual({ texts: "", nextCursor: null });
+});
+
+test("a reply names a message of this space, and a message whom it mentions", async () => {
+  const home = await house([ann, bob, robo]);
+  const { message } = unwrap(await home.rpc.post(home.as(ann), { text: "hello @bob and @Robo!", expectsReply: true }));
+  expect(message).toMatchObject({ mentions: [bob.id, robo.id], expectsReply: true });
+  const reply = unwrap(await home.rpc.post(home.as(bob), { text: "yes?", replyTo: message.id })).message;
+  expect(reply.replyTo).toBe(message.id);
+  const lost = await home.rpc.post(home.as(bob), { text: "what?", replyTo: ids.mintOwned("msg", home.space.id) });
+  expect(lost).toMatchObject({ ok: false, problem: { code: "unknown_reference" } });
+});
+
+test("a read mark moves forward only", async () => {
+  const home = await house([ann, bob]);
+  const first = unwrap(await home.rpc.post(home.as(ann), { text: "one" })).message;
+  const second = unwrap(await home.rpc.post(home.as(ann), { text: "two" })).message;
+  unwrap(await home.rpc.markRead(home.as(bob), second.id));
+  unwrap(await home.rpc.markRead(home.as(bob), first.id));
+  unwrap(await home.rpc.markRead(home.as(bob), second.id));
+  const third = unwrap(await home.rpc.post(home.as(ann), { text: "three" })).message;
+  expect(third.seq).toBe(second.seq + 2);
+  const lost = await home.rpc.markRead(home.as(bob), ids.mintOwned("msg", home.space.id));
+  expect(lost).toMatchObject({ ok: false, problem: { code: "not_found" } });
+});
+
+test("[B4] an agent's window is the newest messages after those it skips, and says how many there are", async () => {
+  const home = await house([ann, robo]);
+  for (const text of ["1", "2", "3", "4", "5"]) unwrap(await home.rpc.post(home.as(ann), { text }));
+  const window = async (limit: number, offset: number) => {
+    const { messages, total } = unwrap(await home.rpc.window(home.workspaceId, robo.id, { limit, offset }));
+    return [messages.map(({ text }) => text).join(""), total];
+  };
+  expect(await window(2, 0)).toEqual(["45", 5]);
+  expect(await window(2, 2)).toEqual(["23", 5]);
+  expect(await window(9, 4)).toEqual(["1", 5]);
+  expect(await window(9, 5)).toEqual(["", 5]);
+});
+
+test("[R2] an agent's message must have an id of this space, be a text, and be its own", async () => {
+  const hal = entity("agent", "Hal");
+  const [home, other] = [await house([ann, robo, hal]), await house([ann, robo])];
+  const code = async (message: AgentMessage) => {
+    const answered = await home.rpc.append(message);
+    return answered.ok ? "ok" : answered.problem.code;
+  };
+  expect(await code({ ...said(other, robo, "hi"), workspaceId: home.workspaceId })).toBe("invalid_request");
+  expect(await code(said(home, robo, "  "))).toBe("invalid_request");
+  expect(await code(said(home, robo, "hi"))).toBe("ok");
+  expect(await code({ ...said(home, robo, "hi"), agentId: hal.id })).toBe("conflict");
+});
+
+test("creating a space again answers the space that there is", async () => {
+  const home = await house([ann]);
+  const { id, name, wakePolicy, shareOrigin } = home.space;
+  const input = { id, workspaceId: home.workspaceId, settings: { name, wakePolicy, shareOrigin }, members: [bob] };
+  expect(unwrap(await home.rpc.create(input))).toEqual(home.space);
+  const stolen = await home.rpc.create({ ...input, workspaceId: ids.mint("wsp") });
+  expect(stolen).toMatchObject({ ok: false, problem: { code: "conflict" } });
 });

@@ -38,7 +38,7 @@ export type Session = {
 
 type Surroundings = {
   ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets">;
-  timers: Timers;
+  timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
 };
 
