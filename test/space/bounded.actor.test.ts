@@ -37,7 +37,7 @@ test("[B4] what a space costs does not grow with its history", async () => {
   for (const round of ["one", "two", "three"]) await use(round);
   await markAll();
   const short = await use("short");
-  await chatter(home, 2000);
+  await chatter(home, 600);
   await grow(home, 20_000);
   await markAll();
   unwrap(await home.rpc.post(home.as(ann), { text: "hello @Robo again" }));

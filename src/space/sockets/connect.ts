@@ -15,9 +15,13 @@ const cursorOf = (url: string): number | undefined => {
   return Number(cursor);
 };
 
+/** The worker's word for who calls; without it, nobody does. */
 const principalOf = (header: string | null): Principal => {
-  if (header === null) throw new ColloquyError("unauthorized", "Send a token with the request");
-  return Principal.parse(JSON.parse(header));
+  try {
+    return Principal.parse(JSON.parse(header ?? ""));
+  } catch (cause) {
+    throw new ColloquyError("unauthorized", "Send a token with the request", { cause });
+  }
 };
 
 /**

@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createIds } from "../../src/shared/ids.ts";
+import { maxBatchMessages } from "../../src/space/bounds.ts";
+import { type Batch, batchFor } from "../../src/space/delivery/batch.ts";
+import type { LogRow } from "../../src/space/log.ts";
+
+const ids = createIds("a secret of at least thirty-two chars");
+const spaceId = ids.mint("spc");
+const [me, other] = [ids.mint("ent"), ids.mint("ent")];
+const at = "2026-02-18T15:06:55.000Z";
+
+type Kind = "said" | "mine" | "read" | "renamed" | "joined" | "left";
+
+const rowFor = (kind: Kind, seq: number): LogRow => {
+  const row = { seq, messageId: null, messageCount: 0, routing: null, frame: "{}" };
+  if (kind === "said" || kind === "mine") {
+    const sender = { id: kind === "mine" ? me : other, name: "N", type: "agent" };
+    const message = {
+      id: ids.mintOwned("msg", spaceId),
+      seq,
+      spaceId,
+      kind: "text",
+      sender,
+      text: `${seq}`,
+      createdAt: at,
+    };
+    const routing: LogRow["routing"] = {
+      root: { id: message.id, kind: "person" },
+      wakePolicy: "every_message",
+      mentions: [],
+      pair: false,
+    };
+    const frame = JSON.stringify({ type: "space.message", cursor: seq, message });
+    return { ...row, type: "space.message", entityId: sender.id, messageId: message.id, routing, frame };
+  }
+  if (kind === "joined") return { ...row, type: "member.joined", entityId: me };
+  if (kind === "left") return { ...row, type: "member.left", entityId: me };
+  return { ...row, type: kind === "read" ? "member.read" : "member.renamed", entityId: other };
+};
+
+/** A log in which the subscriber comes and goes as one can: it joins when out, and leaves when in. */
+const logOf = (kinds: Kind[]): LogRow[] => {
+  const rows = [rowFor("joined", 1)];
+  let inside = true;
+  for (const kind of kinds) {
+    const fits = kind === "joined" ? !inside : kind === "left" || kind === "mine" ? inside : true;
+    if (!fits) continue;
+    if (kind === "joined" || kind === "left") inside = !inside;
+    rows.push(rowFor(kind, rows.length + 1));
+  }
+  return rows;
+};
+
+/** All deliveries of a log that is walked `limit` events at a time. */
+const walk = (rows: LogRow[], limit: number): Batch[] => {
+  const batches: Batch[] = [];
+  let place = { id: me, kind: "agent" as const, cursor: 0, inside: false };
+  while (place.cursor < rows.length) {
+    const batch = batchFor(place, rows.slice(place.cursor, place.cursor + limit));
+    batches.push(batch);
+    place = { ...place, cursor: batch.cursor, inside: batch.inside };
+  }
+  return batches;
+};
+
+const kinds = fc.array(fc.constantFrom<Kind>("said", "mine", "read", "renamed", "joined", "left"), { maxLength: 60 });
+
+test("[D2] however a log is cut into deliveries, an agent gets what others said while it was in, once and in order", () => {
+  fc.assert(
+    fc.property(kinds, fc.integer({ min: 1, max: 20 }), (events, limit) => {
+      const rows = logOf(events);
+      let inside = false;
+      const expected: string[] = [];
+      for (const row of rows) {
+        if (row.entityId === me && row.type === "member.joined") inside = true;
+        if (row.entityId === me && row.type === "member.left") inside = false;
+        if (inside && row.type === "space.message" && row.entityId !== me) expected.push(`${row.seq}`);
+      }
+      const batches = walk(rows, limit);
+      expect(batches.flatMap(({ messages }) => messages.map(({ message }) => message.text))).toEqual(expected);
+      const leavings = rows.filter((row) => row.type === "member.left").length;
+      expect(batches.filter(({ left }) => left)).toHaveLength(leavings);
+    }),
+  );
+});
+
+test("own messages and read marks alone are no delivery", () => {
+  const [joined, ...rest] = walk(logOf(["mine", "read", "mine"]), 1);
+  expect(joined?.pending).toBe(true);
+  expect(rest.map(({ pending }) => pending)).toEqual([false, false, false]);
+});
+
+test("[B3] a delivery carries a bounded number of messages", () => {
+  const rows = logOf(Array.from({ length: 250 }, () => "said"));
+  expect(walk(rows, 1000).map(({ messages }) => messages.length)).toEqual([maxBatchMessages, maxBatchMessages, 50]);
+});
+
+test("the workspace's index is told of changes only", () => {
+  const place = { id: "index", kind: "index" as const, cursor: 0, inside: true };
+  expect(batchFor(place, [rowFor("said", 1), rowFor("read", 2)])).toMatchObject({ pending: false, cursor: 2 });
+  expect(batchFor(place, [rowFor("said", 1), rowFor("renamed", 2)])).toMatchObject({ pending: true, messages: [] });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { EntityPrincipal } from "../../src/protocol/principal.ts";
+import { createIds } from "../../src/shared/ids.ts";
+import { maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
+import { RateWindow } from "../../src/space/sockets/rate.ts";
+import { Sockets } from "../../src/space/sockets/sockets.ts";
+
+const ids = createIds("a secret of at least thirty-two chars");
+const workspaceId = ids.mint("wsp");
+
+const sockets = () => {
+  const timers: number[] = [];
+  return {
+    timers,
+    held: new Sockets({
+      ctx: { acceptWebSocket: () => undefined, getWebSockets: () => [] },
+      timers: { set: (_, at) => timers.push(at), setNoLater: (_, at) => timers.push(at) },
+      clock: { now: () => 0 },
+    }),
+  };
+};
+
+const caller = (entityId = ids.mint("ent")): EntityPrincipal => ({
+  kind: "entity",
+  workspaceId,
+  entityId,
+  admin: false,
+  expiresAt: 1000,
+});
+
+const socket = (): WebSocket => Object.assign(Object.create(null), { serializeAttachment: () => undefined });
+
+test("[B3] a space holds so many sockets, a member so many of them, and says which bound was reached", () => {
+  const { held } = sockets();
+  const ann = caller();
+  for (let index = 0; index < maxSocketsPerMember; index += 1) held.accept(socket(), ann);
+  expect(() => held.accept(socket(), ann)).toThrow(`${maxSocketsPerMember} sockets`);
+  for (let index = maxSocketsPerMember; index < maxSockets; index += 1) {
+    held.accept(socket(), caller(`${Math.floor(index / 100)}`));
+  }
+  expect(() => held.accept(socket(), caller())).toThrow(`${maxSockets} sockets`);
+});
+
+test("[S5] a socket of a key does not live for ever", () => {
+  const { held, timers } = sockets();
+  held.accept(socket(), { kind: "key", workspaceId, keyId: ids.mint("key"), entityId: ids.mint("ent") });
+  expect(timers).toEqual([10 * 60_000]);
+});
+
+test("a window admits so many, and opens again when it is over", () => {
+  const window = new RateWindow(2, 100);
+  expect([0, 10, 20, 99].map((now) => window.admits(now))).toEqual([true, true, false, false]);
+  expect([100, 150, 160].map((now) => window.admits(now))).toEqual([true, true, false]);
+});
