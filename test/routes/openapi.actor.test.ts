@@ -1,0 +1,113 @@
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { app } from "../../src/routes/app.ts";
+import { call } from "../support/house.ts";
+import { apiDocument, guarded, operations, problemIn } from "./operations.ts";
+
+/** The routes that are promised so far, and no others. */
+const promised = `
+POST /v1/workspaces
+GET /v1/workspace
+PATCH /v1/workspace
+POST /v1/workspace/keys
+DELETE /v1/workspace/keys/{keyId}
+GET /v1/workspace/secrets
+PUT /v1/workspace/secrets/{name}
+DELETE /v1/workspace/secrets/{name}
+POST /v1/entities
+GET /v1/entities
+GET /v1/entities/{entityId}
+PATCH /v1/entities/{entityId}
+DELETE /v1/entities/{entityId}
+POST /v1/tokens
+POST /v1/agents
+GET /v1/agents
+GET /v1/agents/{agentId}
+PATCH /v1/agents/{agentId}
+DELETE /v1/agents/{agentId}
+POST /v1/agents/{agentId}/trigger
+GET /v1/agents/{agentId}/inbox
+POST /v1/agents/{agentId}/inbox/{eventId}/retry
+GET /v1/agents/{agentId}/runs
+GET /v1/agents/{agentId}/runs/{runId}
+POST /v1/agents/{agentId}/runs/{runId}/cancel
+GET /v1/agents/{agentId}/context
+GET /v1/agents/{agentId}/memories
+PUT /v1/agents/{agentId}/memories/{key}
+DELETE /v1/agents/{agentId}/memories/{key}
+GET /v1/agents/{agentId}/goals
+PUT /v1/agents/{agentId}/goals/{goalId}
+DELETE /v1/agents/{agentId}/goals/{goalId}
+POST /v1/spaces
+GET /v1/spaces
+GET /v1/spaces/{spaceId}
+PATCH /v1/spaces/{spaceId}
+DELETE /v1/spaces/{spaceId}
+POST /v1/spaces/{spaceId}/members
+DELETE /v1/spaces/{spaceId}/members/{entityId}
+GET /v1/spaces/{spaceId}/messages
+POST /v1/spaces/{spaceId}/messages
+POST /v1/spaces/{spaceId}/read
+GET /v1/spaces/{spaceId}/stream
+GET /v1/spaces/{spaceId}/events
+GET /healthz
+GET /openapi.json
+GET /docs`;
+
+test("the document holds the promised routes, and no others", () => {
+  const names = operations.map((operation) => operation.name);
+  expect(names.toSorted()).toEqual(promised.trim().split("\n").toSorted());
+  expect(new Set(operations.map((operation) => operation.operationId)).size).toBe(operations.length);
+});
+
+test("the document is OpenAPI 3.1 whose references all lead somewhere", async () => {
+  const served = await call("/openapi.json");
+  expect(served.headers.get("content-type")).toContain("application/json");
+  const text = await served.text();
+  expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(apiDocument)));
+  expect(apiDocument.openapi).toBe("3.1.0");
+  const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name ?? "");
+  expect(references.length).toBeGreaterThan(100);
+  for (const name of references) expect(Object.keys(apiDocument.components.schemas)).toContain(name);
+  expect(text).not.toContain("__schema");
+  expect(text).not.toContain("$defs");
+  expect(Object.keys(apiDocument.components.schemas)).toEqual(
+    expect.arrayContaining(["Workspace", "Entity", "Agent", "AgentConfig", "Run", "Space", "Message", "Problem"]),
+  );
+  const schemes = Object.keys(apiDocument.components.securitySchemes);
+  for (const { security } of operations) {
+    for (const scheme of security) expect(schemes).toEqual(expect.arrayContaining(Object.keys(scheme)));
+  }
+});
+
+test("every guarded route tells its problems, and every path parameter is described", () => {
+  for (const operation of guarded) {
+    expect(Object.keys(operation.responses), operation.name).toEqual(expect.arrayContaining(["401", "403"]));
+    const inPath = [...operation.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name);
+    expect(operation.parameters.filter((one) => one.in === "path").map((one) => one.name)).toEqual(inPath);
+  }
+});
+
+test("/docs shows every route and needs nothing from elsewhere", async () => {
+  const answer = await call("/docs");
+  expect(answer.headers.get("content-type")).toContain("text/html");
+  expect(answer.headers.get("content-security-policy")).toContain("default-src 'none'");
+  const page = await answer.text();
+  expect(page).not.toMatch(/<script|<link|<img|https?:\/\/(?!…)/);
+  for (const { path, operationId } of operations) {
+    expect(page).toContain(`<code>${path}</code>`);
+    expect(page).toContain(`id="${operationId}"`);
+  }
+});
+
+test("without a signing secret, or with a short one, every answer says what to set", async () => {
+  for (const SIGNING_SECRET of [undefined, "", "too short"]) {
+    for (const path of ["/healthz", "/v1/spaces", "/nowhere"]) {
+      const answer = await app.fetch(new Request(`https://x.test${path}`), { ...env, SIGNING_SECRET });
+      expect(await problemIn(answer)).toMatchObject({
+        status: 500,
+        detail: expect.stringMatching(/SIGNING_SECRET.*at least 32/),
+      });
+    }
+  }
+});
