@@ -100,6 +100,7 @@ CREATE TABLE `spaces` (
 	`snapshot` text NOT NULL,
 	`version` integer NOT NULL,
 	`cursor` integer NOT NULL,
+	`left_to_history` integer DEFAULT 0 NOT NULL,
 	`left` integer DEFAULT false NOT NULL
 );
 --> statement-breakpoint

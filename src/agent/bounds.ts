@@ -2,8 +2,11 @@
 
 /** Events that one agent keeps waiting, dead ones included; past it a space's delivery is refused and comes again. */
 export const maxInboxEvents = 5000;
-/** Events that one run takes. */
+/** Events that wake nobody and wait for the next batch; past it the oldest are left to their space's history. */
+export const maxQuietEvents = 500;
+/** Events that one run takes, and the UTF-8 that they may fill, in bytes: a row holds 2 MB. */
 export const maxBatchEvents = 100;
+export const maxBatchBytes = 256 * 1024;
 /** Failed runs after which an event is dead. */
 export const maxAttempts = 5;
 /** Failed runs after which a batch is taken one event at a time. */
@@ -11,7 +14,12 @@ export const maxBatchAttempts = 2;
 /** UTF-8 of a service event's payload, in bytes. */
 export const maxPayloadBytes = 64 * 1024;
 export const maxMemories = 500;
+/** All memories together, in characters. */
+export const maxMemoriesCharacters = 100_000;
 export const maxGoals = 200;
+/** Spaces, and members of each, that the state in the input names; the rest is counted. */
+export const maxToldSpaces = 100;
+export const maxToldMembers = 30;
 /** Messages that one `enter_space` or `read_messages` may return, and the estimated tokens that they may fill. */
 export const maxWindowMessages = 200;
 export const maxWindowTokens = 16_000;

@@ -37,6 +37,9 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     }
     const cursor = Math.max(from, delivery.cursor);
     parts.spaces.follow(delivery.space, cursor, delivery.left);
+    if (fresh.some(({ triggerSource }) => triggerSource === "none")) {
+      for (const [spaceId, messages] of parts.inbox.dropQuiet()) parts.spaces.leaveToHistory(spaceId, messages);
+    }
     if (fresh.length > 0) arm();
     return { cursor };
   });

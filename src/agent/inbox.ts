@@ -1,8 +1,16 @@
-import { and, asc, count, eq, gt, inArray, isNull, lt, lte, max, min, or } from "drizzle-orm";
+import { and, asc, count, eq, gt, isNull, lt, lte, max, min, or } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
+import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
-import { maxAttempts, maxBatchAttempts, maxBatchEvents, maxInboxEvents } from "./bounds.ts";
+import { among, type Database } from "../shared/database.ts";
+import {
+  maxAttempts,
+  maxBatchAttempts,
+  maxBatchBytes,
+  maxBatchEvents,
+  maxInboxEvents,
+  maxQuietEvents,
+} from "./bounds.ts";
 import type { InboxEvent } from "./context/snapshot.ts";
 import type { Failure, InboxData } from "./records.ts";
 import { inbox, seenEvents } from "./schema.ts";
@@ -52,6 +60,28 @@ export class Inbox {
       .run();
   }
 
+  /** Lets the oldest events that wake nobody go, down to `maxQuietEvents`. Answers how many of each space. */
+  dropQuiet(): Map<string, number> {
+    const quiet = and(eq(inbox.status, "pending"), eq(inbox.wakes, false));
+    const waiting = this.#db.select({ rows: count() }).from(inbox).where(quiet).get()?.rows ?? 0;
+    const dropped = new Map<string, number>();
+    if (waiting <= maxQuietEvents) return dropped;
+    const oldest = this.#db
+      .select()
+      .from(inbox)
+      .where(quiet)
+      .orderBy(asc(inbox.seq))
+      .limit(waiting - maxQuietEvents)
+      .all();
+    for (const { data } of oldest) {
+      if (data.type !== "space_message") continue;
+      const { spaceId } = data.delivered.message;
+      dropped.set(spaceId, (dropped.get(spaceId) ?? 0) + 1);
+    }
+    this.acknowledge(oldest.map((row) => row.seq));
+    return dropped;
+  }
+
   /** Remembers a service event's id for good; false if it was known. */
   firstSight(eventId: string): boolean {
     const rows = this.#db
@@ -80,7 +110,7 @@ export class Inbox {
       .limit(maxBatchEvents)
       .all();
     const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
-    return suspect ? [suspect] : pending;
+    return suspect ? [suspect] : withinBytes(pending);
   }
 
   /** The roots of the events that ask for a run now, and whether one of their events was tried before. */
@@ -111,7 +141,7 @@ export class Inbox {
   rows(seqs: number[]): InboxRow[] {
     return seqs.length === 0
       ? []
-      : this.#db.select().from(inbox).where(inArray(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
+      : this.#db.select().from(inbox).where(among(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
   }
 
   /** Pending events that arrived after `seq`, the first `limit` of them, and how many there are in all. */
@@ -126,16 +156,16 @@ export class Inbox {
   }
 
   take(seqs: number[]): void {
-    this.#db.update(inbox).set({ status: "taken" }).where(inArray(inbox.seq, seqs)).run();
+    this.#db.update(inbox).set({ status: "taken" }).where(among(inbox.seq, seqs)).run();
   }
 
   acknowledge(seqs: number[]): void {
-    if (seqs.length > 0) this.#db.delete(inbox).where(inArray(inbox.seq, seqs)).run();
+    if (seqs.length > 0) this.#db.delete(inbox).where(among(inbox.seq, seqs)).run();
   }
 
   /** Back to pending, uncounted: the run did not fail by them (a spent budget). */
   giveBack(seqs: number[]): void {
-    if (seqs.length > 0) this.#db.update(inbox).set({ status: "pending" }).where(inArray(inbox.seq, seqs)).run();
+    if (seqs.length > 0) this.#db.update(inbox).set({ status: "pending" }).where(among(inbox.seq, seqs)).run();
   }
 
   /** Back to pending after a failed run; dead after `maxAttempts`. */
@@ -173,3 +203,13 @@ export class Inbox {
     return this.#db.select().from(inbox).where(gt(inbox.seq, after)).orderBy(asc(inbox.seq)).limit(limit).all();
   }
 }
+
+/** The first rows that fit `maxBatchBytes`; at least one. The others are taken by the next run. */
+const withinBytes = (rows: InboxRow[]): InboxRow[] => {
+  let bytes = 0;
+  const end = rows.findIndex((row) => {
+    bytes += textBytes(JSON.stringify(row.data));
+    return bytes > maxBatchBytes;
+  });
+  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
+};

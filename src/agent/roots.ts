@@ -1,7 +1,7 @@
-import { inArray, lt, sql } from "drizzle-orm";
+import { lt, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { among, type Database } from "../shared/database.ts";
 import { rootMemoryMs } from "./bounds.ts";
 import { roots } from "./schema.ts";
 
@@ -20,7 +20,7 @@ export class Roots {
 
   wakes(ids: string[]): Map<string, number> {
     if (ids.length === 0) return new Map();
-    const rows = this.#db.select().from(roots).where(inArray(roots.id, ids)).all();
+    const rows = this.#db.select().from(roots).where(among(roots.id, ids)).all();
     return new Map(rows.map((row) => [row.id, row.wakes]));
   }
 

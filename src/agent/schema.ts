@@ -31,6 +31,8 @@ export const spaces = sqliteTable("spaces", {
   snapshot: text("snapshot", { mode: "json" }).$type<SpaceSnapshot>().notNull(),
   version: integer("version").notNull(),
   cursor: integer("cursor").notNull(),
+  /** Messages that nobody was woken by and that the inbox had no room for; the next inbox message says so. */
+  leftToHistory: integer("left_to_history").notNull().default(0),
   /** Kept after leaving, so that a late delivery is known for what it is. */
   left: integer("left", { mode: "boolean" }).notNull().default(false),
 });

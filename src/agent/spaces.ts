@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import type { Database } from "../shared/database.ts";
 import { spaces } from "./schema.ts";
@@ -26,6 +26,28 @@ export class Spaces {
       .all()
       .map((row) => row.snapshot)
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id));
+  }
+
+  /** Messages of a space that the inbox had no room for: the agent is told how many, and reads them there. */
+  leaveToHistory(id: string, messages: number): void {
+    this.#db
+      .update(spaces)
+      .set({ leftToHistory: sql`${spaces.leftToHistory} + ${messages}` })
+      .where(eq(spaces.id, id))
+      .run();
+  }
+
+  leftToHistory(): { id: string; name: string; messages: number }[] {
+    return this.#db
+      .select()
+      .from(spaces)
+      .where(gt(spaces.leftToHistory, 0))
+      .all()
+      .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory }));
+  }
+
+  toldOfHistory(): void {
+    this.#db.update(spaces).set({ leftToHistory: 0 }).where(gt(spaces.leftToHistory, 0)).run();
   }
 
   isMember(id: string): boolean {

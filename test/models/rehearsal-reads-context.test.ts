@@ -69,6 +69,7 @@ const inbox = (events: InboxEvent[], told = state(), toldBefore: AgentState | nu
       text: renderInboxMessage({
         now,
         events,
+        leftToHistory: [],
         silent: { lines: [], omitted: 0 },
         told: toldState(told),
         toldBefore: toldBefore && toldState(toldBefore),

@@ -34,6 +34,8 @@ export type InboxMessageInput = {
   events: InboxEvent[];
   /** Events of cycles that ended in silence since the last one that was kept, oldest first. */
   silent: { lines: string[]; omitted: number };
+  /** Messages that woke nobody and that the inbox had no room for. */
+  leftToHistory: { id: string; name: string; messages: number }[];
   told: ToldState;
   /** What the model was told before in this window; null at the window's start. */
   toldBefore: ToldState | null;
@@ -49,7 +51,14 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
   }
   const count = `${input.events.length} event${input.events.length === 1 ? "" : "s"}`;
   parts.push(
-    [`INBOX (${count}, ${shortTime(input.now)}):`, ...input.events.map((event) => `  ${eventLine(event)}`)].join("\n"),
+    [
+      `INBOX (${count}, ${shortTime(input.now)}):`,
+      ...input.leftToHistory.map(
+        ({ id, name, messages }) =>
+          `  [${quote(name)}, ${id}] (${messages} earlier messages: read_messages shows them)`,
+      ),
+      ...input.events.map((event) => `  ${eventLine(event)}`),
+    ].join("\n"),
   );
   const state = input.toldBefore === null ? renderState(input.told) : renderStateChanges(input.toldBefore, input.told);
   if (state !== null) parts.push(state);

@@ -1,3 +1,4 @@
+import { maxToldMembers, maxToldSpaces } from "../bounds.ts";
 import { quote } from "./quote.ts";
 import type { AgentState, KnownSpace, ToldState } from "./snapshot.ts";
 
@@ -8,15 +9,19 @@ import type { AgentState, KnownSpace, ToldState } from "./snapshot.ts";
 const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES"] as const;
 
 const spaceLine = (space: KnownSpace, agentId: string): string => {
-  const members = space.members.map((member) =>
-    member.id === agentId ? "You" : `${quote(member.name)} (${member.type})`,
-  );
+  const members = space.members
+    .slice(0, maxToldMembers)
+    .map((member) => (member.id === agentId ? "You" : `${quote(member.name)} (${member.type})`));
+  const more = space.members.length - members.length;
+  if (more > 0) members.push(`and ${more} more`);
   return `${quote(space.name)} (id: ${space.id}) — ${members.join(", ")}`;
 };
 
 /** The lines of each section by key: of a space its id, of a goal its id, of a memory its key. */
 export const toldState = (state: AgentState): ToldState => ({
-  "YOUR SPACES": Object.fromEntries(state.spaces.map((space) => [space.id, spaceLine(space, state.agentId)])),
+  "YOUR SPACES": Object.fromEntries(
+    state.spaces.slice(0, maxToldSpaces).map((space) => [space.id, spaceLine(space, state.agentId)]),
+  ),
   GOALS: Object.fromEntries(
     state.goals.map((goal) => {
       const facts = [`id: ${goal.id}`, goal.status];

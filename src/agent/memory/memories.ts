@@ -1,9 +1,9 @@
-import { asc, count, eq, inArray } from "drizzle-orm";
+import { asc, count, eq, inArray, sql } from "drizzle-orm";
 import { type Memory, maxMemoryCharacters } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { maxMemories } from "../bounds.ts";
+import { maxMemories, maxMemoriesCharacters } from "../bounds.ts";
 import { memories } from "../schema.ts";
 
 /** An agent's key-value facts. Setting one twice is setting it once, so a replay changes nothing (R2). */
@@ -36,6 +36,13 @@ export class Memories {
       );
     }
     const known = this.#db.select().from(memories).where(eq(memories.key, key)).get();
+    const others = this.#characters() - (known ? known.value.length : 0);
+    if (others + value.length > maxMemoriesCharacters) {
+      throw new ColloquyError(
+        "limit_reached",
+        `all memories together hold at most ${maxMemoriesCharacters} characters (maxMemoriesCharacters); delete some first`,
+      );
+    }
     if (!known && (this.#db.select({ rows: count() }).from(memories).get()?.rows ?? 0) >= maxMemories) {
       throw new ColloquyError("limit_reached", `maxMemories (${maxMemories}) is reached; delete some first`);
     }
@@ -45,6 +52,15 @@ export class Memories {
       .onConflictDoUpdate({ target: memories.key, set: { value, updatedAt } })
       .run();
     return { key, value, updatedAt: isoTime(updatedAt) };
+  }
+
+  #characters(): number {
+    return (
+      this.#db
+        .select({ characters: sql<number>`coalesce(sum(length(${memories.value})), 0)` })
+        .from(memories)
+        .get()?.characters ?? 0
+    );
   }
 
   delete(key: string): boolean {

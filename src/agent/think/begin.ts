@@ -43,6 +43,7 @@ export const begin = (parts: Parts): RunRow | undefined => {
     const agent = parts.identity.get();
     const fresh = batch.filter((row) => row.attempts === 0);
     parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
+    parts.spaces.toldOfHistory();
     parts.inbox.take(batch.map((row) => row.seq));
     const inboxRow = parts.journal.append({
       runOrdinal: prepared.ordinal,

@@ -102,7 +102,8 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   }
 };
 
-export const execute = async (parts: Parts, execution: Execution): Promise<void> => {
+/** Answers the space that the call entered, if it did. */
+export const execute = async (parts: Parts, execution: Execution): Promise<string | null> => {
   const { run, step, call, speech } = execution;
   const result = await attempt(parts, execution);
   await faultOnceStored("agent.after-effect", parts.object);
@@ -113,6 +114,7 @@ export const execute = async (parts: Parts, execution: Execution): Promise<void>
   } else {
     speech?.said(call.index);
   }
+  return result.activeSpaceId ?? null;
 };
 
 export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {

@@ -42,6 +42,7 @@ export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
   const text = renderInboxMessage({
     now: isoTime(parts.clock.now()),
     events,
+    leftToHistory: parts.spaces.leftToHistory(),
     silent: silentLines(parts, ordinal),
     told,
     toldBefore: parts.consciousness.toldBefore(window, ordinal),

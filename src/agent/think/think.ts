@@ -50,7 +50,8 @@ export const think = async (
   const minutes = new AbortController();
   const deadline = setTimeout(() => minutes.abort(), config.limits.maxRunMinutes * 60_000);
   try {
-    channels.tellRun({ event: run.faults > 0 ? "run.resumed" : "run.started" });
+    const lived = parts.journal.ofRun(run.ordinal, run.journalFrom).length > 1;
+    channels.tellRun({ event: lived || run.faults > 0 ? "run.resumed" : "run.started" });
     const model = await resolveModel(config.model, { env: parts.env, openSecret: (name) => openSecret(parts, name) });
     const ending = await steps({
       parts,
@@ -117,7 +118,9 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
       const activeSpaceId = memberSpace(parts, activeSpaceOf(run.activeSpaceId, rows));
       if (next.kind === "execute") {
-        await execute(parts, { run, ...next, activeSpaceId, speech, signal });
+        const entered = await execute(parts, { run, ...next, activeSpaceId, speech, signal });
+        // Its members see that the agent is there.
+        if (entered) thinking.channels.to(entered);
         continue;
       }
       const limit = limitReached(thinking, rows, next.step);

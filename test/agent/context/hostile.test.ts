@@ -61,6 +61,7 @@ test("[S2] hostile names and texts come back from the prompt exactly, and add no
       const text = renderInboxMessage({
         now: "2026-02-18T15:07:00.000Z",
         events: entries.map(([space, sender, said]) => event(space, sender, said)),
+        leftToHistory: [],
         silent: { lines: [], omitted: 0 },
         told: toldState({ agentId: "ent_ME", spaces: [], goals: [], memories: [] }),
         toldBefore: toldState({ agentId: "ent_ME", spaces: [], goals: [], memories: [] }),

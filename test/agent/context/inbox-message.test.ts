@@ -67,6 +67,7 @@ test("the first inbox message of a window tells the whole state", async () => {
       }),
       { type: "service", eventId: "evt_2", serviceName: "jira", payload: { issue: "PROJ-123" } },
     ],
+    leftToHistory: [],
     silent: { lines: [], omitted: 0 },
     told: state,
     toldBefore: null,
@@ -80,6 +81,7 @@ test("a later inbox message tells what was read in silence, and only what change
   const text = renderInboxMessage({
     now,
     events: [message("And now?")],
+    leftToHistory: [{ id: "spc_FAMILY", name: "Family", messages: 12 }],
     silent: { lines: ['["Family", spc_FAMILY] "Husam" (human, id: ent_HUSAM, msg_0): "Option A"'], omitted: 2 },
     told: state,
     toldBefore: before,
@@ -92,6 +94,7 @@ test("nothing changed, nothing is told", () => {
   const text = renderInboxMessage({
     now,
     events: [message("hi")],
+    leftToHistory: [],
     silent: { lines: [], omitted: 0 },
     told: state,
     toldBefore: state,

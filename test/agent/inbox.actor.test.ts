@@ -1,0 +1,94 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test } from "vitest";
+import { maxQuietEvents } from "../../src/agent/bounds.ts";
+import type { Delivery, TriggerSource } from "../../src/protocol/rpc.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { ended, ids, inboxOf, openHouse, userTexts } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+const spaceId = ids.mint("spc");
+
+const deliveryOf = (
+  workspaceId: string,
+  from: number,
+  said: { text: string; triggerSource: TriggerSource }[],
+): Delivery => {
+  const createdAt = "2026-02-18T15:07:00.000Z";
+  const messages = said.map(({ text: words, triggerSource }, index) => {
+    const seq = from + index + 1;
+    const id = ids.deriveOwned("msg", spaceId, workspaceId, seq);
+    const sender = { id: ids.derive("ent", "husam"), name: "Husam", type: "human" as const };
+    return {
+      message: { id, seq, spaceId, kind: "text" as const, sender, text: words, createdAt },
+      root: { id, kind: "person" as const },
+      triggerSource,
+    };
+  });
+  return {
+    space: {
+      id: spaceId,
+      workspaceId,
+      name: "Alpha",
+      shareOrigin: "text",
+      wakePolicy: "addressed",
+      createdAt,
+      version: 1,
+      members: [],
+    },
+    messages,
+    after: from,
+    cursor: from + said.length,
+    left: false,
+  };
+};
+
+const quiet = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ text: `quiet ${index}`, triggerSource: "none" as const }));
+
+test("[B3] messages that wake nobody never fill the inbox: the oldest are left to the history, and that is said", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const model = scriptedModel(() => step(text("Read.")));
+  restore.push(installModel(model));
+  const agent = env.AGENT.getByName(analyst.id);
+  const many = maxQuietEvents + 40;
+  expect(unwrap(await agent.deliver(deliveryOf(house.workspaceId, 0, quiet(many))))).toEqual({ cursor: many });
+  const page = unwrap(await agent.inbox(house.workspaceId, { limit: 1000 }));
+  expect(page.items).toHaveLength(maxQuietEvents);
+  expect(model.calls).toHaveLength(0);
+
+  unwrap(
+    await agent.deliver(deliveryOf(house.workspaceId, many, [{ text: "@Analyst hello", triggerSource: "mention" }])),
+  );
+  await ended(house.workspaceId, analyst, 6);
+  expect(userTexts(model.calls[0])[0]).toContain(
+    `["Alpha", ${spaceId}] (40 earlier messages: read_messages shows them)`,
+  );
+  expect(userTexts(model.calls.at(-1)).at(-1)).toContain('"@Analyst hello" [triggerSource: mention]');
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[B3] a batch holds no more than a row can: what does not fit is taken by the next run", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const model = scriptedModel(() => step(text("Read.")));
+  restore.push(installModel(model));
+  const long = Array.from({ length: 12 }, () => ({ text: "x".repeat(30_000), triggerSource: "mention" as const }));
+  unwrap(await env.AGENT.getByName(analyst.id).deliver(deliveryOf(house.workspaceId, 0, long)));
+  const runs = await ended(house.workspaceId, analyst, 2);
+  expect(runs.map((run) => run.trigger.eventCount)).toEqual([8, 4]);
+});
+
+test("[B3] a service's payload that is too large is refused by an error that names the bound", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const event = { serviceName: "jira", payload: { text: "x".repeat(70_000) } };
+  const refused = await env.AGENT.getByName(analyst.id).trigger(house.workspaceId, event);
+  expect(refused).toMatchObject({ ok: false, problem: { code: "payload_too_large" } });
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
