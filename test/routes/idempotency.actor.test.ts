@@ -1,0 +1,142 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+let keys = 0;
+const newKey = (): string => `key-${++keys}`;
+
+const twice = async (path: string, options: Call) => {
+  const headers = { "idempotency-key": newKey(), ...options.headers };
+  const first = await call(path, { ...options, headers });
+  const second = await call(path, { ...options, headers });
+  return { first, second, headers, bodies: [await first.text(), await second.text()] };
+};
+
+const expectReplayed = ({ first, second, bodies }: Awaited<ReturnType<typeof twice>>, status: number): void => {
+  expect([first.status, second.status]).toEqual([status, status]);
+  expect(JSON.parse(bodies[1] ?? "")).toEqual(JSON.parse(bodies[0] ?? ""));
+  expect(first.headers.get("idempotency-replayed")).toBeNull();
+  expect(second.headers.get("idempotency-replayed")).toBe("true");
+};
+
+describe("[D1] the same Idempotency-Key makes one thing, and gets its answer again", () => {
+  test("POST /v1/workspaces: also the secret key that is shown once", async () => {
+    const done = await twice("/v1/workspaces", { bearer: adminKey, body: { name: "Once" } });
+    expectReplayed(done, 201);
+    const { secretKey } = JSON.parse(done.bodies[0] ?? "") as { secretKey: string };
+    expect((await call("/v1/workspace", { bearer: secretKey })).status).toBe(200);
+    const other = await call("/v1/workspaces", { bearer: adminKey, body: { name: "Other" }, headers: done.headers });
+    expect(await problemIn(other)).toMatchObject({ code: "idempotency_mismatch" });
+  });
+
+  test("POST /v1/workspaces: what a crash cut off after the creation is finished by the next try", async () => {
+    const key = newKey();
+    const id = ids.derive("wsp", "operator", key);
+    const keyId = ids.derive("key", id, "first");
+    await env.WORKSPACE.getByName(id).create({ id, name: "Cut", keyId, keyHash: "whatever was stored" });
+    const send = (name: string) =>
+      call("/v1/workspaces", { bearer: adminKey, body: { name }, headers: { "idempotency-key": key } });
+    expect(await problemIn(await send("Another"))).toMatchObject({ code: "idempotency_mismatch" });
+    const answer = await send("Cut");
+    expect(answer.status).toBe(201);
+    expect(await answer.json()).toMatchObject({ workspace: { id, name: "Cut" }, key: { id: keyId } });
+  });
+
+  test("POST /v1/workspace/keys", async () => {
+    const { secretKey } = await openHouse();
+    const done = await twice("/v1/workspace/keys", { method: "POST", bearer: secretKey });
+    expectReplayed(done, 201);
+    const made = JSON.parse(done.bodies[0] ?? "") as { secretKey: string };
+    expect((await call("/v1/workspace", { bearer: made.secretKey })).status).toBe(200);
+  });
+
+  test("POST /v1/entities", async () => {
+    const { secretKey } = await openHouse();
+    const done = await twice("/v1/entities", { bearer: secretKey, body: { type: "human", name: "Mona" } });
+    expectReplayed(done, 201);
+    const list = (await (await call("/v1/entities", { bearer: secretKey })).json()) as { items: unknown[] };
+    expect(list.items).toHaveLength(1);
+  });
+
+  test("POST /v1/agents, /v1/spaces and /v1/spaces/:id/members", async () => {
+    const house = await openHouse();
+    const mona = await house.person("Mona");
+    const bearer = house.secretKey;
+    expectReplayed(await twice("/v1/agents", { bearer, body: { name: "Analyst" } }), 201);
+    const space = await twice("/v1/spaces", { bearer, body: { name: "Alpha" } });
+    expectReplayed(space, 201);
+    const { id } = (JSON.parse(space.bodies[0] ?? "") as { space: { id: string } }).space;
+    expectReplayed(await twice(`/v1/spaces/${id}/members`, { bearer, body: { entityId: mona.id } }), 201);
+  });
+
+  test("POST /v1/agents/:id/trigger", async () => {
+    const house = await openHouse();
+    const { id } = await house.agent({ name: "Analyst" });
+    const body = { serviceName: "jira", payload: { issue: 1 } };
+    const done = await twice(`/v1/agents/${id}/trigger`, { bearer: house.secretKey, body });
+    expectReplayed(done, 202);
+    const other = { ...body, payload: { issue: 2 } };
+    const mismatch = await call(`/v1/agents/${id}/trigger`, {
+      bearer: house.secretKey,
+      body: other,
+      headers: done.headers,
+    });
+    expect(await problemIn(mismatch)).toMatchObject({ code: "idempotency_mismatch" });
+  });
+
+  test("POST /v1/spaces/:id/messages, by Idempotency-Key and by clientKey", async () => {
+    const house = await openHouse();
+    const mona = await house.person("Mona");
+    const { id } = await house.space("Alpha", [mona]);
+    const path = `/v1/spaces/${id}/messages`;
+    const done = await twice(path, { bearer: mona.token, body: { text: "hello" } });
+    expectReplayed(done, 201);
+    const other = await call(path, { bearer: mona.token, body: { text: "other" }, headers: done.headers });
+    expect(await problemIn(other)).toMatchObject({ code: "idempotency_mismatch" });
+    const long = { "idempotency-key": "k".repeat(255) };
+    expectReplayed(await twice(path, { bearer: mona.token, body: { text: "long" }, headers: long }), 201);
+
+    const body = { text: "keyed", clientKey: "c1" };
+    const [first, again] = [
+      await call(path, { bearer: mona.token, body }),
+      await call(path, { bearer: mona.token, body }),
+    ];
+    expect([first.status, again.status]).toEqual([201, 200]);
+    expect(await again.json()).toEqual(await first.json());
+  });
+});
+
+test("[D1] two requests with one key at the same time make one thing", async () => {
+  const { secretKey } = await openHouse();
+  const headers = { "idempotency-key": newKey() };
+  const body = { type: "human", name: "Mona" };
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => call("/v1/entities", { bearer: secretKey, body, headers })),
+  );
+  for (const answer of answers) {
+    if (answer.status !== 201) expect(await problemIn(answer)).toMatchObject({ code: "idempotency_in_progress" });
+  }
+  const list = (await (await call("/v1/entities", { bearer: secretKey })).json()) as { items: unknown[] };
+  expect(list.items).toHaveLength(1);
+});
+
+test("the same key of another caller, at another address, or after a refusal, is another request", async () => {
+  const house = await openHouse();
+  const boss = await house.person("Boss", "admin");
+  const headers = { "idempotency-key": newKey() };
+  const make = (bearer: string, path: string, body: unknown) => call(path, { bearer, body, headers });
+  expect((await make(house.secretKey, "/v1/agents", { name: "A", model: { alias: "nowhere" } })).status).toBe(422);
+  expect((await make(house.secretKey, "/v1/agents", { name: "A" })).status).toBe(201);
+  expect((await make(house.secretKey, "/v1/spaces", { name: "B" })).status).toBe(201);
+  expect((await make(boss.token, "/v1/agents", { name: "C" })).status).toBe(201);
+});
+
+test("[S4] a malformed Idempotency-Key is refused", async () => {
+  const { secretKey } = await openHouse();
+  for (const key of ["with space", "x".repeat(256)]) {
+    const headers = { "idempotency-key": key };
+    const answer = await call("/v1/entities", { bearer: secretKey, body: { type: "human", name: "Mona" }, headers });
+    expect(await problemIn(answer)).toMatchObject({ code: "invalid_request" });
+  }
+});

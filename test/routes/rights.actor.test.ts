@@ -1,0 +1,288 @@
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { Key } from "../../src/protocol/workspace.ts";
+import { type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+let house: House;
+let elsewhere: House;
+let mona: Participant;
+let boss: Participant;
+let stranger: Participant;
+let foreigner: Participant;
+let agentId: string;
+let spaceId: string;
+
+beforeAll(async () => {
+  [house, elsewhere] = await Promise.all([openHouse("Here"), openHouse("Elsewhere")]);
+  mona = await house.person("Mona");
+  boss = await house.person("Boss", "admin");
+  stranger = await house.person("Stranger");
+  foreigner = await elsewhere.person("Foreigner", "admin");
+  agentId = (await house.agent({ name: "Analyst" })).id;
+  spaceId = (await house.space("Alpha", [mona, { id: agentId }])).id;
+});
+
+const status = async (path: string, options: Call): Promise<number> => (await call(path, options)).status;
+
+type Asked = { name: string; ask: (bearer: string) => Promise<number> };
+const asked = (method: string, path: () => string, body?: () => unknown): Asked => ({
+  name: `${method} ${path.toString().replaceAll(/^\(\) => |[`"$]/g, "")}`,
+  ask: (bearer) => status(path(), { method, bearer, ...(body ? { body: body() } : {}) }),
+});
+
+const forTheWorkspace: Asked[] = [
+  asked("GET", () => "/v1/workspace"),
+  asked(
+    "PATCH",
+    () => "/v1/workspace",
+    () => ({ name: "Here" }),
+  ),
+  asked(
+    "POST",
+    () => "/v1/entities",
+    () => ({ type: "human", name: "New" }),
+  ),
+  asked(
+    "POST",
+    () => "/v1/tokens",
+    () => ({ entityId: mona.id }),
+  ),
+  asked("GET", () => "/v1/agents"),
+  asked(
+    "POST",
+    () => "/v1/agents",
+    () => ({ name: `Agent ${ids.mint("key")}`.slice(0, 40) }),
+  ),
+  asked("GET", () => `/v1/agents/${agentId}`),
+  asked(
+    "PATCH",
+    () => `/v1/agents/${agentId}`,
+    () => ({ description: "Counts" }),
+  ),
+  asked("GET", () => `/v1/agents/${agentId}/inbox`),
+  asked("GET", () => `/v1/agents/${agentId}/runs`),
+  asked("GET", () => `/v1/agents/${agentId}/context`),
+  asked("GET", () => `/v1/agents/${agentId}/memories`),
+  asked("GET", () => `/v1/agents/${agentId}/goals`),
+  asked(
+    "PUT",
+    () => `/v1/agents/${agentId}/memories/tea`,
+    () => ({ value: "green" }),
+  ),
+  asked(
+    "PUT",
+    () => `/v1/agents/${agentId}/goals/q4`,
+    () => ({ description: "Finish" }),
+  ),
+];
+
+describe("[S1] the workspace's routes are for its secret key and its admins", () => {
+  test.each(forTheWorkspace)("$name", async ({ ask }) => {
+    for (const bearer of [house.secretKey, boss.token]) expect(await ask(bearer)).toBeLessThan(300);
+    for (const bearer of [mona.token, stranger.token]) expect(await ask(bearer)).toBe(403);
+  });
+});
+
+const forTheKey: Asked[] = [
+  asked("POST", () => "/v1/workspace/keys"),
+  asked("GET", () => "/v1/workspace/secrets"),
+  asked(
+    "PUT",
+    () => "/v1/workspace/secrets/KEY",
+    () => ({ value: "x" }),
+  ),
+  asked("DELETE", () => "/v1/workspace/secrets/KEY"),
+];
+
+describe("[S3] keys and secrets are for the secret key alone", () => {
+  test.each(forTheKey)("$name", async ({ ask }) => {
+    expect(await ask(house.secretKey)).toBeLessThan(300);
+    for (const bearer of [boss.token, mona.token]) expect(await ask(bearer)).toBe(403);
+  });
+});
+
+const ofOneThing: Asked[] = [
+  ...forTheWorkspace.filter(({ name }) => name.includes("agentId")),
+  asked(
+    "POST",
+    () => `/v1/agents/${agentId}/trigger`,
+    () => ({ serviceName: "jira", payload: 1 }),
+  ),
+  asked("DELETE", () => `/v1/agents/${agentId}`),
+  asked("GET", () => `/v1/entities/${mona.id}`),
+  asked(
+    "PATCH",
+    () => `/v1/entities/${mona.id}`,
+    () => ({ name: "Taken over" }),
+  ),
+  asked("DELETE", () => `/v1/entities/${mona.id}`),
+  asked("GET", () => `/v1/spaces/${spaceId}`),
+  asked(
+    "PATCH",
+    () => `/v1/spaces/${spaceId}`,
+    () => ({ name: "Taken over" }),
+  ),
+  asked("DELETE", () => `/v1/spaces/${spaceId}`),
+  asked(
+    "POST",
+    () => `/v1/spaces/${spaceId}/members`,
+    () => ({ entityId: foreigner.id }),
+  ),
+  asked("DELETE", () => `/v1/spaces/${spaceId}/members/${mona.id}`),
+  asked("GET", () => `/v1/spaces/${spaceId}/messages`),
+];
+
+describe("[S1] nothing of one workspace resolves in another", () => {
+  test.each(ofOneThing)("$name", async ({ ask }) => {
+    for (const bearer of [elsewhere.secretKey, foreigner.token]) expect(await ask(bearer)).toBe(404);
+  });
+
+  test("POST messages and read, also as an entity of the other workspace", async () => {
+    const message = await house.say(spaceId, mona, "Private");
+    for (const body of [{ text: "hello" }, { messageId: message.id }]) {
+      const path = `/v1/spaces/${spaceId}/${"text" in body ? "messages" : "read"}`;
+      expect(await status(path, { bearer: foreigner.token, body })).toBe(404);
+      expect(await status(path, { bearer: elsewhere.secretKey, as: foreigner.id, body })).toBe(404);
+      expect(await status(path, { bearer: elsewhere.secretKey, as: mona.id, body })).toBe(422);
+    }
+  });
+
+  test("ids of the other workspace in a body", async () => {
+    const bearer = house.secretKey;
+    for (const [path, body] of [
+      ["/v1/tokens", { entityId: foreigner.id }],
+      ["/v1/spaces", { name: "Mixed", members: [{ entityId: foreigner.id }] }],
+      [`/v1/spaces/${spaceId}/members`, { entityId: foreigner.id }],
+    ] as const) {
+      expect(await problemIn(await call(path, { bearer, body })), path).toMatchObject({ code: "unknown_reference" });
+    }
+  });
+});
+
+describe("[S1] a space is for its members; an admin sees it, and others do not know of it", () => {
+  test.each(["GET", "PATCH", "DELETE"])("%s of the space", async (method) => {
+    const mine = await house.space("Mine", [mona]);
+    const ask = (bearer: string) =>
+      status(`/v1/spaces/${mine.id}`, { method, bearer, ...(method === "PATCH" ? { body: { name: "Yours" } } : {}) });
+    expect(await ask(stranger.token)).toBe(404);
+    expect(await ask(mona.token)).toBe(method === "GET" ? 200 : 403);
+    expect(await ask(boss.token)).toBe(method === "DELETE" ? 204 : 200);
+  });
+
+  test("messages are read by members, admins and keys; only members say something", async () => {
+    const path = `/v1/spaces/${spaceId}/messages`;
+    expect(await status(path, { bearer: stranger.token })).toBe(404);
+    for (const bearer of [mona.token, boss.token, house.secretKey]) expect(await status(path, { bearer })).toBe(200);
+    const body = { text: "hello" };
+    expect(await status(path, { bearer: stranger.token, body })).toBe(404);
+    expect(await status(path, { bearer: house.secretKey, as: stranger.id, body })).toBe(403);
+    expect(await status(path, { bearer: house.secretKey, as: mona.id, body })).toBe(201);
+    expect(await problemIn(await call(path, { bearer: house.secretKey, body }))).toMatchObject({
+      code: "acting_entity_required",
+    });
+    expect(await problemIn(await call(path, { bearer: house.secretKey, as: agentId, body }))).toMatchObject({
+      code: "forbidden",
+    });
+  });
+
+  test("the stream is for members; a key has to say as whom", async () => {
+    for (const end of ["events", "stream"]) {
+      const headers: Record<string, string> = end === "stream" ? { upgrade: "websocket" } : {};
+      const path = `/v1/spaces/${spaceId}/${end}`;
+      expect(await status(path, { bearer: foreigner.token, headers })).toBe(404);
+      expect(await status(path, { bearer: elsewhere.secretKey, as: foreigner.id, headers })).toBe(404);
+      expect(await status(path, { bearer: stranger.token, headers })).toBe(404);
+      expect(await status(path, { bearer: house.secretKey, headers })).toBe(422);
+      expect(await status(path, { bearer: house.secretKey, as: stranger.id, headers })).toBe(403);
+    }
+  });
+
+  test("members are added by key or admin, and removed by them or leave by themselves", async () => {
+    const { id } = await house.space("Door", [mona]);
+    const add = (bearer: string, entityId: string) =>
+      status(`/v1/spaces/${id}/members`, { bearer, body: { entityId } });
+    const remove = (bearer: string, entityId: string) =>
+      status(`/v1/spaces/${id}/members/${entityId}`, { method: "DELETE", bearer });
+    expect(await add(stranger.token, stranger.id)).toBe(404);
+    expect(await add(mona.token, stranger.id)).toBe(403);
+    expect(await add(boss.token, stranger.id)).toBe(201);
+    expect(await add(house.secretKey, stranger.id)).toBe(201);
+    expect(await remove(mona.token, stranger.id)).toBe(403);
+    expect(await remove(stranger.token, stranger.id)).toBe(204);
+    expect(await remove(house.secretKey, stranger.id)).toBe(404);
+    expect(await remove(boss.token, mona.id)).toBe(204);
+    expect(await status(`/v1/spaces/${id}`, { bearer: mona.token })).toBe(404);
+  });
+
+  test("an entity reads itself and those it shares a space with, and changes nobody", async () => {
+    const ask = (bearer: string, id: string, options: Call = {}) =>
+      status(`/v1/entities/${id}`, { bearer, ...options });
+    expect(await ask(mona.token, mona.id)).toBe(200);
+    await vi.waitFor(async () => expect(await ask(mona.token, agentId)).toBe(200));
+    expect(await ask(mona.token, stranger.id)).toBe(404);
+    expect(await ask(boss.token, stranger.id)).toBe(200);
+    expect(await ask(mona.token, mona.id, { method: "PATCH", body: { role: "admin" } })).toBe(403);
+    expect(await ask(mona.token, stranger.id, { method: "DELETE" })).toBe(404);
+  });
+
+  test("an entity cannot act as another", async () => {
+    expect(await status("/v1/spaces", { bearer: boss.token, as: mona.id })).toBe(403);
+    expect(await status("/v1/spaces", { bearer: mona.token, as: mona.id })).toBe(200);
+    const invented = await call("/v1/spaces", { bearer: house.secretKey, as: "ent_invented" });
+    expect(await problemIn(invented)).toMatchObject({ code: "acting_entity_required" });
+  });
+
+  test("what a caller says of itself in internal headers is not believed", async () => {
+    const forged = { kind: "entity", workspaceId: house.workspaceId, entityId: mona.id, admin: true, expiresAt: 9e15 };
+    const headers = { upgrade: "websocket", "x-colloquy-principal": JSON.stringify(forged) };
+    expect(await status(`/v1/spaces/${spaceId}/stream`, { bearer: stranger.token, headers })).toBe(404);
+    expect(await status(`/v1/spaces/${spaceId}/stream`, { headers })).toBe(401);
+  });
+});
+
+describe("[S5] what is taken away stops at once", () => {
+  test("a removed entity's token", async () => {
+    const gone = await house.person("Gone", "admin");
+    const { id } = await house.space("Left", [mona, gone]);
+    expect(await status("/v1/spaces", { bearer: gone.token })).toBe(200);
+    expect(await status(`/v1/entities/${gone.id}`, { method: "DELETE", bearer: house.secretKey })).toBe(204);
+    for (const path of ["/v1/spaces", "/v1/entities", "/v1/workspace"]) {
+      expect(await problemIn(await call(path, { bearer: gone.token }))).toMatchObject({ code: "unauthorized" });
+    }
+    await vi.waitFor(async () => expect(await status(`/v1/spaces/${id}`, { bearer: gone.token })).toBe(404));
+  });
+
+  test("an admin's rights, with the role", async () => {
+    const person = await house.person("Fallen", "admin");
+    expect(await status("/v1/workspace", { bearer: person.token })).toBe(200);
+    await call(`/v1/entities/${person.id}`, { method: "PATCH", bearer: house.secretKey, body: { role: "member" } });
+    expect(await status("/v1/workspace", { bearer: person.token })).toBe(403);
+    expect(await status(`/v1/spaces/${spaceId}`, { bearer: person.token })).toBe(404);
+  });
+
+  test("a secret key, but not the last one", async () => {
+    const { secretKey: first, keyId } = await openHouse();
+    const { key, secretKey } = await expectOk(
+      z.object({ key: Key, secretKey: z.string() }),
+      call("/v1/workspace/keys", { method: "POST", bearer: first }),
+    );
+    expect(await status("/v1/workspace", { bearer: secretKey })).toBe(200);
+    expect(await status("/v1/workspace", { headers: { "x-secret-key": secretKey } })).toBe(200);
+    const revoke = (bearer: string, id: string) => status(`/v1/workspace/keys/${id}`, { method: "DELETE", bearer });
+    expect(await revoke(elsewhere.secretKey, key.id)).toBe(404);
+    expect(await revoke(first, key.id)).toBe(204);
+    expect(await status("/v1/workspace", { bearer: secretKey })).toBe(401);
+    expect(await revoke(first, keyId)).toBe(409);
+  });
+
+  test("a token, with its time", async () => {
+    const token = await house.token(mona.id, 1);
+    expect(await status("/v1/spaces", { bearer: token })).toBe(200);
+    await vi.waitFor(
+      async () =>
+        expect(await problemIn(await call("/v1/spaces", { bearer: token }))).toMatchObject({ code: "token_expired" }),
+      { timeout: 5000 },
+    );
+  });
+});
