@@ -35,34 +35,33 @@ export const closeSockets = (all: Listening[]): void => {
 };
 
 /** Resolves when `done` holds of every one of them. Looked at after each frame, so that nothing polls. */
-export const whenAll = (
+export const whenAll = async (
   all: Listening[],
   done: (listening: Listening) => boolean,
   timeoutMs = 300_000,
-): Promise<void> =>
+): Promise<void> => {
+  const late = AbortSignal.timeout(timeoutMs);
+  await Promise.all(all.map((listening) => when(listening, done, late)));
+};
+
+const when = (listening: Listening, done: (listening: Listening) => boolean, late: AbortSignal): Promise<void> =>
   new Promise((resume, fail) => {
-    let left = 0;
-    const late = setTimeout(
-      () => fail(new Error(`${left} of ${all.length} sockets have not got everything`)),
-      timeoutMs,
-    );
-    const finish = (): void => {
-      clearTimeout(late);
+    if (done(listening)) return resume();
+    const { socket } = listening;
+    const forget = (): void => {
+      socket.off("message", look).off("close", lost);
+      late.removeEventListener("abort", lost);
+    };
+    const look = (): void => {
+      if (!done(listening)) return;
+      forget();
       resume();
     };
-    for (const listening of all) {
-      if (done(listening)) continue;
-      left += 1;
-      const look = (): void => {
-        if (!done(listening)) return;
-        listening.socket.off("message", look);
-        left -= 1;
-        if (left === 0) finish();
-      };
-      listening.socket.on("message", look);
-      listening.socket.once("close", (code) =>
-        fail(new Error(`a socket was closed (${code}) before it got everything`)),
-      );
-    }
-    if (left === 0) finish();
+    const lost = (): void => {
+      forget();
+      const why = late.aborted ? "is too late" : "was closed";
+      fail(new Error(`a socket ${why}: it got ${listening.frames.length} frames and not everything`));
+    };
+    socket.on("message", look).once("close", lost);
+    late.addEventListener("abort", lost);
   });

@@ -4,7 +4,15 @@ import { join } from "node:path";
 import { type Api, createApi } from "../../../scripts/api.ts";
 import { freePort, type Server, startServer } from "../../../scripts/server.ts";
 
-export type Person = { id: string; name: string; token: string; link: string };
+export type Person = {
+  id: string;
+  name: string;
+  token: string;
+  /** What opens the page as this person. */
+  link: string;
+  /** With this person's token. */
+  api: Api;
+};
 
 /** A running house of its own: real workerd, its own data and keys, one workspace. */
 export type House = {
@@ -56,7 +64,7 @@ export const openHouse = async (options: { config?: string } = {}): Promise<Hous
         entityId: entity.id,
         expiresInSeconds: 3600,
       });
-      return { id: entity.id, name, token, link: `${url}/#token=${token}` };
+      return { id: entity.id, name, token, link: `${url}/#token=${token}`, api: createApi(url, token) };
     },
     async addAgent(config) {
       return (await api.post<{ agent: { id: string } }>("/v1/agents", config)).agent.id;

@@ -1,0 +1,5 @@
+/** What is counted: a request to an object, rows that SQLite read, rows that it wrote. An alarm that is set is a row. */
+export type Kind = "request" | "read" | "written";
+
+/** How often each kind was counted, by what it was. */
+export type Counts = Record<Kind, Record<string, number>>;

@@ -1,0 +1,211 @@
+import type { Browser, Page, WebSocketRoute } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse, type Person } from "./support/house.ts";
+
+/** The page as people use it: a real house, a real browser, the rehearsal model speaking at a readable pace. */
+let house: House;
+let browser: Browser;
+let husam: Person;
+let sara: Person;
+let spaceId: string;
+const pages: Page[] = [];
+
+beforeAll(async () => {
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+});
+
+let count = 0;
+
+beforeEach(async () => {
+  count += 1;
+  husam = await house.addPerson(`Husam ${count}`);
+  sara = await house.addPerson(`Sara ${count}`);
+  const model = { provider: "rehearsal", deltasPerSecond: 8 };
+  const nova = await house.addAgent({ name: `Nova ${count}`, model });
+  await house.addSpace("Side room", [husam.id, sara.id]);
+  spaceId = await house.addSpace("Town square", [husam.id, sara.id, nova]);
+});
+
+afterEach(async () => {
+  await Promise.all(pages.splice(0).map((page) => page.context().close()));
+});
+
+const signIn = async (person: Person, prepare?: (page: Page) => Promise<void>): Promise<Page> => {
+  const page = await (await browser.newContext()).newPage();
+  pages.push(page);
+  await prepare?.(page);
+  await page.goto(person.link);
+  await enter(page, "Town square");
+  return page;
+};
+
+const enter = async (page: Page, name: string): Promise<void> => {
+  await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name }).click();
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+  await page.getByRole("combobox", { name: `Message to ${name}` }).waitFor();
+};
+
+const write = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole("combobox").fill(text);
+  await page.keyboard.press("Enter");
+};
+
+const textsFrom = (page: Page, sender: string) =>
+  page.getByRole("article", { name: sender }).locator(".markdown").allTextContents();
+
+/** Records every text that the newest agent's message shows, as it grows. */
+const watchGrowth = (page: Page): Promise<void> =>
+  page.evaluate(() => {
+    const seen: string[] = [];
+    Object.assign(globalThis, { seen });
+    new MutationObserver(() => {
+      const text = document.querySelector(".markdown[data-growing=true]")?.textContent;
+      if (text && text !== seen.at(-1)) seen.push(text);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+
+const growth = (page: Page): Promise<string[]> =>
+  page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen);
+
+const said = (page: Page, sender: string) =>
+  page
+    .getByRole("article", { name: new RegExp(`^${sender}, \\d`) })
+    .first()
+    .waitFor();
+
+const question = "please repeat: one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
+
+test("a link signs in, and its token does not stay in the address", async () => {
+  const page = await signIn(husam);
+  expect(page.url()).toBe(`${house.url}/#${spaceId}`);
+  await page.getByText(husam.name, { exact: true }).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Town square" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in with your link" }).waitFor();
+});
+
+test("[S5] a token that is no good explains itself instead of a page", async () => {
+  const page = await (await browser.newContext()).newPage();
+  pages.push(page);
+  await page.goto(`${husam.link}x`);
+  await page.getByRole("alert").filter({ hasText: "does not take this sign-in" }).waitFor();
+});
+
+test("what one person writes, the other sees, without a reload", async () => {
+  const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
+  await write(hers, "good *evening*");
+  await said(his, sara.name);
+  expect(await textsFrom(his, sara.name)).toEqual(["good evening"]);
+  expect(await textsFrom(hers, sara.name)).toEqual(["good evening"]);
+});
+
+test("[D4] an agent's words grow before the eyes of both, and end as one message", async () => {
+  const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
+  await Promise.all([watchGrowth(hers), watchGrowth(his)]);
+  const nova = `Nova ${count}`;
+  await write(his, `@${nova} ${question}`);
+  await Promise.all([said(hers, nova), said(his, nova)]);
+  const [final] = await textsFrom(his, nova);
+  expect(await textsFrom(his, nova)).toHaveLength(1);
+  expect(await textsFrom(hers, nova)).toEqual([final]);
+  for (const page of [hers, his]) {
+    const steps = await growth(page);
+    expect(steps.length).toBeGreaterThan(4);
+    for (const [index, text] of steps.entries()) {
+      expect(final?.startsWith(text)).toBe(true);
+      expect(text.length).toBeGreaterThan(steps[index - 1]?.length ?? 0);
+    }
+  }
+});
+
+test("[D3] a socket that drops in the middle of an answer resumes without losing or doubling a line", async () => {
+  const lines: WebSocketRoute[] = [];
+  const page = await signIn(husam, (one) =>
+    one.routeWebSocket(/\/stream\?/, (line) => {
+      line.connectToServer();
+      lines.push(line);
+    }),
+  );
+  const hers = await signIn(sara);
+  const nova = `Nova ${count}`;
+  await write(page, `@${nova} ${question}`);
+  await page.locator(".markdown[data-growing=true]", { hasText: "three" }).waitFor();
+  await lines.at(-1)?.close({ code: 1012, reason: "dropped by the test" });
+  await write(page, "written while the line was down");
+  await Promise.all([said(page, nova), said(hers, nova)]);
+  await hers.getByRole("article").getByText("written while the line was down").waitFor();
+  await page.locator(".message[data-dimmed=true]").waitFor({ state: "detached" });
+  expect(lines.length).toBeGreaterThan(1);
+  expect(await textsFrom(page, husam.name)).toEqual(await textsFrom(hers, husam.name));
+  expect(await textsFrom(page, husam.name)).toHaveLength(2);
+  expect((await textsFrom(page, nova))[0]).toBe((await textsFrom(hers, nova))[0]);
+});
+
+test("unread counts move: up with what is said elsewhere, down with reading it", async () => {
+  const his = await signIn(husam);
+  const hers = await signIn(sara);
+  await enter(hers, "Side room");
+  await write(hers, "psst");
+  const link = his.getByRole("link", { name: "Side room" });
+  await link.getByText("1 unread").waitFor({ timeout: 15_000 });
+  expect(await his.title()).toMatch(/^\(1\)/);
+  await write(hers, "are you there?");
+  await link.getByText("2 unread").waitFor({ timeout: 15_000 });
+  await enter(his, "Side room");
+  await his.getByText("New", { exact: true }).waitFor();
+  await link.getByText("unread").waitFor({ state: "detached" });
+  await enter(his, "Town square");
+  await his.waitForResponse((response) => response.url().includes("/v1/spaces?") && response.ok());
+  expect(await link.getByText("unread").count()).toBe(0);
+});
+
+test("a person creates a space with the people it knows, and leaves it", async () => {
+  const page = await signIn(husam);
+  await page.getByRole("button", { name: "New space" }).click();
+  const dialog = page.getByRole("dialog", { name: "New space" });
+  await dialog.getByRole("textbox", { name: "Name" }).fill("Book club");
+  await dialog.getByRole("checkbox", { name: sara.name }).check();
+  await dialog.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { level: 1, name: "Book club" }).waitFor();
+  await page.getByText("Nothing said yet").first().waitFor();
+  const hers = await signIn(sara);
+  await hers.getByRole("link", { name: "Book club" }).waitFor();
+  await page.getByRole("button", { name: /^Members/ }).click();
+  await page.getByRole("button", { name: "Leave this space" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Leave", exact: true }).click();
+  await page.getByRole("link", { name: "Book club" }).waitFor({ state: "detached" });
+});
+
+test("writing, mentioning and sending need no mouse", async () => {
+  const page = await signIn(husam);
+  await page.getByRole("combobox").focus();
+  await page.keyboard.type("ask @nov");
+  await page.getByRole("option", { name: `Nova ${count}` }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.type("two lines");
+  expect(await page.getByRole("combobox").inputValue()).toBe(`ask @Nova ${count} \ntwo lines`);
+  await page.keyboard.press("Enter");
+  await said(page, husam.name);
+  await page.locator(".mention", { hasText: `@Nova ${count}` }).waitFor();
+  expect(await page.getByRole("combobox").inputValue()).toBe("");
+});
+
+test("on a phone the spaces are a drawer, and nothing overflows", async () => {
+  const page = await (await browser.newContext({ viewport: { width: 360, height: 640 } })).newPage();
+  pages.push(page);
+  await page.goto(`${house.url}/#token=${husam.token}`);
+  await page.getByRole("button", { name: "Show spaces" }).click();
+  await enter(page, "Town square");
+  await page.getByRole("navigation", { name: "Spaces" }).waitFor({ state: "hidden" });
+  await write(page, `a long word: ${"n".repeat(200)}`);
+  await said(page, husam.name);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+});
