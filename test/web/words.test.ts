@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { day, daysAgo } from "../../src/web/look/time.ts";
 import { sessionOf } from "../../src/web/session/session.ts";
-import { byActivity, preview, withOpenSpace } from "../../src/web/spaces/space-items.ts";
+import { byActivity, preview, withOpenSpace, withReadMarks } from "../../src/web/spaces/space-items.ts";
 import { presence, presenceText } from "../../src/web/timeline/presence.ts";
-import { after, husam, message, nova, runId, said, sara, space, start, welcome } from "../client/frames.ts";
+import { after, husam, message, nova, runId, sara, space, start, welcome } from "../client/frames.ts";
 import { ids } from "../support/node/peer.ts";
 
 describe("who does what", () => {
@@ -32,13 +32,18 @@ describe("the list of spaces", () => {
   const item = { ...space, unreadCount: 3, lastMessage: message(1) };
 
   test("shows the open space as its stream does, and as read while it is read", () => {
-    const state = after(welcome(1), said(2));
-    expect(withOpenSpace([item], { state, isWatched: false })[0]).toMatchObject({
+    const open = { spaceId: space.id, name: "Renamed", lastMessage: message(2), isWatched: true };
+    expect(withOpenSpace([item], { ...open, readSeq: null })[0]).toMatchObject({
       unreadCount: 3,
       lastMessage: { seq: 2 },
     });
-    expect(withOpenSpace([item], { state, isWatched: true })[0]).toMatchObject({ unreadCount: 0 });
+    expect(withOpenSpace([item], { ...open, readSeq: 1 })[0]).toMatchObject({ unreadCount: 0 });
     expect(withOpenSpace([item], null)).toEqual([item]);
+  });
+
+  test("shows as read what this page marked, until more is said", () => {
+    expect(withReadMarks([item], { [space.id]: 1 })[0]?.unreadCount).toBe(0);
+    expect(withReadMarks([{ ...item, lastMessage: message(2) }], { [space.id]: 1 })[0]?.unreadCount).toBe(3);
   });
 
   test("puts what moved last first", () => {

@@ -31,17 +31,22 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const [areMembersShown, setMembersShown] = useState(false);
   const toast = useToast();
   const unreadFromSeq = useUnreadStart(state, listed?.unreadCount ?? 0);
-  const isWatched = useReading(state, live, isAtBottom);
+  const { isWatched, readSeq } = useReading(state, live, isAtBottom);
   const { connection } = state;
 
-  useEffect(() => onChange({ state, isWatched }), [onChange, state, isWatched]);
+  const lastMessage = state.messages.at(-1);
+  const openName = state.space?.name;
+  useEffect(
+    () => onChange({ spaceId, name: openName, lastMessage, isWatched, readSeq }),
+    [onChange, spaceId, openName, lastMessage, isWatched, readSeq],
+  );
   useEffect(() => () => onChange(null), [onChange]);
   useEffect(() => live?.onProblem(({ detail }) => toast(detail)), [live, toast]);
   useEffect(() => {
     if (connection.status === "closed" && connection.reason === "signed_out") signOut("expired");
   }, [connection, signOut]);
 
-  const name = state.space?.name ?? listed?.name ?? "";
+  const name = openName ?? listed?.name ?? "";
   const others = state.members.filter((member) => member.id !== entityId);
   return (
     <div className="space-view" data-members={areMembersShown}>

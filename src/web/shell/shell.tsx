@@ -5,7 +5,7 @@ import { SpaceView } from "../open-space/space-view.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
-import { byActivity, type OpenSpace, withOpenSpace } from "../spaces/space-items.ts";
+import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
 import { NoSpace } from "./no-space.tsx";
 import { useSpaceAddress } from "./use-space-address.ts";
 import "./shell.css";
@@ -21,6 +21,14 @@ export const Shell = () => {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const [isCreating, setCreating] = useState(false);
   const [open, setOpen] = useState<OpenSpace | null>(null);
+  const [marks, setMarks] = useState<ReadMarks>({});
+  const follow = useCallback((next: OpenSpace | null) => {
+    setOpen(next);
+    const readSeq = next?.readSeq ?? null;
+    if (next === null || readSeq === null) return;
+    const { spaceId: id } = next;
+    setMarks((all) => (all[id] === readSeq ? all : { ...all, [id]: readSeq }));
+  }, []);
 
   const problem = state.status === "loading" ? null : state.problem;
   useEffect(() => {
@@ -28,7 +36,8 @@ export const Shell = () => {
     if (problem?.code === "unauthorized") signOut("refused");
   }, [problem, signOut]);
 
-  const spaces = state.status === "ready" ? byActivity(withOpenSpace(state.spaces, open)) : noSpaces;
+  const spaces =
+    state.status === "ready" ? byActivity(withOpenSpace(withReadMarks(state.spaces, marks), open)) : noSpaces;
   const shownId = spaceId ?? spaces[0]?.id ?? null;
   const listed = spaces.find((space) => space.id === shownId);
   const unread = spaces.reduce((sum, space) => sum + (space.unreadCount ?? 0), 0);
@@ -66,7 +75,7 @@ export const Shell = () => {
             spaceId={shownId}
             listed={listed}
             onMenu={() => setDrawerOpen(true)}
-            onChange={setOpen}
+            onChange={follow}
             onLeave={leaveSpace}
           />
         ) : (

@@ -1,21 +1,40 @@
-import type { SpaceListItem, SpaceState } from "../../client/index.ts";
+import type { Message, SpaceListItem } from "../../client/index.ts";
 
-/** What the open space's own stream says of it, which is newer than the list. `isWatched`: its end is being read. */
-export type OpenSpace = { state: SpaceState; isWatched: boolean };
+/**
+ * What the open space's own stream says of it, which is newer than the list. `isWatched`: its end is in view;
+ * `readSeq`: up to where it was marked as read since it was opened.
+ */
+export type OpenSpace = {
+  spaceId: string;
+  name: string | undefined;
+  lastMessage: Message | undefined;
+  isWatched: boolean;
+  readSeq: number | null;
+};
+
+/** By space, up to which `seq` this page marked it as read: the list learns of it only when it is asked again. */
+export type ReadMarks = Readonly<Record<string, number>>;
+
+export const withReadMarks = (spaces: readonly SpaceListItem[], marks: ReadMarks): readonly SpaceListItem[] =>
+  spaces.map((space) => {
+    const mark = marks[space.id];
+    const isRead = mark !== undefined && mark >= (space.lastMessage?.seq ?? 0);
+    return isRead && space.unreadCount ? { ...space, unreadCount: 0 } : space;
+  });
 
 /** The list with the open space as its stream shows it. */
 export const withOpenSpace = (spaces: readonly SpaceListItem[], open: OpenSpace | null): readonly SpaceListItem[] => {
   if (!open) return spaces;
-  const { state, isWatched } = open;
+  const { isWatched, readSeq } = open;
   return spaces.map((space) => {
-    if (space.id !== state.spaceId) return space;
-    const newest = state.messages.at(-1);
+    if (space.id !== open.spaceId) return space;
+    const newest = open.lastMessage;
     const lastMessage = newest && newest.seq >= (space.lastMessage?.seq ?? 0) ? newest : space.lastMessage;
     return {
       ...space,
-      name: state.space?.name ?? space.name,
+      name: open.name ?? space.name,
       ...(lastMessage ? { lastMessage } : {}),
-      ...(isWatched ? { unreadCount: 0 } : {}),
+      ...(isWatched && readSeq !== null ? { unreadCount: 0 } : {}),
     };
   });
 };

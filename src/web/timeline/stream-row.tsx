@@ -1,4 +1,4 @@
-import { memo, useDeferredValue } from "react";
+import { memo } from "react";
 import type { EntityType, RunningStream } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -13,17 +13,14 @@ type StreamRowProps = {
 };
 
 /** What an agent is saying this moment. Its row becomes the message's row, so nothing jumps when it is done. */
-export const StreamRow = memo(({ stream, sender, names, opensGroup }: StreamRowProps) => {
-  const text = useDeferredValue(stream.text);
-  return (
-    <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
-      {isSpeech(stream.toolName) ? (
-        <Markdown text={text} names={names} isGrowing />
-      ) : (
-        <p className="message-line">
-          <Icon name="tool" size={14} /> calls <code>{stream.toolName}</code> …
-        </p>
-      )}
-    </MessageFrame>
-  );
-});
+export const StreamRow = memo(({ stream, sender, names, opensGroup }: StreamRowProps) => (
+  <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
+    {isSpeech(stream.toolName) ? (
+      <Markdown text={stream.text} names={names} isGrowing />
+    ) : (
+      <p className="message-line">
+        <Icon name="tool" size={14} /> calls <code>{stream.toolName}</code> …
+      </p>
+    )}
+  </MessageFrame>
+));
