@@ -29,6 +29,15 @@ const security: Record<Access, Record<string, string[]>[]> = {
   stream: [...key, { entityToken: [] }, { queryToken: [] }],
 };
 
+const who: Record<Access, string> = {
+  operator: "the operator",
+  secretKey: "the workspace's secret key",
+  workspace: "the workspace's secret key, or an entity of role admin",
+  entity: "the workspace's secret key, or an entity for itself",
+  space: "the workspace's secret key, or an entity in its spaces",
+  stream: "a member of the space; a secret key acting as one",
+};
+
 /** The entity as its workspace knows it now: its token stops when it is removed, and it may be an admin. */
 const withStanding = async (env: House["Bindings"], principal: Principal): Promise<Principal> => {
   if (principal.kind === "key") return principal;
@@ -96,13 +105,14 @@ const issuedPath: MiddlewareHandler<House> = createMiddleware<House>(async (cont
   await next();
 });
 
+type Guard = { security: Record<string, string[]>[]; middleware: MiddlewareHandler<House>[]; "x-who": string };
+
 /** The part of a route's definition that says who may call it, and enforces it before anything else is read. */
-export const access = (
-  level: Access,
-): { security: Record<string, string[]>[]; middleware: MiddlewareHandler<House>[] } => ({
+export const access = (level: Access): Guard => ({
   security: security[level],
   middleware: [admission(level), issuedPath],
+  "x-who": who[level],
 });
 
 /** Of a route that anybody may call. */
-export const open: { security: Record<string, string[]>[] } = { security: [] };
+export const open: { security: Record<string, string[]>[]; "x-who": string } = { security: [], "x-who": "anybody" };

@@ -4,19 +4,6 @@ import { docsStyle } from "./docs-style.ts";
 import type { ApiDocument, ApiOperation, ApiParameter } from "./openapi.ts";
 
 /** /docs: the OpenAPI document as one page that needs no script and nothing from elsewhere. */
-const callers: Record<string, string> = {
-  operatorKey: "the operator",
-  secretKey: "a secret key",
-  secretKeyHeader: "x-secret-key",
-  entityToken: "an entity's token",
-  queryToken: "?token=",
-};
-
-const who = ({ security }: ApiOperation): string => {
-  const names = security.flatMap((scheme) => Object.keys(scheme));
-  return names.length === 0 ? "anybody" : names.map((name) => callers[name] ?? name).join(", ");
-};
-
 const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]+/g, "-");
 
 const parametersList = (parameters: ApiParameter[]): Html =>
@@ -63,7 +50,7 @@ const operationBlock = (path: string, method: string, operation: ApiOperation): 
   </summary>
   <div class="body">
     ${operation.description ? html`<p>${inline(operation.description)}</p>` : ""}
-    <p class="who">Who may: ${who(operation)}</p>
+    <p class="who">Who may: ${operation["x-who"]}</p>
     ${parametersList(operation.parameters)} ${bodyOf(operation)} ${responsesList(operation)}
   </div>
 </details>`;

@@ -17,6 +17,8 @@ export type ApiOperation = {
   summary: string;
   description?: string;
   security: Record<string, string[]>[];
+  /** Who may call it, in words: schemes do not tell an admin from another entity. */
+  "x-who": string;
   parameters: ApiParameter[];
   requestBody?: { required: boolean; content: ApiContent };
   responses: Record<string, ApiResponse>;
@@ -34,6 +36,8 @@ const ObjectSchema = z.looseObject({
   properties: z.record(z.string(), z.record(z.string(), z.json())).default({}),
   required: z.array(z.string()).default([]),
 });
+
+const Who = z.string();
 
 const isZod = (schema: unknown): schema is z.ZodType => schema instanceof z.ZodType;
 
@@ -93,6 +97,7 @@ const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOpera
     summary: route.summary ?? "",
     ...(route.description === undefined ? {} : { description: route.description }),
     security: (route.security ?? []).map((scheme) => ({ ...scheme })),
+    "x-who": Who.parse(route["x-who"]),
     parameters: parameters.flatMap((finish) => finish()),
     ...(body ? { requestBody: { required: true, content: body() } } : {}),
     responses: Object.fromEntries(

@@ -1,0 +1,172 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { open } from "../../src/auth/sealing.ts";
+import { AgentListItem } from "../../src/protocol/agent.ts";
+import { InboxItem, Run } from "../../src/protocol/run.ts";
+import { call, expectOk, type House, openHouse } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+const list = <Item extends z.ZodType>(item: Item) =>
+  z.object({ items: z.array(item), nextCursor: z.string().nullable() });
+/** What an agent's own object holds of the secrets. */
+const secretsOf = (agentId: string): Promise<Record<string, string>> =>
+  runInDurableObject(env.AGENT.getByName(agentId) as unknown as DurableObjectStub, (_, { storage }) =>
+    z
+      .record(z.string(), z.string())
+      .parse(JSON.parse(String(storage.sql.exec("SELECT secrets FROM agent").one().secrets))),
+  );
+
+const create = (house: House, config: Record<string, unknown>) =>
+  call("/v1/agents", { bearer: house.secretKey, body: config });
+
+test("an agent is made, listed, changed and deleted, under a name of its own", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const agent = await house.agent({ name: "Analyst", instructions: "Count." });
+  const agents = () => expectOk(list(AgentListItem), call("/v1/agents", { bearer }));
+  expect((await agents()).items).toMatchObject([{ id: agent.id, name: "Analyst" }]);
+  expect(await problemIn(await create(house, { name: "ANALYST" }))).toMatchObject({ code: "name_taken" });
+  const other = await house.agent({ name: "Designer" });
+
+  const patch = (id: string, body: unknown) => call(`/v1/agents/${id}`, { method: "PATCH", bearer, body });
+  expect(await problemIn(await patch(other.id, { name: "analyst" }))).toMatchObject({ code: "name_taken" });
+  const changed = await patch(agent.id, { name: "Counter", limits: { maxSteps: 3 } });
+  expect(await changed.json()).toMatchObject({
+    agent: { config: { name: "Counter", instructions: "Count.", limits: { maxSteps: 3, maxWakesPerRoot: 6 } } },
+  });
+  expect((await agents()).items.map(({ name }) => name)).toEqual(["Counter", "Designer"]);
+  expect((await call(`/v1/entities/${agent.id}`, { method: "DELETE", bearer })).status).toBe(409);
+
+  expect((await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer })).status).toBe(204);
+  expect((await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer })).status).toBe(404);
+  expect((await call(`/v1/agents/${agent.id}`, { bearer })).status).toBe(404);
+  expect((await create(house, { name: "Counter" })).status).toBe(201);
+});
+
+test("[S4] a change that leaves something invalid is refused whole, the name too", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const agent = await house.agent({ name: "Analyst" });
+  const body = { name: "Renamed", limits: { maxSteps: 1000 } };
+  const refused = await call(`/v1/agents/${agent.id}`, { method: "PATCH", bearer, body });
+  expect(await problemIn(refused)).toMatchObject({ code: "invalid_request" });
+  expect(await (await call(`/v1/agents/${agent.id}`, { bearer })).json()).toMatchObject({
+    agent: { config: { name: "Analyst", limits: { maxSteps: 20 } } },
+  });
+  expect(await (await call(`/v1/entities/${agent.id}`, { bearer })).json()).toMatchObject({
+    entity: { name: "Analyst" },
+  });
+});
+
+test("[S3] a model's address, secret and alias are checked before anything is made", async () => {
+  const house = await openHouse();
+  const model = (fields: Record<string, unknown>) =>
+    create(house, { name: "Analyst", model: { provider: "openai-compatible", name: "m", ...fields } });
+  for (const baseUrl of [
+    "https://10.0.0.1/v1",
+    "https://user:pw@api.example.com",
+    "http://api.example.com",
+    "https://a.internal",
+  ]) {
+    expect(await problemIn(await model({ baseUrl })), baseUrl).toMatchObject({
+      code: "invalid_request",
+      issues: [{ path: "model.baseUrl" }],
+    });
+  }
+  const baseUrl = "https://api.example.com/v1";
+  expect(await problemIn(await model({ baseUrl, apiKeySecret: "MISSING" }))).toMatchObject({
+    code: "unknown_reference",
+  });
+  expect(await problemIn(await create(house, { name: "Analyst", model: { alias: "none" } }))).toMatchObject({
+    code: "unknown_reference",
+  });
+  await call("/v1/workspace/secrets/MISSING", { method: "PUT", bearer: house.secretKey, body: { value: "s" } });
+  expect((await model({ baseUrl, apiKeySecret: "MISSING" })).status).toBe(201);
+  expect(
+    (
+      await create(house, {
+        name: "Local",
+        model: { provider: "openai-compatible", name: "m", baseUrl: "http://localhost:11434/v1" },
+      })
+    ).status,
+  ).toBe(201);
+});
+
+test("[S3] a secret is never read back, and is carried to the agents sealed", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const secret = (method: string, name = "KEY") =>
+    call(`/v1/workspace/secrets/${name}`, {
+      method,
+      bearer,
+      ...(method === "PUT" ? { body: { value: "hunter2" } } : {}),
+    });
+  const before = await house.agent({ name: "Before" });
+  expect((await secret("PUT")).status).toBe(204);
+  const after = await house.agent({ name: "After" });
+  const names = await call("/v1/workspace/secrets", { bearer });
+  expect(await names.json()).toEqual({ items: [{ name: "KEY" }], nextCursor: null });
+
+  for (const { id } of [before, after]) {
+    await vi.waitFor(async () => {
+      const { KEY = "" } = await secretsOf(id);
+      expect(KEY).not.toContain("hunter2");
+      expect(await open(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("hunter2");
+    });
+  }
+  expect((await secret("DELETE")).status).toBe(204);
+  expect((await secret("DELETE")).status).toBe(404);
+  await vi.waitFor(async () => expect(await secretsOf(before.id)).toEqual({}));
+  expect((await secret("PUT", "not%20a%20label")).status).toBe(400);
+});
+
+test("a service's event is taken in and shows in the runs that it caused", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const agent = await house.agent({ name: "Analyst" });
+  const path = `/v1/agents/${agent.id}`;
+  const accepted = await expectOk(
+    z.object({ eventId: z.string() }),
+    call(`${path}/trigger`, { bearer, body: { serviceName: "jira", payload: { issue: "PROJ-1" } } }),
+  );
+  const run = await vi.waitFor(async () => {
+    const { items } = await expectOk(list(Run), call(`${path}/runs`, { bearer }));
+    const [newest] = items;
+    if (!newest || newest.status === "running") throw new Error("the run goes on");
+    return newest;
+  });
+  expect(run.trigger).toMatchObject({ type: "service", eventId: accepted.eventId });
+  const whole = await expectOk(z.object({ run: Run }), call(`${path}/runs/${run.id}`, { bearer }));
+  expect(whole.run.steps[0]?.input?.messages.length).toBeGreaterThan(0);
+  expect((await call(`${path}/runs?status=failed`, { bearer })).status).toBe(200);
+  expect((await call(`${path}/runs?status=dancing`, { bearer })).status).toBe(400);
+  expect(await expectOk(list(InboxItem), call(`${path}/inbox`, { bearer }))).toMatchObject({ items: [] });
+  const retry = await call(`${path}/inbox/${accepted.eventId}/retry`, { method: "POST", bearer });
+  expect([404, 409]).toContain(retry.status);
+});
+
+test("memories and goals are written and deleted by hand, and show in what the agent would read", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const path = `/v1/agents/${(await house.agent({ name: "Analyst" })).id}`;
+  const put = (end: string, body: unknown) => call(`${path}/${end}`, { method: "PUT", bearer, body });
+  expect(await (await put("memories/tea", { value: "green" })).json()).toMatchObject({
+    memory: { key: "tea", value: "green" },
+  });
+  expect(await (await put("goals/q4", { description: "Finish" })).json()).toMatchObject({
+    goal: { id: "q4", status: "active" },
+  });
+  expect((await put("goals/new", { status: "completed" })).status).toBe(400);
+  expect(await (await call(`${path}/memories`, { bearer })).json()).toMatchObject({
+    items: [{ key: "tea" }],
+    nextCursor: null,
+  });
+  const view = await (await call(`${path}/context`, { bearer })).text();
+  expect(view).toContain("green");
+  for (const end of ["memories/tea", "goals/q4"]) {
+    expect((await call(`${path}/${end}`, { method: "DELETE", bearer })).status).toBe(204);
+    expect((await call(`${path}/${end}`, { method: "DELETE", bearer })).status).toBe(404);
+  }
+});

@@ -1,0 +1,99 @@
+import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { SpaceListItem } from "../../src/protocol/space.ts";
+import { call, expectOk, openHouse } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+const SpaceList = z.object({ items: z.array(SpaceListItem), nextCursor: z.string().nullable() });
+const Members = z.object({ space: z.object({ members: z.array(z.object({ id: z.string(), name: z.string() })) }) });
+
+test("a person's list holds its own spaces, newest first, with what is unread and what was said last", async () => {
+  const house = await openHouse();
+  const [mona, adam] = [await house.person("Mona"), await house.person("Adam")];
+  const older = await house.space("Older", [mona, adam]);
+  const newer = await house.space("Newer", [mona]);
+  await house.space("Not hers", [adam]);
+  await house.say(older.id, adam, "one");
+  const last = await house.say(older.id, adam, "two");
+  const list = () => expectOk(SpaceList, call("/v1/spaces", { bearer: mona.token }));
+  const { items, nextCursor } = await list();
+  expect(items.map((space) => space.name)).toEqual(["Newer", "Older"]);
+  expect(nextCursor).toBeNull();
+  expect(items[0]).toMatchObject({ id: newer.id, unreadCount: 0 });
+  expect(items[1]).toMatchObject({ unreadCount: 2, lastMessage: { id: last.id, text: "two" } });
+
+  const read = await call(`/v1/spaces/${older.id}/read`, { bearer: mona.token, body: { messageId: last.id } });
+  expect(read.status).toBe(204);
+  expect((await list()).items[1]).toMatchObject({ unreadCount: 0 });
+
+  const acting = await expectOk(SpaceList, call("/v1/spaces", { bearer: house.secretKey, as: mona.id }));
+  expect(acting.items).toEqual((await list()).items);
+});
+
+test("a secret key's list holds all spaces, page by page", async () => {
+  const house = await openHouse();
+  for (const name of ["One", "Two", "Three"]) await house.space(name, []);
+  const first = await expectOk(SpaceList, call("/v1/spaces?limit=2", { bearer: house.secretKey }));
+  expect(first.items.map((space) => space.name)).toEqual(["Three", "Two"]);
+  const rest = await expectOk(SpaceList, call(`/v1/spaces?cursor=${first.nextCursor}`, { bearer: house.secretKey }));
+  expect(rest).toMatchObject({ items: [{ name: "One" }], nextCursor: null });
+});
+
+test("who creates a space as a person is its member, may rename it, and finds it in its list", async () => {
+  const house = await openHouse();
+  const [mona, adam] = [await house.person("Mona"), await house.person("Adam")];
+  const { space } = await expectOk(
+    z.object({
+      space: z.object({ id: z.string(), createdBy: z.string(), members: z.array(z.object({ id: z.string() })) }),
+    }),
+    call("/v1/spaces", { bearer: mona.token, body: { name: "Hers", members: [{ entityId: adam.id }] } }),
+  );
+  expect(space.createdBy).toBe(mona.id);
+  expect(space.members.map(({ id }) => id)).toEqual([mona.id, adam.id]);
+  const path = `/v1/spaces/${space.id}`;
+  expect((await call(path, { method: "PATCH", bearer: adam.token, body: { name: "His" } })).status).toBe(403);
+  expect((await call(path, { method: "PATCH", bearer: mona.token, body: { name: "Ours" } })).status).toBe(200);
+  const { items } = await expectOk(SpaceList, call("/v1/spaces", { bearer: adam.token }));
+  expect(items).toMatchObject([{ id: space.id, name: "Ours" }]);
+  expect((await call(path, { method: "DELETE", bearer: mona.token })).status).toBe(403);
+  expect((await call(path, { method: "DELETE", bearer: house.secretKey })).status).toBe(204);
+  expect((await call(path, { bearer: mona.token })).status).toBe(404);
+  await vi.waitFor(async () => {
+    expect((await expectOk(SpaceList, call("/v1/spaces", { bearer: adam.token }))).items).toEqual([]);
+  });
+});
+
+test("messages are listed newest last, before or after a place", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const { id } = await house.space("Alpha", [mona]);
+  const said = [];
+  for (const text of ["a", "b", "c"]) said.push(await house.say(id, mona, text));
+  const texts = async (query: string) => {
+    const Page = z.object({ items: z.array(z.object({ text: z.string() })) });
+    return (await expectOk(Page, call(`/v1/spaces/${id}/messages${query}`, { bearer: mona.token }))).items.map(
+      (one) => one.text,
+    );
+  };
+  expect(await texts("")).toEqual(["a", "b", "c"]);
+  expect(await texts("?limit=2")).toEqual(["b", "c"]);
+  expect(await texts(`?before=${said[1]?.seq}`)).toEqual(["a"]);
+  expect(await texts(`?after=${said[1]?.seq}`)).toEqual(["c"]);
+  const both = await call(`/v1/spaces/${id}/messages?before=1&after=1`, { bearer: mona.token });
+  expect(await problemIn(both)).toMatchObject({ code: "invalid_request" });
+});
+
+test("a new name and a removal reach the entity's spaces", async () => {
+  const house = await openHouse();
+  const [mona, adam] = [await house.person("Mona"), await house.person("Adam")];
+  const { id } = await house.space("Alpha", [mona, adam]);
+  const memberNames = async () =>
+    (await expectOk(Members, call(`/v1/spaces/${id}`, { bearer: house.secretKey }))).space.members.map(
+      ({ name }) => name,
+    );
+  const path = `/v1/entities/${adam.id}`;
+  await call(path, { method: "PATCH", bearer: house.secretKey, body: { name: "Adam the Second" } });
+  await vi.waitFor(async () => expect(await memberNames()).toEqual(["Mona", "Adam the Second"]));
+  await call(path, { method: "DELETE", bearer: house.secretKey });
+  await vi.waitFor(async () => expect(await memberNames()).toEqual(["Mona"]));
+});
