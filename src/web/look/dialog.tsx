@@ -4,13 +4,17 @@ import "./dialog.css";
 
 type DialogProps = { title: string; onClose: () => void; children: ReactNode };
 
-/** A modal dialog of the platform: it keeps the focus, gives it back, and closes with Escape. */
+/**
+ * A modal dialog of the platform: it keeps the focus, gives it back, and closes with Escape. The focus begins at
+ * what is marked with `data-initial-focus`.
+ */
 export const Dialog = ({ title, onClose, children }: DialogProps) => {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("[data-initial-focus]")?.focus();
     return () => dialog?.close();
   }, []);
   return (

@@ -28,7 +28,7 @@ export const LeaveDialog = ({ spaceId, spaceName, onClose, onLeft }: LeaveDialog
           </p>
         )}
         <div className="dialog-actions">
-          <button type="button" className="button button-plain" onClick={onClose}>
+          <button type="button" className="button button-plain" data-initial-focus onClick={onClose}>
             Stay
           </button>
           <button type="button" className="button button-danger" disabled={isBusy} onClick={() => void leave()}>

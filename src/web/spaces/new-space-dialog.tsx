@@ -40,7 +40,7 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
             value={name}
             maxLength={64}
             required
-            autoFocus
+            data-initial-focus
             aria-describedby={problem ? problemId : undefined}
             onChange={(event) => setName(event.target.value)}
           />

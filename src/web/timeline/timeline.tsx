@@ -53,6 +53,10 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom }: TimelineLis
     },
     [newestSeq, onAtBottom],
   );
+  /** What grows by less than the threshold still counts as being at the bottom, and must not hide its last line. */
+  const stayAtBottom = useCallback(() => {
+    if (isAtBottom) list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+  }, [isAtBottom]);
   const loadOlder = useCallback(() => {
     live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
   }, [live, toast]);
@@ -72,6 +76,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom }: TimelineLis
         atBottomThreshold={60}
         atBottomStateChange={atBottomChanged}
         followOutput={(atBottom) => (atBottom || rows.at(-1)?.kind === "outgoing" ? "auto" : false)}
+        totalListHeightChanged={stayAtBottom}
         startReached={loadOlder}
         context={{ state }}
         components={{ Header: TimelineHeader, Footer: TimelineFooter }}
