@@ -14,6 +14,7 @@ import {
   badBody,
   badRepeat,
   IdempotencyHeaders,
+  idempotencyHeader,
   jsonBody,
   listOf,
   nothing,
@@ -79,9 +80,11 @@ agents.openapi(
     const answer = await idempotently(context, { body: config, schema: OneAgent }, async (newId) => {
       await checkModel(context.env, workspace, config.model);
       const { id } = unwrap(await workspace.createAgentEntity(newId("ent"), config.name));
+      // Under a key the next try finishes what this one began; without one nobody would, so the name is given back.
+      const isRepeatable = context.req.valid("header")[idempotencyHeader] !== undefined;
       const agent = await orTakeBack(
         () => createAgent(context, id, config),
-        () => workspace.removeEntity(id),
+        async () => isRepeatable || workspace.removeEntity(id),
       );
       return { agent };
     });
