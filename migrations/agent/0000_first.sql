@@ -22,7 +22,7 @@ CREATE TABLE `goals` (
 );
 --> statement-breakpoint
 CREATE TABLE `inbox` (
-	`seq` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`seq` integer PRIMARY KEY NOT NULL,
 	`event_id` text NOT NULL,
 	`type` text NOT NULL,
 	`data` text NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE `inbox` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `inbox_event_id_unique` ON `inbox` (`event_id`);--> statement-breakpoint
 CREATE TABLE `journal` (
-	`seq` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`seq` integer PRIMARY KEY NOT NULL,
 	`run_ordinal` integer NOT NULL,
 	`step` integer NOT NULL,
 	`kind` text NOT NULL,
@@ -49,23 +49,24 @@ CREATE TABLE `journal` (
 CREATE TABLE `ledger` (
 	`day` text PRIMARY KEY NOT NULL,
 	`spent` integer NOT NULL,
-	`reserved` integer NOT NULL
-);
+	`reserved` integer NOT NULL,
+	`reserved_for` text NOT NULL
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `memories` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text NOT NULL,
 	`updated_at` integer NOT NULL
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `roots` (
 	`id` text PRIMARY KEY NOT NULL,
 	`wakes` integer NOT NULL,
 	`updated_at` integer NOT NULL
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `runs` (
-	`ordinal` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`ordinal` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
 	`status` text NOT NULL,
 	`trigger` text NOT NULL,
@@ -93,7 +94,7 @@ CREATE UNIQUE INDEX `runs_id_unique` ON `runs` (`id`);--> statement-breakpoint
 CREATE TABLE `seen_events` (
 	`event_id` text PRIMARY KEY NOT NULL,
 	`received_at` integer NOT NULL
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `spaces` (
 	`id` text PRIMARY KEY NOT NULL,
@@ -108,10 +109,10 @@ CREATE TABLE `timers` (
 	`name` text PRIMARY KEY NOT NULL,
 	`due_at` integer NOT NULL,
 	`failures` integer DEFAULT 0 NOT NULL
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `windows` (
-	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`id` integer PRIMARY KEY NOT NULL,
 	`instructions` text NOT NULL,
 	`summary` text,
 	`first_run` integer NOT NULL,

@@ -45,4 +45,4 @@ CREATE TABLE `timers` (
 	`name` text PRIMARY KEY NOT NULL,
 	`due_at` integer NOT NULL,
 	`failures` integer DEFAULT 0 NOT NULL
-);
+) WITHOUT ROWID;

@@ -71,7 +71,7 @@ CREATE TABLE `timers` (
 	`name` text PRIMARY KEY NOT NULL,
 	`due_at` integer NOT NULL,
 	`failures` integer DEFAULT 0 NOT NULL
-);
+) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `workspace` (
 	`id` text PRIMARY KEY NOT NULL,

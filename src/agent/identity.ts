@@ -41,7 +41,7 @@ export class Identity {
     this.#db.update(agent).set(changes).run();
   }
 
-  noteError(error: Failure | null): void {
-    this.update({ lastError: error === null ? null : { ...error, at: this.#clock.now() } });
+  noteError(error: Failure): void {
+    this.update({ lastError: { ...error, at: this.#clock.now() } });
   }
 }

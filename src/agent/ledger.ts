@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { ledger } from "./schema.ts";
@@ -8,9 +8,12 @@ import { ledger } from "./schema.ts";
  *
  * Invariants
  * 1. A step starts only after its estimate was reserved and fits: spent + reserved ≤ limit at every start.
- * 2. Settling replaces the reservation by what was billed. A reservation that a crash left is counted as spent
- *    when the next one is made: a call that may have been billed is never forgotten.
+ * 2. A reservation is settled by what its step was billed, where the journal holds that step; a reservation whose
+ *    step a crash left without an answer is spent whole: a call that may have been billed is never forgotten.
+ * 3. Settling waits for the next reservation or the end of the run, which writes the row anyway.
  */
+export type Billed = { step: string; tokens: number };
+
 export class Ledger {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -34,29 +37,44 @@ export class Ledger {
   }
 
   spent(): number {
-    const row = this.#db.select().from(ledger).where(eq(ledger.day, this.today())).get();
+    const row = this.#row(this.today());
     return row ? row.spent + row.reserved : 0;
   }
 
-  /** False if it does not fit today's limit; then nothing is reserved. */
-  reserve(tokens: number, limit: number): boolean {
-    if (this.spent() + tokens > limit) return false;
-    this.#db
-      .insert(ledger)
-      .values({ day: this.today(), spent: 0, reserved: tokens })
-      .onConflictDoUpdate({
-        target: ledger.day,
-        set: { spent: sql`${ledger.spent} + ${ledger.reserved}`, reserved: tokens },
-      })
-      .run();
+  /**
+   * Reserves what a step may cost, and settles the step before it. False if it does not fit today's limit; then
+   * nothing is reserved.
+   */
+  reserve(step: string, tokens: number, limit: number, before: Billed | undefined): boolean {
+    const today = this.#row(this.today());
+    const spent = spentAfter(today, before);
+    if (spent + tokens > limit) return false;
+    this.#write({ spent, reserved: tokens, reservedFor: step });
     return true;
   }
 
-  settle(tokens: number): void {
+  /** The run has ended: what its last step was billed takes the reservation's place. */
+  settle(last: Billed | undefined): void {
+    const today = this.#row(this.today());
+    if (today?.reservedFor) this.#write({ spent: spentAfter(today, last), reserved: 0, reservedFor: "" });
+  }
+
+  #row(day: string): LedgerRow | undefined {
+    return this.#db.select().from(ledger).where(eq(ledger.day, day)).get();
+  }
+
+  #write(values: Omit<LedgerRow, "day">): void {
     this.#db
       .insert(ledger)
-      .values({ day: this.today(), spent: tokens, reserved: 0 })
-      .onConflictDoUpdate({ target: ledger.day, set: { spent: sql`${ledger.spent} + ${tokens}`, reserved: 0 } })
+      .values({ day: this.today(), ...values })
+      .onConflictDoUpdate({ target: ledger.day, set: values })
       .run();
   }
 }
+
+type LedgerRow = typeof ledger.$inferSelect;
+
+const spentAfter = (row: LedgerRow | undefined, billed: Billed | undefined): number => {
+  if (!row) return 0;
+  return row.spent + (billed && billed.step === row.reservedFor ? billed.tokens : row.reserved);
+};

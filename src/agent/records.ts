@@ -32,6 +32,7 @@ export type AssistantMeta = {
   /** Ordinal of the first run whose cycle this step's input held; with the window it tells the exact input. */
   firstCycle: number;
   windowId: number;
+  modelId: string;
   durationMs: number;
   finishReason: string;
 };

@@ -39,7 +39,7 @@ export const spaces = sqliteTable("spaces", {
 
 /** What waits, was taken by the running run, or is dead. What a run acknowledged is gone from here. */
 export const inbox = sqliteTable("inbox", {
-  seq: integer("seq").primaryKey({ autoIncrement: true }),
+  seq: integer("seq").primaryKey(),
   eventId: text("event_id").notNull().unique(),
   type: text("type").$type<"space_message" | "service">().notNull(),
   data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
@@ -67,7 +67,7 @@ export const roots = sqliteTable("roots", {
 });
 
 export const runs = sqliteTable("runs", {
-  ordinal: integer("ordinal").primaryKey({ autoIncrement: true }),
+  ordinal: integer("ordinal").primaryKey(),
   id: text("id").notNull().unique(),
   status: text("status").$type<RunStatus>().notNull(),
   trigger: text("trigger", { mode: "json" }).$type<RunTrigger>().notNull(),
@@ -97,7 +97,7 @@ export const runs = sqliteTable("runs", {
 
 /** Everything that the model was given, said, called and got back, in order. Append-only. */
 export const journal = sqliteTable("journal", {
-  seq: integer("seq").primaryKey({ autoIncrement: true }),
+  seq: integer("seq").primaryKey(),
   runOrdinal: integer("run_ordinal").notNull(),
   step: integer("step").notNull(),
   kind: text("kind").$type<"inbox" | "preview" | "assistant" | "call" | "result">().notNull(),
@@ -108,7 +108,7 @@ export const journal = sqliteTable("journal", {
 
 /** Stretches of consciousness: each begins with these instructions, this summary, and the cycles from `firstRun` on. */
 export const windows = sqliteTable("windows", {
-  id: integer("id").primaryKey({ autoIncrement: true }),
+  id: integer("id").primaryKey(),
   instructions: text("instructions").notNull(),
   summary: text("summary"),
   /** The first run whose cycle is whole in it. */
@@ -118,11 +118,12 @@ export const windows = sqliteTable("windows", {
   createdAt: integer("created_at").notNull(),
 });
 
-/** Tokens a day, UTC (B2). `reserved` is what the step under way may cost. */
+/** Tokens a day, UTC (B2). `reserved` is what the step named by `reservedFor` (`ordinal:step`) may cost. */
 export const ledger = sqliteTable("ledger", {
   day: text("day").primaryKey(),
   spent: integer("spent").notNull(),
   reserved: integer("reserved").notNull(),
+  reservedFor: text("reserved_for").notNull(),
 });
 
 export const memories = sqliteTable("memories", {

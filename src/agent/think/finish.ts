@@ -2,6 +2,7 @@ import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { correctionAfter, lastBilled } from "./billing.ts";
 import { recordResult } from "./execute.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
@@ -67,11 +68,8 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     else if (ending.kind === "failed" && ending.events === "given_back") parts.inbox.giveBack(run.events);
     else parts.inbox.acknowledge(run.events);
 
-    const agent = parts.identity.get();
-    const activeSpaceId = activeSpaceOf(run.activeSpaceId, rows);
-    if (kept && activeSpaceId !== agent.activeSpaceId) parts.identity.update({ activeSpaceId });
-    if (ending.kind === "failed") parts.identity.noteError(ending.error);
-    else if (agent.lastError !== null) parts.identity.noteError(null);
+    parts.ledger.settle(lastBilled(run, rows));
+    updateIdentity(parts, run, rows, ending, kept);
 
     const changes = {
       status: ending.kind,
@@ -87,6 +85,20 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     parts.runs.update(run.ordinal, changes);
     return { ...run, ...changes };
   });
+};
+
+/** One write at most: where it left the active space, how good our estimates were, what went wrong last. */
+const updateIdentity = (parts: Parts, run: RunRow, rows: JournalRow[], ending: Ending, kept: boolean): void => {
+  const agent = parts.identity.get();
+  const { activeSpaceId, correction, correctionModel } = agent;
+  const next = {
+    ...correctionAfter({ correction, correctionModel }, rows),
+    activeSpaceId: kept ? activeSpaceOf(run.activeSpaceId, rows) : activeSpaceId,
+  };
+  const error = ending.kind === "failed" ? { ...ending.error, at: parts.clock.now() } : null;
+  const same =
+    next.activeSpaceId === activeSpaceId && next.correction === correction && next.correctionModel === correctionModel;
+  if (!same || error !== null || agent.lastError !== null) parts.identity.update({ ...next, lastError: error });
 };
 
 const outcomeOf = (ending: Ending, rows: JournalRow[]): "answered" | "silent" | "failed" | null => {

@@ -6,7 +6,8 @@ import type { OrdinalCycle } from "../consciousness.ts";
 import { type Composed, compose } from "../context/compose.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
-import { correct, estimateMessages, estimateText } from "../tokens.ts";
+import { estimateMessages, estimateText } from "../tokens.ts";
+import { lastBilled, stepName } from "./billing.ts";
 import { compactForRun } from "./compact.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
@@ -23,7 +24,7 @@ export type StepInput = {
   progressed: () => void;
 };
 
-type Input = { composed: Composed; past: OrdinalCycle[]; correction: number };
+type Input = { composed: Composed; past: OrdinalCycle[] };
 
 const inputOf = ({ parts, run, model }: StepInput): Input => {
   const { config, correction: known, correctionModel } = parts.identity.get();
@@ -32,7 +33,7 @@ const inputOf = ({ parts, run, model }: StepInput): Input => {
   const past = parts.consciousness.past(window.firstRun, run.ordinal);
   const own = messagesOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
   const correction = correctionModel === model.modelId ? known : 1;
-  return { composed: compose({ config, window, past, own }, correction), past, correction };
+  return { composed: compose({ config, window, past, own }, correction), past };
 };
 
 /** Generates one step and journals it. Answers an ending where the budget does not allow it. */
@@ -42,10 +43,12 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const first = inputOf(input);
   // Cycles that do not fit are summarised rather than left out, before the model misses them.
   const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
-  const { composed, past, correction } = compacted ? inputOf(input) : first;
+  const { composed, past } = compacted ? inputOf(input) : first;
   const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
 
-  if (!parts.ledger.reserve(composed.tokens + maxOutputTokens, config.limits.maxTokensPerDay)) {
+  const cost = composed.tokens + maxOutputTokens;
+  const before = lastBilled(run, parts.journal.ofRun(run.ordinal, run.journalFrom));
+  if (!parts.ledger.reserve(stepName(run, index), cost, config.limits.maxTokensPerDay, before)) {
     const message = `maxTokensPerDay (${config.limits.maxTokensPerDay}) does not allow this step; it goes on after the reset at 00:00 UTC`;
     return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
   }
@@ -86,21 +89,15 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         estimatedInput,
         firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
         windowId: run.windowId,
+        modelId: model.modelId,
         durationMs: generation.durationMs,
         finishReason: generation.finishReason,
       },
     });
-    parts.ledger.settle(generation.usage.inputTokens + generation.usage.outputTokens);
     if (run.faults > 0) {
       run.faults = 0;
       run.firstFaultAt = null;
       parts.runs.update(run.ordinal, { faults: 0, firstFaultAt: null, resumeAt: null });
-    }
-    if (!generation.usage.estimated) {
-      parts.identity.update({
-        correction: correct(correction, estimatedInput, generation.usage.inputTokens),
-        correctionModel: model.modelId,
-      });
     }
   });
   await faultOnceStored("agent.after-journal", parts.object);

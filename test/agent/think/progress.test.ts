@@ -33,6 +33,7 @@ const assistant = (step: number, calls: CallRequest[], usage = { inputTokens: 10
     estimatedInput: 100,
     firstCycle: 1,
     windowId: 1,
+    modelId: "m",
     durationMs: 1,
     finishReason: "stop",
   };
