@@ -1,8 +1,8 @@
+import { startTalkativeModel } from "../test/e2e/support/talkative-model.ts";
 import type { Bench, Report } from "./support/figure.ts";
 import { percentile } from "./support/figure.ts";
 import { postJson, withRivals } from "./support/servers.ts";
 import { closeSockets, type Listening, now, openSockets, whenAll } from "./support/sockets.ts";
-import { startTalkativeModel } from "./support/talkative-model.ts";
 
 /**
  * What Colloquy adds to a conversation, with a model that answers at once: from a person's POST to the model being

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { type FakeOpenAi, type FakeStep, startFakeOpenAi } from "../../test/support/fake-openai.ts";
-import { now } from "./sockets.ts";
+import { type FakeRequest, type FakeStep, startFakeOpenAi } from "../../support/fake-openai.ts";
 
 /** A model on this machine that answers at once and knows when it was called. */
 export type TalkativeModel = {
@@ -20,24 +19,11 @@ const Turn = z.looseObject({
 type Turn = z.infer<typeof Turn>;
 
 /**
- * Says `deltas` with `send_message` whenever a person wrote, and nothing more after that. Where it is in no space yet
- * it first enters the one that the newest message came from.
+ * What a model says that speaks `deltas` with `send_message` whenever somebody wrote, and nothing more after that. It
+ * goes by what it is given alone; where it is in no space yet, it first enters the one that the message came from.
  */
-export const startTalkativeModel = async (deltas: string[]): Promise<TalkativeModel> => {
-  const calledAt: number[] = [];
-  const fake: FakeOpenAi = await startFakeOpenAi(({ body }) => {
-    calledAt.push(now());
-    return nextStep(z.array(Turn).parse(body.messages), deltas);
-  });
-  return {
-    config: { provider: "openai-compatible", name: "talkative", baseUrl: fake.baseUrl },
-    calledAt,
-    forget: () => calledAt.splice(0),
-    stop: () => fake.stop(),
-  };
-};
-
-const nextStep = (turns: Turn[], deltas: string[]): FakeStep => {
+export const converse = ({ body }: FakeRequest, deltas: string[]): FakeStep => {
+  const turns = z.array(Turn).parse(body.messages);
   const called = (among: Turn[], name: string): boolean =>
     among.some((turn) => turn.tool_calls?.some((call) => call.function.name === name));
   const sinceAsked = turns.slice(turns.findLastIndex((turn) => turn.role === "user"));
@@ -47,4 +33,18 @@ const nextStep = (turns: Turn[], deltas: string[]): FakeStep => {
   }
   const spaceId = /spc_[0-9A-Z]{34}/.exec(JSON.stringify(sinceAsked))?.[0] ?? "";
   return { toolCalls: [{ name: "enter_space", arguments: { spaceId } }] };
+};
+
+export const startTalkativeModel = async (deltas: string[]): Promise<TalkativeModel> => {
+  const calledAt: number[] = [];
+  const fake = await startFakeOpenAi((request) => {
+    calledAt.push(performance.timeOrigin + performance.now());
+    return converse(request, deltas);
+  });
+  return {
+    config: { provider: "openai-compatible", name: "talkative", baseUrl: fake.baseUrl },
+    calledAt,
+    forget: () => calledAt.splice(0),
+    stop: () => fake.stop(),
+  };
 };
