@@ -69,9 +69,34 @@ test("another person's message keeps its own key, whatever clientKey it had", ()
 });
 
 test("a note stands after the message that its run read, and parts a group", () => {
-  const silent = { type: "run.completed", runId: runId("a"), entityId: nova.id, outcome: "silent" } as const;
-  const rows = rowsOf(welcome(0), said(1), silent, said(2));
+  const failed = { type: "run.failed", runId: runId("a"), entityId: nova.id } as const;
+  const rows = rowsOf(welcome(0), said(1), failed, said(2));
   expect(outline(rows)).toEqual(["message opens", "note", "message opens"]);
+});
+
+describe("who has read up to a message", () => {
+  const read = (entityId: string, seq: number, extra = {}) =>
+    ({ type: "member.read", cursor: seq + 10, entityId, messageId: messageId(seq), ...extra }) as const;
+  const readersOf = (...frames: Parameters<typeof after>) =>
+    rowsOf(welcome(0), said(1, { sender: husam }), said(2, { sender: husam }), ...frames).map((row) =>
+      row.kind === "message" ? row.readers.map((reader) => reader.words) : row.kind,
+    );
+
+  test("moves along with the reading, and takes no line of its own", () => {
+    expect(readersOf(read(sara.id, 1))).toEqual([["Sara"], []]);
+    expect(readersOf(read(sara.id, 1), read(sara.id, 2))).toEqual([[], ["Sara"]]);
+  });
+
+  test("tells an agent's silence and its reason", () => {
+    const silence = { runId: runId("a"), outcome: "silent", reason: "not for me" } as const;
+    expect(readersOf(read(nova.id, 2, silence))).toEqual([[], ["Nova (said nothing: not for me)"]]);
+    const completed = { type: "run.completed", entityId: nova.id, ...silence } as const;
+    expect(readersOf(completed)).toEqual([[], ["Nova (said nothing: not for me)"]]);
+  });
+
+  test("leaves out oneself and those who have spoken since", () => {
+    expect(readersOf(read(husam.id, 2), read(sara.id, 2), said(13, { sender: sara }))).toEqual([[], [], []]);
+  });
 });
 
 describe("where the unread begin", () => {

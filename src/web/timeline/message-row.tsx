@@ -5,6 +5,8 @@ import { day } from "../look/time.ts";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame } from "./message-frame.tsx";
 import { OriginLine, QuoteLine } from "./message-lines.tsx";
+import { ReaderFaces } from "./reader-faces.tsx";
+import type { Reader } from "./readers.ts";
 import { ToolCallCard } from "./tool-call-card.tsx";
 import "./message-row.css";
 
@@ -17,10 +19,11 @@ type MessageRowProps = {
   opensDay: boolean;
   opensGroup: boolean;
   opensUnread: boolean;
+  readers: readonly Reader[];
 };
 
 export const MessageRow = memo((props: MessageRowProps) => {
-  const { message, senderName, names, replied, opensDay, opensGroup, opensUnread } = props;
+  const { message, senderName, names, replied, opensDay, opensGroup, opensUnread, readers } = props;
   return (
     <>
       {opensDay && (
@@ -47,6 +50,7 @@ export const MessageRow = memo((props: MessageRowProps) => {
             <Icon name="warning" size={14} /> waits for an answer
           </p>
         )}
+        <ReaderFaces readers={readers} />
       </MessageFrame>
     </>
   );

@@ -1,9 +1,17 @@
 import type { Message, OutgoingMessage, RunNote, RunningStream, SpaceState } from "../../client/index.ts";
 import { isSameDay } from "../look/time.ts";
+import { type Reader, readersBySeq } from "./readers.ts";
 
 /** What stands in the timeline, one row each, as a pure function of the space's state. */
 export type Row = { key: string } & (
-  | { kind: "message"; message: Message; opensDay: boolean; opensGroup: boolean; opensUnread: boolean }
+  | {
+      kind: "message";
+      message: Message;
+      opensDay: boolean;
+      opensGroup: boolean;
+      opensUnread: boolean;
+      readers: readonly Reader[];
+    }
   | { kind: "stream"; stream: RunningStream; opensGroup: boolean }
   | { kind: "outgoing"; outgoing: OutgoingMessage; opensGroup: boolean }
   | { kind: "note"; note: RunNote }
@@ -29,10 +37,14 @@ const keyOfMessage = (message: Message, youId: string | undefined): string => {
   return message.clientKey && message.sender.id === youId ? message.clientKey : message.id;
 };
 
+const nobody: readonly Reader[] = [];
+
 const messageRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => {
   const rows: Row[] = [];
   const firstSeq = state.messages[0]?.seq ?? 0;
-  const notes = state.notes.filter((note) => note.afterSeq >= firstSeq);
+  // Silence shows in who has read a message; a line for each agent that had nothing to say would drown the rest.
+  const notes = state.notes.filter((note) => note.afterSeq >= firstSeq && note.kind !== "silent");
+  const readers = readersBySeq(state);
   let speaker: Speaker = null;
   let before: Message | null = null;
   let noteIndex = 0;
@@ -52,7 +64,8 @@ const messageRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => 
     const isContinued = isPlain && continues(speaker, message.sender.id, message.createdAt);
     const opensGroup = opensDay || opensUnread || !isContinued;
     const key = keyOfMessage(message, state.you?.id);
-    rows.push({ kind: "message", key, message, opensDay, opensGroup, opensUnread });
+    const row = { kind: "message", key, message, opensDay, opensGroup, opensUnread } as const;
+    rows.push({ ...row, readers: readers.get(message.seq) ?? nobody });
     speaker = message.kind === "text" ? { entityId: message.sender.id, at: message.createdAt } : null;
     before = message;
   }

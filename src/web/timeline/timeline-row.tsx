@@ -23,10 +23,10 @@ export const TimelineRow = ({ row, state, live, names }: TimelineRowProps) => (
 const RowContent = ({ row, state, live, names }: TimelineRowProps) => {
   switch (row.kind) {
     case "message": {
-      const { message, opensDay, opensGroup, opensUnread } = row;
+      const { message, opensDay, opensGroup, opensUnread, readers } = row;
       const senderName = nameOf(state, message.sender.id, message.sender.name);
       const replied = repliedTo(state, message.replyTo);
-      return <MessageRow {...{ message, senderName, names, replied, opensDay, opensGroup, opensUnread }} />;
+      return <MessageRow {...{ message, senderName, names, replied, opensDay, opensGroup, opensUnread, readers }} />;
     }
     case "stream": {
       const { stream, opensGroup } = row;
