@@ -1,7 +1,7 @@
 import { defineConfig } from "drizzle-kit";
 
 /** One history per actor class: `npm run migrations` runs this once for each, told by ACTOR. */
-const actor = process.env["ACTOR"];
+const actor = process.env.ACTOR;
 if (actor !== "workspace" && actor !== "space" && actor !== "agent") {
   throw new Error("set ACTOR to workspace, space or agent");
 }
