@@ -70,31 +70,35 @@ const place = (file: string, index: number): string => {
   return ["agent", "space", "workspace"].includes(name) ? file : join(dir, `case-${index}${ext}`);
 };
 
-/** Lints a tree that holds nothing but these imports, with the house's own configuration, in one go. */
-const refusedFiles = (cases: [string, string][]): Set<string> => {
+/** A tree that holds nothing but the house's own configuration and these imports. */
+const plant = (imports: [string, string][]): string => {
   const tree = realpathSync(mkdtempSync(join(tmpdir(), "arrows-")));
-  afterAll(() => rmSync(tree, { recursive: true }));
+  trees.push(tree);
   for (const name of ["biome.json", ".gitignore"]) cpSync(name, join(tree, name));
-  cases.forEach(([file, specifier], index) => {
-    const path = join(tree, place(file, index));
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, `import { x } from "${specifier}";\nexport const y = x;\n`);
-  });
-  const biome = resolve("node_modules/.bin/biome");
-  const run = spawnSync(
-    biome,
-    ["lint", "--only=style/noRestrictedImports", "--max-diagnostics=none", "--reporter=github"],
-    {
-      cwd: tree,
-      encoding: "utf8",
-    },
-  );
-  return new Set([...run.stdout.matchAll(/file=([^,]+),/g)].map((match) => relative(tree, match[1] ?? "")));
+  for (const [file, specifier] of imports) {
+    mkdirSync(dirname(join(tree, file)), { recursive: true });
+    writeFileSync(join(tree, file), `import { x } from "${specifier}";\nexport const y = x;\n`);
+  }
+  return tree;
 };
+
+/** The files of a tree that one rule of the linter refuses. */
+const refusedIn = (tree: string, rule: string): Set<string> => {
+  const biome = resolve("node_modules/.bin/biome");
+  const options = ["lint", `--only=${rule}`, "--max-diagnostics=none", "--reporter=github"];
+  const { stdout } = spawnSync(biome, options, { cwd: tree, encoding: "utf8" });
+  return new Set([...stdout.matchAll(/file=([^,]+),/g)].map((match) => relative(tree, match[1] ?? "")));
+};
+
+const trees: string[] = [];
+afterAll(() => {
+  for (const tree of trees) rmSync(tree, { recursive: true });
+});
 
 describe("the arrows between the folders", () => {
   const cases = [...wrong, ...right];
-  const refused = refusedFiles(cases);
+  const planted = cases.map(([file, specifier], index): [string, string] => [place(file, index), specifier]);
+  const refused = refusedIn(plant(planted), "style/noRestrictedImports");
   const numbered = cases.map(([file, specifier], index) => ({ file, specifier, at: place(file, index), index }));
 
   it.each(numbered.slice(0, wrong.length))("the linter refuses that $file imports $specifier", ({ at }) => {
@@ -104,4 +108,13 @@ describe("the arrows between the folders", () => {
   it.each(numbered.slice(wrong.length))("the linter lets $file import $specifier", ({ at }) => {
     expect(refused).not.toContain(at);
   });
+});
+
+it("the linter refuses files that import each other in a circle", () => {
+  const tree = plant([
+    ["src/space/log.ts", "./members.ts"],
+    ["src/space/members.ts", "./log.ts"],
+    ["src/space/wake.ts", "./log.ts"],
+  ]);
+  expect(refusedIn(tree, "suspicious/noImportCycles")).toEqual(new Set(["src/space/log.ts", "src/space/members.ts"]));
 });

@@ -50,7 +50,6 @@ const cut = (text: string, at: number[]): string[] =>
 
 /** Text, as one delta or as several. */
 export const text = (...deltas: string[]): ScriptedPart => ({ type: "text", deltas });
-export const reasoning = (...deltas: string[]): ScriptedPart => ({ type: "reasoning", deltas });
 /** A tool call; its JSON is cut at the given characters. */
 export const call = (toolName: string, input: unknown, cuts: number[] = []): ScriptedPart => ({
   type: "call",
