@@ -7,6 +7,7 @@ import type { Principal } from "../protocol/principal.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { House } from "./house.ts";
+import { soundBody } from "./sound-body.ts";
 
 /**
  * Who may call a route at all; what is behind it may refuse more.
@@ -110,7 +111,7 @@ type Guard = { security: Record<string, string[]>[]; middleware: MiddlewareHandl
 /** The part of a route's definition that says who may call it, and enforces it before anything else is read. */
 export const access = (level: Access): Guard => ({
   security: security[level],
-  middleware: [admission(level), issuedPath],
+  middleware: [admission(level), issuedPath, soundBody],
   "x-who": who[level],
 });
 

@@ -127,6 +127,27 @@ describe("[S4] a body that is no JSON, or not of the shape, answers 400", () => 
   });
 });
 
+describe("[S4] a body that nests without end, or holds half a character, answers 400", () => {
+  const nested = (depth: number): string => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+  test.each(withBody)("$name", async (operation) => {
+    const path = fill(operation.path, issued);
+    for (const held of [nested(64), nested(100_000), `${'{"a":'.repeat(10_000)}1${"}".repeat(10_000)}`, '"\\ud800"']) {
+      for (const name of ["name", "payload", "text", "value"]) {
+        const answer = await send(operation, path, { ...rightful(operation), body: `{"${name}":${held}}` });
+        expect(await problemIn(answer), held.slice(0, 20)).toMatchObject({ code: "invalid_request" });
+      }
+    }
+    const key = await send(operation, path, { ...rightful(operation), body: '{"\\udc00":1}' });
+    expect(await problemIn(key)).toMatchObject({ code: "invalid_request" });
+  });
+
+  test("a payload of 60 levels is taken", async () => {
+    const { id } = await house.agent({ name: "Analyst" });
+    const body = `{"serviceName":"jira","payload":${nested(60)}}`;
+    expect((await call(`/v1/agents/${id}/trigger`, { bearer: house.secretKey, body })).status).toBe(202);
+  });
+});
+
 describe("[S4] a query that is not of the shape answers 400", () => {
   const withQuery = guarded.flatMap((operation) =>
     operation.parameters.filter((one) => one.in === "query").map((one) => ({ operation, query: one.name })),
