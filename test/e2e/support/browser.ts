@@ -1,5 +1,8 @@
+import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { type Browser, chromium, type LaunchOptions } from "playwright-core";
 
 /**
@@ -22,7 +25,7 @@ export const launchBrowser = async (): Promise<Browser> => {
 };
 
 const modules = resolve(import.meta.dirname, "../../../node_modules");
-const packageFolder = join(modules, "@sparticuz/chromium");
+const packageFolder = resolve(fileURLToPath(import.meta.resolve("@sparticuz/chromium")), "../..");
 const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
 
 /**
@@ -35,16 +38,12 @@ const unpack = async (): Promise<string> => {
   if (existsSync(cache)) return cache;
   const unfinished = `${cache}.${process.pid}`;
   mkdirSync(unfinished, { recursive: true });
-  const before = process.env.TMPDIR;
-  process.env.TMPDIR = unfinished;
-  try {
-    const { inflate } = await import("@sparticuz/chromium");
-    const names = ["chromium.br", "fonts.tar.br", "swiftshader.tar.br", "al2023.tar.br"];
-    await Promise.all(names.map((name) => inflate(join(packageFolder, "bin", name))));
-  } finally {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
-  }
+  const archives = ["chromium.br", "fonts.tar.br", "swiftshader.tar.br", "al2023.tar.br"];
+  const program = `import { inflate } from "@sparticuz/chromium"; await Promise.all(process.argv.slice(1).map(inflate));`;
+  const paths = archives.map((name) => join(packageFolder, "bin", name));
+  // In a process of its own: it unpacks into its temporary folder, wherever that is said to be.
+  const options = { cwd: modules, env: { ...process.env, TMPDIR: unfinished } };
+  await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program, ...paths], options);
   writeFileSync(join(unfinished, "fonts.conf"), fontConfiguration(join(cache, "fonts")));
   renameSync(unfinished, cache);
   return cache;
