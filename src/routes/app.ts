@@ -2,6 +2,7 @@ import { bodyLimit } from "hono/body-limit";
 import { ColloquyError } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
+import { crossOrigin } from "./cross-origin.ts";
 import { docsOf } from "./docs.ts";
 import { entities } from "./entities.ts";
 import { events } from "./events.ts";
@@ -41,6 +42,7 @@ const idsOf = (secret: string | undefined): Ids => {
 
 export const app = createRoutes();
 
+app.use(crossOrigin);
 app.use(async (context, next) => {
   context.set("ids", idsOf(context.env.SIGNING_SECRET));
   await next();
