@@ -2,10 +2,12 @@
 export type Credentials = { bearer: string | undefined; actingEntityId: string | undefined };
 
 const bearerPattern = /^Bearer +(\S+) *$/i;
+const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
  * `Authorization: Bearer …`, else `x-secret-key`, else, where `allowQueryToken` says so, `?token=`: browsers cannot
- * set headers on sockets and event sources, and tokens in other addresses would end in logs.
+ * set headers on sockets and event sources, and tokens in other addresses would end in logs. Only what expires may
+ * stand there: an entity's token, never a key.
  */
 export const credentialsOf = (request: Request, allowQueryToken: boolean): Credentials => {
   const { headers } = request;
@@ -15,5 +17,5 @@ export const credentialsOf = (request: Request, allowQueryToken: boolean): Crede
   const secretKey = headers.get("x-secret-key")?.trim();
   if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, actingEntityId };
   const token = allowQueryToken ? new URL(request.url).searchParams.get("token") : null;
-  return { bearer: token || undefined, actingEntityId };
+  return { bearer: token && jwtPattern.test(token) ? token : undefined, actingEntityId };
 };

@@ -19,9 +19,15 @@ test("a bearer is read from the header, whatever its case", () => {
 test("[S5] x-secret-key takes secret keys only, and a token in the query counts only where it is allowed", () => {
   expect(from({ "x-secret-key": "sk_x" }).bearer).toBe("sk_x");
   expect(from({ "x-secret-key": "operator" }).bearer).toBeUndefined();
-  expect(from({}, "?token=jwt").bearer).toBeUndefined();
-  expect(from({}, "?token=jwt", true).bearer).toBe("jwt");
-  expect(from({ authorization: "Bearer abc" }, "?token=jwt", true).bearer).toBe("abc");
+  expect(from({}, "?token=a.b.c").bearer).toBeUndefined();
+  expect(from({}, "?token=a.b.c", true).bearer).toBe("a.b.c");
+  expect(from({ authorization: "Bearer abc" }, "?token=a.b.c", true).bearer).toBe("abc");
+  expect(from({ authorization: "Basic abc" }, "?token=a.b.c", true).bearer).toBeUndefined();
+});
+
+test("[S5] a key never counts in a query, where it would end in logs", () => {
+  const key = mintSecretKey(ids.mint("wsp"));
+  for (const bearer of [key, "the-operators-key"]) expect(from({}, `?token=${bearer}`, true).bearer).toBeUndefined();
 });
 
 test("[S5] nobody is the operator where no key is set", () => {
