@@ -30,8 +30,10 @@ export const events = createRoutes().openapi(
     const answer = await openSocket(context, context.req.valid("param").spaceId, cursor);
     const socket = answer.webSocket;
     if (!socket) return answer;
-    return new Response(bridge(socket, context.req.raw.signal), {
-      headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" },
-    });
+    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" };
+    if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal), { headers });
+    socket.accept();
+    socket.close(1000, "only the headers were asked for");
+    return new Response(null, { headers });
   },
 );

@@ -30,3 +30,13 @@ export const actingEntityId = (principal: Principal): string => {
   if (principal.entityId !== undefined) return principal.entityId;
   throw new ColloquyError("acting_entity_required", "A secret key acts here as an entity: send X-Entity-Id: ent_….");
 };
+
+/** Who speaks or reads here: a person or a service. An agent does so through its runs only, so that it knows of it. */
+export const participant = async (context: Context<House>): Promise<Principal> => {
+  const { principal } = context.var;
+  const entityId = actingEntityId(principal);
+  if (principal.kind === "entity") return principal;
+  const standing = await standingOf(workspaceOf(context), principal.workspaceId, entityId);
+  if (standing?.type !== "agent") return principal;
+  throw new ColloquyError("forbidden", "An agent speaks and reads through its runs: act as a person or a service.");
+};

@@ -1,14 +1,11 @@
 import { createHash } from "node:crypto";
 import { createRoute, z } from "@hono/zod-openapi";
-import type { Context } from "hono";
-import { standingOf } from "../auth/verdicts.ts";
 import { Message, PostMessage, ReadMark } from "../protocol/message.ts";
-import type { Principal } from "../protocol/principal.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { access } from "./access.ts";
-import { createRoutes, type House, workspaceOf } from "./house.ts";
+import { createRoutes } from "./house.ts";
 import { replayedHeader } from "./idempotent.ts";
-import { actingEntityId, inSpace, spaceAt } from "./in-space.ts";
+import { inSpace, participant, spaceAt } from "./in-space.ts";
 import {
   answers,
   badBody,
@@ -29,16 +26,6 @@ const params = z.object({ spaceId: pathId("spc", "the space") });
 const maxMessagesAPage = 200;
 const maxClientKeyCharacters = 128;
 const seq = queryNumber(0, Number.MAX_SAFE_INTEGER).optional();
-
-/** Who speaks or reads here: a person or a service. An agent does so through its runs only, so that it knows of it. */
-const participant = async (context: Context<House>): Promise<Principal> => {
-  const { principal } = context.var;
-  const entityId = actingEntityId(principal);
-  if (principal.kind === "entity") return principal;
-  const standing = await standingOf(workspaceOf(context), principal.workspaceId, entityId);
-  if (standing?.type !== "agent") return principal;
-  throw new ColloquyError("forbidden", "An agent speaks and reads through its runs: act as a person or a service.");
-};
 
 /** An `Idempotency-Key` is one more client key: the space keeps both by the same promise. */
 const clientKeyOf = (idempotencyKey: string): string => {

@@ -4,7 +4,7 @@ import { principalHeader } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes, type House } from "./house.ts";
-import { actingEntityId } from "./in-space.ts";
+import { participant } from "./in-space.ts";
 import { pathId, problems } from "./route-parts.ts";
 
 const socketHeaders = [
@@ -26,9 +26,12 @@ export const requireCursor = (cursor: string | undefined): string | undefined =>
 };
 
 /** Asks the space for a socket as the caller. It answers 101 with one, or a problem. */
-export const openSocket = (context: Context<House>, spaceId: string, cursor: string | undefined): Promise<Response> => {
-  const { principal } = context.var;
-  actingEntityId(principal);
+export const openSocket = async (
+  context: Context<House>,
+  spaceId: string,
+  cursor: string | undefined,
+): Promise<Response> => {
+  const principal = await participant(context);
   const headers = new Headers({ upgrade: "websocket", connection: "Upgrade" });
   for (const name of socketHeaders) {
     const value = context.req.header(name);

@@ -195,6 +195,8 @@ describe("[S1] a space is for its members; an admin sees it, and others do not k
       expect(await status(path, { bearer: stranger.token, headers })).toBe(404);
       expect(await status(path, { bearer: house.secretKey, headers })).toBe(422);
       expect(await status(path, { bearer: house.secretKey, as: stranger.id, headers })).toBe(403);
+      // An agent speaks and listens through its runs, whoever holds the key.
+      expect(await status(path, { bearer: house.secretKey, as: agentId, headers })).toBe(403);
     }
   });
 

@@ -1,3 +1,5 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
 import { call, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
@@ -111,4 +113,17 @@ test("a WebSocket is the space's own, opened with a token in the query", async (
   socket.send(JSON.stringify({ type: "message.send", clientKey: "k", text: "over the socket" }));
   expect(await said.promise).toBe("over the socket");
   expect(frames[0]?.type).toBe("welcome");
+});
+
+test("a HEAD of the events tells their headers and leaves nothing open", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const { id } = await house.space("Alpha", [mona]);
+  const events = await call(`/v1/spaces/${id}/events`, { method: "HEAD", bearer: mona.token });
+  expect([events.status, events.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  const sockets = await runInDurableObject(
+    env.SPACE.getByName(id) as unknown as DurableObjectStub,
+    (_, state) => state.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN).length,
+  );
+  expect(sockets).toBe(0);
 });
