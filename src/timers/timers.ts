@@ -10,7 +10,7 @@ import { timers } from "./schema.ts";
  * Invariants
  * 1. Whenever a row exists, the platform's alarm is set no later than the earliest due time (or the lease below).
  * 2. `fire` first moves the alarm ahead by `leaseMs`, so that a crash in a handler is followed by another try.
- * 3. A row is removed only after its handler returned, and only if the handler did not set it anew.
+ * 3. A row is removed only after its handler returned, and only if it was not set anew meanwhile, to whatever time.
  * 4. A handler that throws delays its own row (backoff) and no other; `fire` itself never throws.
  */
 export const leaseMs = 25_000;
@@ -26,6 +26,8 @@ export class Timers {
   readonly #clock: Clock;
   /** What the platform's alarm is known to be set to; a cache, so that an unchanged alarm costs no write. */
   #armedAt: number | null | undefined;
+  /** What was set since its handler began. */
+  readonly #setAnew = new Set<string>();
 
   constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock) {
     this.#db = db;
@@ -35,10 +37,11 @@ export class Timers {
 
   /** Sets `name` to be due at `dueAt`, replacing what was. */
   set(name: string, dueAt: number): void {
+    this.#setAnew.add(name);
     this.#db
       .insert(timers)
-      .values({ name, dueAt: Math.floor(dueAt) })
-      .onConflictDoUpdate({ target: timers.name, set: { dueAt: Math.floor(dueAt), failures: 0 } })
+      .values({ name, dueAt: Math.ceil(dueAt) })
+      .onConflictDoUpdate({ target: timers.name, set: { dueAt: Math.ceil(dueAt), failures: 0 } })
       .run();
     this.#arm();
   }
@@ -79,10 +82,10 @@ export class Timers {
   }
 
   async #handle(row: typeof timers.$inferSelect, handle: (name: string) => Promise<void> | void): Promise<void> {
+    this.#setAnew.delete(row.name);
     try {
       await handle(row.name);
-      const after = this.dueAt(row.name);
-      if (after === row.dueAt) this.#db.delete(timers).where(eq(timers.name, row.name)).run();
+      if (!this.#setAnew.has(row.name)) this.#db.delete(timers).where(eq(timers.name, row.name)).run();
     } catch (error) {
       const failures = row.failures + 1;
       const dueAt = this.#clock.now() + Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures, 20));

@@ -1,3 +1,4 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
@@ -16,7 +17,7 @@ import {
   text,
   waitAt,
 } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -302,6 +303,51 @@ test("[R7] a delivery that comes twice makes one event", async () => {
   expect(unwrap(await agent.deliver(delivery)).cursor).toBeGreaterThanOrEqual(message.seq);
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
   expect(await runsOf(house.workspaceId, analyst)).toHaveLength(1);
+});
+
+test("[R1] a paused run goes on when its alarm goes off at the very millisecond it waits for", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted([refusal(apiError(503)), ...answer(space.id, "Back.")]);
+  vi.spyOn(Math, "random").mockReturnValue(0.3337);
+  restore.push(() => vi.restoreAllMocks());
+  await space.post(husam, "Hello");
+  const activity = await backingOff(house.workspaceId, agent);
+  const due = Date.parse(activity?.nextDueAt ?? "");
+  await passTime(analyst, due - Date.now() - 1);
+  expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("running");
+  vi.setSystemTime(due);
+  await runDurableObjectAlarm(agentStub(analyst));
+  await vi.waitFor(async () => {
+    await runDurableObjectAlarm(agentStub(analyst));
+    expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("completed");
+  });
+});
+
+test("[B1] [B2] an event whose root is used up is answered after the budget's reset all the same", async () => {
+  const limits = { maxTokensPerDay: 1000, maxWakesPerRoot: 1 };
+  const { house, husam, analyst, space, agent } = await stage({ name: "Analyst", limits });
+  scripted(answer(space.id, "Affordable now."));
+  await space.post(husam, "Hello");
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));
+  await ended(house.workspaceId, analyst, 2);
+  expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: Affordable now."]);
+});
+
+test("[R1] [B1] a dead event whose root is used up runs again when a person retries it", async () => {
+  const { house, husam, analyst, space, agent } = await stage({ name: "Analyst", limits: { maxWakesPerRoot: 1 } });
+  const model = scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
+  await space.post(husam, "Hello");
+  for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
+    await ended(house.workspaceId, analyst, attempt);
+    await passTime(analyst, 60_000);
+  }
+  await ended(house.workspaceId, analyst, maxAttempts);
+  model.push(...answer(space.id, "At last."));
+  const [dead] = await inboxOf(house.workspaceId, analyst);
+  unwrap(await agent.retryEvent(house.workspaceId, dead?.eventId ?? ""));
+  await ended(house.workspaceId, analyst, maxAttempts + 1);
+  expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: At last."]);
 });
 
 test("[R1] a run that makes no progress is taken up again from its journal", async () => {

@@ -206,9 +206,9 @@ const ownFailure = (error: ColloquyError): ReturnType<typeof classifyFailure> =>
 const firstBackoffMs = 1000;
 const longestBackoffMs = 10 * 60_000;
 
-/** Exponential, with up to a half of jitter. */
+/** Exponential, with up to a half of jitter, in whole milliseconds: a timer knows no others. */
 const backoff = (faults: number): number =>
-  Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(faults, 20)) * (1 + Math.random() / 2);
+  Math.ceil(Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(faults, 20)) * (1 + Math.random() / 2));
 
 const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
   await faultOnceStored("agent.before-commit", parts.object);
