@@ -23,10 +23,15 @@ import { inbox, seenEvents } from "./schema.ts";
  * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
  *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead and kept.
  * 3. Batches are taken in the order of arrival.
+ * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, and its
+ *    wake is not counted again (B1).
  */
 export type InboxRow = typeof inbox.$inferSelect;
 
 export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
+
+/** Whether a run took it before. */
+export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
 
 export const rootOf = (row: InboxRow): Root =>
   row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
@@ -116,12 +121,12 @@ export class Inbox {
   /** The roots of the events that ask for a run now, and whether one of their events was tried before. */
   wakingRoots(): { rootId: string; retried: boolean }[] {
     return this.#db
-      .select({ rootId: inbox.rootId, attempts: max(inbox.attempts) })
+      .select({ rootId: inbox.rootId, retryAt: max(inbox.retryAt) })
       .from(inbox)
       .where(and(this.#ready(), eq(inbox.wakes, true)))
       .groupBy(inbox.rootId)
       .all()
-      .map((row) => ({ rootId: row.rootId, retried: (row.attempts ?? 0) > 0 }));
+      .map((row) => ({ rootId: row.rootId, retried: isRetry(row) }));
   }
 
   /** When the next event that pauses after a failure is due, in milliseconds since the epoch. */
@@ -165,7 +170,9 @@ export class Inbox {
 
   /** Back to pending, uncounted: the run did not fail by them (a spent budget). */
   giveBack(seqs: number[]): void {
-    if (seqs.length > 0) this.#db.update(inbox).set({ status: "pending" }).where(among(inbox.seq, seqs)).run();
+    if (seqs.length === 0) return;
+    const back = { status: "pending", retryAt: this.#clock.now() } as const;
+    this.#db.update(inbox).set(back).where(among(inbox.seq, seqs)).run();
   }
 
   /** Back to pending after a failed run; dead after `maxAttempts`. */
@@ -189,7 +196,7 @@ export class Inbox {
   revive(eventId: string): InboxRow | undefined {
     return this.#db
       .update(inbox)
-      .set({ status: "pending", attempts: 0, retryAt: null })
+      .set({ status: "pending", attempts: 0, retryAt: this.#clock.now() })
       .where(and(eq(inbox.eventId, eventId), eq(inbox.status, "dead")))
       .returning()
       .get();

@@ -1,6 +1,6 @@
 import type { RunTrigger } from "../../protocol/run.ts";
 import { excerpt } from "../context/quote.ts";
-import type { InboxRow } from "../inbox.ts";
+import { type InboxRow, isRetry } from "../inbox.ts";
 import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 import { prepare } from "./prepare.ts";
@@ -41,7 +41,7 @@ export const begin = (parts: Parts): RunRow | undefined => {
     const prepared = prepare(parts, batch);
     const window = parts.consciousness.save(prepared.window);
     const agent = parts.identity.get();
-    const fresh = batch.filter((row) => row.attempts === 0);
+    const fresh = batch.filter((row) => !isRetry(row));
     parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
     parts.spaces.toldOfHistory();
     parts.inbox.take(batch.map((row) => row.seq));
