@@ -59,10 +59,12 @@ export class Requests {
 
   /** It was refused: the same key may be used again, with any body. */
   abandon(name: RequestName): void {
-    this.#db
+    const abandoned = this.#db
       .delete(requests)
       .where(and(named(name), sql`${requests.status} is null`))
-      .run();
+      .returning({ key: requests.key })
+      .all();
+    if (this.#count !== undefined) this.#count -= abandoned.length;
   }
 
   /** Forgets what is past its time; answers when the next will be, if any is left. */

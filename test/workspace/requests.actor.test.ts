@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
-import { maxStoredAnswerCharacters, requestLeaseMs, requestLifetimeMs } from "../../src/workspace/bounds.ts";
+import {
+  maxRequests,
+  maxStoredAnswerCharacters,
+  requestLeaseMs,
+  requestLifetimeMs,
+} from "../../src/workspace/bounds.ts";
 import { Requests } from "../../src/workspace/requests.ts";
 import { withStorage } from "./fixture.ts";
 
@@ -53,5 +58,14 @@ test("[B3] an answer that is too long is not kept", () =>
     requests.begin(name, "body");
     requests.end(name, 201, "x".repeat(maxStoredAnswerCharacters + 1));
     clock.time += requestLeaseMs;
+    expect(requests.begin(name, "body")).toEqual({});
+  }));
+
+test("[B3] only what is kept counts toward the bound: refusals never use it up", () =>
+  withRequests((requests) => {
+    for (let count = 0; count <= maxRequests; count += 1) {
+      requests.begin({ ...name, key: `refused ${count}` }, "body");
+      requests.abandon({ ...name, key: `refused ${count}` });
+    }
     expect(requests.begin(name, "body")).toEqual({});
   }));
