@@ -61,6 +61,7 @@ const closedReason = (host: string): string | undefined => {
   if (isDotted(host)) {
     return closedRanges.some((range) => inRange(numberOf(host), range)) ? "it is not a public address" : undefined;
   }
+  if (/^\.|\.\.|\.$/.test(host)) return "its name has an empty part";
   if (!host.includes(".") || privateNames.test(host)) return "it names a private network";
   return undefined;
 };
