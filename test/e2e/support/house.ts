@@ -17,6 +17,7 @@ export type Person = {
 /** A running house of its own: real workerd, its own data and keys, one workspace. */
 export type House = {
   url: string;
+  adminKey: string;
   workspaceId: string;
   secretKey: string;
   /** With the workspace's secret key. */
@@ -55,6 +56,7 @@ export const openHouse = async (options: { config?: string } = {}): Promise<Hous
   const api = createApi(url, made.secretKey);
   const house: House = {
     url,
+    adminKey: variables.ADMIN_KEY,
     workspaceId: made.workspace.id,
     secretKey: made.secretKey,
     api,
