@@ -162,8 +162,11 @@ export interface WorkspaceRpc {
     page: PageRequest & { type?: EntityType | undefined; visibleTo?: string | undefined },
   ): Promise<Outcome<Page<Entity>>>;
   entity(id: string): Promise<Outcome<Entity>>;
-  /** Those of `ids` that live in this workspace; `unknown_reference` names any that do not. */
-  resolve(ids: string[]): Promise<Outcome<Entity[]>>;
+  /**
+   * Those of `ids` that live in this workspace; `unknown_reference` names any that do not. With `visibleTo`, only
+   * that entity and those it shares a space with resolve.
+   */
+  resolve(ids: string[], visibleTo?: string): Promise<Outcome<Entity[]>>;
   /** A new name is carried to every space of the entity, at once or by a timer. */
   updateEntity(id: string, changes: UpdateEntity): Promise<Outcome<Entity>>;
   /** Leaves every space, at once or by a timer; its messages stay. */

@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { Principal } from "../protocol/principal.ts";
+import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -39,7 +39,9 @@ const createSpace = async (context: Context<House>, id: string, input: CreateSpa
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers).`);
   }
   const workspace = workspaceOf(context);
-  const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds));
+  // Nobody learns of somebody, or takes somebody in, by an id alone.
+  const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
+  const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
   const stub = spaceAt(context, id);
   const refs = entities.map(({ id: entityId, name, type }) => ({ id: entityId, name, type }));
   const creation = await stub.create({ id, workspaceId, settings, members: refs, createdBy });
@@ -71,7 +73,8 @@ spaces.openapi(
     path: "/v1/spaces",
     tags,
     summary: "Create a space",
-    description: "Who creates it as an entity is its first member.",
+    description:
+      "Who creates it as an entity is its first member, and takes in whom it shares a space with already; a secret key or an admin takes in anyone.",
     ...access("entity"),
     request: { headers: IdempotencyHeaders, body: jsonBody(CreateSpace) },
     responses: {

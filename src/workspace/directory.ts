@@ -1,8 +1,9 @@
 import { and, asc, count, eq, gt, inArray, sql } from "drizzle-orm";
 import type { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
+import { asSeen } from "../protocol/text.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { among, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxAgents, maxEntities } from "./bounds.ts";
 import { pageOf, positionOf } from "./cursor.ts";
@@ -12,7 +13,7 @@ import { entities, memberships } from "./schema.ts";
  * The entities of a workspace.
  *
  * Invariants
- * 1. No two agents have the same name, whatever its case.
+ * 1. No two agents have names that look the same, whatever their case, their blanks and what does not show.
  * 2. Creating under an id that is there answers what is there: a replay makes nothing twice.
  */
 type Row = typeof entities.$inferSelect;
@@ -36,9 +37,6 @@ const entityOf = (row: Row): Entity => ({
   ...(row.externalId === null ? {} : { externalId: row.externalId }),
   createdAt: isoTime(row.createdAt),
 });
-
-/** An agent's name as it is compared: without case and without look-alike forms of the same characters. */
-const comparable = (name: string): string => name.normalize("NFKC").toLowerCase();
 
 const nameTaken = (name: string): ColloquyError =>
   new ColloquyError(
@@ -76,12 +74,12 @@ export class Directory {
     return entity;
   }
 
-  /** Those of `ids` that are here, in their order; throws `unknown_reference` naming the others. */
-  resolve(ids: string[]): Entity[] {
+  /** Those of `ids` that are here, and that `visibleTo` may know of; throws `unknown_reference` naming the others. */
+  resolve(ids: string[], visibleTo?: string): Entity[] {
     const rows = this.#db
       .select()
       .from(entities)
-      .where(sql`${entities.id} in (select value from json_each(${JSON.stringify(ids)}))`)
+      .where(and(among(entities.id, ids), visibleTo === undefined ? undefined : this.#visibleTo(visibleTo)))
       .all();
     const found = new Map(rows.map((row) => [row.id, entityOf(row)]));
     const unknown = ids.filter((id) => !found.has(id));
@@ -118,7 +116,7 @@ export class Directory {
   update(id: string, changes: UpdateEntity): Entity {
     const before = this.get(id);
     const name = changes.name ?? before.name;
-    const agentName = before.type === "agent" ? comparable(name) : null;
+    const agentName = before.type === "agent" ? asSeen(name) : null;
     if (agentName !== null) this.#requireFree(agentName, name, id);
     this.#db
       .update(entities)
@@ -141,7 +139,7 @@ export class Directory {
   #insert(entity: NewEntity): Entity {
     const present = this.find(entity.id);
     if (present) return present;
-    const agentName = entity.type === "agent" ? comparable(entity.name) : null;
+    const agentName = entity.type === "agent" ? asSeen(entity.name) : null;
     if (agentName !== null) this.#requireFree(agentName, entity.name, entity.id);
     this.#makeRoom(entity.type);
     const row = this.#db

@@ -135,8 +135,8 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
     return this.#answer(() => this.#directory.get(id));
   }
 
-  resolve(ids: string[]): Promise<Outcome<Entity[]>> {
-    return this.#answer(() => this.#directory.resolve(ids));
+  resolve(ids: string[], visibleTo?: string): Promise<Outcome<Entity[]>> {
+    return this.#answer(() => this.#directory.resolve(ids, visibleTo));
   }
 
   updateEntity(id: string, changes: UpdateEntity): Promise<Outcome<Entity>> {

@@ -186,6 +186,24 @@ describe("[S1] a space is for its members; an admin sees it, and others do not k
     });
   });
 
+  test("an entity takes into its new space only whom it shares one with", async () => {
+    const [founder, friend, unknown] = [
+      await house.person("Founder"),
+      await house.person("Friend"),
+      await house.person("Unknown"),
+    ];
+    await house.space("Known", [founder, friend]);
+    const found = (caller: Call, entityId: string) =>
+      call("/v1/spaces", { ...caller, body: { name: "New", members: [{ entityId }] } });
+    expect((await found({ bearer: founder.token }, friend.id)).status).toBe(201);
+    for (const { id } of [unknown, foreigner]) {
+      expect(await problemIn(await found({ bearer: founder.token }, id))).toMatchObject({ code: "unknown_reference" });
+    }
+    for (const caller of [{ bearer: boss.token }, { bearer: house.secretKey, as: founder.id }]) {
+      expect((await found(caller, unknown.id)).status).toBe(201);
+    }
+  });
+
   test("the stream is for members; a key has to say as whom", async () => {
     for (const end of ["events", "stream"]) {
       const headers: Record<string, string> = end === "stream" ? { upgrade: "websocket" } : {};

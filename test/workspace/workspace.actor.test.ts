@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { maxAgents, maxKeys, maxSecrets } from "../../src/workspace/bounds.ts";
-import { ids, inside, openWorkspace } from "./fixture.ts";
+import { delivery, ids, inside, openWorkspace } from "./fixture.ts";
 
 test("[S6] a workspace that was never created answers not_found and stores no byte", async () => {
   const stub = env.WORKSPACE.getByName(ids.mint("wsp"));
@@ -105,5 +105,27 @@ test("those of another workspace do not resolve, and the refusal names them", as
   expect(await stub.resolve([here])).toMatchObject({ ok: true, value: [{ id: here }] });
   expect(await stub.resolve([here, there])).toMatchObject({
     problem: { code: "unknown_reference", detail: expect.stringContaining(there) },
+  });
+});
+
+test("no two agents have names that look the same, whatever in them does not show", async () => {
+  const { stub } = await openWorkspace();
+  await stub.createAgentEntity(ids.mint("ent"), "Data Analyst");
+  for (const name of ["Data\u200bAnalyst", "Data\u2060 Analyst", "DATA\u00a0ANALYST\u{e0041}", "Data \u3164Analyst"]) {
+    const taken = await stub.createAgentEntity(ids.mint("ent"), name);
+    expect(taken, JSON.stringify(name)).toMatchObject({ ok: false, problem: { code: "name_taken" } });
+  }
+});
+
+test("[S1] who may know of some resolves only those", async () => {
+  const { id, stub } = await openWorkspace();
+  const [mona, omar, stranger] = [ids.mint("ent"), ids.mint("ent"), ids.mint("ent")];
+  for (const one of [mona, omar, stranger]) await stub.createEntity(one, { type: "human", name: "N", role: "member" });
+  await stub.follow(delivery(id, ids.mint("spc"), 1, { [mona]: "Mona", [omar]: "Omar" }));
+  expect(await stub.resolve([omar, mona], mona)).toMatchObject({ ok: true, value: [{ id: omar }, { id: mona }] });
+  expect(await stub.resolve([stranger])).toMatchObject({ ok: true });
+  expect(await stub.resolve([omar, stranger], mona)).toMatchObject({
+    ok: false,
+    problem: { code: "unknown_reference", detail: expect.not.stringContaining(omar) },
   });
 });
