@@ -272,3 +272,36 @@ test("[D2] a deleted space answers nobody, tells its subscribers after what they
   );
   expect(kept).toEqual({ kept: 0 });
 });
+
+test("[D2] what was said in a short stay between two leavings is delivered, though nobody listened then", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  answers.set(robo.id, async () => refuse("unavailable", "later"));
+  unwrap(await home.rpc.removeMember(home.key, robo.id));
+  await refused(home);
+  unwrap(await home.rpc.addMember(home.key, robo));
+  unwrap(await home.rpc.post(home.as(ann), { text: "welcome back" }));
+  unwrap(await home.rpc.removeMember(home.key, robo.id));
+  unwrap(await home.rpc.post(home.as(ann), { text: "behind your back" }));
+  answers.set(robo.id, async ({ cursor }) => ok({ cursor }));
+  await ring(home, 2000);
+  await vi.waitFor(() => expect(takenBy(robo)).toEqual(["welcome back"]));
+  await settled(home);
+  expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true });
+  expect(await subscribers(home)).toEqual([{ id: "index" }]);
+});
+
+test("[D2] [B3] a deleted agent that had much pending is not tried for ever", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  answers.set(robo.id, async () => refuse("not_found", "gone"));
+  for (let index = 0; index < 110; index += 1) unwrap(await home.rpc.post(home.as(ann), { text: `${index}` }));
+  await refused(home);
+  unwrap(await home.rpc.removeMember(home.key, robo.id));
+  await ring(home, 10_000);
+  await settled(home);
+  expect(await subscribers(home)).toEqual([{ id: "index" }]);
+  expect(await wakesIn(home)).toBeUndefined();
+});

@@ -29,7 +29,7 @@ import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscri
  * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
  * 3. While anything is pending the timer `deliver` is set, since the transaction that appended it; so a crash
  *    anywhere is followed by a delivery without any outside call.
- * 4. A subscriber that left goes away only after it was told.
+ * 4. A subscriber that left goes away only after it was told of all its stays, however often it came back.
  */
 export const deliverTimer = "deliver";
 
@@ -130,7 +130,7 @@ export class Delivery {
 
   /** What lies after the subscriber's cursor; undefined where there is nothing to tell. */
   #pending(subscriber: SubscriberRow): Pending | undefined {
-    const { log, settings, subscribers } = this.#around;
+    const { log, members, settings, subscribers } = this.#around;
     const deletedSeq = settings.find()?.deletedSeq ?? undefined;
     const end = log.head().seq;
     const from = Math.max(subscriber.cursor, this.#idle.get(subscriber.id) ?? 0);
@@ -144,7 +144,8 @@ export class Delivery {
       const batch: Batch = { messages: [], cursor: deletedSeq, inside: false, left: true, pending: true };
       return { batch, after: subscriber.cursor, deleted: true };
     }
-    if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);
+    if (subscriber.kind === "agent" && !place.inside && !members.find(subscriber.id)) subscribers.remove(subscriber.id);
+    else if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);
     else this.#idle.set(subscriber.id, end);
     return undefined;
   }
@@ -167,19 +168,20 @@ export class Delivery {
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver({ space, messages, after, cursor, left });
     const delivered = await within(deliverTimeoutMs, deliver, late);
     if (delivered.ok) return delivered.value.cursor;
-    // Who is gone for good need not be told that it left.
-    if (left && delivered.problem.code === "not_found") return cursor;
+    // Who is gone for good need not be told of what it left.
+    const over = left || row.deletedSeq !== null || !members.find(subscriber.id);
+    if (over && delivered.problem.code === "not_found") return cursor;
     throw new ColloquyError(delivered.problem.code, delivered.problem.detail);
   }
 
   #advance(subscriber: SubscriberRow, { batch, deleted }: Pending, answered: number): void {
-    const { subscribers, members, onForgotten } = this.#around;
+    const { subscribers, onForgotten } = this.#around;
     if (answered < batch.cursor) {
       throw new ColloquyError("conflict", `${subscriber.id} came to ${answered} only, not to ${batch.cursor}`);
     }
-    if (deleted || (batch.left && !members.find(subscriber.id))) {
+    if (deleted) {
       subscribers.remove(subscriber.id);
-      if (deleted && !subscribers.any()) onForgotten();
+      if (!subscribers.any()) onForgotten();
     } else subscribers.advance(subscriber.id, { cursor: batch.cursor, inside: batch.inside });
   }
 
