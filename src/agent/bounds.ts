@@ -31,6 +31,8 @@ export const maxInvalidSteps = 3;
 export const maxSkippedLines = 50;
 /** Without any progress for so long, a run is aborted and goes on from its journal. */
 export const stallMs = 90_000;
+/** A space that has not answered in this time is asked again, a few times: less in all than a stall. */
+export const spaceAnswerMs = 5000;
 /** How often the deadman looks while there is work. */
 export const deadmanMs = 25_000;
 /** Silence of a model's stream after which its call is given up. */

@@ -16,7 +16,8 @@ import { Interrupted, think } from "./think/think.ts";
  * Invariants
  * 1. At most one drain is under way, and it thinks one run at a time (R7).
  * 2. While there is work, the timer `loop` is due within `deadmanMs`: a crash anywhere is followed by a wake (R1).
- * 3. Liveness is progress: a run without any for `stallMs` is taken from its think and goes on from its journal.
+ * 3. Liveness is progress: a run without any for `stallMs` is taken from its think; after the pause of a passing
+ *    fault it goes on from its journal.
  * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
  */
 export const loopTimer = "loop";
@@ -71,7 +72,7 @@ export class Loop {
     this.#timers.set(loopTimer, now + deadmanMs);
     if (this.#live && now - this.#live.progressAt > stallMs) {
       log.warn("run.stalled", { runId: this.#live.runId });
-      this.#live.controller.abort(new Interrupted("no progress"));
+      this.#live.controller.abort(new Interrupted(`the run made no progress for ${stallMs} ms`));
     }
     this.wake();
   }

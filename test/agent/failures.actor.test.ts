@@ -4,6 +4,7 @@ import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
 import {
   answer,
@@ -351,12 +352,14 @@ test("[R1] [B1] a dead event whose root is used up runs again when a person retr
 });
 
 test("[R1] a run that makes no progress is taken up again from its journal", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, husam, analyst, space, agent } = await stage();
   const gate = createGate();
   const model = scripted([step(waitAt(gate)), ...answer(space.id, "Awake.")]);
   await space.post(husam, "Hello");
   await gate.reached;
   await passTime(analyst, 100_000);
+  expect((await backingOff(house.workspaceId, agent))?.lastError?.code).toBe("model_stalled");
+  await passTime(analyst, 10_000);
   const [run] = await ended(house.workspaceId, analyst, 1);
   expect(run?.status).toBe("completed");
   expect(model.calls.length).toBe(4);
@@ -379,4 +382,24 @@ test("[R5] an agent that was removed from the space mid-stream says nothing ther
   const [run] = await ended(house.workspaceId, analyst, 1);
   expect(run?.steps[1]?.toolCalls[0]).toMatchObject({ status: "error" });
   expect(await space.texts()).toEqual(["Husam: Speak"]);
+});
+
+test("[R1] [R5] a space that never answers holds up no run: it is canceled, and says nothing twice", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted([...answer(space.id, "Hello."), step(text("On to the next."))]);
+  const silent = Promise.withResolvers<never>();
+  const asked = vi.spyOn(Space.prototype, "window").mockImplementation(() => silent.promise);
+  restore.push(() => asked.mockRestore());
+  await space.post(husam, "Hello");
+  await vi.waitUntil(() => asked.mock.calls.length > 0);
+  const [running] = await runsOf(house.workspaceId, analyst);
+  const canceled = unwrap(await agent.cancelRun(house.workspaceId, running?.id ?? ""));
+  expect(canceled.status).toBe("canceled");
+  await vi.waitFor(async () => {
+    const { activity } = unwrap(await agent.describe(house.workspaceId));
+    expect(activity?.state).toBe("idle");
+  });
+  await space.post(husam, "Still there?");
+  const runs = await ended(house.workspaceId, analyst, 2);
+  expect(runs.map((run) => run.status)).toEqual(["canceled", "completed"]);
 });

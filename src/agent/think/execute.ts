@@ -1,6 +1,7 @@
 import { ColloquyError, type ErrorCode, type Outcome } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
+import { spaceAnswerMs } from "../bounds.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { ToolContext, ToolOutput } from "../tools/tool.ts";
@@ -34,11 +35,25 @@ const failure = (code: ErrorCode, message: string): Result => ({
 const reachSpaceTries = 4;
 const firstPauseMs = 200;
 
-/** An actor that restarts or is overloaded rejects; what is asked of it is idempotent, so it is asked again. */
+/** Rejects where there is no answer in `spaceAnswerMs`, so that a space that hangs holds up no run. */
+const inTime = async <T>(answer: Promise<T>): Promise<T> => {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("no answer in time")), spaceAnswerMs);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/**
+ * An actor that restarts or is overloaded rejects, or is silent; what is asked of it is idempotent, so it is asked
+ * again. An answer that is under way is waited for even by a run that was canceled: nothing may appear afterwards.
+ */
 const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await ask();
+      return await inTime(ask());
     } catch (error) {
       signal.throwIfAborted();
       if (attempt >= reachSpaceTries) {

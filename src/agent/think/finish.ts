@@ -54,8 +54,13 @@ const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null =
   return before && now ? prefixReuse(before, now) : null;
 };
 
-/** Ends a run in one transaction: its status, what becomes of its events, where it left the active space. */
+/**
+ * Ends a run in one transaction: its status, what becomes of its events, where it left the active space. A run ends
+ * once: one that has ended already is answered as it is.
+ */
 export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
+  const now = parts.runs.at(run.ordinal);
+  if (now && now.status !== "running") return now;
   const before = parts.journal.ofRun(run.ordinal, run.journalFrom);
   const reuse = reuseOf(parts, run, before);
   return parts.transaction(() => {

@@ -64,8 +64,7 @@ export const think = async (
     return await end(parts, run, channels, ending);
   } catch (error) {
     if (signal.aborted && signal.reason instanceof Interrupted) {
-      await channels.end("interrupted");
-      return { kind: "paused", resumeAt: parts.clock.now() };
+      return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
     }
     if (signal.aborted) return end(parts, run, channels, { kind: "canceled" });
     if (minutes.signal.aborted) {
