@@ -1,3 +1,5 @@
+import { ColloquyError } from "../shared/errors.ts";
+
 /**
  * The bearer token of one person, and how to get a fresh one.
  *
@@ -8,7 +10,7 @@ export type RefreshToken = () => Promise<string>;
 
 export type Credentials = {
   token(): string;
-  /** Another token than the refused one, or null where there is no way to get one. Rejects if the hook does. */
+  /** Another token than the refused one, or null where there is no way to get one; `unavailable` if the hook fails. */
   refresh(refused: string): Promise<string | null>;
 };
 
@@ -20,11 +22,22 @@ export const createCredentials = (initial: string, refreshToken?: RefreshToken):
     refresh: async (refused) => {
       if (token !== refused) return token;
       if (!refreshToken) return null;
-      refreshing ??= refreshToken().finally(() => {
+      refreshing ??= fresh(refreshToken).finally(() => {
         refreshing = null;
       });
       token = await refreshing;
       return token;
     },
   };
+};
+
+const fresh = async (refreshToken: RefreshToken): Promise<string> => {
+  try {
+    return await refreshToken();
+  } catch (cause) {
+    if (cause instanceof ColloquyError) throw cause;
+    throw new ColloquyError("unavailable", "The token has expired and a new one could not be had. Try again.", {
+      cause,
+    });
+  }
 };

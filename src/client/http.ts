@@ -17,6 +17,9 @@ export type HttpRequest<Schema extends z.ZodType> = {
   answer: Schema;
 };
 
+/** What came, whole: an answer that breaks off in its body is none. */
+type Answer = { status: number; ok: boolean; text: string };
+
 export type Http = <Schema extends z.ZodType>(request: HttpRequest<Schema>) => Promise<z.infer<Schema>>;
 
 const addressOf = (baseUrl: string, path: string, query: Query = {}): string => {
@@ -36,11 +39,17 @@ const codeOfStatus = (status: number): ErrorCode => {
   return status >= 500 ? "unavailable" : "invalid_request";
 };
 
-const refusalOf = async (response: Response): Promise<ColloquyError> => {
-  const parsed = Problem.safeParse(await response.json().catch(() => null));
-  if (!parsed.success) {
-    return new ColloquyError(codeOfStatus(response.status), `The server answered ${response.status}.`);
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // an empty body, or one that is not Colloquy's: the schemas tell
   }
+};
+
+const refusalOf = ({ status, text }: Answer): ColloquyError => {
+  const parsed = Problem.safeParse(jsonOf(text));
+  if (!parsed.success) return new ColloquyError(codeOfStatus(status), `The server answered ${status}.`);
   const { code, detail, issues } = parsed.data;
   return new ColloquyError(code, detail, issues ? { issues } : {});
 };
@@ -51,19 +60,20 @@ const refusalOf = async (response: Response): Promise<ColloquyError> => {
  * refreshed once where that can be done.
  */
 export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
-  const once = async (request: HttpRequest<z.ZodType>, token: string): Promise<Response> => {
+  const once = async (request: HttpRequest<z.ZodType>, token: string): Promise<Answer> => {
     const headers = new Headers({ authorization: `Bearer ${token}` });
     if (request.body !== undefined) headers.set("content-type", "application/json");
     if (request.idempotencyKey) headers.set("idempotency-key", request.idempotencyKey);
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), requestTimeoutMs);
     try {
-      return await fetch(addressOf(baseUrl, request.path, request.query), {
+      const response = await fetch(addressOf(baseUrl, request.path, request.query), {
         method: request.method ?? "GET",
         headers,
         signal: abort.signal,
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       });
+      return { status: response.status, ok: response.ok, text: await response.text() };
     } catch (cause) {
       throw new ColloquyError("unavailable", "Colloquy cannot be reached. Check the connection and try again.", {
         cause,
@@ -75,14 +85,13 @@ export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
 
   return async (request) => {
     const token = credentials.token();
-    let response = await once(request, token);
-    if (response.status === 401) {
+    let answer = await once(request, token);
+    if (answer.status === 401) {
       const fresh = await credentials.refresh(token);
-      if (fresh !== null) response = await once(request, fresh);
+      if (fresh !== null) answer = await once(request, fresh);
     }
-    if (!response.ok) throw await refusalOf(response);
-    const body: unknown = response.status === 204 ? null : await response.json().catch(() => undefined);
-    const parsed = request.answer.safeParse(body);
+    if (!answer.ok) throw refusalOf(answer);
+    const parsed = request.answer.safeParse(jsonOf(answer.text));
     if (parsed.success) return parsed.data;
     throw new ColloquyError("internal", `The server's answer to ${request.path} cannot be understood.`, {
       cause: parsed.error,

@@ -1,0 +1,57 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import { afterEach, expect, test } from "vitest";
+import { createClient, watchSpaces } from "../../src/client/index.ts";
+import { createIds } from "../../src/shared/ids.ts";
+import { until } from "../support/node/until.ts";
+
+let server: Server | undefined;
+afterEach(() => server?.close());
+
+/** A server that answers whatever the test says, as a bad line or a proxy would. */
+const serve = async (listener: RequestListener): Promise<string> => {
+  const listening = createServer(listener);
+  server = listening;
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  const address = listening.address();
+  return typeof address === "object" && address ? `http://127.0.0.1:${address.port}` : "";
+};
+
+const spaceId = createIds("a signing secret of at least 32 characters").mint("spc");
+
+test("[S4] a line that drops in the middle of an answer is a server out of reach", async () => {
+  const baseUrl = await serve((_, response) => {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    response.write('{"items":[');
+    setImmediate(() => response.destroy());
+  });
+  const client = createClient({ baseUrl, token: "t" });
+  await expect(client.listSpaces()).rejects.toMatchObject({ code: "unavailable", retryable: true });
+});
+
+test("[S4] a page in the answer's place is not taken for it", async () => {
+  const baseUrl = await serve((_, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("<h1>Sign in to this network</h1>");
+  });
+  const client = createClient({ baseUrl, token: "t" });
+  await expect(client.listSpaces()).rejects.toMatchObject({ code: "internal" });
+  await expect(client.getSpace(spaceId)).rejects.toMatchObject({ code: "internal" });
+});
+
+test("[S5] where no fresh token can be had for the moment, every caller is told so, and the next tries again", async () => {
+  const baseUrl = await serve(({ headers }, response) => {
+    if (headers.authorization === "Bearer fresh") response.writeHead(200).end('{"items":[],"nextCursor":null}');
+    else response.writeHead(401).end();
+  });
+  let works = false;
+  const refreshToken = async () => {
+    if (works) return "fresh";
+    throw new TypeError("fetch failed");
+  };
+  const client = createClient({ baseUrl, token: "old", refreshToken });
+  await expect(client.listSpaces()).rejects.toMatchObject({ code: "unavailable", retryable: true });
+  const list = watchSpaces(client, { intervalMs: 5 });
+  expect(await until(list, (state) => state.status !== "loading")).toMatchObject({ status: "failed" });
+  works = true;
+  await until(list, (state) => state.status === "ready");
+  list.close();
+});
