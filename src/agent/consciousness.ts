@@ -10,6 +10,7 @@ import type { Journal } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
 import type { RunRow, Runs } from "./runs.ts";
 import { windows } from "./schema.ts";
+import { estimateMessages } from "./tokens.ts";
 
 /**
  * What the agent remembers living through: the cycles of kept runs, read from the journal.
@@ -118,14 +119,18 @@ export class Consciousness {
 
   /**
    * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
-   * full by run `toldFrom`.
+   * full by run `toldFrom`. What a model `refused` as too long is halved, whatever the config says that it takes.
    */
-  compact(window: WindowRow, before: number, toldFrom: number, config: AgentConfig): WindowRow | null {
+  compact(window: WindowRow, before: number, toldFrom: number, config: AgentConfig, refused = false): WindowRow | null {
     const past = this.past(window.firstRun, before);
-    const compaction = compact(past, window.summary, {
-      minRecentCycles: config.context.minRecentCycles,
-      maxTokens: config.context.maxTokens - config.context.reservedResponseTokens,
-    });
+    const { minRecentCycles, maxTokens, reservedResponseTokens } = config.context;
+    const limits = refused
+      ? {
+          minRecentCycles: Math.min(minRecentCycles, Math.floor(past.length / 2)),
+          maxTokens: past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0),
+        }
+      : { minRecentCycles, maxTokens: maxTokens - reservedResponseTokens };
+    const compaction = compact(past, window.summary, limits);
     if (!compaction) return null;
     return this.save({
       id: 0,

@@ -253,30 +253,33 @@ test("[B3] a run over maxSteps ends with an error that names it, and is not done
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[R4] an input that is too long is compacted once and tried again", async () => {
-  const { house, husam, analyst, space } = await stage({ name: "Analyst", context: { minRecentCycles: 1 } });
-  const tooLong = new APICallError({
-    message: "This model's maximum context length is 8192 tokens",
-    url: "https://model.test/v1",
-    requestBodyValues: {},
-    statusCode: 400,
-    responseBody: '{"error":{"code":"context_length_exceeded"}}',
-  });
-  const model = scripted([
-    ...answer(space.id, "One."),
-    step(call("send_message", { text: "Two." })),
-    step(text("Said two.")),
-    refusal(tooLong),
-    step(call("send_message", { text: "Three." })),
-    step(text("Said three.")),
-  ]);
-  for (const [index, words] of ["a", "b", "c"].entries()) {
-    await space.post(husam, words);
-    await ended(house.workspaceId, analyst, index + 1);
-  }
-  expect(await space.texts()).toContain("Analyst: Three.");
-  expect(userTexts(model.calls.at(-1))[0]).toBe("EARLIER CYCLES (your own summaries, oldest first):\n- Answered.");
-});
+test.each([1, 10])(
+  "[R4] an input that is too long is compacted once and tried again (minRecentCycles: %i)",
+  async (minRecentCycles) => {
+    const { house, husam, analyst, space } = await stage({ name: "Analyst", context: { minRecentCycles } });
+    const tooLong = new APICallError({
+      message: "This model's maximum context length is 8192 tokens",
+      url: "https://model.test/v1",
+      requestBodyValues: {},
+      statusCode: 400,
+      responseBody: '{"error":{"code":"context_length_exceeded"}}',
+    });
+    const model = scripted([
+      ...answer(space.id, "One."),
+      step(call("send_message", { text: "Two." })),
+      step(text("Said two.")),
+      refusal(tooLong),
+      step(call("send_message", { text: "Three." })),
+      step(text("Said three.")),
+    ]);
+    for (const [index, words] of ["a", "b", "c"].entries()) {
+      await space.post(husam, words);
+      await ended(house.workspaceId, analyst, index + 1);
+    }
+    expect(await space.texts()).toContain("Analyst: Three.");
+    expect(userTexts(model.calls.at(-1))[0]).toBe("EARLIER CYCLES (your own summaries, oldest first):\n- Answered.");
+  },
+);
 
 test("[R7] a delivery that comes twice makes one event", async () => {
   const { house, husam, analyst, space, agent } = await stage();

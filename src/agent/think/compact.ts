@@ -22,13 +22,14 @@ export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
 
 /**
  * The input of a running run is too long: compacts what lies before it and moves it to the new window. The cycle
- * that told the whole state may be gone with that, so the run is told it again.
+ * that told the whole state may be gone with that, so the run is told it again. `refused`: the model said so.
  */
-export const compactForRun = (parts: Parts, run: RunRow, step: number): boolean => {
+export const compactForRun = (parts: Parts, run: RunRow, step: number, refused = false): boolean => {
   const window = parts.consciousness.window(run.windowId);
   if (!window) return false;
   return parts.transaction(() => {
-    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, parts.identity.get().config);
+    const { config } = parts.identity.get();
+    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, config, refused);
     if (!next) return false;
     parts.journal.append({
       runOrdinal: run.ordinal,

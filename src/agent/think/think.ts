@@ -133,7 +133,7 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
         speech.dropAll("interrupted", "the message was given up");
         if (compacted || signal.aborted || classifyFailure(error).code !== "context_overflow") throw error;
         compacted = true;
-        if (!compactForRun(parts, run, next.step)) throw error;
+        if (!compactForRun(parts, run, next.step, true)) throw error;
       }
     }
   } finally {
