@@ -25,6 +25,10 @@ export const maxWindowMessages = 200;
 export const maxWindowTokens = 16_000;
 /** Tool calls that one step may make. */
 export const maxCallsPerStep = 32;
+/** UTF-8 of what one step may say and call, in bytes: its row holds it twice, and a model may never end. */
+export const maxStepBytes = 256 * 1024;
+/** Characters that are told of what is wrong with a call. */
+export const maxInvalidCharacters = 1000;
 /** Steps in a row whose every call was invalid, after which the run fails as nonsense. */
 export const maxInvalidSteps = 3;
 /** How many skipped events the next inbox message lists. */

@@ -15,6 +15,8 @@ export type ScriptedPart =
   | { type: "text"; deltas: string[] }
   | { type: "reasoning"; deltas: string[] }
   | { type: "call"; toolName: string; id?: string | undefined; deltas: string[] }
+  /** A tool call that is begun and never made. */
+  | { type: "begun"; toolName: string; deltas: string[] }
   /** Nothing more comes until the gate is opened (or the call is aborted). */
   | { type: "gate"; gate: Gate }
   /** An `error` part, as providers send it inside a stream; the stream then ends. */
@@ -50,6 +52,7 @@ const cut = (text: string, at: number[]): string[] =>
 
 /** Text, as one delta or as several. */
 export const text = (...deltas: string[]): ScriptedPart => ({ type: "text", deltas });
+export const reasoning = (...deltas: string[]): ScriptedPart => ({ type: "reasoning", deltas });
 /** A tool call; its JSON is cut at the given characters. */
 export const call = (toolName: string, input: unknown, cuts: number[] = []): ScriptedPart => ({
   type: "call",
@@ -58,6 +61,8 @@ export const call = (toolName: string, input: unknown, cuts: number[] = []): Scr
 });
 /** A tool call whose input deltas are given as they are, so that they need not be JSON. */
 export const rawCall = (toolName: string, ...deltas: string[]): ScriptedPart => ({ type: "call", toolName, deltas });
+/** A tool call whose input begins like this, and which never comes. */
+export const begunCall = (toolName: string, ...deltas: string[]): ScriptedPart => ({ type: "begun", toolName, deltas });
 export const waitAt = (gate: Gate): ScriptedPart => ({ type: "gate", gate });
 export const errorPart = (error: unknown): ScriptedPart => ({ type: "error", error });
 export const cutStream = (error: unknown = new TypeError("terminated")): ScriptedPart => ({ type: "cut", error });
@@ -112,6 +117,10 @@ async function* play(scripted: ScriptedStep, options: CallOptions, index: number
         yield { type: "tool-call", toolCallId: callId, toolName: part.toolName, input: part.deltas.join("") };
         break;
       }
+      case "begun":
+        yield { type: "tool-input-start", id: `begun-${id}`, toolName: part.toolName };
+        for (const delta of part.deltas) yield { type: "tool-input-delta", id: `begun-${id}`, delta };
+        break;
       case "gate":
         part.gate.reach();
         await Promise.race([part.gate.opened, untilAborted(options.abortSignal)]);

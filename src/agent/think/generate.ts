@@ -1,10 +1,12 @@
 import { streamText, type ToolCallPart, type ToolSet } from "ai";
 import type { ResolvedModel } from "../../models/models.ts";
 import type { Usage } from "../../protocol/run.ts";
+import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { maxCallsPerStep, modelStallMs } from "../bounds.ts";
+import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } from "../bounds.ts";
 import type { Composed } from "../context/compose.ts";
+import { excerpt } from "../context/quote.ts";
 import type { CallRequest } from "../records.ts";
 import { estimateText } from "../tokens.ts";
 import type { Speech } from "./speech.ts";
@@ -33,23 +35,34 @@ export type GenerateInput = {
   progressed: () => void;
 };
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** It may repeat the whole input, which the model has seen already. */
+const messageOf = (error: unknown): string =>
+  excerpt(error instanceof Error ? error.message : String(error), maxInvalidCharacters);
 
 const isUnknownTool = (error: unknown): boolean => error instanceof Error && error.name === "AI_NoSuchToolError";
 
-/** Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere. */
+/**
+ * Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere, and may come
+ * again once their call is whole.
+ */
 class CallNumbers {
   readonly #numbers = new Map<string, number>();
+  #next = 0;
 
   of(providerId: string): number {
     const known = this.#numbers.get(providerId);
     if (known !== undefined) return known;
-    const next = this.#numbers.size;
-    if (next >= maxCallsPerStep) {
+    if (this.#next >= maxCallsPerStep) {
       throw new ColloquyError("model_nonsense", `a step may make at most ${maxCallsPerStep} calls (maxCallsPerStep)`);
     }
+    const next = this.#next;
+    this.#next += 1;
     this.#numbers.set(providerId, next);
     return next;
+  }
+
+  end(providerId: string): void {
+    this.#numbers.delete(providerId);
   }
 
   has(providerId: string): boolean {
@@ -66,6 +79,13 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   const numbers = new CallNumbers();
   const calls: CallRequest[] = [];
   let text = "";
+  let bytes = 0;
+  const weigh = (more: string): void => {
+    bytes += textBytes(more);
+    if (bytes > maxStepBytes) {
+      throw new ColloquyError("model_nonsense", `a step may say at most ${maxStepBytes} bytes (maxStepBytes)`);
+    }
+  };
   let finishReason = "unknown";
   let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
 
@@ -87,12 +107,14 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
     input.progressed();
     switch (part.type) {
       case "text-delta":
+        weigh(part.text);
         text += part.text;
         break;
       case "tool-input-start":
         input.speech.begin(numbers.of(part.id), part.toolName);
         break;
       case "tool-input-delta":
+        weigh(part.delta);
         input.speech.delta(numbers.of(part.id), part.delta);
         break;
       case "tool-call": {
@@ -100,9 +122,12 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
         const index = numbers.of(part.toolCallId);
         if (!streamed) {
           // A provider that sends calls whole: the speech is one delta.
+          const whole = JSON.stringify(part.input) ?? "";
+          weigh(whole);
           input.speech.begin(index, part.toolName);
-          input.speech.delta(index, JSON.stringify(part.input) ?? "");
+          input.speech.delta(index, whole);
         }
+        numbers.end(part.toolCallId);
         const invalid = "invalid" in part && part.invalid === true;
         calls.push({
           callId: input.callId(index),
@@ -140,6 +165,9 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   };
 };
 
+const wholeTokens = (tokens: number | undefined): number =>
+  tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0;
+
 /** Billed tokens; our estimate where the provider told none, or nothing that can be. */
 const usageOf = (
   billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined,
@@ -147,9 +175,9 @@ const usageOf = (
   text: string,
   calls: CallRequest[],
 ): Usage => {
-  const inputTokens = billed?.inputTokens;
-  const outputTokens = billed?.outputTokens;
-  if (inputTokens && inputTokens > 0) return { inputTokens, outputTokens: outputTokens ?? 0, estimated: false };
+  const inputTokens = wholeTokens(billed?.inputTokens);
+  const outputTokens = wholeTokens(billed?.outputTokens);
+  if (inputTokens > 0) return { inputTokens, outputTokens, estimated: false };
   const output = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
   return { inputTokens: estimatedInput, outputTokens: outputTokens || output, estimated: true };
 };

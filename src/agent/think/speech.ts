@@ -69,6 +69,11 @@ export class Speech {
   }
 
   dropAll(code: string, message: string): void {
-    for (const index of [...this.#utterances.keys()]) this.drop(index, code, message);
+    this.dropExcept([], code, message);
+  }
+
+  /** The step has been generated: what it began to say without a call in the end is not said. */
+  dropExcept(calls: number[], code: string, message: string): void {
+    for (const index of [...this.#utterances.keys()]) if (!calls.includes(index)) this.drop(index, code, message);
   }
 }

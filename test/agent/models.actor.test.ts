@@ -1,0 +1,155 @@
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
+import { maxStepBytes } from "../../src/agent/bounds.ts";
+import type { ServerFrame } from "../../src/protocol/events.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import {
+  answer,
+  begunCall,
+  call,
+  installModel,
+  reasoning,
+  refusal,
+  scriptedModel,
+  step,
+  text,
+  waitAt,
+} from "../support/scripted-model.ts";
+import { ended, openHouse, passTime, runsOf } from "./fixture.ts";
+
+/** What models and their providers do oddly. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const stage = async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const agent = env.AGENT.getByName(analyst.id);
+  const tokensToday = async () => unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday;
+  return { house, husam, analyst, space, agent, tokensToday };
+};
+
+const given = (frames: ServerFrame[], type: ServerFrame["type"]) => frames.filter((frame) => frame.type === type);
+
+test("[D4] words whose call never came are dropped with their step, not with the run", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const gate = createGate();
+  scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(begunCall("send_message", '{"text":"Well, '), call("get_memories", {})),
+    step(waitAt(gate), text("Nothing to say.")),
+  ]);
+  const watching = await space.watch(husam);
+  await space.post(husam, "Speak");
+  await gate.reached;
+  await vi.waitFor(() => expect(given(watching, "tool-call.error")).toHaveLength(1));
+  gate.open();
+  await ended(house.workspaceId, analyst, 1);
+  expect(await space.texts()).toEqual(["Husam: Speak"]);
+});
+
+test("[D4] [B2] an empty answer that is asked for again leaves no words behind, and both are billed", async () => {
+  const { house, husam, analyst, space, tokensToday } = await stage();
+  const gate = createGate();
+  scripted([
+    ...answer(space.id, "Hello."),
+    { ...step(begunCall("send_message", '{"text":"Well, ')), usage: { inputTokens: 500, outputTokens: 5 } },
+    { ...step(waitAt(gate), text("Silence.")), usage: { inputTokens: 400, outputTokens: 4 } },
+  ]);
+  await space.post(husam, "One");
+  await ended(house.workspaceId, analyst, 1);
+  const before = (await tokensToday()) ?? 0;
+  const watching = await space.watch(husam);
+  await space.post(husam, "Two");
+  await gate.reached;
+  await vi.waitFor(() => expect(given(watching, "tool-call.error")).toHaveLength(1));
+  gate.open();
+  await ended(house.workspaceId, analyst, 2);
+  expect((await tokensToday()) ?? 0).toBe(before + 909);
+});
+
+test("[R2] two calls of one step under the same id of the provider are two calls", async () => {
+  const { house, husam, analyst, space } = await stage();
+  scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(
+      { ...call("send_message", { text: "One." }), id: "call_0" },
+      { ...call("send_message", { text: "Two." }), id: "call_0" },
+    ),
+    step(text("Said both.")),
+  ]);
+  await space.post(husam, "Count");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(await space.texts()).toEqual(["Husam: Count", "Analyst: One.", "Analyst: Two."]);
+  const ids = run?.steps[1]?.toolCalls.map((each) => each.id) ?? [];
+  expect(new Set(ids).size).toBe(2);
+});
+
+test("[B3] a model that never ends its step is stopped by an error that names the bound", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const words = "x".repeat(8 * 1024);
+  scripted([step(text(...Array.from({ length: maxStepBytes / words.length + 1 }, () => words)))]);
+  await space.post(husam, "Speak");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "failed", error: { code: "model_nonsense" } });
+  expect(run?.error?.message).toContain("maxStepBytes");
+});
+
+test("[R4] [B3] a call that makes no sense is told to the model in few words, however long it was", async () => {
+  const { house, husam, analyst, space } = await stage();
+  scripted([step(call("send_message", { text: "x".repeat(60_000) })), step(text("Never mind."))]);
+  await space.post(husam, "Speak");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.status).toBe("completed");
+  expect(run?.steps[0]?.toolCalls[0]?.status).toBe("error");
+  expect(JSON.stringify(run?.steps[0]?.toolCalls[0]?.output).length).toBeLessThan(2000);
+});
+
+test("[R4] a model that only reasons is asked once more and is then silent", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const model = scripted([step(reasoning("Hm.")), step(reasoning("Hm again."))]);
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "completed", outcome: "silent" });
+  expect(model.calls).toHaveLength(2);
+});
+
+test("[B2] a provider that refuses for hours uses up no budget", async () => {
+  const { house, husam, analyst, space, agent, tokensToday } = await stage();
+  const busy = () =>
+    refusal(
+      new APICallError({ message: "busy", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 429 }),
+    );
+  const model = scripted([
+    busy(),
+    busy(),
+    busy(),
+    { ...step(text("Read.")), usage: { inputTokens: 70, outputTokens: 3 } },
+  ]);
+  await space.post(husam, "Hello");
+  for (let faults = 1; faults <= 3; faults += 1) {
+    await model.called(faults);
+    await vi.waitFor(async () => {
+      const { activity } = unwrap(await agent.describe(house.workspaceId));
+      expect(activity?.state).toBe("backing_off");
+    });
+    expect(await tokensToday()).toBe(0);
+    await passTime(analyst, 60_000);
+  }
+  await ended(house.workspaceId, analyst, 1);
+  expect(await tokensToday()).toBe(73);
+  expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("completed");
+});
