@@ -9,7 +9,8 @@ import { ledger } from "./schema.ts";
  * Invariants
  * 1. A step starts only after its estimate was reserved and fits: spent + reserved ≤ limit at every start.
  * 2. A reservation is settled by what its step was billed, where the journal holds that step; a reservation whose
- *    step a crash left without an answer is spent whole: a call that may have been billed is never forgotten.
+ *    step was left without an answer is spent whole, unless its provider refused it: a call that may have been
+ *    billed is never forgotten.
  * 3. Settling waits for the next reservation or the end of the run, which writes the row anyway.
  */
 export type Billed = { step: string; tokens: number };
@@ -51,6 +52,12 @@ export class Ledger {
     if (spent + tokens > limit) return false;
     this.#write({ spent, reserved: tokens, reservedFor: step });
     return true;
+  }
+
+  /** The step was refused before anything of it was generated: what was reserved for it is free again. */
+  release(step: string): void {
+    const today = this.#row(this.today());
+    if (today?.reservedFor === step) this.#write({ spent: today.spent, reserved: 0, reservedFor: "" });
   }
 
   /** The run has ended: what its last step was billed takes the reservation's place. */

@@ -1,3 +1,4 @@
+import { APICallError } from "ai";
 import { failureOfFinish } from "../../models/failure.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -36,6 +37,14 @@ const inputOf = ({ parts, run, model }: StepInput): Input => {
   return { composed: compose({ config, window, past, own }, correction), past };
 };
 
+const overBudget = (maxTokensPerDay: number): Ending => {
+  const message = `maxTokensPerDay (${maxTokensPerDay}) does not allow this step; it goes on after the reset at 00:00 UTC`;
+  return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
+};
+
+/** The provider turned the request down before it generated anything: nothing is billed. */
+const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
+
 /** Generates one step and journals it. Answers an ending where the budget does not allow it. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
   const { parts, run, model, signal, progressed } = input;
@@ -47,11 +56,10 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
 
   const cost = composed.tokens + maxOutputTokens;
+  const name = stepName(run, index);
+  const { maxTokensPerDay } = config.limits;
   const before = lastBilled(run, parts.journal.ofRun(run.ordinal, run.journalFrom));
-  if (!parts.ledger.reserve(stepName(run, index), cost, config.limits.maxTokensPerDay, before)) {
-    const message = `maxTokensPerDay (${config.limits.maxTokensPerDay}) does not allow this step; it goes on after the reset at 00:00 UTC`;
-    return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
-  }
+  if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay);
   const once = () =>
     generate({
       model,
@@ -68,10 +76,21 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         fault("agent.mid-stream", parts.object);
       },
     });
-  let generation = await once();
-  // An empty first answer gets one retry and is then silence (R4).
-  if (index === 0 && generation.text.trim() === "" && generation.calls.length === 0) generation = await once();
+  let generation = await once().catch((error: unknown) => {
+    if (isRefusal(error)) parts.ledger.release(name);
+    throw error;
+  });
+  // An empty first answer gets one retry and is then silence (R4). Both are billed.
+  if (index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
+    speech.dropAll("interrupted", "the message was given up");
+    const { inputTokens, outputTokens } = generation.usage;
+    const billed = { step: name, tokens: inputTokens + outputTokens };
+    if (!parts.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay);
+    generation = await once();
+  }
   signal.throwIfAborted();
+  const called = generation.calls.map((each) => each.index);
+  speech.dropExcept(called, "interrupted", "the message was given up");
   const refused = failureOfFinish(generation.finishReason);
   if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
   const estimatedInput = estimateText(composed.instructions) + estimateMessages(composed.messages);
