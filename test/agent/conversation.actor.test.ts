@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { answer, call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, userTexts } from "./fixture.ts";
+import { agentStub, ended, ids, inboxOf, openHouse, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -237,7 +237,7 @@ test("[S1] another workspace finds no agent, and an agent never made stores noth
     ok: false,
     problem: { code: "not_found" },
   });
-  const nobody = { ...analyst, id: `${analyst.id.slice(0, -1)}X` };
+  const nobody = { ...analyst, id: ids.mint("ent") };
   expect(await env.AGENT.getByName(nobody.id).describe(house.workspaceId)).toMatchObject({ ok: false });
   const { runInDurableObject } = await import("cloudflare:test");
   const tables = await runInDurableObject(agentStub(nobody), (_, state) =>

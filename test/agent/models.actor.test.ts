@@ -86,8 +86,8 @@ test("[R2] two calls of one step under the same id of the provider are two calls
   scripted([
     step(call("enter_space", { spaceId: space.id })),
     step(
-      { ...call("send_message", { text: "One." }), id: "call_0" },
-      { ...call("send_message", { text: "Two." }), id: "call_0" },
+      { type: "call", toolName: "send_message", id: "call_0", deltas: ['{"text":"One."}'] },
+      { type: "call", toolName: "send_message", id: "call_0", deltas: ['{"text":"Two."}'] },
     ),
     step(text("Said both.")),
   ]);
