@@ -31,12 +31,12 @@ export const actingEntityId = (principal: Principal): string => {
   throw new ColloquyError("acting_entity_required", "A secret key acts here as an entity: send X-Entity-Id: ent_….");
 };
 
-/** Who speaks or reads here: a person or a service. An agent does so through its runs only, so that it knows of it. */
-export const participant = async (context: Context<House>): Promise<Principal> => {
+/** Lets a person or a service speak and read. An agent does so through its runs only, so that it knows of it. */
+export const requireParticipant = async (context: Context<House>): Promise<void> => {
   const { principal } = context.var;
   const entityId = actingEntityId(principal);
-  if (principal.kind === "entity") return principal;
+  if (principal.kind === "entity") return;
   const standing = await standingOf(workspaceOf(context), principal.workspaceId, entityId);
-  if (standing?.type !== "agent") return principal;
+  if (standing?.type !== "agent") return;
   throw new ColloquyError("forbidden", "An agent speaks and reads through its runs: act as a person or a service.");
 };

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { createRoute, z } from "@hono/zod-openapi";
 import { Message, PostMessage, ReadMark } from "../protocol/message.ts";
-import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { ColloquyError } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes } from "./house.ts";
 import { replayedHeader } from "./idempotent.ts";
-import { inSpace, participant, spaceAt } from "./in-space.ts";
+import { inSpace, requireParticipant, spaceAt } from "./in-space.ts";
 import {
   answers,
   badBody,
@@ -90,14 +90,13 @@ messages.openapi(
     const stub = spaceAt(context, context.req.valid("param").spaceId);
     const body = context.req.valid("json");
     const idempotencyKey = context.req.valid("header")[idempotencyHeader];
-    const principal = await participant(context);
+    await requireParticipant(context);
+    const post = (message: PostMessage) => inSpace(context, (principal) => stub.post(principal, message));
     if (body.clientKey !== undefined || idempotencyKey === undefined) {
-      const { message, created } = unwrap(await stub.post(principal, body));
+      const { message, created } = await post(body);
       return created ? context.json({ message }, 201) : context.json({ message }, 200);
     }
-    const { message, created } = unwrap(
-      await stub.post(principal, { ...body, clientKey: clientKeyOf(idempotencyKey) }),
-    );
+    const { message, created } = await post({ ...body, clientKey: clientKeyOf(idempotencyKey) });
     if (!created) {
       if (!isSame(message, body)) {
         throw new ColloquyError("idempotency_mismatch", "This Idempotency-Key came with another body: send a new key.");
@@ -121,7 +120,8 @@ messages.openapi(
   async (context) => {
     const stub = spaceAt(context, context.req.valid("param").spaceId);
     const { messageId } = context.req.valid("json");
-    unwrap(await stub.markRead(await participant(context), messageId));
+    await requireParticipant(context);
+    await inSpace(context, (principal) => stub.markRead(principal, messageId));
     return context.body(null, 204);
   },
 );

@@ -1,10 +1,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { principalHeader } from "../protocol/principal.ts";
-import { ColloquyError } from "../shared/errors.ts";
+import { Problem } from "../protocol/problem.ts";
+import { ColloquyError, ok, refuse } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes, type House } from "./house.ts";
-import { participant } from "./in-space.ts";
+import { inSpace, requireParticipant } from "./in-space.ts";
 import { pathId, problems } from "./route-parts.ts";
 
 const socketHeaders = [
@@ -25,22 +26,27 @@ export const requireCursor = (cursor: string | undefined): string | undefined =>
   throw new ColloquyError("invalid_cursor", "A cursor is the whole number that a durable event carried.");
 };
 
-/** Asks the space for a socket as the caller. It answers 101 with one, or a problem. */
+/** Asks the space for a socket as the caller. It answers 101 with one; its refusals are thrown. */
 export const openSocket = async (
   context: Context<House>,
   spaceId: string,
   cursor: string | undefined,
 ): Promise<Response> => {
-  const principal = await participant(context);
-  const headers = new Headers({ upgrade: "websocket", connection: "Upgrade" });
-  for (const name of socketHeaders) {
-    const value = context.req.header(name);
-    if (value !== undefined) headers.set(name, value);
-  }
-  headers.set(principalHeader, JSON.stringify(principal));
+  await requireParticipant(context);
   const url = new URL(`https://space/v1/spaces/${spaceId}/stream`);
   if (cursor !== undefined) url.searchParams.set("cursor", cursor);
-  return context.env.SPACE.getByName(spaceId).fetch(new Request(url, { headers }));
+  return inSpace(context, async (principal) => {
+    const headers = new Headers({ upgrade: "websocket", connection: "Upgrade" });
+    for (const name of socketHeaders) {
+      const value = context.req.header(name);
+      if (value !== undefined) headers.set(name, value);
+    }
+    headers.set(principalHeader, JSON.stringify(principal));
+    const answer = await context.env.SPACE.getByName(spaceId).fetch(new Request(url, { headers }));
+    if (answer.webSocket) return ok(answer);
+    const { code, detail, issues } = Problem.parse(await answer.json());
+    return refuse(code, detail, issues);
+  });
 };
 
 export const stream = createRoutes().openapi(

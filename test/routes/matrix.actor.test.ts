@@ -1,0 +1,256 @@
+import { env } from "cloudflare:workers";
+import { SignJWT } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { mintToken } from "../../src/auth/tokens.ts";
+import { Key } from "../../src/protocol/workspace.ts";
+import { deriveKey } from "../../src/shared/ids.ts";
+import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { fill, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
+
+/**
+ * Every operation of the API's own document, asked by every kind of principal: a new route without a row fails.
+ * Each operation acts on things of one workspace; in its space are Mona and an agent.
+ */
+type Caller = Pick<Call, "bearer" | "as" | "headers">;
+type Scene = {
+  house: House;
+  mona: Participant;
+  callers: Record<Who, Caller>;
+  /** Made anew for each call, so that what one destroys the next still finds. */
+  fresh: { agentId: string; entityId: string; keyId: string; spaceId: string; messageId: string; runId: string };
+};
+
+const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey"] as const;
+const others = ["removed", "operator", "otherKey", "otherAdmin", "otherAsMona"] as const;
+const own = ["key", "keyAsMona", "keyAsStranger", "keyAsAgent", "admin", "member", "stranger"] as const;
+type Who = (typeof nobodies)[number] | (typeof others)[number] | (typeof own)[number];
+const everyone: Who[] = [...nobodies, ...others, ...own];
+
+/** What each of `own` gets, in that order; then what the operator and who is of another workspace get, if not 403 and 404. */
+type Row = {
+  own: [number, number, number, number, number, number, number];
+  operator?: number;
+  elsewhere?: number;
+  /** A token outlives its entity where only the space is asked, which it is no member of any more. */
+  removed?: number;
+  body?: (scene: Scene) => unknown;
+};
+
+const all = (status: number): Row["own"] => [status, status, status, status, status, status, status];
+/** For the workspace's rights: `status`; for its other entities 403. */
+const workspace = (status: number): Row["own"] => [status, status, status, status, status, 403, 403];
+const keyOnly = (status: number): Row["own"] => [status, status, status, status, 403, 403, 403];
+/** Things of the space that the workspace's rights see too: a stranger does not know of it. */
+const inSpace = (status: number, member = status): Row["own"] => [status, status, status, status, status, member, 404];
+/** What only a participant does: a key says as whom, an admin and a stranger are none, an agent has its runs. */
+const participant = (status: number): Row["own"] => [422, status, 403, 403, 403, status, 404];
+
+const named = (name: string) => () => ({ name });
+const newAgent = () => ({ name: `Agent ${ids.mint("key").slice(-20)}` });
+
+const rows: Record<string, Row> = {
+  "POST /v1/workspaces": { own: all(403), operator: 201, elsewhere: 403, body: named("New") },
+  "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
+  "PATCH /v1/workspace": { own: workspace(200), elsewhere: 200, body: named("Here") },
+  "POST /v1/workspace/keys": { own: keyOnly(201), elsewhere: 201 },
+  "DELETE /v1/workspace/keys/{keyId}": { own: keyOnly(204) },
+  "GET /v1/workspace/secrets": { own: keyOnly(200), elsewhere: 200 },
+  "PUT /v1/workspace/secrets/{name}": { own: keyOnly(204), elsewhere: 204, body: () => ({ value: "x" }) },
+  "DELETE /v1/workspace/secrets/{name}": { own: keyOnly(204), elsewhere: 204 },
+  "POST /v1/entities": { own: workspace(201), elsewhere: 201, body: () => ({ type: "human", name: "New" }) },
+  "GET /v1/entities": { own: all(200), elsewhere: 200 },
+  "GET /v1/entities/{entityId}": { own: [200, 200, 200, 200, 200, 200, 404] },
+  "PATCH /v1/entities/{entityId}": { own: [200, 200, 200, 200, 200, 403, 404], body: named("Renamed") },
+  "DELETE /v1/entities/{entityId}": { own: [204, 204, 204, 204, 204, 403, 404] },
+  "POST /v1/tokens": { own: workspace(201), elsewhere: 422, body: ({ mona }) => ({ entityId: mona.id }) },
+  "POST /v1/agents": { own: workspace(201), elsewhere: 201, body: newAgent },
+  "GET /v1/agents": { own: workspace(200), elsewhere: 200 },
+  "GET /v1/agents/{agentId}": { own: workspace(200) },
+  "PATCH /v1/agents/{agentId}": { own: workspace(200), body: () => ({ description: "Counts" }) },
+  "DELETE /v1/agents/{agentId}": { own: workspace(204) },
+  "POST /v1/agents/{agentId}/trigger": { own: workspace(202), body: () => ({ serviceName: "jira", payload: 1 }) },
+  "GET /v1/agents/{agentId}/inbox": { own: workspace(200) },
+  "POST /v1/agents/{agentId}/inbox/{eventId}/retry": { own: workspace(404) },
+  "GET /v1/agents/{agentId}/runs": { own: workspace(200) },
+  "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(404) },
+  "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(404) },
+  "GET /v1/agents/{agentId}/context": { own: workspace(200) },
+  "GET /v1/agents/{agentId}/memories": { own: workspace(200) },
+  "PUT /v1/agents/{agentId}/memories/{key}": { own: workspace(200), body: () => ({ value: "green" }) },
+  "DELETE /v1/agents/{agentId}/memories/{key}": { own: workspace(204) },
+  "GET /v1/agents/{agentId}/goals": { own: workspace(200) },
+  "PUT /v1/agents/{agentId}/goals/{goalId}": { own: workspace(200), body: () => ({ description: "Finish" }) },
+  "DELETE /v1/agents/{agentId}/goals/{goalId}": { own: workspace(204) },
+  "POST /v1/spaces": { own: all(201), elsewhere: 201, body: named("New") },
+  "GET /v1/spaces": { own: all(200), elsewhere: 200 },
+  "GET /v1/spaces/{spaceId}": { own: inSpace(200), removed: 404 },
+  "PATCH /v1/spaces/{spaceId}": { own: inSpace(200, 403), removed: 404, body: named("Renamed") },
+  "DELETE /v1/spaces/{spaceId}": { own: inSpace(204, 403), removed: 404 },
+  "POST /v1/spaces/{spaceId}/members": {
+    own: inSpace(201, 403),
+    removed: 404,
+    elsewhere: 422,
+    body: ({ callers }) => ({ entityId: callers.keyAsStranger.as }),
+  },
+  "DELETE /v1/spaces/{spaceId}/members/{entityId}": { own: inSpace(204, 403), removed: 404 },
+  "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
+  "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
+  "POST /v1/spaces/{spaceId}/read": {
+    own: participant(204),
+    removed: 404,
+    body: ({ fresh }) => ({ messageId: fresh.messageId }),
+  },
+  "GET /v1/spaces/{spaceId}/stream": { own: participant(101), removed: 404 },
+  "GET /v1/spaces/{spaceId}/events": { own: participant(200), removed: 404 },
+  "GET /healthz": { own: all(200) },
+  "GET /openapi.json": { own: all(200) },
+  "GET /docs": { own: all(200) },
+};
+
+const expected = (operation: Operation, row: Row, who: Who): number => {
+  if (operation.security.length === 0) return 200;
+  const [key] = row.own;
+  switch (who) {
+    case "nobody":
+    case "forged":
+    case "unsigned":
+    case "expired":
+    case "revokedKey":
+      return 401;
+    case "operator":
+      return row.operator ?? 403;
+    case "removed":
+      return takesEntities(operation) ? (row.removed ?? 401) : 403;
+    // A key that names an entity of another workspace names nobody.
+    case "otherAsMona":
+      return 422;
+    case "otherKey":
+      return key === 422 ? 422 : (row.elsewhere ?? 404);
+    case "otherAdmin":
+      return takesEntities(operation) ? (row.elsewhere ?? 404) : 403;
+    default:
+      return row.own[own.indexOf(who)] ?? Number.NaN;
+  }
+};
+
+let scene: Omit<Scene, "fresh">;
+
+beforeAll(async () => {
+  const [house, other] = await Promise.all([openHouse("Here"), openHouse("Elsewhere")]);
+  const [mona, boss, stranger, gone] = await Promise.all([
+    house.person("Mona"),
+    house.person("Boss", "admin"),
+    house.person("Stranger"),
+    house.person("Gone"),
+  ]);
+  const foreigner = await other.person("Foreigner", "admin");
+  const agent = await house.agent({ name: "Analyst" });
+  const revoked = await expectOk(
+    z.object({ key: Key, secretKey: z.string() }),
+    call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey }),
+  );
+  await call(`/v1/workspace/keys/${revoked.key.id}`, { method: "DELETE", bearer: house.secretKey });
+  await call(`/v1/entities/${gone.id}`, { method: "DELETE", bearer: house.secretKey });
+  const claims = { workspaceId: house.workspaceId, entityId: mona.id };
+  const signed = (alg: string) =>
+    new SignJWT({ wsp: house.workspaceId, sub: mona.id })
+      .setExpirationTime("1h")
+      .setProtectedHeader({ alg })
+      .sign(deriveKey(env.SIGNING_SECRET, `entity-token:${house.workspaceId}`, 64));
+  const [, payload = ""] = mona.token.split(".");
+  const noneHeader = Buffer.from(JSON.stringify({ alg: "none", typ: "JWT" })).toString("base64url");
+  scene = {
+    house,
+    mona,
+    callers: {
+      nobody: {},
+      forged: { bearer: await signed("HS512") },
+      unsigned: { bearer: `${noneHeader}.${payload}.` },
+      expired: { bearer: await mintToken(env.SIGNING_SECRET, { ...claims, issuedAt: 1, expiresAt: Date.now() - 1 }) },
+      revokedKey: { bearer: revoked.secretKey },
+      removed: { bearer: gone.token },
+      operator: { bearer: adminKey },
+      otherKey: { bearer: other.secretKey },
+      otherAdmin: { bearer: foreigner.token },
+      otherAsMona: { bearer: other.secretKey, as: mona.id },
+      key: { bearer: house.secretKey },
+      keyAsMona: { headers: { "x-secret-key": house.secretKey }, as: mona.id },
+      keyAsStranger: { bearer: house.secretKey, as: stranger.id },
+      keyAsAgent: { bearer: house.secretKey, as: agent.id },
+      admin: { bearer: boss.token },
+      member: { bearer: mona.token },
+      stranger: { bearer: stranger.token },
+    },
+  };
+});
+
+/** What is deleted by its name is there to be deleted, in both workspaces. */
+const putForDeletion = async (path: string, agentId: string): Promise<void> => {
+  const put = (address: string, bearer: string | undefined, body: unknown) =>
+    call(address, { method: "PUT", ...(bearer === undefined ? {} : { bearer }), body });
+  const { key, otherKey } = scene.callers;
+  if (path.includes("/memories/")) await put(`/v1/agents/${agentId}/memories/a-name`, key.bearer, { value: "x" });
+  if (path.includes("/goals/")) await put(`/v1/agents/${agentId}/goals/a-name`, key.bearer, { description: "x" });
+  if (!path.includes("/secrets/")) return;
+  for (const { bearer } of [key, otherKey]) await put("/v1/workspace/secrets/a-name", bearer, { value: "x" });
+};
+
+/** New targets of what `operation` may change. */
+const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> => {
+  const { house, mona, callers } = scene;
+  const agentId =
+    method === "DELETE" && path === "/v1/agents/{agentId}"
+      ? (await house.agent(newAgent())).id
+      : (callers.keyAsAgent.as ?? "");
+  const friend = path.includes("{entityId}") ? await house.person("Friend") : mona;
+  const members = [mona, { id: callers.keyAsAgent.as ?? "" }, friend];
+  const spaceId =
+    path.includes("{spaceId}") || path.includes("{entityId}") ? (await house.space("Alpha", members)).id : "";
+  const message = path.endsWith("/read") ? await house.say(spaceId, mona, "Read me") : undefined;
+  const keyId = path.includes("{keyId}")
+    ? (await expectOk(z.object({ key: Key }), call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey })))
+        .key.id
+    : "";
+  if (method === "DELETE") await putForDeletion(path, agentId);
+  const runId = ids.mintOwned("run", agentId);
+  return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId };
+};
+
+const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {
+  const fresh = await freshFor(operation);
+  const caller = scene.callers[who];
+  const path = fill(operation.path, { ...fresh, eventId: ids.mintOwned("evt", fresh.agentId) });
+  const body = row.body?.({ ...scene, fresh });
+  return call(path, {
+    method: operation.method,
+    ...caller,
+    headers: { ...caller.headers, ...(operation.path.endsWith("/stream") ? { upgrade: "websocket" } : {}) },
+    ...(body === undefined ? {} : { body }),
+  });
+};
+
+const leave = async (answer: Response): Promise<void> => {
+  answer.webSocket?.accept();
+  answer.webSocket?.close();
+  await answer.body?.cancel();
+};
+
+describe("[S1] [S5] every operation by every kind of principal", () => {
+  test("every operation has a row, and every row an operation", () => {
+    expect(Object.keys(rows).toSorted()).toEqual(operations.map(({ name }) => name).toSorted());
+  });
+
+  test.each(operations)("$name", async (operation) => {
+    const row = rows[operation.name];
+    if (!row) throw new Error(`${operation.name} has no row: say who gets what`);
+    const got: Record<string, number> = {};
+    for (const who of everyone) {
+      const answer = await ask(operation, row, who);
+      got[who] = answer.status;
+      if (answer.status >= 400) await problemIn(answer);
+      else await leave(answer);
+    }
+    expect(got).toEqual(Object.fromEntries(everyone.map((who) => [who, expected(operation, row, who)])));
+  });
+});
