@@ -78,6 +78,8 @@ CREATE TABLE `runs` (
 	`journal_to` integer,
 	`told` text NOT NULL,
 	`kept` integer DEFAULT false NOT NULL,
+	`kept_before` integer NOT NULL,
+	`silent_before` integer NOT NULL,
 	`active_space_id` text,
 	`outcome` text,
 	`reason` text,

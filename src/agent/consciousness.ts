@@ -6,7 +6,7 @@ import type { Database } from "../shared/database.ts";
 import { compact } from "./context/compaction.ts";
 import { summaryMessage } from "./context/compose.ts";
 import type { Cycle, ToldState } from "./context/snapshot.ts";
-import type { Journal } from "./journal.ts";
+import type { Journal, Stretch } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
 import type { RunRow, Runs } from "./runs.ts";
 import { windows } from "./schema.ts";
@@ -24,6 +24,18 @@ import { estimateMessages } from "./tokens.ts";
 export type WindowRow = typeof windows.$inferSelect;
 
 export type OrdinalCycle = Cycle & { ordinal: number };
+
+/** Where the journal holds these runs: neighbours in one stretch, silent runs between them left out. */
+const stretchesOf = (kept: RunRow[]): Stretch[] => {
+  const stretches: Stretch[] = [];
+  for (const { journalFrom: from, journalTo } of kept) {
+    const last = stretches.at(-1);
+    const to = journalTo ?? from;
+    if (last && last.to + 1 === from) last.to = to;
+    else stretches.push({ from, to });
+  }
+  return stretches;
+};
 
 export class Consciousness {
   readonly #db: Database;
@@ -71,14 +83,7 @@ export class Consciousness {
   /** The kept cycles from run `from` on, before run `before`, oldest first. */
   past(from: number, before: number): OrdinalCycle[] {
     const kept = this.#runs.kept(from, before);
-    const first = kept[0];
-    const last = kept.at(-1);
-    if (!first || !last) return [];
-    const rows = this.#journal.messagesOf(
-      kept.map((run) => run.ordinal),
-      first.journalFrom,
-      last.journalTo ?? Number.MAX_SAFE_INTEGER,
-    );
+    const rows = stretchesOf(kept).flatMap((stretch) => this.#journal.messagesIn(stretch));
     const byRun = new Map<number, ModelMessage[]>();
     for (const row of rows) {
       if (!isMessage(row)) continue;

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { and, asc, between, eq, gte, inArray, lte } from "drizzle-orm";
+import { and, asc, between, eq, gte, inArray } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import type { JournalMeta } from "./records.ts";
@@ -16,6 +16,9 @@ import { journal } from "./schema.ts";
  */
 export type JournalRow = typeof journal.$inferSelect;
 export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta };
+
+/** Sequence numbers, both ends included. */
+export type Stretch = { from: number; to: number };
 
 export const isMessage = (row: Pick<JournalRow, "kind" | "content">): row is JournalRow & { content: ModelMessage } =>
   row.kind !== "call";
@@ -50,22 +53,14 @@ export class Journal {
       .all();
   }
 
-  /** The message rows of several runs, in order, within one range of sequence numbers. */
-  messagesOf(runOrdinals: number[], from: number, to: number): JournalRow[] {
-    if (runOrdinals.length === 0) return [];
-    const wanted = new Set(runOrdinals);
+  /** The message rows of one stretch of sequence numbers, in order. */
+  messagesIn({ from, to }: Stretch): JournalRow[] {
+    const kinds = inArray(journal.kind, ["inbox", "preview", "assistant", "result"]);
     return this.#db
       .select()
       .from(journal)
-      .where(
-        and(
-          gte(journal.seq, from),
-          lte(journal.seq, to),
-          inArray(journal.kind, ["inbox", "preview", "assistant", "result"]),
-        ),
-      )
+      .where(and(between(journal.seq, from, to), kinds))
       .orderBy(asc(journal.seq))
-      .all()
-      .filter((row) => wanted.has(row.runOrdinal));
+      .all();
   }
 }

@@ -1,11 +1,18 @@
-import { and, desc, eq, gte, lt, ne, sql } from "drizzle-orm";
+import { and, desc, eq, gt, lt, ne, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Database } from "../shared/database.ts";
 import { runs } from "./schema.ts";
 
-/** The agent's runs. One at most is `running`: a consciousness does one thing at a time. */
+/**
+ * The agent's runs.
+ *
+ * Invariants
+ * 1. One at most is `running`, and it is the newest: a consciousness does one thing at a time.
+ * 2. Ordinals count 1, 2, 3 … without a gap, and each run names the newest kept one before it, so that what is
+ *    remembered is found without reading what is not, however often the agent was silent (B4).
+ */
 export type RunRow = typeof runs.$inferSelect;
-export type NewRun = Omit<typeof runs.$inferInsert, "ordinal" | "status">;
+export type NewRun = Omit<typeof runs.$inferInsert, "ordinal" | "status" | "keptBefore" | "silentBefore">;
 export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
 
 export class Runs {
@@ -32,7 +39,7 @@ export class Runs {
   begin(run: NewRun, ordinal: number): RunRow {
     return this.#db
       .insert(runs)
-      .values({ ...run, ordinal, status: "running" })
+      .values({ ...run, ...past(this.at(ordinal - 1)), ordinal, status: "running" })
       .returning()
       .get();
   }
@@ -49,36 +56,32 @@ export class Runs {
     return this.#db.select().from(runs).where(eq(runs.ordinal, ordinal)).get();
   }
 
-  /** Runs whose cycles are part of consciousness, oldest first. */
+  /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */
   kept(from: number, before: number): RunRow[] {
-    return this.#db
-      .select()
-      .from(runs)
-      .where(and(eq(runs.kept, true), gte(runs.ordinal, from), lt(runs.ordinal, before)))
-      .orderBy(runs.ordinal)
-      .all();
+    const { keptBefore } = past(this.at(before - 1));
+    if (keptBefore < from) return [];
+    const chain = sql`with recursive chain(ordinal) as (
+      select ${keptBefore} union all
+      select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal where ${runs.keptBefore} >= ${from}
+    ) select ordinal from chain`;
+    return this.#db.select().from(runs).where(sql`${runs.ordinal} in (${chain})`).orderBy(runs.ordinal).all();
   }
 
   lastKept(before: number): RunRow | undefined {
-    return this.#db
-      .select()
-      .from(runs)
-      .where(and(eq(runs.kept, true), lt(runs.ordinal, before)))
-      .orderBy(desc(runs.ordinal))
-      .limit(1)
-      .get();
+    return this.at(past(this.at(before - 1)).keptBefore);
   }
 
-  /** Silent runs after `ordinal`, newest first, and how many events all of them took. */
-  skippedAfter(ordinal: number, limit: number): { rows: RunRow[]; events: number } {
-    const where = and(eq(runs.status, "skipped"), sql`${runs.ordinal} > ${ordinal}`);
-    const rows = this.#db.select().from(runs).where(where).orderBy(desc(runs.ordinal)).limit(limit).all();
-    const all = this.#db
-      .select({ events: sql<number>`coalesce(sum(json_array_length(${runs.events})), 0)` })
+  /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
+  silent(before: number, limit: number): { rows: RunRow[]; events: number } {
+    const { keptBefore, silentBefore } = past(this.at(before - 1));
+    const rows = this.#db
+      .select()
       .from(runs)
-      .where(where)
-      .get();
-    return { rows, events: all?.events ?? 0 };
+      .where(and(gt(runs.ordinal, keptBefore), lt(runs.ordinal, before)))
+      .orderBy(desc(runs.ordinal))
+      .limit(limit)
+      .all();
+    return { rows: rows.filter((row) => row.status === "skipped"), events: silentBefore };
   }
 
   /** Newest first. */
@@ -97,3 +100,11 @@ export class Runs {
       .all();
   }
 }
+
+/** What lies before the run that follows `previous`. */
+const past = (previous: RunRow | undefined): Pick<RunRow, "keptBefore" | "silentBefore"> => {
+  if (!previous) return { keptBefore: 0, silentBefore: 0 };
+  if (previous.kept) return { keptBefore: previous.ordinal, silentBefore: 0 };
+  const silent = previous.status === "skipped" ? previous.events.length : 0;
+  return { keptBefore: previous.keptBefore, silentBefore: previous.silentBefore + silent };
+};

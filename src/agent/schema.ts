@@ -82,6 +82,9 @@ export const runs = sqliteTable("runs", {
   told: text("told", { mode: "json" }).$type<ToldState>().notNull(),
   /** Whether its cycle is part of consciousness. */
   kept: integer("kept", { mode: "boolean" }).notNull().default(false),
+  /** The newest kept run before it, 0 if there is none; and how many events the silent runs since took. */
+  keptBefore: integer("kept_before").notNull(),
+  silentBefore: integer("silent_before").notNull(),
   activeSpaceId: text("active_space_id"),
   outcome: text("outcome").$type<"answered" | "silent" | "failed">(),
   reason: text("reason"),

@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -239,7 +240,6 @@ test("[S1] another workspace finds no agent, and an agent never made stores noth
   });
   const nobody = { ...analyst, id: ids.mint("ent") };
   expect(await env.AGENT.getByName(nobody.id).describe(house.workspaceId)).toMatchObject({ ok: false });
-  const { runInDurableObject } = await import("cloudflare:test");
   const tables = await runInDurableObject(agentStub(nobody), (_, state) =>
     state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '_cf_%'").toArray(),
   );
@@ -254,4 +254,65 @@ test("the context route shows what the next run would be given", async () => {
   expect(view.sections.map((section) => section.name)).toEqual(["instructions", "this_cycle"]);
   expect(view.tokens).toBeGreaterThan(0);
   expect(view.dropped).toEqual([]);
+});
+
+test("[B4] what a run reads does not grow with how often the agent was silent before", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const model = scripted([
+    ...answer(space.id, "Here."),
+    ...Array.from({ length: 3 }, () => step(call("skip", {}))),
+    step(text("Read.")),
+  ]);
+  let runs = 0;
+  const hear = async (words: string): Promise<void> => {
+    await space.post(husam, words);
+    runs += 1;
+    await ended(house.workspaceId, analyst, Math.min(runs, 100));
+  };
+  await hear("Hello");
+  await hear("Not for you");
+  const rowsRead = () =>
+    runInDurableObject(agentStub(analyst), async (agent, { storage: { sql } }) => {
+      const execute = sql.exec.bind(sql);
+      const cursors: { rowsRead: number }[] = [];
+      const recorded: typeof execute = (query, ...bindings) => {
+        const cursor = execute<Record<string, SqlStorageValue>>(query, ...bindings);
+        cursors.push(cursor);
+        return cursor as ReturnType<typeof execute<never>>;
+      };
+      Object.defineProperty(sql, "exec", { configurable: true, value: recorded });
+      const view = unwrap(await agent.context(house.workspaceId));
+      Reflect.deleteProperty(sql, "exec");
+      return { view, rows: cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0) };
+    });
+  await hear("Nor this");
+  const few = await rowsRead();
+  // As a long silence would have left them: each with its row in the journal.
+  await runInDurableObject(agentStub(analyst), (_, { storage: { sql } }) => {
+    sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+       INSERT INTO journal (seq, run_ordinal, step, kind, content, meta, created_at)
+       SELECT j.seq + i, 3 + i, 0, 'inbox', '{"role":"user","content":"INBOX"}', '{"kind":"inbox","lines":["line"]}', 0
+       FROM n, (SELECT max(seq) AS seq FROM journal) AS j`,
+    );
+    sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+       INSERT INTO runs (ordinal, id, status, "trigger", events, roots, space_ids, window_id, journal_from, journal_to,
+         told, kept, kept_before, silent_before, started_at, completed_at)
+       SELECT 3 + i, 'run' || i, 'skipped', r."trigger", '[1]', '[]', '[]', r.window_id, j.seq - 5000 + i,
+         j.seq - 5000 + i, r.told, 0, 1, 1 + i, 0, 0
+       FROM n, (SELECT * FROM runs WHERE ordinal = 3) AS r, (SELECT max(seq) AS seq FROM journal) AS j`,
+    );
+  });
+  const many = await rowsRead();
+  expect(many.rows).toBeLessThan(few.rows + 200);
+  expect(many.view.sections.at(-1)?.text).toContain("(4952 earlier ones left out)");
+  await space.post(husam, "And now?");
+  await vi.waitUntil(() => model.calls.length >= 6);
+  await space.post(husam, "Speak");
+  await vi.waitUntil(() => model.calls.length === 7);
+  expect(userTexts(model.calls[6])[0]).toContain("Hello");
 });

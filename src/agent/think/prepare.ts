@@ -21,8 +21,7 @@ export type Prepared = {
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
 const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted: number } => {
-  const since = parts.runs.lastKept(ordinal)?.ordinal ?? 0;
-  const { rows, events } = parts.runs.skippedAfter(since, maxSkippedLines);
+  const { rows, events } = parts.runs.silent(ordinal, maxSkippedLines);
   const lines = rows
     .reverse()
     .flatMap((run) => parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalFrom))
