@@ -1,5 +1,6 @@
 import type { OpenAPIHono, RouteConfig } from "@hono/zod-openapi";
 import { z } from "zod";
+import { idPattern } from "../protocol/ids.ts";
 import { apiDescription, securitySchemes, tags } from "./api-description.ts";
 import { ApiSchemas, type Json, type JsonObject } from "./api-schemas.ts";
 import type { House } from "./house.ts";
@@ -78,6 +79,15 @@ const contentOf = (
 const operationId = (method: string, path: string): string =>
   method + path.replace(/^\/v1/, "").replaceAll(/[^A-Za-z]+([A-Za-z]?)/g, (_, letter: string) => letter.toUpperCase());
 
+/** Which entity a secret key acts as. It is read with the credentials, so no route's schema names it. */
+const actingEntity: ApiParameter = {
+  name: "x-entity-id",
+  in: "header",
+  required: false,
+  description: "The entity that a secret key acts as",
+  schema: { type: "string", pattern: idPattern("ent").source },
+};
+
 const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOperation> => {
   const { request } = route;
   const parameters = [
@@ -98,7 +108,10 @@ const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOpera
     ...(route.description === undefined ? {} : { description: route.description }),
     security: (route.security ?? []).map((scheme) => ({ ...scheme })),
     "x-who": Who.parse(route["x-who"]),
-    parameters: parameters.flatMap((finish) => finish()),
+    parameters: [
+      ...parameters.flatMap((finish) => finish()),
+      ...((route.security ?? []).some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
+    ],
     ...(body ? { requestBody: { required: true, content: body() } } : {}),
     responses: Object.fromEntries(
       responses.map(({ status, description, content }) => [

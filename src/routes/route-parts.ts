@@ -58,7 +58,14 @@ export const IdempotencyHeaders = z.object({
     .meta({ description: "Sent again with the same body, it gets the same answer and makes nothing twice" }),
 });
 
-const common: ErrorCode[] = ["unauthorized", "token_expired", "forbidden", "internal", "unavailable"];
+const common: ErrorCode[] = [
+  "unauthorized",
+  "token_expired",
+  "forbidden",
+  "acting_entity_required",
+  "internal",
+  "unavailable",
+];
 
 /**
  * The problems that a route answers, besides those of every route with a caller. They show in the OpenAPI document;

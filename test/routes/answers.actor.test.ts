@@ -1,0 +1,161 @@
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import type { Json } from "../../src/routes/api-schemas.ts";
+import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { apiDocument, fill, type Operation, operations } from "./operations.ts";
+
+/** Real answers of every operation, held against the schemas that the document tells of them. */
+type JsonSchema = Exclude<Parameters<typeof z.fromJSONSchema>[0], boolean>;
+const Schema = z.custom<JsonSchema>((value) => typeof value === "object" && value !== null);
+const Schemas = z.record(z.string(), Schema);
+
+/** As the document says it, but closed: an answer holds no field that is not documented. */
+const closed = (schema: Json): Json => {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== "object" || schema === null) return schema;
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([name, held]) =>
+      name === "$ref" && typeof held === "string"
+        ? [name, held.replace("#/components/schemas/", "#/$defs/")]
+        : [name, closed(held)],
+    ),
+  );
+  return "properties" in inner && !("additionalProperties" in inner)
+    ? { ...inner, additionalProperties: false }
+    : inner;
+};
+
+const $defs = Schemas.parse(closed(apiDocument.components.schemas));
+const schemaOf = (schema: Json): z.ZodType => z.fromJSONSchema({ ...Schema.parse(closed(schema)), $defs });
+
+/** Throws where the answer is not one of those that the operation documents. */
+const expectDocumented = async (operation: Operation, answer: Response): Promise<unknown> => {
+  const documented = operation.responses[answer.status];
+  const text = await answer.text();
+  expect(documented, `${operation.name} answers ${answer.status}: ${text}`).toBeDefined();
+  const mediaType = answer.headers.get("content-type")?.split(";")[0] ?? "";
+  const content = documented?.content?.[mediaType];
+  if (!documented?.content) expect(text).toBe("");
+  else expect(content, `${operation.name} answers ${mediaType}`).toBeDefined();
+  if (!mediaType.endsWith("json") || !content) return undefined;
+  const parsed = schemaOf(content.schema).safeParse(JSON.parse(text));
+  expect(parsed.error?.issues ?? [], `${operation.name} ${answer.status}: ${text.slice(0, 500)}`).toEqual([]);
+  return JSON.parse(text);
+};
+
+let house: House;
+let mona: Participant;
+let omar: Participant;
+let known: Record<string, string>;
+
+beforeAll(async () => {
+  house = await openHouse();
+  mona = await house.person("Mona");
+  omar = await house.person("Omar");
+  const agentId = (await house.agent({ name: "Analyst", instructions: "Answer." })).id;
+  const spaceId = (await house.space("Alpha", [mona, { id: agentId }])).id;
+  const message = await house.say(spaceId, mona, "@Analyst hello", { expectsReply: true, clientKey: "c" });
+  await house.say(spaceId, mona, "and again", { replyTo: message.id });
+  const path = `/v1/agents/${agentId}`;
+  await call(`${path}/memories/tea`, { method: "PUT", bearer: house.secretKey, body: { value: "green" } });
+  await call(`${path}/goals/q4`, {
+    method: "PUT",
+    bearer: house.secretKey,
+    body: { description: "Finish", priority: 1 },
+  });
+  await call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value: "hunter2" } });
+  const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
+  const runId = await vi.waitFor(
+    async () => {
+      const { items } = await expectOk(Runs, call(`${path}/runs`, { bearer: house.secretKey }));
+      const ended = items.find(({ status }) => status === "completed");
+      if (!ended) throw new Error("no run has ended");
+      return ended.id;
+    },
+    { timeout: 10_000 },
+  );
+  const Created = z.object({ key: z.object({ id: z.string() }) });
+  const created = await expectOk(Created, call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey }));
+  known = {
+    agentId,
+    spaceId,
+    runId,
+    messageId: message.id,
+    keyId: created.key.id,
+    entityId: mona.id,
+    eventId: ids.mintOwned("evt", agentId),
+    key: "tea",
+    goalId: "q4",
+    name: "KEY",
+  };
+});
+
+const bodies: Record<string, () => unknown> = {
+  "POST /v1/workspaces": () => ({ name: "New" }),
+  "PATCH /v1/workspace": () => ({ name: "House" }),
+  "PUT /v1/workspace/secrets/{name}": () => ({ value: "x" }),
+  "POST /v1/entities": () => ({ type: "service", name: "Jira", role: "admin", externalId: "j-1" }),
+  "PATCH /v1/entities/{entityId}": () => ({ name: "Mona" }),
+  "POST /v1/tokens": () => ({ entityId: mona.id }),
+  "POST /v1/agents": () => ({ name: "Other", model: { provider: "workers-ai", name: "@cf/x", temperature: 1 } }),
+  "PATCH /v1/agents/{agentId}": () => ({ limits: { maxSteps: 3 } }),
+  "POST /v1/agents/{agentId}/trigger": () => ({ serviceName: "jira", payload: { a: [1, null] } }),
+  "PUT /v1/agents/{agentId}/memories/{key}": () => ({ value: "green" }),
+  "PUT /v1/agents/{agentId}/goals/{goalId}": () => ({ description: "Finish" }),
+  "POST /v1/spaces": () => ({ name: "New", members: [{ entityId: mona.id }] }),
+  "PATCH /v1/spaces/{spaceId}": () => ({ wakePolicy: "addressed" }),
+  "POST /v1/spaces/{spaceId}/members": () => ({ entityId: mona.id }),
+  "POST /v1/spaces/{spaceId}/messages": () => ({ text: "hello" }),
+  "POST /v1/spaces/{spaceId}/read": () => ({ messageId: known.messageId }),
+};
+
+/** What is deleted is deleted after all else was asked, the inner before the outer, and who acts at the very last. */
+const lateness = ({ method, path }: Operation): number =>
+  method === "DELETE" ? 1 / path.length + Number(path.startsWith("/v1/entities")) : 0;
+const inOrder = operations.toSorted((one, other) => lateness(one) - lateness(other));
+const ordinary = inOrder.filter(({ path }) => !path.endsWith("/stream") && !path.endsWith("/events"));
+/** There is no dead event to be retried, and the run is over. */
+const refusals = ["POST /v1/agents/{agentId}/inbox/{eventId}/retry", "POST /v1/agents/{agentId}/runs/{runId}/cancel"];
+
+const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
+  const isOperator = operation.path === "/v1/workspaces";
+  const body = bodies[operation.name]?.();
+  return call(fill(operation.path, known), {
+    method: operation.method,
+    ...(isOperator ? { bearer: adminKey } : { bearer: house.secretKey, as: mona.id }),
+    ...(body === undefined ? {} : { body }),
+    ...options,
+  });
+};
+
+test("a field that is not documented would be found, and one that is missing", () => {
+  const workspace = { id: ids.mint("wsp"), name: "House", createdAt: "2026-02-18T15:06:55.000Z" };
+  const schema = schemaOf({ $ref: "#/components/schemas/Workspace" });
+  expect(schema.safeParse(workspace).success).toBe(true);
+  expect(schema.safeParse({ ...workspace, keyHash: "x" }).success).toBe(false);
+  expect(schema.safeParse({ ...workspace, name: undefined }).success).toBe(false);
+});
+
+describe("an answer is as the document says, field by field", () => {
+  test.each(ordinary)("$name", async (operation) => {
+    const answer = await ask(operation);
+    expect(answer.ok).toBe(!refusals.includes(operation.name));
+    await expectDocumented(operation, answer);
+  });
+});
+
+describe("[S4] a refusal is as the document says", () => {
+  test.each(operations.filter(({ security }) => security.length > 0))("$name", async (operation) => {
+    const path = fill(operation.path, { ...known, agentId: ids.mint("ent"), spaceId: ids.mint("spc") });
+    const isOperator = operation.path === "/v1/workspaces";
+    const right = isOperator ? { bearer: adminKey } : { bearer: house.secretKey, as: omar.id };
+    const send = (options: Call) => call(path, { method: operation.method, ...options });
+    await expectDocumented(operation, await send({}));
+    await expectDocumented(operation, await send(isOperator ? { bearer: house.secretKey } : { bearer: adminKey }));
+    if (/\{(agent|space)Id\}/.test(path) || operation.requestBody) {
+      await expectDocumented(operation, await send({ ...right, ...(operation.requestBody ? { body: "{" } : {}) }));
+    }
+    if (operation.requestBody) await expectDocumented(operation, await send({ ...right, body: { unknown: 1 } }));
+    await expectDocumented(operation, await send({ ...right, as: "ent_nobody", ...(isOperator ? { body: 1 } : {}) }));
+  });
+});
