@@ -7,6 +7,7 @@ export const maxSocketsPerMember = 1000;
 /** Events that a reconnecting socket is given; one that is further behind reloads by HTTP. */
 export const maxReplayEvents = 2000;
 export const maxReplayBytes = 4 * 1024 * 1024;
+export const replayPageEvents = 100;
 
 /** Longest text frame that a client may send, in characters: the longest message, every byte of it escaped. */
 export const maxFrameLength = 256 * 1024;
@@ -30,8 +31,8 @@ export const maxDatabaseBytes = 8 * 1024 ** 3;
 /** `@` signs of one message that are looked at. */
 export const maxMentionMarks = 1000;
 
-/** One delivery: log events walked, messages and characters carried. */
-export const maxBatchEvents = 500;
+/** One delivery: log events read at a time, messages and characters carried. The longest event has some 400 KB. */
+export const maxBatchEvents = 100;
 export const maxBatchMessages = 100;
 export const maxBatchLength = 1024 * 1024;
 /** A receiver that has not answered in this time is tried again later. */

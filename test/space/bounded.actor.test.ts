@@ -83,3 +83,17 @@ test("[B4] unread counts stop at 99, and one's own messages do not count", async
   await chatter(home, 200);
   expect(await unread()).toBe(99);
 });
+
+test("[B3] [D3] who is too many bytes behind is told so, at the cost of what could have been sent", async () => {
+  const home = await house([ann, ben]);
+  const text = "x".repeat(32 * 1024);
+  for (let round = 0; round < 4; round += 1) {
+    await Promise.all(Array.from({ length: 100 }, () => home.rpc.post(home.as(ann), { text })));
+  }
+  let late: Awaited<ReturnType<typeof listen>> | undefined;
+  const { rowsRead } = await counted(home, async () => {
+    late = await listen(home, home.as(ben), "?cursor=0");
+  });
+  expect(late?.of("welcome")[0]).toMatchObject({ resumed: false });
+  expect(rowsRead).toBeLessThan(300);
+});

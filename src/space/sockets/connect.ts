@@ -1,7 +1,7 @@
 import type { WelcomeFrame } from "../../protocol/events.ts";
 import { Principal, principalHeader } from "../../protocol/principal.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { maxReplayBytes, maxReplayEvents } from "../bounds.ts";
+import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "../bounds.ts";
 import { publicMember } from "../members.ts";
 import type { Parts } from "../parts.ts";
 import { acting } from "../rights.ts";
@@ -63,10 +63,13 @@ const missedFrames = (parts: Parts, cursor: number, head: number): string[] | un
   if (cursor > head || head - cursor > maxReplayEvents) return undefined;
   let bytes = 0;
   const frames: string[] = [];
-  for (const { frame } of parts.log.after(cursor, maxReplayEvents)) {
-    bytes += frame.length;
-    if (bytes > maxReplayBytes) return undefined;
-    frames.push(frame);
+  // In small pages: what is too much to be sent must not be read into memory either.
+  for (let from = cursor; from < head; from += replayPageEvents) {
+    for (const { frame } of parts.log.after(from, replayPageEvents)) {
+      bytes += frame.length;
+      if (bytes > maxReplayBytes) return undefined;
+      frames.push(frame);
+    }
   }
   return frames;
 };
