@@ -153,3 +153,24 @@ test("[B2] a provider that refuses for hours uses up no budget", async () => {
   expect(await tokensToday()).toBe(73);
   expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("completed");
 });
+
+test("[S4] a call that is refused in the middle changes nothing", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted([
+    step(
+      call("set_memories", {
+        memories: [
+          { key: "a", value: "1" },
+          { key: "b", value: "x".repeat(5000) },
+        ],
+      }),
+      call("set_goals", { goals: [{ id: "first", description: "One" }, { id: "second" }] }),
+    ),
+    step(text("Refused.")),
+  ]);
+  await space.post(husam, "Remember");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.steps[0]?.toolCalls.map((each) => each.status)).toEqual(["error", "error"]);
+  expect(unwrap(await agent.memories(house.workspaceId))).toEqual([]);
+  expect(unwrap(await agent.goals(house.workspaceId))).toEqual([]);
+});

@@ -20,6 +20,13 @@ export class Goals {
     return this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)).all().map(asGoal);
   }
 
+  /** All of them, or, where one is refused, none. */
+  setAll(entries: ({ id: string } & PutGoal)[]): void {
+    this.#db.transaction(() => {
+      for (const { id, ...changes } of entries) this.set(id, changes);
+    });
+  }
+
   /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
   set(id: string, changes: PutGoal): Goal {
     const now = this.#clock.now();

@@ -22,6 +22,13 @@ export class Memories {
     return rows.map((row) => ({ ...row, updatedAt: isoTime(row.updatedAt) }));
   }
 
+  /** All of them, or, where one is refused, none. */
+  setAll(entries: { key: string; value: string }[]): void {
+    this.#db.transaction(() => {
+      for (const { key, value } of entries) this.set(key, value);
+    });
+  }
+
   /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
   set(key: string, value: string): Memory {
     const updatedAt = this.#clock.now();

@@ -17,7 +17,7 @@ export const setGoals = defineTool({
   effect: true,
   idempotent: true,
   execute({ goals }, context) {
-    for (const { id, ...changes } of goals) context.goals.set(id, changes);
+    context.goals.setAll(goals);
     return { value: { success: true, goalIds: goals.map(({ id }) => id) } };
   },
 });

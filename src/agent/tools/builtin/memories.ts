@@ -16,7 +16,7 @@ export const setMemories = defineTool({
   effect: true,
   idempotent: true,
   execute({ memories }, context) {
-    for (const { key, value } of memories) context.memories.set(key, value);
+    context.memories.setAll(memories);
     return { value: { success: true, keys: memories.map(({ key }) => key) } };
   },
 });
