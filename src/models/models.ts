@@ -28,7 +28,13 @@ const checkedBaseUrl = (baseUrl: string, deps: ModelDeps): string => {
 };
 
 const secretKey = async (name: string, deps: ModelDeps): Promise<string> => {
-  const value = await deps.openSecret(name);
+  const value = (await deps.openSecret(name))?.trim();
+  if (value && !/^[\x21-\x7e]+$/.test(value)) {
+    throw new ColloquyError(
+      "model_misconfigured",
+      `The secret "${name}" is no key that can be sent: it holds blanks or characters beyond ASCII. Write it again with PUT /v1/workspace/secrets/${name}.`,
+    );
+  }
   if (value) return value;
   throw new ColloquyError(
     "model_misconfigured",

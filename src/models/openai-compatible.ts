@@ -42,7 +42,10 @@ const refusePage = (response: Response): Response => {
 /** An error that the provider sent inside its stream, without the key. */
 const partWithoutKey = (part: StreamPart, apiKey: string | undefined): StreamPart => {
   if (part.type !== "error" || !apiKey || part.error instanceof Error) return part;
-  const error: unknown = JSON.parse((JSON.stringify(part.error) ?? "null").replaceAll(apiKey, "[redacted]"));
+  const text = JSON.stringify(part.error) ?? "null";
+  const error: unknown = JSON.parse(text, (_, held: unknown) =>
+    typeof held === "string" ? held.replaceAll(apiKey, "[redacted]") : held,
+  );
   return { type: "error", error };
 };
 

@@ -13,10 +13,10 @@ afterAll(() => fake.stop());
 
 const key = "a-key-of-no-known-form";
 
-const resolved = () =>
+const resolved = (secret = key) =>
   resolveModel(
     { provider: "openai-compatible", name: "fake", baseUrl: fake.baseUrl, apiKeySecret: "FAKE_KEY" },
-    { env: modelEnv(), openSecret: async (name) => (name === "FAKE_KEY" ? key : undefined) },
+    { env: modelEnv(), openSecret: async (name) => (name === "FAKE_KEY" ? secret : undefined) },
   );
 
 const tools: ToolSet = { send_message: tool({ inputSchema: jsonSchema({ type: "object" }) }) };
@@ -24,9 +24,9 @@ const tools: ToolSet = { send_message: tool({ inputSchema: jsonSchema({ type: "o
 type Heard = { types: string[]; text: string; input: string; failure: unknown };
 
 /** One streamed step, as the agent's loop reads it: parts until the end or the first thing that went wrong. */
-const hear = async (step: FakeStep, abortSignal?: AbortSignal): Promise<Heard> => {
+const hear = async (step: FakeStep, abortSignal?: AbortSignal, secret = key): Promise<Heard> => {
   fake.script([step]);
-  const { model } = await resolved();
+  const { model } = await resolved(secret);
   const heard: Heard = { types: [], text: "", input: "", failure: undefined };
   const watchdog = { firstChunkMs: 300, chunkMs: 300 };
   const result = streamText({
@@ -91,6 +91,25 @@ describe("over real HTTP", () => {
     const failure = classifyFailure((await hear(step)).failure);
     expect(failure.code).toBe(code);
     expect(JSON.stringify(failure)).not.toContain(key);
+  });
+
+  test.each(["4", 'a "quoted" key'.replaceAll(" ", "-")])(
+    "[S3] the key %s is taken out, and nothing else breaks",
+    async (secret) => {
+      const error = { message: `Overloaded ${secret}`, code: 404, type: "overloaded_error" };
+      const { failure } = await hear({ text: ["a"], errorAfter: { chunks: 1, error } }, undefined, secret);
+      expect(classifyFailure(failure)).toMatchObject({ message: expect.stringContaining("Overloaded [redacted]") });
+    },
+  );
+
+  test("[R1] a secret that can be no key is a misconfiguration, not a fault that passes; blanks around it are not of it", async () => {
+    for (const secret of ["two words", "ключ", "a\nb"]) {
+      const refusal = await resolved(secret).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({ code: "model_misconfigured" });
+      expect(String(refusal)).not.toContain(secret);
+    }
+    await hear({ text: ["a"] }, undefined, ` ${key}\n`);
+    expect(fake.requests.at(-1)).toMatchObject({ authorization: `Bearer ${key}` });
   });
 
   test("[R4] Retry-After arrives", async () => {
