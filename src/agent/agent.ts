@@ -73,7 +73,8 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
   async create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<AgentView>> {
     if (!this.#mind) {
       await createSchema(openDatabase(this.ctx.storage), migrations);
-      this.#mind = this.#assemble();
+      // Another call may have made it meanwhile, and there is one loop only.
+      this.#mind ??= this.#assemble();
     }
     const { parts } = this.#mind;
     if (!parts.identity.find()) parts.identity.create(input.id, input.workspaceId, AgentConfig.parse(input.config));

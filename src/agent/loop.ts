@@ -1,6 +1,7 @@
 import { ColloquyError } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
+import { settledWithin } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
 import { deadmanMs, rootMemoryMs, stallMs } from "./bounds.ts";
 import type { RunRow } from "./runs.ts";
@@ -58,7 +59,7 @@ export class Loop {
     const work = this.#drain()
       .catch((error: unknown) => {
         log.error("loop.failed", error);
-        this.arm();
+        if (!this.#stopped) this.arm();
       })
       .finally(() => {
         this.#draining = false;
@@ -92,7 +93,7 @@ export class Loop {
     const live = this.#live;
     if (live?.runId === runId) {
       live.controller.abort(new ColloquyError("run_canceled", "the run was canceled"));
-      await Promise.race([live.done, new Promise((resolve) => setTimeout(resolve, cancelWaitMs))]);
+      await settledWithin(cancelWaitMs, live.done);
     }
     const after = this.#parts.runs.get(runId) ?? run;
     const ended = after.status === "running" ? finish(this.#parts, after, { kind: "canceled" }) : after;
@@ -106,7 +107,7 @@ export class Loop {
     const live = this.#live;
     if (!live) return;
     live.controller.abort(new ColloquyError("run_canceled", "the agent was deleted"));
-    await Promise.race([live.done, new Promise((resolve) => setTimeout(resolve, cancelWaitMs))]);
+    await settledWithin(cancelWaitMs, live.done);
   }
 
   state(): LoopState {

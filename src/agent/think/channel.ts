@@ -1,6 +1,7 @@
 import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { log } from "../../shared/log.ts";
+import { settledWithin } from "../../shared/within.ts";
 
 /**
  * One (run, space): NDJSON frames on a ReadableStream, from this agent to that space.
@@ -59,12 +60,16 @@ export class Channel {
     }
   }
 
-  /** Says the end and waits until the space has read it, or has gone, for at most `waitMs`. */
+  /** Says the end and waits until the space has read it, or has gone; past `waitMs` the channel is given up. */
   async end(reason: string | undefined, waitMs: number): Promise<void> {
     this.send({ type: "end", ...(reason === undefined ? {} : { reason }) });
-    const late = new Promise<void>((resolve) => setTimeout(resolve, waitMs));
-    await Promise.race([this.#writing ?? Promise.resolve(), late]);
-    this.#writer.close().catch(() => undefined);
-    await Promise.race([this.#answered, late]);
+    const read = (this.#writing ?? Promise.resolve()).then(() => {
+      this.#writer.close().catch(() => undefined);
+      return this.#answered;
+    });
+    await settledWithin(waitMs, read);
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#writer.abort(new Error("the space did not answer")).catch(() => undefined);
   }
 }
