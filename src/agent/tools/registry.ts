@@ -1,4 +1,4 @@
-import { tool as sdkTool, type ToolSet } from "ai";
+import { jsonSchema, type Schema, tool as sdkTool, type ToolSet, zodSchema } from "ai";
 import { deleteGoals, setGoals } from "./builtin/goals.ts";
 import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
 import { skip } from "./builtin/skip.ts";
@@ -28,9 +28,26 @@ export type Registry = {
   declarations: ToolSet;
 };
 
+const schemas = new Map<string, Schema<unknown>>();
+
+/** A tool's JSON Schema, made once and not at every step. What it refuses is refused in the words of its own parser. */
+const schemaOf = ({ name, input }: Tool): Schema<unknown> => {
+  const known = schemas.get(name);
+  if (known) return known;
+  const { jsonSchema: json } = zodSchema(input);
+  const schema = jsonSchema<unknown>(() => json, {
+    validate: (value) => {
+      const parsed = input.safeParse(value);
+      return parsed.success ? { success: true, value: parsed.data } : { success: false, error: parsed.error };
+    },
+  });
+  schemas.set(name, schema);
+  return schema;
+};
+
 export const createRegistry = (): Registry => ({
   find: (name) => builtin.find((tool) => tool.name === name),
   declarations: Object.fromEntries(
-    builtin.map((tool) => [tool.name, sdkTool({ description: tool.description, inputSchema: tool.input })]),
+    builtin.map((tool) => [tool.name, sdkTool({ description: tool.description, inputSchema: schemaOf(tool) })]),
   ),
 });
