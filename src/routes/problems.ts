@@ -17,8 +17,23 @@ export const problemResponse = (document: Problem, headers: Record<string, strin
 
 const path = (parts: PropertyKey[]): string => parts.map(String).join(".");
 
+/** How far off a form of a union is. To be another kind of thing is more than one field that is wrong. */
+const distance = (issues: z.core.$ZodIssue[]): number =>
+  issues.reduce((sum, { code }) => sum + (code === "invalid_union" ? 1.5 : 1), 0);
+
+/** Of what fits no form of a union: what is wrong with the form that it comes nearest to. */
+const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
+  if (issue.code !== "invalid_union") return [issue];
+  const [nearest] = issue.errors.toSorted((one, other) => distance(one) - distance(other));
+  if (!nearest) return [issue];
+  return nearest.flatMap(innermost).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
+};
+
 const issuesOf = (error: z.ZodError): Issue[] =>
-  error.issues.slice(0, 20).map((issue) => ({ path: path(issue.path), message: issue.message }));
+  error.issues
+    .flatMap(innermost)
+    .slice(0, 20)
+    .map((issue) => ({ path: path(issue.path), message: issue.message }));
 
 /** A schema's own code for what is wrong (`params: {code}` of a refinement), where it names one. */
 const namedCode = (error: z.ZodError): ErrorCode | undefined => {

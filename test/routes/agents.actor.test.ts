@@ -170,3 +170,23 @@ test("memories and goals are written and deleted by hand, and show in what the a
     expect((await call(`${path}/${end}`, { method: "DELETE", bearer })).status).toBe(404);
   }
 });
+
+test("[S4] a model that fits no form is refused by what is wrong with the nearest", async () => {
+  const house = await openHouse();
+  for (const [model, path, message] of [
+    [{ provider: "rehearsal", temprature: 1 }, "model", "temprature"],
+    [{ provider: "workers-ai", name: "llama" }, "model.name", "@cf/"],
+    [
+      { provider: "openai-compatible", name: "m", baseUrl: "api.example.com", extra: 1 },
+      "model.baseUrl",
+      "http(s) URL",
+    ],
+    [{ alias: "fast", temperature: "hot" }, "model.temperature", "number"],
+    [null, "model", "object"],
+  ] as const) {
+    const { issues } = await problemIn(await create(house, { name: "Analyst", model }));
+    expect(issues?.[0], JSON.stringify(model)).toMatchObject({ path, message: expect.stringContaining(message) });
+  }
+  const { issues } = await problemIn(await create(house, { name: "Analyst", model: { provider: "nobody" } }));
+  expect(issues?.[0]?.path).toBe("model.provider");
+});
