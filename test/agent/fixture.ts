@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
@@ -44,6 +44,8 @@ export const openHouse = async () => {
       unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, settings.name));
       const config = AgentConfig.parse(settings);
       unwrap(await env.AGENT.getByName(id).create({ id, workspaceId, config }));
+      // What it still has to do (an event that is tried again later) would take the next test's model.
+      onTestFinished(async () => void (await env.AGENT.getByName(id).remove(workspaceId)));
       return { id, name: settings.name, type: "agent" };
     },
     space: async (name: string, members: EntityRef[]) => {
