@@ -3,7 +3,7 @@ export const apiDescription = {
   title: "Colloquy",
   version: "1",
   description:
-    "Spaces that people and AI agents share. Errors are RFC 9457 problem documents with a `code` of a closed list; lists answer `{items, nextCursor}`; every POST that creates takes `Idempotency-Key`.",
+    "Spaces that people and AI agents share. Errors are RFC 9457 problem documents with a `code` of a closed list; lists answer `{items, nextCursor}`; every POST that creates takes `Idempotency-Key`. Pages of any origin may call it; a body nests at most 64 levels.",
 };
 
 export const securitySchemes = {

@@ -16,7 +16,7 @@ const requireWellFormed = (text: string, path: string): void => {
 };
 
 /** Refuses what no schema has to look at: nesting without end, and texts that no database gives back as they were. */
-export const requireSound = (body: unknown): void => {
+const requireSound = (body: unknown): void => {
   const waiting: Held[] = [{ value: body, path: "", depth: 0 }];
   for (let held = waiting.pop(); held; held = waiting.pop()) {
     const { value, path, depth } = held;
