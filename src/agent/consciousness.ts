@@ -3,8 +3,8 @@ import { desc, eq } from "drizzle-orm";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
-import { compact } from "./context/compaction.ts";
-import { summaryMessage } from "./context/compose.ts";
+import { compact } from "./context/consciousness/compaction.ts";
+import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
 import type { Cycle, ToldState } from "./context/snapshot.ts";
 import type { Journal, Stretch } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
@@ -128,14 +128,15 @@ export class Consciousness {
    */
   compact(window: WindowRow, before: number, toldFrom: number, config: AgentConfig, refused = false): WindowRow | null {
     const past = this.past(window.firstRun, before);
-    const { minRecentCycles, maxTokens, reservedResponseTokens } = config.context;
+    const { minRecentCycles, maxTokens, reservedResponseTokens, compaction: wanted } = config.context;
+    const { strategy, keepRecent = minRecentCycles } = wanted;
     const limits = refused
       ? {
-          minRecentCycles: Math.min(minRecentCycles, Math.floor(past.length / 2)),
+          keepRecent: Math.min(keepRecent, Math.floor(past.length / 2)),
           maxTokens: past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0),
         }
-      : { minRecentCycles, maxTokens: maxTokens - reservedResponseTokens };
-    const compaction = compact(past, window.summary, limits);
+      : { keepRecent, maxTokens: maxTokens - reservedResponseTokens };
+    const compaction = compact(past, window.summary, { strategy, ...limits });
     if (!compaction) return null;
     return this.save({
       id: 0,

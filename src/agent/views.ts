@@ -98,7 +98,13 @@ export const contextView = (parts: Parts, config: AgentConfig): ContextView => {
   const prepared = prepare(parts, parts.inbox.nextBatch());
   const past = parts.consciousness.past(prepared.window.firstRun, prepared.ordinal);
   const { firstCycle: _, ...view } = compose(
-    { config, window: prepared.window, past, own: [{ role: "user", content: prepared.text }] },
+    {
+      continuity: "consciousness",
+      config,
+      window: prepared.window,
+      past,
+      own: [{ role: "user", content: prepared.text }],
+    },
     parts.identity.get().correction,
   );
   return view;

@@ -52,13 +52,28 @@ export const Limits = z.strictObject({
 });
 export type Limits = z.infer<typeof Limits>;
 
+/** How a consciousness makes room: `self_summaries` keeps older cycles' own last words, `truncate` nothing of them. */
+export const Compaction = z.strictObject({
+  strategy: z.enum(["self_summaries", "truncate"]).default("self_summaries"),
+  /** Cycles kept whole; `minRecentCycles` if left out. */
+  keepRecent: z.int().min(1).max(1000).optional(),
+});
+
 export const ContextLimits = z.strictObject({
   /** The most that one input may hold, in estimated tokens, the answer included. */
   maxTokens: z.int().min(4000).max(2_000_000).default(100_000),
   /** Kept free for the answer. */
   reservedResponseTokens: z.int().min(256).max(200_000).default(4000),
+  /** Of those, what memories may fill. */
+  memoryTokens: z.int().min(256).max(200_000).default(8000),
+  /** Of those, what the history of a space may fill in a timeline, and how many of its messages are shown. */
+  historyTokens: z.int().min(256).max(2_000_000).default(60_000),
+  historyMessages: z.int().min(1).max(200).default(50),
+  /** Whether a timeline shows that history as lines of the prompt, or as model messages. */
+  history: z.enum(["prompt", "messages"]).default("prompt"),
   /** Cycles that a compaction always keeps whole. */
   minRecentCycles: z.int().min(1).max(1000).default(10),
+  compaction: Compaction.default(() => Compaction.parse({})),
 });
 export type ContextLimits = z.infer<typeof ContextLimits>;
 
@@ -89,7 +104,7 @@ export const UpdateAgent = z
     continuity: z.literal("consciousness").optional(),
     messaging: z.literal("simple").optional(),
     limits: z.record(z.string(), z.number()).optional(),
-    context: z.record(z.string(), z.number()).optional(),
+    context: z.record(z.string(), z.json()).optional(),
   })
   .meta({ id: "UpdateAgent" });
 export type UpdateAgent = z.infer<typeof UpdateAgent>;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/inbox-message.ts";
+import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
+import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { AgentState, InboxEvent } from "../../src/agent/context/snapshot.ts";
-import { toldState } from "../../src/agent/context/state.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
 import type { PromptView } from "../../src/models/rehearsal/prompt-view.ts";
@@ -33,6 +33,7 @@ const state = (changes: Partial<AgentState> = {}): AgentState => ({
   ],
   goals: [{ id: "q4", description: "Complete Q4", status: "active", priority: 2, longTerm: false, updatedAt: now }],
   memories: [{ key: "deadline", value: "Feb 28", updatedAt: now }],
+  plans: [],
   ...changes,
 });
 

@@ -7,9 +7,16 @@ const pieces = (input: Input): string[] => [
   ...input.messages.map((message) => JSON.stringify(message)),
 ];
 
+const commonPrefix = (before: string, after: string): number => {
+  const most = Math.min(before.length, after.length);
+  let length = 0;
+  while (length < most && before.charCodeAt(length) === after.charCodeAt(length)) length += 1;
+  return length;
+};
+
 /**
- * The share of an earlier input's characters that a later one repeats as its prefix, message by message: 1 is all
- * of it. What a provider with a prefix cache would not bill again.
+ * The share of an earlier input's characters that a later one repeats as its prefix, up to the first that differs:
+ * 1 is all of it. What a provider with a prefix cache would not bill again.
  */
 export const prefixReuse = (earlier: Input, later: Input): number => {
   const before = pieces(earlier);
@@ -17,8 +24,9 @@ export const prefixReuse = (earlier: Input, later: Input): number => {
   const total = before.reduce((sum, piece) => sum + piece.length, 0);
   let shared = 0;
   for (const [index, piece] of before.entries()) {
-    if (after[index] !== piece) break;
-    shared += piece.length;
+    const next = after[index] ?? "";
+    shared += commonPrefix(piece, next);
+    if (next !== piece) break;
   }
   return total === 0 ? 1 : shared / total;
 };

@@ -1,4 +1,4 @@
-import { renderState } from "../context/state.ts";
+import { renderState } from "../context/consciousness/state.ts";
 import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 

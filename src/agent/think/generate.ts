@@ -5,7 +5,7 @@ import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } from "../bounds.ts";
-import type { Composed } from "../context/compose.ts";
+import type { Composed } from "../context/composed.ts";
 import { excerpt } from "../context/quote.ts";
 import type { CallRequest } from "../records.ts";
 import { estimateText } from "../tokens.ts";

@@ -1,10 +1,10 @@
 import { isoTime } from "../../shared/clock.ts";
 import { maxSkippedLines } from "../bounds.ts";
 import type { WindowRow } from "../consciousness.ts";
-import { eventLine, renderInboxMessage } from "../context/inbox-message.ts";
+import { eventLine, renderInboxMessage } from "../context/consciousness/inbox-message.ts";
+import { toldState } from "../context/consciousness/state.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import type { ToldState } from "../context/snapshot.ts";
-import { toldState } from "../context/state.ts";
 import { asEvent, type InboxRow } from "../inbox.ts";
 import type { Parts } from "./parts.ts";
 
@@ -35,7 +35,13 @@ export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
   const ordinal = parts.runs.nextOrdinal();
   const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal);
   const spaces = parts.spaces.mine();
-  const told = toldState({ agentId: agent.id, spaces, goals: parts.goals.list(), memories: parts.memories.list() });
+  const told = toldState({
+    agentId: agent.id,
+    spaces,
+    goals: parts.goals.list(),
+    memories: parts.memories.list(),
+    plans: [],
+  });
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
   const text = renderInboxMessage({

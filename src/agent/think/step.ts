@@ -4,7 +4,8 @@ import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import type { OrdinalCycle } from "../consciousness.ts";
-import { type Composed, compose } from "../context/compose.ts";
+import { compose } from "../context/compose.ts";
+import type { Composed } from "../context/composed.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
 import { estimateMessages, estimateText } from "../tokens.ts";
@@ -34,7 +35,7 @@ const inputOf = ({ parts, run, model }: StepInput): Input => {
   const past = parts.consciousness.past(window.firstRun, run.ordinal);
   const own = messagesOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
   const correction = correctionModel === model.modelId ? known : 1;
-  return { composed: compose({ config, window, past, own }, correction), past };
+  return { composed: compose({ continuity: "consciousness", config, window, past, own }, correction), past };
 };
 
 const overBudget = (maxTokensPerDay: number): Ending => {

@@ -5,7 +5,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
-import { renderInboxPreview } from "../context/inbox-message.ts";
+import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
 import { asEvent } from "../inbox.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure } from "../records.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { eventLine, renderInboxMessage } from "../../../src/agent/context/inbox-message.ts";
-import { quote } from "../../../src/agent/context/quote.ts";
-import type { InboxEvent } from "../../../src/agent/context/snapshot.ts";
-import { toldState } from "../../../src/agent/context/state.ts";
+import { eventLine, renderInboxMessage } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import { quote } from "../../../../src/agent/context/quote.ts";
+import type { InboxEvent } from "../../../../src/agent/context/snapshot.ts";
 
 /** Texts that try to write a line of the runtime's own. */
 const hostile = fc.oneof(
@@ -63,8 +63,8 @@ test("[S2] hostile names and texts come back from the prompt exactly, and add no
         events: entries.map(([space, sender, said]) => event(space, sender, said)),
         leftToHistory: [],
         silent: { lines: [], omitted: 0 },
-        told: toldState({ agentId: "ent_ME", spaces: [], goals: [], memories: [] }),
-        toldBefore: toldState({ agentId: "ent_ME", spaces: [], goals: [], memories: [] }),
+        told: toldState({ agentId: "ent_ME", spaces: [], goals: [], memories: [], plans: [] }),
+        toldBefore: toldState({ agentId: "ent_ME", spaces: [], goals: [], memories: [], plans: [] }),
         activeSpace: null,
       });
       const lines = text.split(/[\n\r\u2028\u2029\u0085]/);
@@ -90,6 +90,7 @@ test("[S2] a memory's and a goal's text cannot leave its line", () => {
         spaces: [],
         goals: [{ id: "g", description, status: "active", longTerm: false, updatedAt: "" }],
         memories: [{ key: "k", value, updatedAt: "" }],
+        plans: [],
       });
       expect(Object.values(told.MEMORIES ?? {})[0]).toBe(`"k": ${quote(value)}`);
       expect(quote(value)).not.toMatch(/[\n\r\u2028\u2029\u0085\u202a-\u202e]/);

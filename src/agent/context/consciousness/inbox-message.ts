@@ -1,21 +1,13 @@
-import type { Origin } from "../../protocol/message.ts";
-import { excerpt, quote, quoteJson } from "./quote.ts";
+import { originNote } from "../origin.ts";
+import { excerpt, quote, quoteJson } from "../quote.ts";
+import { shortTime } from "../time.ts";
 import type { InboxEvent, ToldState } from "./snapshot.ts";
 import { renderState, renderStateChanges } from "./state.ts";
-
-/** Seconds are enough for a reader, and shorter. */
-export const shortTime = (iso: string): string => iso.replace(/\.\d+Z$/, "Z");
-
-const originNote = (origin: Origin): string => {
-  const who = origin.sourceSenderName === undefined ? "of an event" : quote(origin.sourceSenderName);
-  const said = origin.sourceEvent === undefined ? "" : ` said ${quote(origin.sourceEvent)}`;
-  const where = origin.sourceSpaceName === undefined ? "another space" : quote(origin.sourceSpaceName);
-  return `[sent because ${who}${said} in ${where}]`;
-};
 
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */
 export const eventLine = (event: InboxEvent): string => {
   if (event.type === "service") return `[Service ${quote(event.serviceName)}] ${quoteJson(event.payload)}`;
+  if (event.type === "plan") return `[Plan ${quote(event.planName)}] ${quote(event.instruction)}`;
   const { message, triggerSource } = event.delivered;
   const notes = [`[triggerSource: ${triggerSource}]`];
   if (message.replyTo !== undefined) notes.push(`[reply to ${message.replyTo}]`);
@@ -73,15 +65,23 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
 
 const previewCharacters = 50;
 
+const glanceAt = (event: InboxEvent): string => {
+  const glance = (text: string) => quote(excerpt(text, previewCharacters));
+  switch (event.type) {
+    case "space_message": {
+      const { sender, text } = event.delivered.message;
+      return `[${quote(event.spaceName)}] ${quote(sender.name)}: ${glance(text ?? "")}`;
+    }
+    case "plan":
+      return `[Plan ${quote(event.planName)}] ${glance(event.instruction)}`;
+    case "service":
+      return `[Service ${quote(event.serviceName)}] ${glance(quoteJson(event.payload))}`;
+  }
+};
+
 /** What arrived while a cycle runs: a glance, so that the model need not act on stale facts. */
 export const renderInboxPreview = (events: InboxEvent[], waiting: number): string =>
   [
     `INBOX PREVIEW (${waiting} waiting; they come in full in the next cycle):`,
-    ...events.map((event) =>
-      event.type === "service"
-        ? `  [Service ${quote(event.serviceName)}] ${quote(excerpt(quoteJson(event.payload), previewCharacters))}`
-        : `  [${quote(event.spaceName)}] ${quote(event.delivered.message.sender.name)}: ${quote(
-            excerpt(event.delivered.message.text ?? "", previewCharacters),
-          )}`,
-    ),
+    ...events.map((event) => `  ${glanceAt(event)}`),
   ].join("\n");

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { renderInboxMessage, renderInboxPreview } from "../../../src/agent/context/inbox-message.ts";
-import { renderInstructions } from "../../../src/agent/context/instructions.ts";
-import type { InboxEvent } from "../../../src/agent/context/snapshot.ts";
-import { toldState } from "../../../src/agent/context/state.ts";
-import { AgentConfig } from "../../../src/protocol/agent.ts";
+import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
+import type { InboxEvent } from "../../../../src/agent/context/snapshot.ts";
+import { AgentConfig } from "../../../../src/protocol/agent.ts";
 
 const joinedAt = "2026-02-18T14:00:00.000Z";
 const family = {
@@ -28,6 +28,7 @@ const state = toldState({
     },
   ],
   memories: [{ key: "deadline", value: "Feb 28", updatedAt: joinedAt }],
+  plans: [],
 });
 
 const message = (text: string, more: object = {}): InboxEvent => ({

@@ -1,12 +1,11 @@
 import type { ModelMessage } from "ai";
-import fc from "fast-check";
 import { expect, test } from "vitest";
-import { compact, selfSummary } from "../../../src/agent/context/compaction.ts";
-import { compose } from "../../../src/agent/context/compose.ts";
-import { prefixReuse } from "../../../src/agent/context/prefix.ts";
-import type { Cycle } from "../../../src/agent/context/snapshot.ts";
-import { correct } from "../../../src/agent/tokens.ts";
-import { AgentConfig } from "../../../src/protocol/agent.ts";
+import { compose } from "../../../../src/agent/context/compose.ts";
+import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
+import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
+import type { Cycle } from "../../../../src/agent/context/snapshot.ts";
+import { correct } from "../../../../src/agent/tokens.ts";
+import { AgentConfig } from "../../../../src/protocol/agent.ts";
 
 const config = AgentConfig.parse({ name: "A", context: { maxTokens: 4000, reservedResponseTokens: 500 } });
 
@@ -22,7 +21,13 @@ const own: ModelMessage[] = [{ role: "user", content: "INBOX now" }];
 
 test("the input is the summary, the past untouched, and the running cycle", () => {
   const past = [cycle("one", 5), cycle("two", 5)];
-  const composed = compose({ config, window: { instructions: "I am", summary: "- before" }, past, own });
+  const composed = compose({
+    continuity: "consciousness",
+    config,
+    window: { instructions: "I am", summary: "- before" },
+    past,
+    own,
+  });
   expect(composed.instructions).toBe("I am");
   expect(composed.messages.slice(1)).toEqual([...past.flatMap(({ messages }) => messages), ...own]);
   expect(composed.messages[0]?.content).toContain("- before");
@@ -31,7 +36,13 @@ test("the input is the summary, the past untouched, and the running cycle", () =
 
 test("what does not fit is left out from the oldest on, whole, and named", () => {
   const past = Array.from({ length: 20 }, (_, index) => cycle(`c${index}`, 300));
-  const composed = compose({ config, window: { instructions: "I am", summary: null }, past, own });
+  const composed = compose({
+    continuity: "consciousness",
+    config,
+    window: { instructions: "I am", summary: null },
+    past,
+    own,
+  });
   expect(composed.tokens).toBeLessThanOrEqual(3500);
   expect(composed.firstCycle).toBeGreaterThan(0);
   expect(composed.messages).toHaveLength((20 - composed.firstCycle) * 2 + 1);
@@ -41,33 +52,20 @@ test("what does not fit is left out from the oldest on, whole, and named", () =>
 test("the running cycle is never left out", () => {
   const huge: ModelMessage[] = [{ role: "user", content: "word ".repeat(10_000) }];
   expect(
-    compose({ config, window: { instructions: "", summary: null }, past: [cycle("a", 1)], own: huge }).messages,
+    compose({
+      continuity: "consciousness",
+      config,
+      window: { instructions: "", summary: null },
+      past: [cycle("a", 1)],
+      own: huge,
+    }).messages,
   ).toEqual(huge);
 });
 
 test("a compaction keeps the newest cycles whole and each older one's own last words", () => {
   const past = ["a", "b", "c", "d"].map((name) => cycle(name, 3));
-  const compaction = compact(past, "- Did z.", { minRecentCycles: 2, maxTokens: 10_000 });
+  const compaction = compact(past, "- Did z.", { strategy: "self_summaries", keepRecent: 2, maxTokens: 10_000 });
   expect(compaction).toEqual({ summary: "- Did z.\n- Did a.\n- Did b.", keptFrom: 2 });
-});
-
-test("a compaction never exceeds its share of the budget and keeps the newest cycle", () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 30 }),
-      fc.integer({ min: 1, max: 12 }),
-      fc.integer({ min: 1000, max: 8000 }),
-      (sizes, minRecentCycles, maxTokens) => {
-        const past = sizes.map((size, index) => cycle(`c${index}`, size));
-        const compaction = compact(past, null, { minRecentCycles, maxTokens });
-        if (!compaction) return;
-        expect(compaction.keptFrom).toBeLessThan(past.length);
-        expect(compaction.keptFrom).toBeGreaterThan(0);
-        expect(compaction.summary.length).toBeLessThan(maxTokens * 4);
-      },
-    ),
-    { numRuns: 300, seed: 3 },
-  );
 });
 
 test("a cycle that ended without words says so in its summary", () => {
@@ -78,7 +76,7 @@ test("an appended input repeats all of the earlier one", () => {
   const earlier = { instructions: "I am", messages: cycle("a", 2).messages };
   const later = { instructions: "I am", messages: [...earlier.messages, ...own] };
   expect(prefixReuse(earlier, later)).toBe(1);
-  expect(prefixReuse(earlier, { ...later, instructions: "I was" })).toBe(0);
+  expect(prefixReuse(earlier, { ...later, instructions: "Once" })).toBe(0);
 });
 
 test("the correction of token estimates heeds no nonsense and moves slowly", () => {

@@ -1,44 +1,31 @@
-import { maxToldMembers, maxToldSpaces } from "../bounds.ts";
-import { quote } from "./quote.ts";
-import type { AgentState, KnownSpace, ToldState } from "./snapshot.ts";
+import { maxToldSpaces } from "../../bounds.ts";
+import type { AgentState } from "../agent-state.ts";
+import { planLine } from "../plan-line.ts";
+import { quote } from "../quote.ts";
+import { goalLine, memoryLine, spaceLine } from "../state-lines.ts";
+import type { ToldState } from "./snapshot.ts";
 
 /**
  * What an agent has and knows, section by section. In full at the start of a window; afterwards only the lines
  * that changed, so that nothing already sent is ever rewritten.
  */
-const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES"] as const;
+const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES", "PLANS"] as const;
 
-const spaceLine = (space: KnownSpace, agentId: string): string => {
-  const members = space.members
-    .slice(0, maxToldMembers)
-    .map((member) => (member.id === agentId ? "You" : `${quote(member.name)} (${member.type})`));
-  const more = space.members.length - members.length;
-  if (more > 0) members.push(`and ${more} more`);
-  return `${quote(space.name)} (id: ${space.id}) — ${members.join(", ")}`;
-};
-
-/** The lines of each section by key: of a space its id, of a goal its id, of a memory its key. */
+/** The lines of each section by key: of a space, a goal and a plan its id, of a memory its key. */
 export const toldState = (state: AgentState): ToldState => ({
   "YOUR SPACES": Object.fromEntries(
     state.spaces.slice(0, maxToldSpaces).map((space) => [space.id, spaceLine(space, state.agentId)]),
   ),
-  GOALS: Object.fromEntries(
-    state.goals.map((goal) => {
-      const facts = [`id: ${goal.id}`, goal.status];
-      if (goal.longTerm) facts.push("long-term");
-      if (goal.priority !== undefined) facts.push(`priority: ${goal.priority}`);
-      return [goal.id, `${quote(goal.description)} (${facts.join(", ")})`];
-    }),
-  ),
-  MEMORIES: Object.fromEntries(
-    state.memories.map((memory) => [memory.key, `${quote(memory.key)}: ${quote(memory.value)}`]),
-  ),
+  GOALS: Object.fromEntries(state.goals.map((goal) => [goal.id, goalLine(goal)])),
+  MEMORIES: Object.fromEntries(state.memories.map((memory) => [memory.key, memoryLine(memory)])),
+  PLANS: Object.fromEntries(state.plans.map((plan) => [plan.id, planLine(plan)])),
 });
 
 const gone: Record<(typeof sectionNames)[number], (key: string) => string> = {
   "YOUR SPACES": (key) => `(id: ${key}) you are no longer a member`,
   GOALS: (key) => `(id: ${key}) was deleted`,
   MEMORIES: (key) => `${quote(key)} was cleared`,
+  PLANS: (key) => `(id: ${key}) was deleted`,
 };
 
 const block = (heading: string, sections: [name: string, lines: string[]][]): string =>

@@ -1,0 +1,28 @@
+import type { AgentConfig } from "../../protocol/agent.ts";
+import type { Member } from "../../protocol/entity.ts";
+import type { Goal, Memory } from "../../protocol/mind.ts";
+import type { Plan } from "../../protocol/plan.ts";
+
+/** The two switches that make four kinds of agents. */
+export type Continuity = "consciousness" | "timeline";
+export type Messaging = "simple" | "threaded";
+
+/** An agent's config, of any of the four kinds. */
+export type ComposedConfig = Omit<AgentConfig, "continuity" | "messaging"> & {
+  continuity: Continuity;
+  messaging: Messaging;
+};
+
+export type SpaceRef = { id: string; name: string };
+
+export type KnownSpace = SpaceRef & { members: Member[] };
+
+/** What an agent knows of itself and its surroundings, as data. Lists are shown in the order in which they come. */
+export type AgentState = {
+  agentId: string;
+  spaces: KnownSpace[];
+  goals: Goal[];
+  memories: Memory[];
+  /** Done and failed ones too, as long as they are kept: what became of them is told. */
+  plans: Plan[];
+};

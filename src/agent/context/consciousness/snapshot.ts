@@ -1,0 +1,30 @@
+import type { ModelMessage } from "ai";
+import type { DeliveredMessage } from "../../../protocol/rpc.ts";
+import type { ComposedConfig } from "../agent-state.ts";
+
+/** One event of a batch, as the inbox keeps it. */
+export type InboxEvent =
+  | { type: "space_message"; eventId: string; spaceName: string; delivered: DeliveredMessage }
+  | { type: "plan"; eventId: string; planName: string; instruction: string }
+  | { type: "service"; eventId: string; serviceName: string; payload: unknown };
+
+/**
+ * What the model was last told of its state: section → the lines by their key. Kept with each run, so that the
+ * next one is told only what changed since.
+ */
+export type ToldState = Record<string, Record<string, string>>;
+
+/** One earlier cycle that the agent lived through: its model messages, untouched. */
+export type Cycle = { runId: string; messages: ModelMessage[] };
+
+/** A stretch of consciousness between two compactions (or changes of config): what its inputs begin with. */
+export type Window = { instructions: string; summary: string | null };
+
+export type ConsciousnessSnapshot = {
+  continuity: "consciousness";
+  config: ComposedConfig;
+  window: Window;
+  past: Cycle[];
+  /** The running cycle so far, its inbox message first. */
+  own: ModelMessage[];
+};

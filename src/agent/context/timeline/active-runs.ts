@@ -1,0 +1,22 @@
+import { excerpt, quote } from "../quote.ts";
+import type { ActiveRun } from "./snapshot.ts";
+
+const textCharacters = 80;
+
+const begunBy = ({ type, name, spaceName, text }: ActiveRun["begunBy"]): string => {
+  const kind = type === "space_message" ? "" : `${type} `;
+  const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
+  return `${kind}${quote(name)}${where}: ${quote(excerpt(text, textCharacters))}`;
+};
+
+const waitingFor = ({ text, spaceName, names }: NonNullable<ActiveRun["waiting"]>): string =>
+  `sent ${quote(excerpt(text, textCharacters))} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
+
+/** What this agent is doing right now, so that it begins nothing twice and is not surprised by itself. */
+export const activeRunLines = (runs: ActiveRun[]): string[] => [
+  "ACTIVE RUNS:",
+  ...runs.map(
+    (run) =>
+      `  - ${run.runId} (${run.isThis ? "this run" : run.status}) — ${run.waiting ? waitingFor(run.waiting) : begunBy(run.begunBy)}`,
+  ),
+];

@@ -1,0 +1,43 @@
+import type { ModelMessage } from "ai";
+import { quote } from "../quote.ts";
+import { shortTime } from "../time.ts";
+import { actionLine, contentOf, endOf, headingLines, isOwn, type Marks, notesOf, type Shown } from "./history.ts";
+import type { HistoryEntry } from "./snapshot.ts";
+
+type Turn = { role: "user" | "assistant"; lines: string[] };
+
+/**
+ * Own words are the assistant's, all others a user's with who says them. Everything stays quoted. What the agent did
+ * in silence is narrated, since a call told in the assistant's words would be taken for the way to make one.
+ */
+const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
+  if (entry.kind === "action") return { role: "user", lines: [actionLine(entry).trim()] };
+  const { message, seen } = entry;
+  const own = isOwn(message, marks);
+  const facts = `[${message.id}] [${shortTime(message.createdAt)}] ${endOf(message, seen, marks)}`;
+  const spoken = own && message.toolCall === undefined;
+  const sender = spoken ? "" : own ? "You: " : `[${quote(message.sender.name)} (${message.sender.type})] `;
+  return {
+    role: spoken ? "assistant" : "user",
+    lines: [`${sender}${contentOf(message)}  ${facts}`, ...notesOf(message)],
+  };
+};
+
+/**
+ * The histories as a talk between `head` and `tail`, both the user's: neighbours of one role are one message, so
+ * that roles alternate and the first is the user's.
+ */
+export const asMessages = (head: string, shown: Shown[], tail: string, marks: Marks): ModelMessage[] => {
+  const turns: Turn[] = [{ role: "user", lines: [head] }];
+  const add = (turn: Turn): void => {
+    const last = turns.at(-1);
+    if (last?.role === turn.role) last.lines.push(...turn.lines);
+    else turns.push(turn);
+  };
+  for (const each of shown) {
+    add({ role: "user", lines: ["", ...headingLines(each)] });
+    for (const entry of each.entries) add(turnOf(entry, marks));
+  }
+  add({ role: "user", lines: turns.at(-1)?.role === "user" ? ["", tail] : [tail] });
+  return turns.map(({ role, lines }) => ({ role, content: lines.join("\n").replace(/^\n+/, "") }));
+};

@@ -1,0 +1,81 @@
+import type { ModelMessage } from "ai";
+import { estimateMessages, estimateText } from "../../tokens.ts";
+import { type Composed, type Dropped, messagesText, type Section, type Strategy } from "../composed.ts";
+import { renderInstructions } from "../instructions.ts";
+import { shortTime } from "../time.ts";
+import { activeRunLines } from "./active-runs.ts";
+import { asMessages } from "./as-messages.ts";
+import { marksOf } from "./history.ts";
+import { historySections } from "./history-sections.ts";
+import { resumeLines } from "./resume.ts";
+import type { TimelineSnapshot } from "./snapshot.ts";
+import { type Cut, goalsSection, memoriesSection, plansSection, sectionOf, spacesSection } from "./state-sections.ts";
+import { activeSpaceLine, triggerLines } from "./trigger.ts";
+
+/** Headings, blank lines and what a message costs beside its text. */
+const frameTokens = 64;
+
+const resumeSection = ({ resume }: TimelineSnapshot, room: number): Cut | null => {
+  if (!resume) return null;
+  const { lines, left } = resumeLines(resume, room);
+  const dropped =
+    left === 0 ? [] : [{ name: "this_run", reason: `${left} earlier calls do not fit context.maxTokens` }];
+  return { section: sectionOf("this_run", lines), dropped };
+};
+
+const sum = (sections: Section[]): number => sections.reduce((total, { tokens }) => total + tokens, 0);
+const textOf = (sections: Section[]): string => sections.map(({ text }) => text).join("\n");
+
+/**
+ * Timeline: every run reads the space as a timeline, from what is stable to what is volatile. Reason, runs, active
+ * space and time come last. Trigger, runs and the invocation so far are never cut; the room that they leave goes to
+ * spaces, goals, plans and what the run did, then to memories, then to the history.
+ */
+export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction): Composed => {
+  const { config, own } = snapshot;
+  const instructions = renderInstructions(snapshot.state.agentId, config);
+  const system: Section = { name: "instructions", text: instructions, tokens: estimateText(instructions) };
+  const invocation: Section = { name: "this_invocation", text: messagesText(own), tokens: estimateMessages(own) };
+  const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns));
+  const last = [
+    sectionOf("trigger", triggerLines(snapshot.trigger, config.messaging)),
+    sectionOf("active_space", [activeSpaceLine(snapshot.activeSpace)]),
+    sectionOf("now", [`NOW: ${shortTime(snapshot.now)}`]),
+  ];
+
+  const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
+  let room = budget - frameTokens - sum([system, invocation, runs, ...last]);
+  const dropped: Dropped[] = [];
+  const take = (cut: Cut): Section => {
+    room -= cut.section.tokens;
+    dropped.push(...cut.dropped);
+    return cut.section;
+  };
+  const spaces = take(spacesSection(snapshot, room));
+  const goals = take(goalsSection(snapshot, room));
+  const plans = take(plansSection(snapshot, room));
+  const soFar = resumeSection(snapshot, room);
+  const thisRun = soFar === null ? [] : [take(soFar)];
+  const memories = take(memoriesSection(snapshot, room));
+  const marks = marksOf(snapshot);
+  const histories = historySections(snapshot, marks, room);
+  dropped.push(...histories.flatMap((history) => history.dropped));
+
+  const head = [spaces, goals, memories];
+  const tail = [plans, runs, ...thisRun, ...last];
+  const shown = histories.map((history) => history.shown);
+  const inPrompt = [textOf(head), ...histories.map(({ section }) => section.text), textOf(tail)].join("\n\n");
+  const input: ModelMessage[] =
+    config.context.history === "messages"
+      ? asMessages(textOf(head), shown, textOf(tail), marks)
+      : [{ role: "user", content: inPrompt }];
+  const sections = [system, ...head, ...histories.map(({ section }) => section), ...tail, invocation];
+  return {
+    instructions,
+    messages: [...input, ...own],
+    sections: sections.filter(({ tokens }) => tokens > 0),
+    tokens: Math.ceil((sum(sections) + frameTokens) * correction),
+    dropped,
+    firstCycle: 0,
+  };
+};

@@ -1,0 +1,63 @@
+import type { Message } from "../../../protocol/message.ts";
+import { originNote } from "../origin.ts";
+import { quote } from "../quote.ts";
+import { shortTime } from "../time.ts";
+import { callLine } from "./action.ts";
+import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
+
+/** What stands out in a history: own messages, the trigger, the answers that a wait was for. */
+export type Marks = { agentId: string; triggerId: string | null; replyIds: ReadonlySet<string> };
+
+export const marksOf = ({ state, trigger, resume }: TimelineSnapshot): Marks => ({
+  agentId: state.agentId,
+  triggerId: trigger.type === "space_message" ? trigger.messageId : null,
+  replyIds: new Set(resume?.replies.map(({ messageId }) => messageId)),
+});
+
+export const isOwn = (message: Message, marks: Marks): boolean => message.sender.id === marks.agentId;
+
+export const contentOf = ({ text, toolCall }: Message): string =>
+  toolCall
+    ? callLine({ toolName: toolCall.name, input: toolCall.input, output: toolCall.output }, toolCall.status)
+    : quote(text ?? "");
+
+/** `[NEW] ← TRIGGER` and its kin. */
+export const endOf = (message: Message, seen: boolean, marks: Marks): string =>
+  [
+    seen || isOwn(message, marks) ? "[SEEN]" : "[NEW]",
+    ...(message.id === marks.triggerId ? ["← TRIGGER"] : []),
+    ...(marks.replyIds.has(message.id) ? ["← REPLY"] : []),
+  ].join(" ");
+
+/** Which message it answers, and why it was sent here. */
+export const notesOf = (message: Message): string[] => [
+  ...(message.replyTo === undefined ? [] : [`      [reply to ${message.replyTo}]`]),
+  ...(message.origin === undefined ? [] : [`      ${originNote(message.origin)}`]),
+];
+
+export const actionLine = (entry: Extract<HistoryEntry, { kind: "action" }>): string =>
+  `  [${shortTime(entry.at)}] You: ${callLine(entry.action)}`;
+
+/** An entry as lines of the prompt. */
+export const entryLines = (entry: HistoryEntry, marks: Marks): string[] => {
+  if (entry.kind === "action") return [actionLine(entry)];
+  const { message, seen } = entry;
+  const sender = isOwn(message, marks)
+    ? "You"
+    : `${quote(message.sender.name)} (${message.sender.type}, id: ${message.sender.id})`;
+  const said = `[${message.id}] [${shortTime(message.createdAt)}] ${sender}: ${contentOf(message)}`;
+  return [`  ${said}  ${endOf(message, seen, marks)}`, ...notesOf(message)];
+};
+
+/** The part of a history that is shown: its newest entries. */
+export type Shown = { history: History; entries: HistoryEntry[]; earlier: number };
+
+/** The heading, and one line that says how much is not shown and how to read it. */
+export const headingLines = ({ history, entries, earlier }: Shown): string[] => {
+  const offset = entries.filter(({ kind }) => kind === "message").length;
+  const heading = `SPACE HISTORY (${quote(history.space.name)}):`;
+  if (earlier > 0) {
+    return [heading, `  (${earlier} earlier messages are not shown: read_messages with offset ${offset} reads them)`];
+  }
+  return entries.length === 0 ? [heading, "  (no messages)"] : [heading];
+};

@@ -1,0 +1,77 @@
+import type { ModelMessage } from "ai";
+import type { EntityType } from "../../../protocol/entity.ts";
+import type { Message } from "../../../protocol/message.ts";
+import type { TriggerSource } from "../../../protocol/rpc.ts";
+import type { RunStatus } from "../../../protocol/run.ts";
+import type { AgentState, ComposedConfig, SpaceRef } from "../agent-state.ts";
+
+/** A tool that this agent called, with what came of it where that is known. */
+export type Action = { toolName: string; input: unknown; output?: unknown };
+
+/** One entry of a space's history as this agent reads it. */
+export type HistoryEntry =
+  /** `seen`: acknowledged by a committed run. The agent's own messages count as seen anyway. */
+  | { kind: "message"; message: Message; seen: boolean }
+  /** What the agent did there in silence. Only it sees that. `at` is ISO 8601. */
+  | { kind: "action"; at: string; action: Action };
+
+/** The newest entries of a space, oldest first, of `total` messages that it has in all. */
+export type History = { space: SpaceRef; entries: HistoryEntry[]; total: number };
+
+/** Why a run runs. Times are ISO 8601. */
+export type Trigger =
+  | {
+      type: "space_message";
+      triggerSource: Exclude<TriggerSource, "none">;
+      space: SpaceRef;
+      sender: { id: string; name: string; type: EntityType };
+      text: string;
+      messageId: string;
+      timestamp: string;
+      /** Shown where messaging is threaded; never true for `proactive_router`. */
+      senderExpectsReply: boolean;
+    }
+  | { type: "plan"; plan: { id: string; name: string }; instruction: string; scheduledAt: string }
+  | { type: "service"; serviceName: string; payload: unknown };
+
+/** A run of this agent that is under way or waits. */
+export type ActiveRun = {
+  runId: string;
+  status: RunStatus;
+  isThis: boolean;
+  /** The sender, plan or service that it answers, with the message's text, the instruction or the payload's JSON. */
+  begunBy: { type: Trigger["type"]; name: string; spaceName?: string | undefined; text: string };
+  /** What it said, and whose answers it waits for. */
+  waiting?: { text: string; spaceName: string; names: string[] } | undefined;
+};
+
+/** A run that goes on after a wait, in a fresh invocation. */
+export type Resume = {
+  /** What it had done before, oldest first. */
+  soFar: Action[];
+  /** Who answered; their messages are in the history. */
+  replies: { messageId: string; name: string }[];
+  /** Names of those who did not answer in time. */
+  timedOut: string[];
+};
+
+/** `why`: the trigger's space, or where the run was when it began to wait. */
+export type ActiveSpace = SpaceRef & { why: "trigger" | "wait" };
+
+/** All that one invocation of a timeline run is given. `now` is when it began, so that its steps share a prefix. */
+export type TimelineSnapshot = {
+  continuity: "timeline";
+  config: ComposedConfig;
+  /** ISO 8601. */
+  now: string;
+  state: AgentState;
+  /** Of the trigger's space; then, where it waited in another one, of that. Empty for a plan or a service. */
+  histories: History[];
+  /** This one too. */
+  activeRuns: ActiveRun[];
+  trigger: Trigger;
+  activeSpace: ActiveSpace | null;
+  resume: Resume | null;
+  /** The model messages of this invocation so far: its steps and their results. */
+  own: ModelMessage[];
+};

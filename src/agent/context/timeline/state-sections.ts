@@ -1,0 +1,107 @@
+import { maxToldSpaces } from "../../bounds.ts";
+import type { Dropped, Section } from "../composed.ts";
+import { planLineFrom } from "../plan-line.ts";
+import { quote } from "../quote.ts";
+import { goalLine, memoryLine, spaceLine } from "../state-lines.ts";
+import { keepFitting, lineTokens } from "./keep-fitting.ts";
+import type { TimelineSnapshot } from "./snapshot.ts";
+
+/** A section with what its own rule left out. */
+export type Cut = { section: Section; dropped: Dropped[] };
+
+export const sectionOf = (name: string, lines: string[]): Section => ({
+  name,
+  text: lines.join("\n"),
+  tokens: lines.reduce((sum, line) => sum + lineTokens(line), 0),
+});
+
+type List<Item> = {
+  name: string;
+  heading: string;
+  items: Item[];
+  line: (item: Item) => string;
+  /** The lowest is left out last. */
+  rank: (item: Item, index: number) => number | string;
+  /** Of what was left out. */
+  note: (left: Item[]) => string;
+  rule: string;
+};
+
+const listSection = <Item>(list: List<Item>, room: number): Cut => {
+  const lines = new Map(list.items.map((item) => [item, `  - ${list.line(item)}`]));
+  const lineOf = (item: Item): string => lines.get(item) ?? "";
+  const { kept, left } = keepFitting(list.items, room, (item) => lineTokens(lineOf(item)), list.rank);
+  const note = left.length === 0 ? [] : [`  (${left.length} ${list.note(left)})`];
+  const shown = list.items.length === 0 ? ["  (none)"] : kept.map(lineOf);
+  return {
+    section: sectionOf(list.name, [`${list.heading}:`, ...shown, ...note]),
+    dropped: left.length === 0 ? [] : [{ name: list.name, reason: `${left.length} do not fit ${list.rule}` }],
+  };
+};
+
+export const spacesSection = ({ state, activeSpace }: TimelineSnapshot, room: number): Cut =>
+  listSection(
+    {
+      name: "spaces",
+      heading: "YOUR SPACES",
+      items: state.spaces.slice(0, maxToldSpaces),
+      line: (space) => spaceLine(space, state.agentId, space.id === activeSpace?.id),
+      rank: (space, index) => (space.id === activeSpace?.id ? -1 : index),
+      note: () => "more spaces are not shown",
+      rule: "context.maxTokens",
+    },
+    room,
+  );
+
+export const goalsSection = ({ state }: TimelineSnapshot, room: number): Cut =>
+  listSection(
+    {
+      name: "goals",
+      heading: "GOALS",
+      items: state.goals,
+      line: goalLine,
+      rank: (goal, index) => (goal.status === "active" ? index : state.goals.length + index),
+      note: () => "more goals are not shown",
+      rule: "context.maxTokens",
+    },
+    room,
+  );
+
+const namedKeys = 5;
+
+/** The newest that fit `memoryTokens`; of the others it names some keys. */
+export const memoriesSection = ({ state, config }: TimelineSnapshot, room: number): Cut => {
+  const newestFirst = state.memories.toSorted((a, b) =>
+    a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
+  );
+  const ranks = new Map(newestFirst.map((memory, index) => [memory, index]));
+  return listSection(
+    {
+      name: "memories",
+      heading: "MEMORIES",
+      items: state.memories,
+      line: memoryLine,
+      rank: (memory) => ranks.get(memory) ?? 0,
+      note: (left) => {
+        const keys = left.slice(0, namedKeys).map(({ key }) => quote(key));
+        return `older ones are not shown: get_memories reads them, such as ${keys.join(", ")}`;
+      },
+      rule: room < config.context.memoryTokens ? "context.maxTokens" : "context.memoryTokens",
+    },
+    Math.min(room, config.context.memoryTokens),
+  );
+};
+
+export const plansSection = ({ state, now }: TimelineSnapshot, room: number): Cut =>
+  listSection(
+    {
+      name: "plans",
+      heading: "PLANS",
+      items: state.plans,
+      line: (plan) => planLineFrom(plan, now),
+      rank: (plan, index) => (plan.status === "active" ? index : state.plans.length + index),
+      note: () => "more plans are not shown: get_plans reads them",
+      rule: "context.maxTokens",
+    },
+    room,
+  );

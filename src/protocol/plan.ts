@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { Label, Timestamp } from "./text.ts";
+
+/** A self-set trigger: once, after a while or at a time, or again and again. Its id is the caller's choice. */
+export const PlanStatus = z.enum(["active", "done", "failed"]);
+
+export const maxPlanInstruction = 4000;
+
+const times = {
+  /** In words from now: "2 hours", "3 days". */
+  runAfter: z.string().min(1).max(64).optional(),
+  /** ISO 8601, in the future; without an offset it is a time in `timezone`. */
+  scheduledAt: z.iso.datetime({ offset: true, local: true }).optional(),
+  /** Five fields: minute hour day month weekday. */
+  cron: z.string().min(1).max(128).optional(),
+  /** IANA name, such as Asia/Riyadh; UTC if left out. */
+  timezone: z.string().min(1).max(64).optional(),
+};
+
+export const Plan = z
+  .object({
+    id: Label,
+    name: z.string(),
+    instruction: z.string(),
+    ...times,
+    nextRunAt: Timestamp.optional(),
+    status: PlanStatus,
+    setBy: z.enum(["agent", "workspace"]),
+    lastError: z.object({ code: z.string(), message: z.string() }).optional(),
+  })
+  .meta({ id: "Plan" });
+export type Plan = z.infer<typeof Plan>;
+
+/** Exactly one of `runAfter`, `scheduledAt` and `cron`. */
+export const PutPlan = z
+  .strictObject({
+    name: z.string().min(1).max(128),
+    instruction: z.string().min(1).max(maxPlanInstruction),
+    ...times,
+  })
+  .meta({ id: "PutPlan" });
+export type PutPlan = z.infer<typeof PutPlan>;
