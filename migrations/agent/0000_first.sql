@@ -8,7 +8,8 @@ CREATE TABLE `agent` (
 	`correction` real DEFAULT 1 NOT NULL,
 	`correction_model` text,
 	`secrets` text NOT NULL,
-	`last_error` text
+	`last_error` text,
+	`own_root` text
 );
 --> statement-breakpoint
 CREATE TABLE `goals` (
@@ -56,6 +57,25 @@ CREATE TABLE `ledger` (
 CREATE TABLE `memories` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text NOT NULL,
+	`updated_at` integer NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `plans` (
+	`id` text PRIMARY KEY NOT NULL,
+	`name` text NOT NULL,
+	`instruction` text NOT NULL,
+	`run_after` text,
+	`scheduled_at` text,
+	`cron` text,
+	`timezone` text,
+	`set_by` text NOT NULL,
+	`root` text,
+	`call_id` text,
+	`status` text NOT NULL,
+	`due_at` integer NOT NULL,
+	`try_at` integer NOT NULL,
+	`fired_for` integer,
+	`last_error` text,
 	`updated_at` integer NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint

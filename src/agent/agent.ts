@@ -2,39 +2,26 @@ import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
 import { AgentConfig, type Agent as AgentView, type TriggerAgent, type UpdateAgent } from "../protocol/agent.ts";
 import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
+import type { Plan, PutPlan } from "../protocol/plan.ts";
 import type { AgentRpc, Delivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "../protocol/run.ts";
 import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
-import { fault } from "../shared/fault.ts";
+import { fault, faultOnceStored } from "../shared/fault.ts";
 import { Timers } from "../timers/timers.ts";
 import { assemble } from "./assemble.ts";
-import { accept, acceptTrigger } from "./deliver.ts";
+import { accept, acceptHeartbeat, acceptPlan, acceptTrigger } from "./deliver.ts";
 import { Loop, loopTimer } from "./loop.ts";
 import { mergeConfig } from "./merge-config.ts";
+import { cursorOf, page } from "./page.ts";
+import { beat, heartbeatTimer, startHeartbeat } from "./plans/beats.ts";
+import { plansTimer } from "./plans/plans.ts";
 import type { Parts } from "./think/parts.ts";
 import { agentView, contextView, inboxView, runView } from "./views.ts";
 
 type Mind = { parts: Parts; timers: Timers; loop: Loop };
-
-const page = <Row, Item>(
-  rows: Row[],
-  limit: number,
-  cursorOf: (row: Row) => number,
-  view: (row: Row) => Item,
-): Page<Item> => {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return { items: shown.map(view), nextCursor: rows.length > limit && last ? String(cursorOf(last)) : null };
-};
-
-const cursorOf = (cursor: string | undefined): number | undefined => {
-  if (cursor === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(cursor)) throw new ColloquyError("invalid_cursor", "use the nextCursor of the page before");
-  return Number(cursor);
-};
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends DurableObject<Env> implements AgentRpc {
@@ -51,8 +38,8 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
 
   #assemble(): Mind {
     const db = openDatabase(this.ctx.storage);
-    const parts = assemble(db, this.ctx, this.env, systemClock);
     const timers = new Timers(db, this.ctx.storage, systemClock);
+    const parts = assemble(db, this.ctx, this.env, systemClock, timers);
     const loop = new Loop(parts, timers, (work) => this.ctx.waitUntil(work));
     return { parts, timers, loop };
   }
@@ -76,8 +63,11 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
       // Another call may have made it meanwhile, and there is one loop only.
       this.#mind ??= this.#assemble();
     }
-    const { parts } = this.#mind;
-    if (!parts.identity.find()) parts.identity.create(input.id, input.workspaceId, AgentConfig.parse(input.config));
+    const { parts, timers } = this.#mind;
+    if (!parts.identity.find()) {
+      const { config } = parts.identity.create(input.id, input.workspaceId, AgentConfig.parse(input.config));
+      startHeartbeat(timers, config.heartbeat, parts.clock.now());
+    }
     return this.describe(input.workspaceId);
   }
 
@@ -86,9 +76,12 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
   }
 
   update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<AgentView>> {
-    return this.#with(workspaceId, ({ parts, loop }) => {
+    return this.#with(workspaceId, ({ parts, timers, loop }) => {
       const config = mergeConfig(parts.identity.get().config, changes);
-      parts.identity.update({ config, updatedAt: parts.clock.now() });
+      parts.transaction(() => {
+        parts.identity.update({ config, updatedAt: parts.clock.now() });
+        if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, parts.clock.now());
+      });
       loop.reconsider();
       return agentView(parts.identity.get(), parts, loop.state());
     });
@@ -214,12 +207,36 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
     });
   }
 
+  plans(workspaceId: string): Promise<Outcome<Plan[]>> {
+    return this.#with(workspaceId, ({ parts }) => parts.plans.list());
+  }
+
+  putPlan(workspaceId: string, id: string, plan: PutPlan): Promise<Outcome<Plan>> {
+    return this.#with(workspaceId, ({ parts }) => parts.plans.put(id, plan));
+  }
+
+  deletePlan(workspaceId: string, id: string): Promise<Outcome<null>> {
+    return this.#with(workspaceId, ({ parts }) => {
+      if (parts.plans.delete([id]) === 0) throw new ColloquyError("not_found", `there is no plan "${id}"`);
+      return null;
+    });
+  }
+
   override async alarm(): Promise<void> {
     const mind = this.#mind;
-    if (!mind) return;
-    await mind.timers.fire((name) => {
-      if (name === loopTimer) mind.loop.fired();
-      else mind.loop.wake();
-    });
+    if (mind) await mind.timers.fire((name) => this.#due(name, mind));
+  }
+
+  async #due(name: string, { parts, timers, loop }: Mind): Promise<void> {
+    if (name === loopTimer) return loop.fired();
+    const arm = () => loop.arm();
+    if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
+    if (name === heartbeatTimer) {
+      const { heartbeat } = parts.identity.get().config;
+      const now = parts.clock.now();
+      parts.transaction(() => beat(timers, heartbeat, now, (dueAt) => acceptHeartbeat(parts, dueAt, arm)));
+    }
+    await faultOnceStored("plan.after-fire", this.ctx);
+    loop.wake();
   }
 }

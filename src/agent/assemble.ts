@@ -2,6 +2,7 @@ import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { createIds } from "../shared/ids.ts";
+import type { Timers } from "../timers/timers.ts";
 import { Consciousness } from "./consciousness.ts";
 import { Identity } from "./identity.ts";
 import { Inbox } from "./inbox.ts";
@@ -9,6 +10,7 @@ import { Journal } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
+import { Plans } from "./plans/plans.ts";
 import { Roots } from "./roots.ts";
 import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
@@ -21,7 +23,9 @@ export const assemble = (
   ctx: Pick<DurableObjectState, "storage" | "abort">,
   env: Env,
   clock: Clock,
+  timers: Timers,
 ): Parts => {
+  const transaction: Parts["transaction"] = (work) => ctx.storage.transactionSync(work);
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
   return {
@@ -38,8 +42,9 @@ export const assemble = (
     ledger: new Ledger(db, clock),
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
+    plans: new Plans(db, clock, timers, transaction),
     tools: createRegistry(),
-    transaction: (work) => ctx.storage.transactionSync(work),
+    transaction,
     object: ctx,
   };
 };

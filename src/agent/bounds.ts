@@ -45,3 +45,13 @@ export const modelStallMs = 60_000;
 export const maxBackoffTotalMs = 24 * 60 * 60_000;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
+/** Plans of an agent that are still to come, and how many of the others are kept to tell of. */
+export const maxPlans = 100;
+export const maxDonePlans = 10;
+/** How far ahead a plan may be due. */
+export const minPlanAheadMs = 1000;
+export const maxPlanAheadMs = 3653 * 24 * 60 * 60_000;
+/** A plan whose event cannot enter the inbox is tried again after this time. */
+export const planRetryMs = 60_000;
+/** Recurring plans that an agent set itself begin at most one new root in this time (B1). */
+export const agentRootEveryMs = 5 * 60_000;

@@ -1,8 +1,11 @@
 import type { TriggerAgent } from "../protocol/agent.ts";
-import type { Delivery } from "../protocol/rpc.ts";
+import type { Delivery, Root } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
+import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
+import type { PlanRow } from "./plans/plans.ts";
+import { ownRoot } from "./roots.ts";
 import type { Parts } from "./think/parts.ts";
 
 /**
@@ -68,4 +71,39 @@ export const acceptTrigger = (
     arm();
     return { eventId };
   });
+};
+
+/** Where the chain of what a plan causes begins (B1): with its setter, the run that set it, or the agent itself. */
+const rootOfPlan = (parts: Parts, plan: PlanRow, eventId: string): Root => {
+  if (plan.setBy === "workspace") return { id: eventId, kind: "plan" };
+  if (plan.root) return plan.root;
+  const last = parts.identity.get().ownRoot;
+  const own = ownRoot(last, eventId, parts.clock.now());
+  if (own !== last) parts.identity.update({ ownRoot: own });
+  return { id: own.id, kind: "agent" };
+};
+
+/** Takes in a plan that is due. Its id follows from the plan and the due time. In a transaction. */
+export const acceptPlan = (parts: Parts, plan: PlanRow, dueAt: number, arm: () => void): void => {
+  if (parts.inbox.isFull(1)) throw full();
+  const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "plan", plan.id, dueAt);
+  const { id: planId, name: planName, instruction } = plan;
+  const root = rootOfPlan(parts, plan, eventId);
+  parts.inbox.add(eventId, { type: "plan", planId, planName, instruction, scheduledAt: isoTime(dueAt), root }, true);
+  arm();
+};
+
+const heartbeat = {
+  planId: "heartbeat",
+  planName: "heartbeat",
+  instruction: "Look at your goals, plans and memories: do what is due. If nothing is, call skip.",
+} as const;
+
+/** Takes in a heartbeat, unless the one before still waits: an agent that cannot work is not told more often. */
+export const acceptHeartbeat = (parts: Parts, dueAt: number, arm: () => void): void => {
+  if (parts.inbox.isFull(1) || parts.inbox.holdsPlan(heartbeat.planId)) return;
+  const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "heartbeat", dueAt);
+  const root: Root = { id: eventId, kind: "plan" };
+  parts.inbox.add(eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root }, true);
+  arm();
 };

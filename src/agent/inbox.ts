@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, isNull, lt, lte, max, min, or } from "drizzle-orm";
+import { and, asc, count, eq, gt, isNull, lt, lte, max, min, ne, or, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
@@ -158,6 +158,17 @@ export class Inbox {
         ? rows.length
         : (this.#db.select({ rows: count() }).from(inbox).where(where).get()?.rows ?? 0);
     return { rows, total };
+  }
+
+  /** Whether an event of this plan waits or is being handled. */
+  holdsPlan(planId: string): boolean {
+    const isPlans = sql`json_extract(${inbox.data}, '$.planId') = ${planId}`;
+    const row = this.#db
+      .select({ seq: inbox.seq })
+      .from(inbox)
+      .where(and(eq(inbox.type, "plan"), ne(inbox.status, "dead"), isPlans))
+      .get();
+    return row !== undefined;
   }
 
   take(seqs: number[]): void {

@@ -53,6 +53,12 @@ export class Journal {
       .all();
   }
 
+  /** When this call of a run was begun, in milliseconds since the epoch. */
+  startOf(run: { ordinal: number; journalFrom: number }, callId: string): number | undefined {
+    const rows = this.ofRun(run.ordinal, run.journalFrom).filter((row) => row.kind === "call");
+    return rows.find((row) => "callId" in row.content && row.content.callId === callId)?.createdAt;
+  }
+
   /** The message rows of one stretch of sequence numbers, in order. */
   messagesIn({ from, to }: Stretch): JournalRow[] {
     const kinds = inArray(journal.kind, ["inbox", "preview", "assistant", "result"]);

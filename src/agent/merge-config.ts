@@ -6,6 +6,7 @@ export const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentCon
   const merged = AgentConfig.safeParse({
     ...config,
     ...changes,
+    heartbeat: changes.heartbeat === undefined ? config.heartbeat : (changes.heartbeat ?? undefined),
     limits: { ...config.limits, ...changes.limits },
     context: { ...config.context, ...changes.context },
   });

@@ -8,7 +8,11 @@ export type Failure = { code: ErrorCode; message: string };
 
 export type InboxData =
   | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
+  | { type: "plan"; planId: string; planName: string; instruction: string; scheduledAt: string; root: Root }
   | { type: "service"; serviceName: string; payload: unknown; root: Root };
+
+/** A root that the agent began itself, and when. */
+export type OwnRoot = { id: string; beganAt: number };
 
 export type JournalCall = { callId: string; toolName: string };
 export type JournalContent = ModelMessage | JournalCall;

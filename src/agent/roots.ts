@@ -2,7 +2,8 @@ import { lt, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database } from "../shared/database.ts";
-import { rootMemoryMs } from "./bounds.ts";
+import { agentRootEveryMs, rootMemoryMs } from "./bounds.ts";
+import type { OwnRoot } from "./records.ts";
 import { roots } from "./schema.ts";
 
 /**
@@ -42,6 +43,10 @@ export class Roots {
       .run();
   }
 }
+
+/** The root of a recurring plan that the agent set itself: the last one begun, for as long as no new one may begin. */
+export const ownRoot = (last: OwnRoot | null, eventId: string, now: number): OwnRoot =>
+  last !== null && Math.abs(now - last.beganAt) < agentRootEveryMs ? last : { id: eventId, beganAt: now };
 
 /**
  * The root of what a run says: that of the newest event whose root a person answers for, else the one that has

@@ -1,10 +1,11 @@
 import { integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { Goal } from "../protocol/mind.ts";
-import type { SpaceSnapshot } from "../protocol/rpc.ts";
+import type { Plan } from "../protocol/plan.ts";
+import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToldState } from "./context/snapshot.ts";
-import type { Failure, InboxData, JournalContent, JournalMeta } from "./records.ts";
+import type { Failure, InboxData, JournalContent, JournalMeta, OwnRoot } from "./records.ts";
 
 export { timers } from "../timers/schema.ts";
 
@@ -23,6 +24,8 @@ export const agent = sqliteTable("agent", {
   /** The workspace's sealed secrets by name. */
   secrets: text("secrets", { mode: "json" }).$type<Record<string, string>>().notNull(),
   lastError: text("last_error", { mode: "json" }).$type<Failure & { at: number }>(),
+  /** The newest root that its own recurring plans began (B1). */
+  ownRoot: text("own_root", { mode: "json" }).$type<OwnRoot>(),
 });
 
 /** The spaces that it is in, and how far it has come in each one's log. */
@@ -41,7 +44,7 @@ export const spaces = sqliteTable("spaces", {
 export const inbox = sqliteTable("inbox", {
   seq: integer("seq").primaryKey(),
   eventId: text("event_id").notNull().unique(),
-  type: text("type").$type<"space_message" | "service">().notNull(),
+  type: text("type").$type<InboxData["type"]>().notNull(),
   data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
   rootId: text("root_id").notNull(),
   wakes: integer("wakes", { mode: "boolean" }).notNull(),
@@ -142,5 +145,28 @@ export const goals = sqliteTable("goals", {
   priority: integer("priority"),
   longTerm: integer("long_term", { mode: "boolean" }).notNull(),
   createdAt: integer("created_at").notNull(),
+  updatedAt: integer("updated_at").notNull(),
+});
+
+export const plans = sqliteTable("plans", {
+  id: text("id").primaryKey(),
+  name: text("name").notNull(),
+  instruction: text("instruction").notNull(),
+  runAfter: text("run_after"),
+  scheduledAt: text("scheduled_at"),
+  cron: text("cron"),
+  timezone: text("timezone"),
+  setBy: text("set_by").$type<Plan["setBy"]>().notNull(),
+  /** Passed on by a one-off plan that the agent set itself; any other begins a root when it is due. */
+  root: text("root", { mode: "json" }).$type<Root>(),
+  /** The tool call that set it. */
+  callId: text("call_id"),
+  status: text("status").$type<Plan["status"]>().notNull(),
+  dueAt: integer("due_at").notNull(),
+  /** When it is looked at: when it is due, or later if its event could not enter the inbox. */
+  tryAt: integer("try_at").notNull(),
+  /** The due time that it fired for last. */
+  firedFor: integer("fired_for"),
+  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
   updatedAt: integer("updated_at").notNull(),
 });

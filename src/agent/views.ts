@@ -79,13 +79,16 @@ export const runView = (parts: Parts, run: RunRow, agentId: string, withInput: b
   };
 };
 
+const inboxData = ({ data }: InboxRow): unknown => {
+  if (data.type === "space_message") return { spaceName: data.spaceName, ...data.delivered };
+  const { type: _, ...shown } = data;
+  return shown;
+};
+
 export const inboxView = (row: InboxRow): InboxItem => ({
   eventId: row.eventId,
   type: row.type,
-  data:
-    row.data.type === "space_message"
-      ? { spaceName: row.data.spaceName, ...row.data.delivered }
-      : { serviceName: row.data.serviceName, payload: row.data.payload, root: row.data.root },
+  data: inboxData(row),
   wakes: row.wakes,
   attempts: row.attempts,
   status: row.status,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { entityId } from "./ids.ts";
-import { Label, Name, Timestamp } from "./text.ts";
+import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 
 const sampling = {
   temperature: z.number().min(0).max(2).optional(),
@@ -77,6 +77,24 @@ export const ContextLimits = z.strictObject({
 });
 export type ContextLimits = z.infer<typeof ContextLimits>;
 
+/** Wakes the agent again and again, so that it looks after what nobody asks for. */
+export const Heartbeat = z
+  .strictObject({
+    everyMinutes: z
+      .int()
+      .min(5)
+      .max(7 * 24 * 60),
+    /** Hours of the day, the end not included; they may go over midnight, such as from 22 to 6. */
+    activeHours: z
+      .strictObject({ start: z.int().min(0).max(23), end: z.int().min(0).max(24) })
+      .refine(({ start, end }) => start !== end % 24, "must begin and end at different hours; leave it out for all day")
+      .optional(),
+    /** IANA name, such as Asia/Riyadh; UTC if left out. */
+    timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
+  })
+  .meta({ id: "Heartbeat" });
+export type Heartbeat = z.infer<typeof Heartbeat>;
+
 export const AgentConfig = z
   .strictObject({
     name: Name,
@@ -87,6 +105,8 @@ export const AgentConfig = z
     messaging: z.literal("simple").default("simple"),
     limits: Limits.default(() => Limits.parse({})),
     context: ContextLimits.default(() => ContextLimits.parse({})),
+    /** Off if left out. */
+    heartbeat: Heartbeat.optional(),
   })
   .meta({ id: "AgentConfig" });
 export type AgentConfig = z.infer<typeof AgentConfig>;
@@ -105,6 +125,8 @@ export const UpdateAgent = z
     messaging: z.literal("simple").optional(),
     limits: z.record(z.string(), z.number()).optional(),
     context: z.record(z.string(), z.json()).optional(),
+    /** `null` turns it off. */
+    heartbeat: Heartbeat.nullable().optional(),
   })
   .meta({ id: "UpdateAgent" });
 export type UpdateAgent = z.infer<typeof UpdateAgent>;

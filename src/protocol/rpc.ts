@@ -4,6 +4,7 @@ import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { Message, Origin, PostMessage } from "./message.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
+import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
@@ -136,6 +137,9 @@ export interface AgentRpc {
   goals(workspaceId: string): Promise<Outcome<Goal[]>>;
   putGoal(workspaceId: string, id: string, goal: PutGoal): Promise<Outcome<Goal>>;
   deleteGoal(workspaceId: string, id: string): Promise<Outcome<null>>;
+  plans(workspaceId: string): Promise<Outcome<Plan[]>>;
+  putPlan(workspaceId: string, id: string, plan: PutPlan): Promise<Outcome<Plan>>;
+  deletePlan(workspaceId: string, id: string): Promise<Outcome<null>>;
 }
 
 export interface WorkspaceRpc {

@@ -40,7 +40,7 @@ export const RunStep = z.object({
 
 /** What began a run: where its newest event came from, and how many it took. */
 export const RunTrigger = z.object({
-  type: z.enum(["space_message", "service"]),
+  type: z.enum(["space_message", "plan", "service"]),
   eventId,
   eventCount: z.int(),
   spaceId: spaceId.optional(),
@@ -75,7 +75,7 @@ export type Run = z.infer<typeof Run>;
 export const InboxItem = z
   .object({
     eventId,
-    type: z.enum(["space_message", "service"]),
+    type: z.enum(["space_message", "plan", "service"]),
     data: z.unknown(),
     wakes: z.boolean(),
     attempts: z.int(),

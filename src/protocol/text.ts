@@ -36,4 +36,14 @@ export const MessageText = z
 /** A name that a program uses: of a memory, a goal, a secret, a tool. */
 export const Label = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1–64 of A-Z a-z 0-9 _ -");
 
+/** Whether this is the name of a time zone, such as `Asia/Riyadh`. */
+export const isTimeZone = (name: string): boolean => {
+  try {
+    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat("en", { timeZone: name }) !== undefined;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+};
+
 export const Timestamp = z.iso.datetime().meta({ example: "2026-02-18T15:06:55.000Z" });

@@ -32,6 +32,7 @@ export const tags = [
   { name: "Inbox", description: "What came to an agent and waits, or was given up." },
   { name: "Runs", description: "What an agent did with it, to the exact input of each step." },
   { name: "Mind", description: "What an agent keeps: memories and goals." },
+  { name: "Plans", description: "When an agent wakes by itself: once, or again and again." },
   { name: "Spaces", description: "Shared timelines and their members." },
   { name: "Messages", description: "What was said, and how far it was read." },
   { name: "Stream", description: "A space, live." },

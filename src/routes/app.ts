@@ -13,6 +13,7 @@ import { keys } from "./keys.ts";
 import { members } from "./members.ts";
 import { messages } from "./messages.ts";
 import { mind } from "./mind.ts";
+import { plans } from "./plans.ts";
 import { answerError } from "./problems.ts";
 import { runs } from "./runs.ts";
 import { secrets } from "./secrets.ts";
@@ -66,6 +67,7 @@ const resources = [
   inbox,
   runs,
   mind,
+  plans,
   spaces,
   members,
   messages,

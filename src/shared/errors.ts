@@ -25,6 +25,7 @@ const table = {
   idempotency_mismatch: { status: 422, title: "This key was used with another body" },
   acting_entity_required: { status: 422, title: "Say which entity acts" },
   unknown_reference: { status: 422, title: "Something named in the body does not exist" },
+  invalid_time: { status: 422, title: "The time that was given cannot be kept" },
   rate_limited: { status: 429, title: "Too many requests", retryable: true, closeCode: 4429 },
   internal: { status: 500, title: "Something went wrong here" },
   unavailable: { status: 503, title: "Not reachable at the moment", retryable: true, closeCode: 1013 },

@@ -14,6 +14,7 @@ export const faultPoints = [
   "agent.after-call", // the call is stored as started, its effect has not happened
   "agent.after-effect", // the effect has happened, its result is not stored
   "agent.before-commit", // all is done, nothing is acknowledged
+  "plan.after-fire", // the plan's event is in the inbox, its next due time is set, the loop is not awake
   "agent.after-commit", // all is acknowledged, the loop has not gone on
 ] as const;
 

@@ -82,6 +82,12 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/goals": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/goals/{goalId}": { own: workspace(200), body: () => ({ description: "Finish" }) },
   "DELETE /v1/agents/{agentId}/goals/{goalId}": { own: workspace(204) },
+  "GET /v1/agents/{agentId}/plans": { own: workspace(200) },
+  "PUT /v1/agents/{agentId}/plans/{planId}": {
+    own: workspace(200),
+    body: () => ({ name: "Report", instruction: "Report", runAfter: "2 hours" }),
+  },
+  "DELETE /v1/agents/{agentId}/plans/{planId}": { own: workspace(204) },
   "POST /v1/spaces": { own: all(201), elsewhere: 201, body: named("New") },
   "GET /v1/spaces": { own: all(200), elsewhere: 200 },
   "GET /v1/spaces/{spaceId}": { own: inSpace(200), removed: 404 },
@@ -192,6 +198,8 @@ const putForDeletion = async (path: string, agentId: string): Promise<void> => {
   const { key, otherKey } = scene.callers;
   if (path.includes("/memories/")) await put(`/v1/agents/${agentId}/memories/a-name`, key.bearer, { value: "x" });
   if (path.includes("/goals/")) await put(`/v1/agents/${agentId}/goals/a-name`, key.bearer, { description: "x" });
+  const plan = { name: "x", instruction: "x", runAfter: "2 hours" };
+  if (path.includes("/plans/")) await put(`/v1/agents/${agentId}/plans/a-name`, key.bearer, plan);
   if (!path.includes("/secrets/")) return;
   for (const { bearer } of [key, otherKey]) await put("/v1/workspace/secrets/a-name", bearer, { value: "x" });
 };

@@ -11,6 +11,10 @@ const triggerOf = (batch: InboxRow[]): RunTrigger => {
   const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
   if (!newest) throw new Error("a run begins with at least one event");
   const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
+  if (newest.data.type === "plan") {
+    const { planName, instruction } = newest.data;
+    return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
+  }
   if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
   const { message } = newest.data.delivered;
   return {

@@ -4,7 +4,7 @@ import { log } from "../../shared/log.ts";
 import { spaceAnswerMs } from "../bounds.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import type { ToolContext, ToolOutput } from "../tools/tool.ts";
+import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
 import type { Parts } from "./parts.ts";
 import type { Speech } from "./speech.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
@@ -86,8 +86,24 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
     },
     memories: parts.memories,
     goals: parts.goals,
+    plans: callPlans(parts, run, call),
   };
 };
+
+/** Times count from when the call was first begun, however late it is replayed. */
+const callPlans = (parts: Parts, run: RunRow, { callId }: CallRequest): CallPlans => ({
+  list: () => parts.plans.list(),
+  delete: (ids) => void parts.plans.delete(ids),
+  set: (plans) => {
+    const { id: agentId } = parts.identity.get();
+    const at = parts.journal.startOf(run, callId) ?? parts.clock.now();
+    const named = plans.map(({ id, ...plan }, index) => ({
+      id: id ?? parts.ids.deriveOwned("pln", agentId, callId, index),
+      ...plan,
+    }));
+    return parts.plans.setAll(named, { setBy: "agent", root: rootOfRun(parts, run), callId, at });
+  },
+});
 
 const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   const { call, started, run, step } = execution;

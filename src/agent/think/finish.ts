@@ -23,7 +23,15 @@ const longestPauseMs = 50_000;
 /** Pause before a failed run's events are tried again: under a minute, so that a dead event is known soon. */
 const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstPauseMs * 4 ** (attempts - 1));
 
-const effects = new Set(["send_message", "set_memories", "delete_memories", "set_goals", "delete_goals"]);
+const effects = new Set([
+  "send_message",
+  "set_memories",
+  "delete_memories",
+  "set_goals",
+  "delete_goals",
+  "set_plans",
+  "delete_plans",
+]);
 
 /** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
 const didAnything = (rows: JournalRow[]): boolean =>

@@ -9,6 +9,7 @@ import type { Journal } from "../journal.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
+import type { Plans } from "../plans/plans.ts";
 import type { Roots } from "../roots.ts";
 import type { Runs } from "../runs.ts";
 import type { Spaces } from "../spaces.ts";
@@ -29,6 +30,7 @@ export type Parts = {
   ledger: Ledger;
   memories: Memories;
   goals: Goals;
+  plans: Plans;
   tools: Registry;
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;

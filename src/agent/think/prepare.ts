@@ -40,7 +40,7 @@ export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
     spaces,
     goals: parts.goals.list(),
     memories: parts.memories.list(),
-    plans: [],
+    plans: parts.plans.list(),
   });
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);

@@ -1,6 +1,7 @@
 import { jsonSchema, type Schema, tool as sdkTool, type ToolSet, zodSchema } from "ai";
 import { deleteGoals, setGoals } from "./builtin/goals.ts";
 import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
+import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
 import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages, sendMessage } from "./builtin/spaces.ts";
 import type { Tool } from "./tool.ts";
@@ -20,6 +21,9 @@ const builtin: Tool[] = [
   deleteMemories,
   setGoals,
   deleteGoals,
+  setPlans,
+  getPlans,
+  deletePlans,
 ];
 
 export type Registry = {

@@ -1,9 +1,18 @@
 import type { z } from "zod";
 import type { Message } from "../../protocol/message.ts";
+import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { SpaceWindow } from "../../protocol/rpc.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
+
+/** Plans, as one call may change them: setting them again in a replay of the call changes nothing. */
+export type CallPlans = {
+  /** All or none. One without id is given one. */
+  set(plans: ({ id?: string | undefined } & PutPlan)[]): Plan[];
+  list(): Plan[];
+  delete(ids: string[]): void;
+};
 
 /** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */
 export type ToolContext = {
@@ -16,6 +25,7 @@ export type ToolContext = {
   say(spaceId: string, text: string): Promise<Outcome<Message>>;
   memories: Memories;
   goals: Goals;
+  plans: CallPlans;
 };
 
 export type ToolOutput = {

@@ -7,6 +7,7 @@ export type Action = { type: "call"; call: ToolCall } | { type: "text"; text: st
 
 const label = (event: InboxEvent): string => {
   if (event.kind === "message") return `${JSON.stringify(event.senderName)} in ${JSON.stringify(event.spaceName)}`;
+  if (event.kind === "plan") return `the plan ${JSON.stringify(event.name)}`;
   return event.kind === "service" ? `the service ${JSON.stringify(event.service)}` : event.label;
 };
 

@@ -1,6 +1,7 @@
 import { addressOf, withoutAddress } from "./addressed.ts";
 import type { InboxEvent, MessageEvent, PromptView, ServiceEvent } from "./prompt-view.ts";
 import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
+import { doPlan } from "./rules/plans.ts";
 import { rules } from "./rules.ts";
 import { toneOf } from "./tone.ts";
 import { type CycleState, type Doing, sayIn, type Turn } from "./turn.ts";
@@ -48,5 +49,9 @@ const handleService = (event: ServiceEvent, view: PromptView, cycle: CycleState)
 export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleState): Handling => {
   if (event.kind === "message") return handleMessage(event, view, cycle);
   if (event.kind === "service") return handleService(event, view, cycle);
+  if (event.kind === "plan") {
+    const doing = doPlan(event, view.spaces, cycle);
+    return doing ? { doing } : { silent: "the plan names none of my spaces" };
+  }
   return { silent: `no rule for ${event.label}` };
 };

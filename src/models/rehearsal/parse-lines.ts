@@ -52,9 +52,9 @@ export const parseEvent = (line: string): InboxEvent | undefined => {
   if (labelled) {
     const [, type = "", quoted = "", body = ""] = labelled;
     const name = parseString(quoted) ?? "";
-    return type === "Service"
-      ? { kind: "service", service: name, payload: body }
-      : { kind: "other", label: `${type} ${quoted}`, body };
+    if (type === "Service") return { kind: "service", service: name, payload: body };
+    const instruction = parseString(body);
+    return instruction === undefined ? undefined : { kind: "plan", name, instruction };
   }
   const other = otherPattern.exec(line);
   return other ? { kind: "other", label: other[1] ?? "", body: other[2] ?? "" } : undefined;

@@ -12,9 +12,10 @@ export type MessageEvent = {
   notes: Record<string, string>;
 };
 export type ServiceEvent = { kind: "service"; service: string; payload: string };
-/** An event that no rule is about (a plan, a tool's late result), by its label. */
+export type PlanEvent = { kind: "plan"; name: string; instruction: string };
+/** An event that no rule is about (a tool's late result), by its label. */
 export type OtherEvent = { kind: "other"; label: string; body: string };
-export type InboxEvent = MessageEvent | ServiceEvent | OtherEvent;
+export type InboxEvent = MessageEvent | ServiceEvent | PlanEvent | OtherEvent;
 
 export type SpaceMember = { name: string; kind: PersonKind };
 export type SpaceView = { id: string; name: string; members: SpaceMember[]; includesYou: boolean };

@@ -2,6 +2,7 @@ import { carryMessage } from "./rules/carry.ts";
 import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules/conversation.ts";
 import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
 import { forget, recall, remember } from "./rules/memory.ts";
+import { remind } from "./rules/plans.ts";
 import { count, say, write } from "./rules/say.ts";
 import { ownVote, votes } from "./rules/votes.ts";
 import type { Rule } from "./turn.ts";
@@ -9,6 +10,7 @@ import type { Rule } from "./turn.ts";
 /** Every rule, in the order of asking: what repeats or carries words comes before what reads them. */
 export const rules: Rule[] = [
   say,
+  remind,
   remember,
   forget,
   setGoal,

@@ -1,7 +1,7 @@
 import { answer, type Rule, type Turn } from "../turn.ts";
 
 const abilities =
-  'I can greet, repeat ("say …"), count ("count to 10"), write at length ("write 200 words", "tell a story"), remember and recall ("remember that …", "what do you remember?"), carry a message ("tell <space or person> …"), count votes ("count the votes") and keep goals ("goal: …", "done with <id>").';
+  'I can greet, repeat ("say …"), count ("count to 10"), write at length ("write 200 words", "tell a story"), remember and recall ("remember that …", "what do you remember?"), carry a message ("tell <space or person> …"), count votes ("count the votes") keep goals ("goal: …", "done with <id>") and come back later ("remind me in 2 minutes to …", "every day at 9 say …").';
 
 const selfDescription = (name: string): string =>
   `I am ${name || "an agent"}, played by Colloquy's rehearsal model: a program that follows plain rules, not an LLM.`;

@@ -1,0 +1,207 @@
+import { and, asc, count, desc, eq, lte, min, ne } from "drizzle-orm";
+import type { Plan, PutPlan } from "../../protocol/plan.ts";
+import type { Root } from "../../protocol/rpc.ts";
+import { type Clock, isoTime } from "../../shared/clock.ts";
+import { among, type Database } from "../../shared/database.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { log } from "../../shared/log.ts";
+import type { Timers } from "../../timers/timers.ts";
+import { maxDonePlans, maxPlans, planRetryMs } from "../bounds.ts";
+import type { Failure } from "../records.ts";
+import { plans } from "../schema.ts";
+import { firstDueAt, nextCronTime } from "./recurrence.ts";
+
+/**
+ * An agent's plans, by ids of the caller's choice. Setting one replaces it.
+ *
+ * Invariants
+ * 1. While a plan is active, the one timer `plans` is due no later than the earliest `tryAt`: one row for all of
+ *    them, since each row costs.
+ * 2. A due time fires once: its event and the plan's next due time are stored in one transaction, and the next is
+ *    after both the due time and now. So a clock that goes back fires nothing twice, and what was missed fires once (R6).
+ * 3. Each plan fires in a transaction of its own; one that cannot is tried again later and delays no other (R6).
+ * 4. The call that set a plan changes nothing when it is replayed: not its time, nor that it has fired (R2).
+ */
+export const plansTimer = "plans";
+
+export type PlanRow = typeof plans.$inferSelect;
+
+/** Who sets a plan. `at` is when the tool was called, which a replay knows too. */
+export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; callId: string; at: number };
+
+type Transaction = <T>(work: () => T) => T;
+
+export class Plans {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  readonly #transaction: Transaction;
+
+  constructor(db: Database, clock: Clock, timers: Timers, transaction: Transaction) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#timers = timers;
+    this.#transaction = transaction;
+  }
+
+  /** The active ones in the order of their due times, then what became of the last `maxDonePlans` others. */
+  list(): Plan[] {
+    return this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)).all().map(asPlan);
+  }
+
+  /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
+  setAll(all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] {
+    return this.#transaction(() => {
+      const set = all.map(({ id, ...plan }) => asPlan(this.#set(id, plan, setter)));
+      this.#arm();
+      return set;
+    });
+  }
+
+  /** A plan that a person sets, by the workspace's right. */
+  put(id: string, plan: PutPlan): Plan {
+    const [set] = this.setAll([{ id, ...plan }], { setBy: "workspace" });
+    if (!set) throw new Error("a plan that was set is there");
+    return set;
+  }
+
+  /** Answers how many there were. */
+  delete(ids: string[]): number {
+    return this.#transaction(() => {
+      const deleted = this.#db.delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
+      this.#arm();
+      return deleted.length;
+    });
+  }
+
+  /** Hands every due plan to `enter`, which stores its event. Leaves the timer set for what is due next. */
+  fire(enter: (plan: PlanRow, dueAt: number) => void): void {
+    const now = this.#clock.now();
+    const due = this.#db
+      .select()
+      .from(plans)
+      .where(and(eq(plans.status, "active"), lte(plans.tryAt, now)))
+      .orderBy(asc(plans.dueAt), asc(plans.id))
+      .all();
+    for (const plan of due) {
+      try {
+        this.#transaction(() => {
+          this.#advance(plan, now);
+          enter(plan, plan.dueAt);
+        });
+      } catch (error) {
+        this.#postpone(plan, now, error);
+      }
+    }
+    if (due.length > 0) this.#forgetDone();
+    this.#arm(true);
+  }
+
+  #set(id: string, plan: PutPlan, setter: Setter): PlanRow {
+    const known = this.#db.select().from(plans).where(eq(plans.id, id)).get();
+    const callId = setter.setBy === "agent" ? setter.callId : null;
+    if (known && callId !== null && known.callId === callId) return known;
+    const now = setter.setBy === "agent" ? setter.at : this.#clock.now();
+    const firedFor = known?.firedFor ?? null;
+    const dueAt = firstDueAt(plan, plan.cron === undefined ? now : Math.max(now, firedFor ?? now));
+    if (known?.status !== "active" && this.#active() >= maxPlans) {
+      throw new ColloquyError("limit_reached", `maxPlans (${maxPlans}) is reached; delete some first`);
+    }
+    const next = {
+      name: plan.name,
+      instruction: plan.instruction,
+      runAfter: plan.runAfter ?? null,
+      scheduledAt: plan.scheduledAt ?? null,
+      cron: plan.cron ?? null,
+      timezone: plan.timezone ?? null,
+      setBy: setter.setBy,
+      root: setter.setBy === "agent" && plan.cron === undefined ? setter.root : null,
+      callId,
+      status: "active",
+      dueAt,
+      tryAt: dueAt,
+      firedFor,
+      lastError: null,
+      updatedAt: this.#clock.now(),
+    } as const;
+    return this.#db
+      .insert(plans)
+      .values({ id, ...next })
+      .onConflictDoUpdate({ target: plans.id, set: next })
+      .returning()
+      .get();
+  }
+
+  #active(): number {
+    return this.#db.select({ rows: count() }).from(plans).where(eq(plans.status, "active")).get()?.rows ?? 0;
+  }
+
+  #advance(plan: PlanRow, now: number): void {
+    const changes = { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) };
+    this.#db.update(plans).set(changes).where(eq(plans.id, plan.id)).run();
+  }
+
+  #postpone(plan: PlanRow, now: number, error: unknown): void {
+    const expected = error instanceof ColloquyError;
+    if (!expected) log.error("plan.failed", error, { plan: plan.id });
+    const lastError: Failure = expected
+      ? { code: error.code, message: error.message }
+      : { code: "internal", message: "the plan could not be fired; it is tried again" };
+    this.#db
+      .update(plans)
+      .set({ lastError, tryAt: now + planRetryMs })
+      .where(eq(plans.id, plan.id))
+      .run();
+  }
+
+  #forgetDone(): void {
+    const kept = this.#db
+      .select({ id: plans.id })
+      .from(plans)
+      .where(ne(plans.status, "active"))
+      .orderBy(desc(plans.updatedAt))
+      .all();
+    const old = kept.slice(maxDonePlans).map(({ id }) => id);
+    if (old.length > 0) this.#db.delete(plans).where(among(plans.id, old)).run();
+  }
+
+  /** `anew`: the timer has just fired, and is put away unless it is set again, be it to the same time. */
+  #arm(anew = false): void {
+    const tryAt =
+      this.#db
+        .select({ at: min(plans.tryAt) })
+        .from(plans)
+        .where(eq(plans.status, "active"))
+        .get()?.at ?? undefined;
+    const current = this.#timers.dueAt(plansTimer);
+    if (tryAt === undefined) {
+      if (current !== undefined) this.#timers.clear(plansTimer);
+    } else if (anew || current !== tryAt) this.#timers.set(plansTimer, tryAt);
+  }
+}
+
+/** What a plan is after it fired. */
+const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {
+  if (plan.cron === null) return { status: "done" };
+  try {
+    const next = nextCronTime(plan.cron, plan.timezone ?? undefined, Math.max(now, plan.dueAt));
+    return { dueAt: next, tryAt: next };
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) throw error;
+    return { status: "failed", lastError: { code: error.code, message: error.message } };
+  }
+};
+
+const asPlan = (row: PlanRow): Plan => ({
+  id: row.id,
+  name: row.name,
+  instruction: row.instruction,
+  ...(row.runAfter === null ? {} : { runAfter: row.runAfter }),
+  ...(row.scheduledAt === null ? {} : { scheduledAt: row.scheduledAt }),
+  ...(row.cron === null ? {} : { cron: row.cron }),
+  ...(row.timezone === null ? {} : { timezone: row.timezone }),
+  ...(row.status === "active" ? { nextRunAt: isoTime(row.dueAt) } : {}),
+  status: row.status,
+  setBy: row.setBy,
+  ...(row.lastError === null ? {} : { lastError: row.lastError }),
+});

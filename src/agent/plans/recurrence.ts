@@ -1,0 +1,102 @@
+import { Cron } from "croner";
+import parseDuration from "parse-duration";
+import type { PutPlan } from "../../protocol/plan.ts";
+import { isTimeZone } from "../../protocol/text.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { maxPlanAheadMs, minPlanAheadMs } from "../bounds.ts";
+
+/**
+ * When a plan is due. Times are milliseconds since the epoch; what cannot be kept throws `invalid_time` with why.
+ *
+ * A time of day that a change of clocks leaves out is due at the first moment after the gap, one that comes twice is
+ * due the first time; crons with a `*` or a step in minute or hour go by elapsed time and follow the clock.
+ */
+export type PlanTimes = Pick<PutPlan, "runAfter" | "scheduledAt" | "cron" | "timezone">;
+
+const utc = "UTC";
+const ways = ["runAfter", "scheduledAt", "cron"] as const;
+
+const invalid = (path: string, message: string, cause?: unknown): ColloquyError =>
+  new ColloquyError("invalid_time", `${path}: ${message}`, { issues: [{ path, message }], cause });
+
+const requireZone = (timezone: string): void => {
+  if (isTimeZone(timezone)) return;
+  throw invalid("timezone", `there is no time zone ${JSON.stringify(timezone)}; use an IANA name, such as Asia/Riyadh`);
+};
+
+/** Numbers with units, and nothing else: what the parser does not know it would leave out in silence. */
+const words = /^(?:(?:in|after)\s+)?(?:\d+(?:\.\d+)?\s*[a-z]+)(?:(?:\s*,?\s+and\s+|\s*,?\s*)\d+(?:\.\d+)?\s*[a-z]+)*$/;
+
+const durationOf = (runAfter: string): number => {
+  const text = runAfter
+    .trim()
+    .toLowerCase()
+    .replace(/^((?:in|after)\s+)?(?:an?|one)\s+(?=[a-z])/, "$11 ");
+  const durations = words.test(text)
+    ? [...text.matchAll(/\d+(?:\.\d+)?\s*[a-z]+/g)].map(([part]) => parseDuration(part))
+    : [];
+  if (durations.length === 0 || durations.some((duration) => duration === null)) {
+    throw invalid(
+      "runAfter",
+      `${JSON.stringify(runAfter)} cannot be read; say it like "30 minutes", "2 hours" or "3 days"`,
+    );
+  }
+  return durations.reduce<number>((sum, duration) => sum + (duration ?? 0), 0);
+};
+
+/** A time without zone or offset is read in `timezone`. */
+const instantOf = (scheduledAt: string, timezone: string): number => {
+  if (/(?:Z|[+-]\d\d:?\d\d)$/.test(scheduledAt)) return Date.parse(scheduledAt);
+  const wholeSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?/.exec(scheduledAt)?.[0];
+  if (wholeSeconds === undefined || Number.isNaN(Date.parse(`${wholeSeconds}Z`))) return Number.NaN;
+  const local = new Cron(wholeSeconds, { timezone, paused: true, allowPast: true });
+  return local.nextRun(new Date(0))?.getTime() ?? Number.NaN;
+};
+
+/** The first time of `cron` after `after`, or null if there is none. */
+const cronAfter = (cron: string, timezone: string, after: number): number | null => {
+  if (cron.includes("?")) throw invalid("cron", "? has no meaning here; write * for any");
+  const fields = cron.trim().split(/\s+/).length;
+  if (fields > 5)
+    throw invalid("cron", "nothing is finer than a minute: give five fields, minute hour day month weekday");
+  try {
+    const job = new Cron(cron, { timezone, mode: "5-part", fixedTimeRule: "no-wildcard", paused: true });
+    return job.nextRun(new Date(after))?.getTime() ?? null;
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace(/^Cron\w+: /, "") : String(error);
+    throw invalid("cron", `${JSON.stringify(cron)} cannot be read (${why}); give minute hour day month weekday`, error);
+  }
+};
+
+/** The first time of `cron` after `after`. One that never comes, or not within `maxPlanAheadMs`, is refused. */
+export const nextCronTime = (cron: string, timezone: string | undefined, after: number): number => {
+  const zone = timezone ?? utc;
+  requireZone(zone);
+  const next = cronAfter(cron, zone, after);
+  if (next === null) throw invalid("cron", `${JSON.stringify(cron)} never comes: no such day is in any year`);
+  if (next - after > maxPlanAheadMs) throw invalid("cron", `${JSON.stringify(cron)} does not come within ten years`);
+  return next;
+};
+
+/** When a plan that is set at `setAt` is due first. Exactly one of its three times must be there. */
+export const firstDueAt = (times: PlanTimes, setAt: number): number => {
+  const given = ways.filter((way) => times[way] !== undefined);
+  if (given.length > 1) throw invalid(given[1] ?? "cron", `give only one of ${given.join(" and ")}`);
+  if (times.timezone !== undefined) requireZone(times.timezone);
+  if (times.cron !== undefined) return nextCronTime(times.cron, times.timezone, setAt);
+  if (times.runAfter !== undefined) {
+    const duration = durationOf(times.runAfter);
+    if (duration < minPlanAheadMs) throw invalid("runAfter", "must be a second or more");
+    if (duration > maxPlanAheadMs) throw invalid("runAfter", "must be ten years or less");
+    return Math.round(setAt + duration);
+  }
+  if (times.scheduledAt !== undefined) {
+    const at = instantOf(times.scheduledAt, times.timezone ?? utc);
+    if (Number.isNaN(at)) throw invalid("scheduledAt", `${JSON.stringify(times.scheduledAt)} is no time`);
+    const now = new Date(setAt).toISOString();
+    if (at <= setAt) throw invalid("scheduledAt", `${JSON.stringify(times.scheduledAt)} is past; now it is ${now}`);
+    if (at - setAt > maxPlanAheadMs) throw invalid("scheduledAt", "must be within ten years");
+    return at;
+  }
+  throw invalid("runAfter", "say when: give one of runAfter, scheduledAt and cron");
+};
