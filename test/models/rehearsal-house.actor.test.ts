@@ -1,7 +1,11 @@
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { ended, openHouse, runsOf } from "../agent/fixture.ts";
+import { ended, openHouse, passTime, runsOf } from "../agent/fixture.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const instantly = { provider: "rehearsal", deltasPerSecond: 0 } as const;
 
@@ -60,4 +64,20 @@ test("[B1] two rehearsal agents that always answer stop at their bound, and one 
   const runs = await ended(house.workspaceId, quiet, 1);
   expect(runs.every(({ status }) => status === "skipped")).toBe(true);
   expect((await space.texts()).filter((text) => text.startsWith("Quiet"))).toEqual([]);
+});
+
+test("[R6] the rehearsal model reminds in the space where it was asked to, when the time has come", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const echo = await house.agent({ name: "Echo", model: instantly });
+  const family = await house.space("Family", [husam, echo]);
+  await house.space("Work", [echo]);
+  await family.post(husam, "@Echo remind me in 2 minutes to check the oven");
+  await ended(house.workspaceId, echo, 1);
+  await passTime(echo, 120_000);
+  await ended(house.workspaceId, echo, 2);
+  expect((await family.texts()).slice(1)).toEqual([
+    "Echo: Done: I will say so in 2 minutes.",
+    "Echo: Husam, a reminder: check the oven",
+  ]);
 });

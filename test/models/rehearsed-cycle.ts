@@ -30,7 +30,7 @@ const family = {
 };
 
 export const toolNames = new Set(
-  "enter_space leave_space send_message read_messages skip set_memories get_memories delete_memories set_goals delete_goals".split(
+  "enter_space leave_space send_message read_messages skip set_memories get_memories delete_memories set_goals delete_goals set_plans get_plans delete_plans".split(
     " ",
   ),
 );
