@@ -6,6 +6,7 @@ import { closeSockets, type Listening, openSockets, whenAll } from "./support/so
 /**
  * One agent's message of 200 deltas to many sockets: the real space against an object that sends every delta to every
  * socket. From 100 sockets on, a flooded message must take us at most a third of its time; the text is the same for all.
+ * A message that is whole before its first frame is due comes as the message alone: its deltas have nothing left to say.
  */
 const deltas = Array.from({ length: 200 }, (_, index) => `word${index} `);
 const text = deltas.join("");
