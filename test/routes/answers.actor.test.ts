@@ -62,6 +62,11 @@ beforeAll(async () => {
     bearer: house.secretKey,
     body: { description: "Finish", priority: 1 },
   });
+  await call(`${path}/plans/report`, {
+    method: "PUT",
+    bearer: house.secretKey,
+    body: { name: "Report", instruction: "Report", runAfter: "2 hours" },
+  });
   await call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value: "hunter2" } });
   const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
   const runId = await vi.waitFor(
@@ -85,6 +90,7 @@ beforeAll(async () => {
     eventId: ids.mintOwned("evt", agentId),
     key: "tea",
     goalId: "q4",
+    planId: "report",
     name: "KEY",
   };
 });
@@ -101,6 +107,7 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/agents/{agentId}/trigger": () => ({ serviceName: "jira", payload: { a: [1, null] } }),
   "PUT /v1/agents/{agentId}/memories/{key}": () => ({ value: "green" }),
   "PUT /v1/agents/{agentId}/goals/{goalId}": () => ({ description: "Finish" }),
+  "PUT /v1/agents/{agentId}/plans/{planId}": () => ({ name: "Report", instruction: "Report", cron: "0 9 * * *" }),
   "POST /v1/spaces": () => ({ name: "New", members: [{ entityId: mona.id }] }),
   "PATCH /v1/spaces/{spaceId}": () => ({ wakePolicy: "addressed" }),
   "POST /v1/spaces/{spaceId}/members": () => ({ entityId: mona.id }),

@@ -38,6 +38,9 @@ DELETE /v1/agents/{agentId}/memories/{key}
 GET /v1/agents/{agentId}/goals
 PUT /v1/agents/{agentId}/goals/{goalId}
 DELETE /v1/agents/{agentId}/goals/{goalId}
+GET /v1/agents/{agentId}/plans
+PUT /v1/agents/{agentId}/plans/{planId}
+DELETE /v1/agents/{agentId}/plans/{planId}
 POST /v1/spaces
 GET /v1/spaces
 GET /v1/spaces/{spaceId}

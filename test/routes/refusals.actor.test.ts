@@ -89,6 +89,7 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
   const bodies: Record<string, unknown> = {
     "POST /v1/agents/{agentId}/trigger": { serviceName: "jira", payload: {} },
     "PUT /v1/agents/{agentId}/memories/{key}": { value: "x" },
+    "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
   };
   test.each(withIds)("$name", async (operation) => {

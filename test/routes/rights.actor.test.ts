@@ -65,6 +65,7 @@ const forTheWorkspace: Asked[] = [
   asked("GET", () => `/v1/agents/${agentId}/context`),
   asked("GET", () => `/v1/agents/${agentId}/memories`),
   asked("GET", () => `/v1/agents/${agentId}/goals`),
+  asked("GET", () => `/v1/agents/${agentId}/plans`),
   asked(
     "PUT",
     () => `/v1/agents/${agentId}/memories/tea`,
@@ -74,6 +75,11 @@ const forTheWorkspace: Asked[] = [
     "PUT",
     () => `/v1/agents/${agentId}/goals/q4`,
     () => ({ description: "Finish" }),
+  ),
+  asked(
+    "PUT",
+    () => `/v1/agents/${agentId}/plans/report`,
+    () => ({ name: "Report", instruction: "Report", cron: "0 9 * * *" }),
   ),
 ];
 
