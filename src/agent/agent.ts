@@ -39,8 +39,8 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
   #assemble(): Mind {
     const db = openDatabase(this.ctx.storage);
     const timers = new Timers(db, this.ctx.storage, systemClock);
-    const parts = assemble(db, this.ctx, this.env, systemClock, timers);
-    const loop = new Loop(parts, timers, (work) => this.ctx.waitUntil(work));
+    const parts = assemble(db, this.ctx, this.env, systemClock, timers, (runId, why) => loop.abort(runId, why));
+    const loop: Loop = new Loop(parts, timers, (work) => this.ctx.waitUntil(work));
     return { parts, timers, loop };
   }
 

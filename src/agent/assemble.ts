@@ -24,6 +24,7 @@ export const assemble = (
   env: Env,
   clock: Clock,
   timers: Timers,
+  stopThink: Parts["stopThink"],
 ): Parts => {
   const transaction: Parts["transaction"] = (work) => ctx.storage.transactionSync(work);
   const runs = new Runs(db);
@@ -45,6 +46,7 @@ export const assemble = (
     plans: new Plans(db, clock, timers, transaction),
     tools: createRegistry(),
     transaction,
+    stopThink,
     object: ctx,
   };
 };

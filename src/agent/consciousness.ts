@@ -51,12 +51,19 @@ export class Consciousness {
   }
 
   /** The window that a run with these instructions would have; `id` 0 if it would begin a new one. */
-  windowFor(instructions: string, nextOrdinal: number): WindowRow {
-    const current = this.#db.select().from(windows).orderBy(desc(windows.id)).limit(1).get();
+  windowFor(instructions: string, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
+    const current = this.#db
+      .select()
+      .from(windows)
+      .where(eq(windows.continuity, continuity))
+      .orderBy(desc(windows.id))
+      .limit(1)
+      .get();
     if (current && current.instructions === instructions) return current;
     return {
       id: 0,
       instructions,
+      continuity,
       summary: current?.summary ?? null,
       firstRun: current?.firstRun ?? nextOrdinal,
       toldFrom: nextOrdinal,
@@ -141,6 +148,7 @@ export class Consciousness {
     return this.save({
       id: 0,
       instructions: window.instructions,
+      continuity: window.continuity,
       summary: compaction.summary,
       firstRun: past[compaction.keptFrom]?.ordinal ?? before,
       toldFrom,

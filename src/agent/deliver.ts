@@ -30,6 +30,8 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0 && parts.inbox.isFull(fresh.length)) throw full();
     for (const delivered of fresh) {
+      // What wakes no timeline run is acknowledged by the history, which holds it.
+      if (delivered.triggerSource === "none" && agent.config.continuity === "timeline") continue;
       const { message, triggerSource } = delivered;
       const eventId = parts.ids.deriveOwned("evt", agent.id, message.id);
       parts.inbox.add(

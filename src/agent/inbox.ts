@@ -118,6 +118,28 @@ export class Inbox {
     return suspect ? [suspect] : withinBytes(pending);
   }
 
+  /** The first event that asks for a run and that `may` begin one. */
+  nextWaking(may: (row: InboxRow) => boolean): InboxRow | undefined {
+    return this.#db
+      .select()
+      .from(inbox)
+      .where(and(this.#ready(), eq(inbox.wakes, true)))
+      .orderBy(asc(inbox.seq))
+      .limit(maxBatchEvents)
+      .all()
+      .find(may);
+  }
+
+  /** The places in a space's log of the messages that no run has acknowledged yet. */
+  unprocessed(spaceId: string): Set<number> {
+    const rows = this.#db.select().from(inbox).where(eq(inbox.type, "space_message")).all();
+    return new Set(
+      rows.flatMap(({ data }) =>
+        data.type === "space_message" && data.delivered.message.spaceId === spaceId ? [data.delivered.message.seq] : [],
+      ),
+    );
+  }
+
   /** The roots of the events that ask for a run now, and whether one of their events was tried before. */
   wakingRoots(): { rootId: string; retried: boolean }[] {
     return this.#db

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { and, asc, between, eq, gte, inArray } from "drizzle-orm";
+import { and, asc, between, eq, gte, inArray, max } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import type { JournalMeta } from "./records.ts";
@@ -40,6 +40,11 @@ export class Journal {
       .values({ ...row, meta: row.meta ?? null, createdAt: this.#clock.now() })
       .returning()
       .get();
+  }
+
+  /** The sequence number that the next row will have. */
+  nextSeq(): number {
+    return (this.#db.select({ seq: max(journal.seq) }).from(journal).get()?.seq ?? 0) + 1;
   }
 
   /** All rows of one run, in order. `from` is its first row's sequence number. */

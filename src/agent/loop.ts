@@ -15,7 +15,8 @@ import { Interrupted, think } from "./think/think.ts";
  * The one loop that handles an agent's events, in the object beside its handlers.
  *
  * Invariants
- * 1. At most one drain is under way, and it thinks one run at a time (R7).
+ * 1. At most one drain is under way; it thinks one run at a time, or of a timeline agent up to `maxConcurrentRuns`,
+ *    and each run in one think (R7).
  * 2. While there is work, the timer `loop` is due within `deadmanMs`: a crash anywhere is followed by a wake (R1).
  * 3. Liveness is progress: a run without any for `stallMs` is taken from its think; after the pause of a passing
  *    fault it goes on from its journal.
@@ -25,7 +26,7 @@ export const loopTimer = "loop";
 const cancelWaitMs = 10_000;
 const housekeepingEveryRuns = 100;
 
-type Live = { runId: string; controller: AbortController; progressAt: number; done: Promise<unknown> };
+type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
 
 export type LoopState =
   | { state: "idle" }
@@ -38,8 +39,10 @@ export class Loop {
   readonly #timers: Timers;
   /** Keeps the object alive for work in the background. */
   readonly #background: (work: Promise<unknown>) => void;
+  readonly #live = new Map<string, Live>();
   #draining = false;
-  #live: Live | undefined;
+  /** Resolves when something came while a drain waits for its runs. */
+  #poke = Promise.withResolvers<void>();
   #stopped = false;
 
   constructor(parts: Parts, timers: Timers, background: (work: Promise<unknown>) => void) {
@@ -54,7 +57,9 @@ export class Loop {
   }
 
   wake(): void {
-    if (this.#draining || this.#stopped) return;
+    if (this.#stopped) return;
+    this.#poke.resolve();
+    if (this.#draining) return;
     this.#draining = true;
     const work = this.#drain()
       .catch((error: unknown) => {
@@ -67,21 +72,23 @@ export class Loop {
     this.#background(work);
   }
 
-  /** The deadman fired: look whether the run still moves, or wake. */
+  /** The deadman fired: look whether the runs still move, or wake. */
   fired(): void {
     const now = this.#parts.clock.now();
     this.#timers.set(loopTimer, now + deadmanMs);
-    if (this.#live && now - this.#live.progressAt > stallMs) {
-      log.warn("run.stalled", { runId: this.#live.runId });
-      this.#live.controller.abort(new Interrupted(`the run made no progress for ${stallMs} ms`));
+    for (const [runId, live] of this.#live) {
+      if (now - live.progressAt <= stallMs) continue;
+      log.warn("run.stalled", { runId });
+      live.controller.abort(new Interrupted(`the run made no progress for ${stallMs} ms`));
     }
     this.wake();
   }
 
   /** Something changed that may let it go on at once: its config, a secret. */
   reconsider(): void {
-    const run = this.#parts.runs.running();
-    if (run?.resumeAt) this.#parts.runs.update(run.ordinal, { resumeAt: null });
+    for (const run of this.#parts.runs.running()) {
+      if (run.resumeAt) this.#parts.runs.update(run.ordinal, { resumeAt: null });
+    }
     this.wake();
   }
 
@@ -90,66 +97,82 @@ export class Loop {
     const run = this.#parts.runs.get(runId);
     if (!run) throw new ColloquyError("not_found", "there is no such run");
     if (run.status !== "running") throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
-    const live = this.#live;
-    if (live?.runId === runId) {
-      live.controller.abort(new ColloquyError("run_canceled", "the run was canceled"));
-      await settledWithin(cancelWaitMs, live.done);
-    }
+    await this.abort(runId, "the run was canceled");
     const after = this.#parts.runs.get(runId) ?? run;
     const ended = after.status === "running" ? finish(this.#parts, after, { kind: "canceled" }) : after;
     this.wake();
     return ended;
   }
 
-  /** The agent is being deleted: ends what runs, and never wakes again. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    const live = this.#live;
+  /** Stops a run's think, if one is under way, and waits until it has ended. */
+  async abort(runId: string, why: string): Promise<void> {
+    const live = this.#live.get(runId);
     if (!live) return;
-    live.controller.abort(new ColloquyError("run_canceled", "the agent was deleted"));
+    live.controller.abort(new ColloquyError("run_canceled", why));
     await settledWithin(cancelWaitMs, live.done);
   }
 
+  /** The agent is being deleted: ends what runs, and never wakes again. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#live.keys()].map((runId) => this.abort(runId, "the agent was deleted")));
+  }
+
   state(): LoopState {
-    const run = this.#parts.runs.running();
+    const runs = this.#parts.runs.running();
     const now = this.#parts.clock.now();
-    if (run?.resumeAt && run.resumeAt > now) return { state: "backing_off", runId: run.id, nextDueAt: run.resumeAt };
-    if (run) return { state: "running", runId: run.id, since: run.startedAt };
+    const busy = runs.find((run) => (run.resumeAt ?? 0) <= now);
+    if (busy) return { state: "running", runId: busy.id, since: busy.startedAt };
+    const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
+    if (paused?.resumeAt) return { state: "backing_off", runId: paused.id, nextDueAt: paused.resumeAt };
     const budget = this.#budgetResetsAt();
     return budget === undefined ? { state: "idle" } : { state: "budget_exhausted", nextDueAt: budget };
   }
 
   async #drain(): Promise<void> {
     while (!this.#stopped) {
-      const run = this.#next();
-      if (!run) return this.#rest();
-      this.arm();
-      await faultOnceStored("agent.after-take", this.#parts.object);
-      await this.#think(run);
+      this.#poke = Promise.withResolvers<void>();
+      for (let run = this.#next(); run; run = this.#next()) {
+        this.arm();
+        await faultOnceStored("agent.after-take", this.#parts.object);
+        this.#start(run);
+      }
+      if (this.#live.size === 0) return this.#rest();
+      await Promise.race([this.#poke.promise, ...[...this.#live.values()].map((live) => live.done)]);
     }
   }
 
+  /** A run that was cut or whose pause is over, or a new one, if there is room for it. */
   #next(): RunRow | undefined {
     const now = this.#parts.clock.now();
     const running = this.#parts.runs.running();
-    if (running) return (running.resumeAt ?? 0) > now ? undefined : running;
+    const waiting = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
+    if (waiting) return waiting;
+    const { continuity, limits } = this.#parts.identity.get().config;
+    const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
+    // A change of continuity waits until what runs in the old one has ended.
+    if (running.length >= room || running.some((run) => run.continuity !== continuity)) return undefined;
     return this.#budgetResetsAt() === undefined ? begin(this.#parts) : undefined;
   }
 
-  async #think(run: RunRow): Promise<void> {
+  #start(run: RunRow): void {
     const controller = new AbortController();
-    const live: Live = { runId: run.id, controller, progressAt: this.#parts.clock.now(), done: Promise.resolve() };
-    const thinking = think(this.#parts, run, controller.signal, () => {
+    const live: Live = { controller, progressAt: this.#parts.clock.now(), done: Promise.resolve() };
+    this.#live.set(run.id, live);
+    live.done = think(this.#parts, run, controller.signal, () => {
       live.progressAt = this.#parts.clock.now();
-    });
-    live.done = thinking.catch(() => undefined);
-    this.#live = live;
-    try {
-      const end = await thinking;
-      if (end.kind === "ended") this.#after(end.run);
-    } finally {
-      this.#live = undefined;
-    }
+    })
+      .then((end) => {
+        if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
+      })
+      .catch((error: unknown) => {
+        log.error("think.failed", error, { runId: run.id });
+        // The deadman takes it up again; at once would be at once again.
+        if (!this.#stopped) this.#parts.runs.update(run.ordinal, { resumeAt: this.#parts.clock.now() + deadmanMs });
+      })
+      .finally(() => {
+        this.#live.delete(run.id);
+      });
   }
 
   #after(run: RunRow): void {
@@ -163,9 +186,11 @@ export class Loop {
 
   /** Nothing to do now: the timer is set for what is due next, or put away. */
   #rest(): void {
-    const due = [this.#parts.runs.running()?.resumeAt, this.#parts.inbox.nextRetryAt(), this.#budgetResetsAt()].filter(
-      (at): at is number => typeof at === "number",
-    );
+    const due = [
+      ...this.#parts.runs.running().map((run) => run.resumeAt),
+      this.#parts.inbox.nextRetryAt(),
+      this.#budgetResetsAt(),
+    ].filter((at): at is number => typeof at === "number");
     if (due.length === 0) this.#timers.clear(loopTimer);
     else this.#timers.set(loopTimer, Math.min(...due));
   }

@@ -1,13 +1,14 @@
 import { and, desc, eq, gt, lt, ne, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Database } from "../shared/database.ts";
-import { runs } from "./schema.ts";
+import { activeRuns, runs } from "./schema.ts";
 
 /**
  * The agent's runs.
  *
  * Invariants
- * 1. One at most is `running`, and it is the newest: a consciousness does one thing at a time.
+ * 1. Of a consciousness one at most is `running`, and it is the newest: it does one thing at a time. A timeline
+ *    agent's running runs have a row in `active_runs`, which is gone when they end.
  * 2. Ordinals count 1, 2, 3 … without a gap, and each run names the newest kept one before it, so that what is
  *    remembered is found without reading what is not, however often the agent was silent (B4).
  */
@@ -22,10 +23,19 @@ export class Runs {
     this.#db = db;
   }
 
-  running(): RunRow | undefined {
-    // The running run is always the newest one: reading it needs no index.
+  /** Those under way, oldest first. */
+  running(): RunRow[] {
+    const concurrent = this.#db
+      .select({ run: runs })
+      .from(activeRuns)
+      .innerJoin(runs, eq(runs.ordinal, activeRuns.ordinal))
+      .orderBy(activeRuns.ordinal)
+      .all()
+      .map(({ run }) => run);
+    if (concurrent.length > 0) return concurrent;
+    // A consciousness' running run is always its newest one: reading it needs no index.
     const newest = this.newest();
-    return newest?.status === "running" ? newest : undefined;
+    return newest?.status === "running" ? [newest] : [];
   }
 
   newest(): RunRow | undefined {
@@ -37,11 +47,18 @@ export class Runs {
   }
 
   begin(run: NewRun, ordinal: number): RunRow {
+    if (run.continuity === "timeline") this.#db.insert(activeRuns).values({ ordinal }).run();
     return this.#db
       .insert(runs)
       .values({ ...run, ...past(this.at(ordinal - 1)), ordinal, status: "running" })
       .returning()
       .get();
+  }
+
+  /** The run has ended. */
+  end(run: RunRow, changes: RunChanges): void {
+    if (run.continuity === "timeline") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
+    this.update(run.ordinal, changes);
   }
 
   update(ordinal: number, changes: RunChanges): void {

@@ -34,6 +34,8 @@ export const spaces = sqliteTable("spaces", {
   snapshot: text("snapshot", { mode: "json" }).$type<SpaceSnapshot>().notNull(),
   version: integer("version").notNull(),
   cursor: integer("cursor").notNull(),
+  /** The highest place in its log that a run of this agent has acknowledged. */
+  processedSeq: integer("processed_seq").notNull().default(0),
   /** Messages that nobody was woken by and that the inbox had no room for; the next inbox message says so. */
   leftToHistory: integer("left_to_history").notNull().default(0),
   /** Kept after leaving, so that a late delivery is known for what it is. */
@@ -73,6 +75,9 @@ export const runs = sqliteTable("runs", {
   ordinal: integer("ordinal").primaryKey(),
   id: text("id").notNull().unique(),
   status: text("status").$type<RunStatus>().notNull(),
+  continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
+  /** The run that stopped or absorbed it. */
+  endedBy: text("ended_by"),
   trigger: text("trigger", { mode: "json" }).$type<RunTrigger>().notNull(),
   /** Sequence numbers of the inbox events that it took. */
   events: text("events", { mode: "json" }).$type<number[]>().notNull(),
@@ -101,6 +106,9 @@ export const runs = sqliteTable("runs", {
   completedAt: integer("completed_at"),
 });
 
+/** A timeline agent's runs that are under way. A consciousness has one at most, its newest: it needs no row here. */
+export const activeRuns = sqliteTable("active_runs", { ordinal: integer("ordinal").primaryKey() });
+
 /** Everything that the model was given, said, called and got back, in order. Append-only. */
 export const journal = sqliteTable("journal", {
   seq: integer("seq").primaryKey(),
@@ -117,6 +125,7 @@ export const windows = sqliteTable("windows", {
   id: integer("id").primaryKey(),
   instructions: text("instructions").notNull(),
   summary: text("summary"),
+  continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
   /** The first run whose cycle is whole in it. */
   firstRun: integer("first_run").notNull(),
   /** The first run that was told the state in this window: the one that is told all of it. */

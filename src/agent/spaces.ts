@@ -1,4 +1,4 @@
-import { eq, gt, sql } from "drizzle-orm";
+import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import type { Database } from "../shared/database.ts";
 import { spaces } from "./schema.ts";
@@ -44,6 +44,15 @@ export class Spaces {
       .where(gt(spaces.leftToHistory, 0))
       .all()
       .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory }));
+  }
+
+  /** A run has acknowledged what stands there: what lies before it is seen too, unless it still waits. */
+  processed(id: string, seq: number): void {
+    this.#db
+      .update(spaces)
+      .set({ processedSeq: seq })
+      .where(and(eq(spaces.id, id), lt(spaces.processedSeq, seq)))
+      .run();
   }
 
   toldOfHistory(): void {

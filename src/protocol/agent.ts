@@ -39,9 +39,14 @@ export const ModelConfig = z
   .meta({ id: "ModelConfig" });
 export type ModelConfig = z.infer<typeof ModelConfig>;
 
+/** How the past becomes context: lived through as one stream of cycles, or read back from the space's timeline. */
+const Continuity = z.enum(["consciousness", "timeline"]);
+
 export const Limits = z.strictObject({
   maxSteps: z.int().min(1).max(100).default(20),
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
+  /** Runs at a time; `timeline` only: a consciousness does one thing at a time. */
+  maxConcurrentRuns: z.int().min(1).max(20).default(5),
   maxRunMinutes: z
     .number()
     .min(0.1)
@@ -101,7 +106,7 @@ export const AgentConfig = z
     description: z.string().max(1000).default(""),
     instructions: z.string().max(64_000).default(""),
     model: ModelConfig.default({ provider: "rehearsal", deltasPerSecond: 25 }),
-    continuity: z.literal("consciousness").default("consciousness"),
+    continuity: Continuity.default("consciousness"),
     messaging: z.literal("simple").default("simple"),
     limits: Limits.default(() => Limits.parse({})),
     context: ContextLimits.default(() => ContextLimits.parse({})),
@@ -121,7 +126,7 @@ export const UpdateAgent = z
     description: z.string().max(1000).optional(),
     instructions: z.string().max(64_000).optional(),
     model: ModelConfig.optional(),
-    continuity: z.literal("consciousness").optional(),
+    continuity: Continuity.optional(),
     messaging: z.literal("simple").optional(),
     limits: z.record(z.string(), z.number()).optional(),
     context: z.record(z.string(), z.json()).optional(),

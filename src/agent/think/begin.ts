@@ -1,4 +1,5 @@
 import type { RunTrigger } from "../../protocol/run.ts";
+import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
 import { type InboxRow, isRetry } from "../inbox.ts";
 import type { RunRow } from "../runs.ts";
@@ -33,11 +34,54 @@ const somethingWakes = (parts: Parts): boolean => {
   return waiting.some(({ rootId, retried }) => retried || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
 };
 
+const eventSpaces = (batch: InboxRow[]): string[] => [
+  ...new Set(batch.flatMap(({ data }) => (data.type === "space_message" ? [data.delivered.message.spaceId] : []))),
+];
+
+/** Begins a run of the agent's kind, if something waits that may wake it. */
+export const begin = (parts: Parts): RunRow | undefined =>
+  parts.identity.get().config.continuity === "timeline" ? beginTimelineRun(parts) : beginCycle(parts);
+
+/** One event, one run: the first that may wake this agent. Its input is gathered by the run itself. */
+const beginTimelineRun = (parts: Parts): RunRow | undefined => {
+  const agent = parts.identity.get();
+  const { maxWakesPerRoot } = agent.config.limits;
+  const mayWake = (row: InboxRow): boolean =>
+    isRetry(row) || (parts.roots.wakes([row.rootId]).get(row.rootId) ?? 0) < maxWakesPerRoot;
+  const row = parts.inbox.nextWaking(mayWake);
+  if (!row) return undefined;
+  return parts.transaction(() => {
+    const ordinal = parts.runs.nextOrdinal();
+    const instructions = renderInstructions(agent.id, agent.config);
+    const window = parts.consciousness.save(parts.consciousness.windowFor(instructions, ordinal, "timeline"));
+    if (!isRetry(row)) parts.roots.count([row.rootId]);
+    parts.inbox.take([row.seq]);
+    const spaceIds = eventSpaces([row]);
+    const [home] = spaceIds;
+    return parts.runs.begin(
+      {
+        id: parts.ids.deriveOwned("run", agent.id, ordinal),
+        continuity: "timeline",
+        trigger: triggerOf([row]),
+        events: [row.seq],
+        roots: [row.rootId],
+        spaceIds,
+        windowId: window.id,
+        journalFrom: parts.journal.nextSeq(),
+        told: {},
+        activeSpaceId: home !== undefined && parts.spaces.isMember(home) ? home : null,
+        startedAt: parts.clock.now(),
+      },
+      ordinal,
+    );
+  });
+};
+
 /**
- * Begins a run, if something waits that may wake this agent: the run, its inbox message in the journal, its events
+ * Begins a cycle, if something waits that may wake this agent: the run, its inbox message in the journal, its events
  * taken and its roots counted, in one transaction.
  */
-export const begin = (parts: Parts): RunRow | undefined => {
+const beginCycle = (parts: Parts): RunRow | undefined => {
   if (!somethingWakes(parts)) return undefined;
   const batch = parts.inbox.nextBatch();
   if (batch.length === 0) return undefined;
@@ -62,11 +106,8 @@ export const begin = (parts: Parts): RunRow | undefined => {
         trigger: triggerOf(batch),
         events: batch.map((row) => row.seq),
         roots: [...new Set(batch.map((row) => row.rootId))],
-        spaceIds: [
-          ...new Set(
-            batch.flatMap((row) => (row.data.type === "space_message" ? [row.data.delivered.message.spaceId] : [])),
-          ),
-        ],
+        continuity: "consciousness",
+        spaceIds: eventSpaces(batch),
         windowId: window.id,
         journalFrom: inboxRow.seq,
         told: prepared.told,

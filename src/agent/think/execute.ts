@@ -1,4 +1,4 @@
-import { ColloquyError, type ErrorCode, type Outcome } from "../../shared/errors.ts";
+import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { spaceAnswerMs } from "../bounds.ts";
@@ -6,6 +6,8 @@ import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
 import type { Parts } from "./parts.ts";
+import { reach } from "./reach.ts";
+import { ownRuns } from "./own-runs.ts";
 import type { Speech } from "./speech.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
@@ -32,38 +34,6 @@ const failure = (code: ErrorCode, message: string): Result => ({
   error: true,
 });
 
-const reachSpaceTries = 4;
-const firstPauseMs = 200;
-
-/** Rejects where there is no answer in `spaceAnswerMs`, so that a space that hangs holds up no run. */
-const inTime = async <T>(answer: Promise<T>): Promise<T> => {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error("no answer in time")), spaceAnswerMs);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
-/**
- * An actor that restarts or is overloaded rejects, or is silent; what is asked of it is idempotent, so it is asked
- * again. An answer that is under way is waited for even by a run that was canceled: nothing may appear afterwards.
- */
-const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> => {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await inTime(ask());
-    } catch (error) {
-      signal.throwIfAborted();
-      if (attempt >= reachSpaceTries) {
-        throw new ColloquyError("unavailable", "the space cannot be reached at the moment", { cause: error });
-      }
-      await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt));
-    }
-  }
-};
-
 const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: Execution): ToolContext => {
   const { id: agentId, workspaceId } = parts.identity.get();
   return {
@@ -87,6 +57,7 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
     memories: parts.memories,
     goals: parts.goals,
     plans: callPlans(parts, run, call),
+    runs: ownRuns(parts, run),
   };
 };
 
@@ -108,7 +79,7 @@ const callPlans = (parts: Parts, run: RunRow, { callId }: CallRequest): CallPlan
 const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   const { call, started, run, step } = execution;
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
-  const tool = parts.tools.find(call.toolName);
+  const tool = parts.tools.find(call.toolName, run.continuity);
   if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
   if (started && !tool.idempotent) {
     return failure("outcome_unknown", "the call was interrupted; whether it took effect is not known");

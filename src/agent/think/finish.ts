@@ -14,7 +14,8 @@ import { activeSpaceOf } from "./progress.ts";
 export type Ending =
   | { kind: "completed" }
   | { kind: "skipped"; reason: string | undefined }
-  | { kind: "canceled" }
+  | { kind: "canceled"; by?: string }
+  | { kind: "absorbed"; by: string }
   | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" };
 
 const firstPauseMs = 1000;
@@ -72,14 +73,18 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
   const before = parts.journal.ofRun(run.ordinal, run.journalFrom);
   const reuse = reuseOf(parts, run, before);
   return parts.transaction(() => {
-    const error = ending.kind === "failed" ? ending.error : ending.kind === "canceled" ? cancellation : null;
-    const kept = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(before));
-    if (kept && error) closeOpenCalls(parts, run, before, error);
+    const cut = ending.kind === "canceled" || ending.kind === "absorbed";
+    const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
+    const lived = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(before));
+    // A timeline run is read back from its space's history, not lived through.
+    const kept = lived && run.continuity === "consciousness";
+    if (lived && error) closeOpenCalls(parts, run, before, error);
     const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
     if (ending.kind === "failed" && ending.events === "failed")
       parts.inbox.failed(run.events, ending.error, pauseAfter);
     else if (ending.kind === "failed" && ending.events === "given_back") parts.inbox.giveBack(run.events);
-    else parts.inbox.acknowledge(run.events);
+    // What an absorbed run took goes with the run that absorbed it.
+    else if (ending.kind !== "absorbed") acknowledge(parts, run);
 
     parts.ledger.settle(lastBilled(run, rows));
     updateIdentity(parts, run, rows, ending, kept);
@@ -92,12 +97,23 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
       reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,
       error: ending.kind === "failed" ? ending.error : null,
       prefixReuse: reuse,
+      endedBy: "by" in ending ? (ending.by ?? null) : null,
       resumeAt: null,
       completedAt: parts.clock.now(),
     } as const;
-    parts.runs.update(run.ordinal, changes);
+    parts.runs.end(run, changes);
     return { ...run, ...changes };
   });
+};
+
+const acknowledge = (parts: Parts, run: RunRow): void => {
+  if (run.continuity === "timeline") {
+    for (const { data } of parts.inbox.rows(run.events)) {
+      if (data.type !== "space_message") continue;
+      parts.spaces.processed(data.delivered.message.spaceId, data.delivered.message.seq);
+    }
+  }
+  parts.inbox.acknowledge(run.events);
 };
 
 /** One write at most: where it left the active space, how good our estimates were, what went wrong last. */
@@ -116,6 +132,6 @@ const updateIdentity = (parts: Parts, run: RunRow, rows: JournalRow[], ending: E
 
 const outcomeOf = (ending: Ending, rows: JournalRow[]): "answered" | "silent" | "failed" | null => {
   if (ending.kind === "failed") return "failed";
-  if (ending.kind === "canceled") return answered(rows) ? "answered" : null;
+  if (ending.kind === "canceled" || ending.kind === "absorbed") return answered(rows) ? "answered" : null;
   return ending.kind === "completed" && answered(rows) ? "answered" : "silent";
 };

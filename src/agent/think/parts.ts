@@ -34,6 +34,8 @@ export type Parts = {
   tools: Registry;
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;
+  /** Stops the think of another run, and waits until it has ended. Set by the loop. */
+  stopThink(runId: string, why: string): Promise<void>;
   /** The object itself, for fault points. */
   object: Crashable;
 };

@@ -33,7 +33,7 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
 export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
   const agent = parts.identity.get();
   const ordinal = parts.runs.nextOrdinal();
-  const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal);
+  const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal, "consciousness");
   const spaces = parts.spaces.mine();
   const told = toldState({
     agentId: agent.id,

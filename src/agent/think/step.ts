@@ -32,7 +32,7 @@ const inputOf = ({ parts, run, model }: StepInput): Input => {
   const { config, correction: known, correctionModel } = parts.identity.get();
   const window = parts.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
-  const past = parts.consciousness.past(window.firstRun, run.ordinal);
+  const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
   const own = messagesOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
   const correction = correctionModel === model.modelId ? known : 1;
   return { composed: compose({ continuity: "consciousness", config, window, past, own }, correction), past };
@@ -65,7 +65,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     generate({
       model,
       composed,
-      tools: parts.tools.declarations,
+      tools: parts.tools.declarations(run.continuity),
       temperature: config.model.temperature,
       maxOutputTokens,
       speech,

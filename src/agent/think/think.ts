@@ -18,6 +18,7 @@ import type { Parts } from "./parts.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
+import { composeRun } from "./timeline.ts";
 
 /**
  * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step. The
@@ -66,7 +67,7 @@ export const think = async (
     if (signal.aborted && signal.reason instanceof Interrupted) {
       return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
     }
-    if (signal.aborted) return end(parts, run, channels, { kind: "canceled" });
+    if (signal.aborted) return await end(parts, run, channels, { kind: "canceled" });
     if (minutes.signal.aborted) {
       const message = `the run took longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
       return end(parts, run, channels, overLimit("time_limit", message));
@@ -111,6 +112,10 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
     for (;;) {
       signal.throwIfAborted();
       const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+      if (rows.length === 0) {
+        await composeRun(parts, run, signal);
+        continue;
+      }
       const next = progressOf(rows);
       progressed();
       if (next.kind === "done") return { kind: "completed" };
@@ -124,14 +129,14 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
       }
       const limit = limitReached(thinking, rows, next.step);
       if (limit) return limit;
-      if (next.step > 0) preview(parts, run, next.step, rows);
+      if (next.step > 0 && run.continuity === "consciousness") preview(parts, run, next.step, rows);
       speech = speechFor(thinking, activeSpaceId);
       try {
         const exhausted = await step(thinking, next.step, speech);
         if (exhausted) return exhausted;
       } catch (error) {
         speech.dropAll("interrupted", "the message was given up");
-        if (compacted || signal.aborted || classifyFailure(error).code !== "context_overflow") throw error;
+        if (compacted || signal.aborted || run.continuity === "timeline" || classifyFailure(error).code !== "context_overflow") throw error;
         compacted = true;
         if (!compactForRun(parts, run, next.step, true)) throw error;
       }
@@ -145,11 +150,11 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
 const memberSpace = (parts: Parts, spaceId: string | null): string | null =>
   spaceId !== null && parts.spaces.isMember(spaceId) ? spaceId : null;
 
-const speechFor = ({ parts, channels }: Thinking, activeSpaceId: string | null): Speech =>
+const speechFor = ({ parts, run, channels }: Thinking, activeSpaceId: string | null): Speech =>
   new Speech(
     activeSpaceId === null ? null : () => channels.to(activeSpaceId),
     () => parts.ids.mint("str"),
-    (toolName) => parts.tools.find(toolName)?.movesSpace ?? false,
+    (toolName) => parts.tools.find(toolName, run.continuity)?.movesSpace ?? false,
   );
 
 const previewEvents = 10;

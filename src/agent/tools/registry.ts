@@ -1,7 +1,9 @@
 import { jsonSchema, type Schema, tool as sdkTool, type ToolSet, zodSchema } from "ai";
+import type { AgentConfig } from "../../protocol/agent.ts";
 import { deleteGoals, setGoals } from "./builtin/goals.ts";
 import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
 import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
+import { absorbRun, getMyRuns, stopRun } from "./builtin/runs.ts";
 import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages, sendMessage } from "./builtin/spaces.ts";
 import type { Tool } from "./tool.ts";
@@ -16,6 +18,9 @@ const builtin: Tool[] = [
   sendMessage,
   readMessages,
   skip,
+  getMyRuns,
+  stopRun,
+  absorbRun,
   setMemories,
   getMemories,
   deleteMemories,
@@ -26,10 +31,15 @@ const builtin: Tool[] = [
   deletePlans,
 ];
 
+type Continuity = AgentConfig["continuity"];
+
+const has = (tool: Tool, continuity: Continuity): boolean => tool.only === "both" || tool.only === continuity;
+
 export type Registry = {
-  find(name: string): Tool | undefined;
+  /** Undefined for a tool that agents of this continuity do not have. */
+  find(name: string, continuity: Continuity): Tool | undefined;
   /** For the AI SDK: declared without `execute`, since we run them ourselves. */
-  declarations: ToolSet;
+  declarations(continuity: Continuity): ToolSet;
 };
 
 const schemas = new Map<string, Schema<unknown>>();
@@ -50,8 +60,11 @@ const schemaOf = ({ name, input }: Tool): Schema<unknown> => {
 };
 
 export const createRegistry = (): Registry => ({
-  find: (name) => builtin.find((tool) => tool.name === name),
-  declarations: Object.fromEntries(
-    builtin.map((tool) => [tool.name, sdkTool({ description: tool.description, inputSchema: schemaOf(tool) })]),
-  ),
+  find: (name, continuity) => builtin.find((tool) => tool.name === name && has(tool, continuity)),
+  declarations: (continuity) =>
+    Object.fromEntries(
+      builtin
+        .filter((tool) => has(tool, continuity))
+        .map((tool) => [tool.name, sdkTool({ description: tool.description, inputSchema: schemaOf(tool) })]),
+    ),
 });

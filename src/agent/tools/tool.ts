@@ -23,9 +23,19 @@ export type ToolContext = {
   window(spaceId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string): Promise<Outcome<Message>>;
+  runs: OwnRuns;
   memories: Memories;
   goals: Goals;
   plans: CallPlans;
+};
+
+/** The agent's own runs, as one of them sees them. Refusals are thrown. */
+export type OwnRuns = {
+  list(status: string | undefined, limit: number): unknown[];
+  /** Ends another run at once. Throws `conflict` if it has ended. */
+  stop(runId: string): Promise<void>;
+  /** Ends another run at once and takes over what it took. Answers its trigger and what it did. */
+  absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[] }>;
 };
 
 export type ToolOutput = {
@@ -44,17 +54,21 @@ type Definition<Input> = {
   idempotent: boolean;
   /** It may change the active space: what is said after it in the same step is held until it has run. */
   movesSpace?: boolean;
+  /** Only agents of this continuity have it. */
+  only?: "consciousness" | "timeline";
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 };
 
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
-export type Tool = Required<Omit<Definition<unknown>, "execute">> & {
+export type Tool = Required<Omit<Definition<unknown>, "execute" | "only">> & {
+  only: "consciousness" | "timeline" | "both";
   execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
 };
 
 export const defineTool = <Input>(definition: Definition<Input>): Tool => ({
   movesSpace: false,
   effect: false,
+  only: "both",
   ...definition,
   execute: async (input, context) => {
     const parsed = definition.input.safeParse(input);

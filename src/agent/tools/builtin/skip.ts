@@ -12,6 +12,7 @@ export const skip = defineTool({
     "Say nothing and forget this cycle, when nothing in the inbox needs you. Valid only as your first and only call.",
   input: z.object({ reason: z.string().max(500).optional().describe("Why silence is right, in a few words.") }),
   idempotent: true,
+  only: "consciousness",
   execute() {
     throw new ColloquyError("skip_too_late", "skip is valid only as the first step's only call; just end instead");
   },

@@ -65,6 +65,7 @@ export const leaveSpace = defineTool({
   description: "Leave the active space: no space is active afterwards. You stay a member.",
   input: z.object({}),
   idempotent: true,
+  only: "consciousness",
   movesSpace: true,
   execute: () => ({ value: { success: true }, activeSpaceId: null }),
 });

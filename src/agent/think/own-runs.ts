@@ -1,0 +1,75 @@
+import { RunStatus } from "../../protocol/run.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import type { RunRow } from "../runs.ts";
+import type { OwnRuns } from "../tools/tool.ts";
+import { finish } from "./finish.ts";
+import type { Parts } from "./parts.ts";
+
+/**
+ * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
+ * refused, unless it was this very run that did it (a replay).
+ */
+const otherRun = (parts: Parts, self: RunRow, runId: string): RunRow => {
+  const other = parts.runs.get(runId);
+  if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");
+  if (other.ordinal === self.ordinal) throw new ColloquyError("conflict", "that is this run; just end instead");
+  return other;
+};
+
+const alreadyEnded = (run: RunRow): ColloquyError =>
+  new ColloquyError("conflict", run.status === "canceled" || run.status === "absorbed" ? "run already canceled" : `the run has ended: it is ${run.status}`);
+
+/** Every call that the run finished, with what came of it. */
+const actionsOf = (parts: Parts, run: RunRow): unknown[] => {
+  const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+  const inputs = new Map(
+    rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
+  );
+  return rows.flatMap(({ meta, content }) => {
+    if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return [];
+    const [part] = content.content;
+    const output = part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
+    return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output }];
+  });
+};
+
+export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
+  list: (status, limit) => {
+    const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
+    if (wanted && !wanted.success) {
+      throw new ColloquyError("tool_input_invalid", `status must be one of ${RunStatus.options.join(", ")}`);
+    }
+    return parts.runs.page(undefined, limit, wanted?.data).map((run) => ({
+      runId: run.id,
+      status: run.status,
+      thisRun: run.ordinal === self.ordinal,
+      trigger: run.trigger,
+      startedAt: isoTime(run.startedAt),
+      ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
+    }));
+  },
+  stop: async (runId) => {
+    const other = otherRun(parts, self, runId);
+    if (other.status === "canceled" && other.endedBy === self.id) return;
+    if (other.status !== "running") throw alreadyEnded(other);
+    finish(parts, other, { kind: "canceled", by: self.id });
+    await parts.stopThink(runId, "another run of the agent stopped it");
+  },
+  absorb: async (runId) => {
+    const other = otherRun(parts, self, runId);
+    if (other.status === "absorbed" && other.endedBy === self.id) {
+      return { trigger: other.trigger, actions: actionsOf(parts, other) };
+    }
+    if (other.status !== "running") throw alreadyEnded(other);
+    const ended = parts.transaction(() => {
+      const absorbed = finish(parts, other, { kind: "absorbed", by: self.id });
+      // Its events are acknowledged, or given back, with this run.
+      self.events.push(...other.events);
+      parts.runs.update(self.ordinal, { events: self.events });
+      return absorbed;
+    });
+    await parts.stopThink(runId, "another run of the agent absorbed it");
+    return { trigger: ended.trigger, actions: actionsOf(parts, ended) };
+  },
+});

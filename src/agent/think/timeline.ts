@@ -1,0 +1,159 @@
+import { isoTime } from "../../shared/clock.ts";
+import { unwrap } from "../../shared/errors.ts";
+import { compose } from "../context/compose.ts";
+import { quoteJson } from "../context/quote.ts";
+import type { ActiveRun, History, HistoryEntry, TimelineSnapshot, Trigger } from "../context/timeline/snapshot.ts";
+import type { InboxRow } from "../inbox.ts";
+import type { RunRow } from "../runs.ts";
+import type { Parts } from "./parts.ts";
+import { reach } from "./reach.ts";
+
+/**
+ * What a timeline run is given: the space read back as a timeline, what else the agent does, and why it runs. Gathered
+ * once, composed, and journaled as it was composed, so that a replay reads the same bytes (R3).
+ */
+const actionRuns = 30;
+/** Calls that show in the history already, or that only looked. */
+const unshown = new Set([
+  "send_message",
+  "enter_space",
+  "read_messages",
+  "get_memories",
+  "get_plans",
+  "get_my_runs",
+]);
+
+const triggerOf = (row: InboxRow): Trigger => {
+  const { data } = row;
+  switch (data.type) {
+    case "service":
+      return { type: "service", serviceName: data.serviceName, payload: data.payload };
+    case "plan":
+      return {
+        type: "plan",
+        plan: { id: data.planId, name: data.planName },
+        instruction: data.instruction,
+        scheduledAt: data.scheduledAt,
+      };
+    case "space_message": {
+      const { message, triggerSource } = data.delivered;
+      return {
+        type: "space_message",
+        triggerSource: triggerSource === "none" ? "every_message" : triggerSource,
+        space: { id: message.spaceId, name: data.spaceName },
+        sender: message.sender,
+        text: message.text ?? "",
+        messageId: message.id,
+        timestamp: message.createdAt,
+        senderExpectsReply: message.expectsReply === true && triggerSource !== "proactive_router",
+      };
+    }
+  }
+};
+
+/** What the agent did in silence in earlier runs for this space, oldest first. */
+const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[] =>
+  parts.runs
+    .page(before, actionRuns, undefined)
+    .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null)
+    .reverse()
+    .flatMap((run) => {
+      const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+      const inputs = new Map(
+        rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
+      );
+      return rows.flatMap((row): HistoryEntry[] => {
+        const { meta } = row;
+        if (meta?.kind !== "result" || meta.error || unshown.has(meta.toolName)) return [];
+        const action = { toolName: meta.toolName, input: inputs.get(meta.callId) };
+        return [{ kind: "action", at: isoTime(row.createdAt), action }];
+      });
+    });
+
+const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entry.message.createdAt : entry.at);
+
+/** The window of a space, its messages marked by what this agent's runs have acknowledged. */
+const historyOf = async (parts: Parts, spaceId: string, before: number, signal: AbortSignal): Promise<History> => {
+  const { id: agentId, workspaceId, config } = parts.identity.get();
+  const page = { limit: config.context.historyMessages, offset: 0 };
+  const window = unwrap(
+    await reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
+  );
+  const processed = parts.spaces.get(spaceId)?.processedSeq ?? 0;
+  const waiting = parts.inbox.unprocessed(spaceId);
+  const messages = window.messages.map((message): HistoryEntry => {
+    return { kind: "message", message, seen: message.seq <= processed && !waiting.has(message.seq) };
+  });
+  const oldest = window.messages[0]?.createdAt ?? "";
+  const actions = actionsIn(parts, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
+  const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
+  return { space: { id: spaceId, name: window.space.name }, entries, total: window.total };
+};
+
+const begunBy = (parts: Parts, run: RunRow): ActiveRun["begunBy"] => {
+  const { type, senderName = "", text = "", spaceId } = run.trigger;
+  const spaceName = spaceId === undefined ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
+  return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
+};
+
+const activeRunsOf = (parts: Parts, thisRun: number): ActiveRun[] =>
+  parts.runs.running().map((run) => ({
+    runId: run.id,
+    status: run.status,
+    isThis: run.ordinal === thisRun,
+    begunBy: begunBy(parts, run),
+  }));
+
+/** As of now. `ordinal` is that of the run, or of the one that would come next. */
+export const gatherTimeline = async (
+  parts: Parts,
+  row: InboxRow,
+  ordinal: number,
+  signal: AbortSignal,
+): Promise<TimelineSnapshot> => {
+  const { id: agentId, config } = parts.identity.get();
+  const spaces = parts.spaces.mine();
+  const trigger = triggerOf(row);
+  const home = trigger.type === "space_message" && spaces.find((space) => space.id === trigger.space.id);
+  const histories = home ? [await historyOf(parts, home.id, ordinal, signal)] : [];
+  const state = {
+    agentId,
+    spaces,
+    goals: parts.goals.list(),
+    memories: parts.memories.list(),
+    plans: parts.plans.list(),
+  };
+  return {
+    continuity: "timeline",
+    config,
+    now: isoTime(parts.clock.now()),
+    state,
+    histories,
+    activeRuns: activeRunsOf(parts, ordinal),
+    trigger,
+    activeSpace: home ? { id: home.id, name: home.name, why: "trigger" } : null,
+    resume: null,
+    own: [],
+  };
+};
+
+/** Composes a run's input and journals it. */
+export const composeRun = async (parts: Parts, run: RunRow, signal: AbortSignal): Promise<void> => {
+  const [row] = parts.inbox.rows(run.events);
+  if (!row) throw new Error(`run ${run.id} has no event`);
+  const snapshot = await gatherTimeline(parts, row, run.ordinal, signal);
+  signal.throwIfAborted();
+  const { correction } = parts.identity.get();
+  const composed = compose(snapshot, correction);
+  parts.transaction(() => {
+    for (const message of composed.messages) {
+      parts.journal.append({
+        runOrdinal: run.ordinal,
+        step: 0,
+        kind: "inbox",
+        content: message,
+        meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)] },
+      });
+    }
+  });
+};
