@@ -1,3 +1,7 @@
+CREATE TABLE `active_runs` (
+	`ordinal` integer PRIMARY KEY NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `agent` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
@@ -89,6 +93,8 @@ CREATE TABLE `runs` (
 	`ordinal` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
 	`status` text NOT NULL,
+	`continuity` text NOT NULL,
+	`ended_by` text,
 	`trigger` text NOT NULL,
 	`events` text NOT NULL,
 	`roots` text NOT NULL,
@@ -123,6 +129,7 @@ CREATE TABLE `spaces` (
 	`snapshot` text NOT NULL,
 	`version` integer NOT NULL,
 	`cursor` integer NOT NULL,
+	`processed_seq` integer DEFAULT 0 NOT NULL,
 	`left_to_history` integer DEFAULT 0 NOT NULL,
 	`left` integer DEFAULT false NOT NULL
 );
@@ -137,6 +144,7 @@ CREATE TABLE `windows` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`instructions` text NOT NULL,
 	`summary` text,
+	`continuity` text NOT NULL,
 	`first_run` integer NOT NULL,
 	`told_from` integer NOT NULL,
 	`created_at` integer NOT NULL

@@ -44,7 +44,12 @@ export class Journal {
 
   /** The sequence number that the next row will have. */
   nextSeq(): number {
-    return (this.#db.select({ seq: max(journal.seq) }).from(journal).get()?.seq ?? 0) + 1;
+    return (
+      (this.#db
+        .select({ seq: max(journal.seq) })
+        .from(journal)
+        .get()?.seq ?? 0) + 1
+    );
   }
 
   /** All rows of one run, in order. `from` is its first row's sequence number. */

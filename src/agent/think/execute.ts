@@ -1,13 +1,13 @@
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { spaceAnswerMs } from "../bounds.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
+import { ownRuns } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
-import { ownRuns } from "./own-runs.ts";
+import { type Result, recordResult } from "./result.ts";
 import type { Speech } from "./speech.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
@@ -26,8 +26,6 @@ export type Execution = {
   speech: Speech | undefined;
   signal: AbortSignal;
 };
-
-type Result = { value: unknown; error: boolean; activeSpaceId?: string | null };
 
 const failure = (code: ErrorCode, message: string): Result => ({
   value: { success: false, error: { code, message } },
@@ -117,31 +115,4 @@ export const execute = async (parts: Parts, execution: Execution): Promise<strin
     speech?.said(call.index);
   }
   return result.activeSpaceId ?? null;
-};
-
-export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
-  parts.journal.append({
-    runOrdinal: run.ordinal,
-    step,
-    kind: "result",
-    content: {
-      role: "tool",
-      content: [
-        {
-          type: "tool-result",
-          toolCallId: call.callId,
-          toolName: call.toolName,
-          // Undefined is no JSON; through text, what is stored is what a replay reads.
-          output: { type: "json", value: JSON.parse(JSON.stringify(result.value ?? null)) },
-        },
-      ],
-    },
-    meta: {
-      kind: "result",
-      callId: call.callId,
-      toolName: call.toolName,
-      error: result.error,
-      ...(result.activeSpaceId === undefined ? {} : { activeSpaceId: result.activeSpaceId }),
-    },
-  });
 };

@@ -3,9 +3,10 @@ import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
-import { recordResult } from "./execute.ts";
+
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
+import { recordResult } from "./result.ts";
 
 /**
  * How a run ended. `failed` events go back and count as an attempt; `acknowledged` ones are done with (the run

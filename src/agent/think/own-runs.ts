@@ -18,7 +18,12 @@ const otherRun = (parts: Parts, self: RunRow, runId: string): RunRow => {
 };
 
 const alreadyEnded = (run: RunRow): ColloquyError =>
-  new ColloquyError("conflict", run.status === "canceled" || run.status === "absorbed" ? "run already canceled" : `the run has ended: it is ${run.status}`);
+  new ColloquyError(
+    "conflict",
+    run.status === "canceled" || run.status === "absorbed"
+      ? "run already canceled"
+      : `the run has ended: it is ${run.status}`,
+  );
 
 /** Every call that the run finished, with what came of it. */
 const actionsOf = (parts: Parts, run: RunRow): unknown[] => {

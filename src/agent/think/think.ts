@@ -136,7 +136,13 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
         if (exhausted) return exhausted;
       } catch (error) {
         speech.dropAll("interrupted", "the message was given up");
-        if (compacted || signal.aborted || run.continuity === "timeline" || classifyFailure(error).code !== "context_overflow") throw error;
+        if (
+          compacted ||
+          signal.aborted ||
+          run.continuity === "timeline" ||
+          classifyFailure(error).code !== "context_overflow"
+        )
+          throw error;
         compacted = true;
         if (!compactForRun(parts, run, next.step, true)) throw error;
       }

@@ -14,14 +14,7 @@ import { reach } from "./reach.ts";
  */
 const actionRuns = 30;
 /** Calls that show in the history already, or that only looked. */
-const unshown = new Set([
-  "send_message",
-  "enter_space",
-  "read_messages",
-  "get_memories",
-  "get_plans",
-  "get_my_runs",
-]);
+const unshown = new Set(["send_message", "enter_space", "read_messages", "get_memories", "get_plans", "get_my_runs"]);
 
 const triggerOf = (row: InboxRow): Trigger => {
   const { data } = row;
@@ -60,7 +53,9 @@ const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[
     .flatMap((run) => {
       const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
       const inputs = new Map(
-        rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
+        rows.flatMap(({ meta }) =>
+          meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [],
+        ),
       );
       return rows.flatMap((row): HistoryEntry[] => {
         const { meta } = row;

@@ -30,7 +30,8 @@ export const stopRun = defineTool({
 
 export const absorbRun = defineTool({
   name: "absorb_run",
-  description: "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
+  description:
+    "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
   input: RunRef,
   effect: true,
   idempotent: true,

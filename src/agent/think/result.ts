@@ -1,0 +1,34 @@
+import type { CallRequest } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import type { Parts } from "./parts.ts";
+
+/** What came of one call. */
+export type Result = { value: unknown; error: boolean; activeSpaceId?: string | null };
+
+/** Journals it: the call's `result` row, which is also the message that the model reads. */
+export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
+  parts.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "result",
+    content: {
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId: call.callId,
+          toolName: call.toolName,
+          // Undefined is no JSON; through text, what is stored is what a replay reads.
+          output: { type: "json", value: JSON.parse(JSON.stringify(result.value ?? null)) },
+        },
+      ],
+    },
+    meta: {
+      kind: "result",
+      callId: call.callId,
+      toolName: call.toolName,
+      error: result.error,
+      ...(result.activeSpaceId === undefined ? {} : { activeSpaceId: result.activeSpaceId }),
+    },
+  });
+};
