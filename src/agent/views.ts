@@ -1,14 +1,18 @@
+import type { ModelMessage } from "ai";
 import type { Agent, AgentConfig } from "../protocol/agent.ts";
 import type { ContextView, InboxItem, Run, RunStep } from "../protocol/run.ts";
 import { isoTime } from "../shared/clock.ts";
 import { compose } from "./context/compose.ts";
+import type { Snapshot } from "./context/snapshot.ts";
 import type { AgentRow } from "./identity.ts";
 import type { InboxRow } from "./inbox.ts";
 import type { JournalRow } from "./journal.ts";
 import type { LoopState } from "./loop.ts";
+import type { InboxData } from "./records.ts";
 import type { RunRow } from "./runs.ts";
 import type { Parts } from "./think/parts.ts";
 import { prepare } from "./think/prepare.ts";
+import { gatherTimeline } from "./think/timeline.ts";
 
 /** What people who hold the workspace's key see of an agent. */
 export const agentView = (row: AgentRow, parts: Parts, loop: LoopState): Agent => ({
@@ -97,18 +101,30 @@ export const inboxView = (row: InboxRow): InboxItem => ({
 });
 
 /** What the next run's input would be, whether or not anything wakes it now. */
-export const contextView = (parts: Parts, config: AgentConfig): ContextView => {
+export const contextView = async (parts: Parts, config: AgentConfig): Promise<ContextView> => {
+  const snapshot = config.continuity === "timeline" ? await nextTimeline(parts) : nextCycle(parts, config);
+  const { firstCycle: _, ...view } = compose(snapshot, parts.identity.get().correction);
+  return view;
+};
+
+const viewTimeoutMs = 10_000;
+
+/** Shown where nothing waits: a run needs something to begin with. */
+const nothingWaits: InboxData = {
+  type: "service",
+  serviceName: "(nothing waits)",
+  payload: null,
+  root: { id: "", kind: "service" },
+};
+
+const nextTimeline = (parts: Parts): Promise<Snapshot> => {
+  const event = parts.inbox.nextWaking(() => true)?.data ?? nothingWaits;
+  return gatherTimeline(parts, event, parts.runs.nextOrdinal(), AbortSignal.timeout(viewTimeoutMs));
+};
+
+const nextCycle = (parts: Parts, config: AgentConfig): Snapshot => {
   const prepared = prepare(parts, parts.inbox.nextBatch());
   const past = parts.consciousness.past(prepared.window.firstRun, prepared.ordinal);
-  const { firstCycle: _, ...view } = compose(
-    {
-      continuity: "consciousness",
-      config,
-      window: prepared.window,
-      past,
-      own: [{ role: "user", content: prepared.text }],
-    },
-    parts.identity.get().correction,
-  );
-  return view;
+  const own: ModelMessage[] = [{ role: "user", content: prepared.text }];
+  return { continuity: "consciousness", config, window: prepared.window, past, own };
 };

@@ -301,9 +301,9 @@ test("[B4] what a run reads does not grow with how often the agent was silent be
     sql.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
        INSERT INTO runs (ordinal, id, status, "trigger", events, roots, space_ids, window_id, journal_from, journal_to,
-         told, kept, kept_before, silent_before, started_at, completed_at)
+         told, kept, kept_before, silent_before, started_at, completed_at, continuity)
        SELECT 3 + i, 'run' || i, 'skipped', r."trigger", '[1]', '[]', '[]', r.window_id, j.seq - 5000 + i,
-         j.seq - 5000 + i, r.told, 0, 1, 1 + i, 0, 0
+         j.seq - 5000 + i, r.told, 0, 1, 1 + i, 0, 0, r.continuity
        FROM n, (SELECT * FROM runs WHERE ordinal = 3) AS r, (SELECT max(seq) AS seq FROM journal) AS j`,
     );
   });

@@ -3,7 +3,7 @@ import { unwrap } from "../../shared/errors.ts";
 import { compose } from "../context/compose.ts";
 import { quoteJson } from "../context/quote.ts";
 import type { ActiveRun, History, HistoryEntry, TimelineSnapshot, Trigger } from "../context/timeline/snapshot.ts";
-import type { InboxRow } from "../inbox.ts";
+import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
@@ -16,8 +16,7 @@ const actionRuns = 30;
 /** Calls that show in the history already, or that only looked. */
 const unshown = new Set(["send_message", "enter_space", "read_messages", "get_memories", "get_plans", "get_my_runs"]);
 
-const triggerOf = (row: InboxRow): Trigger => {
-  const { data } = row;
+const triggerOf = (data: InboxData): Trigger => {
   switch (data.type) {
     case "service":
       return { type: "service", serviceName: data.serviceName, payload: data.payload };
@@ -102,13 +101,13 @@ const activeRunsOf = (parts: Parts, thisRun: number): ActiveRun[] =>
 /** As of now. `ordinal` is that of the run, or of the one that would come next. */
 export const gatherTimeline = async (
   parts: Parts,
-  row: InboxRow,
+  event: InboxData,
   ordinal: number,
   signal: AbortSignal,
 ): Promise<TimelineSnapshot> => {
   const { id: agentId, config } = parts.identity.get();
   const spaces = parts.spaces.mine();
-  const trigger = triggerOf(row);
+  const trigger = triggerOf(event);
   const home = trigger.type === "space_message" && spaces.find((space) => space.id === trigger.space.id);
   const histories = home ? [await historyOf(parts, home.id, ordinal, signal)] : [];
   const state = {
@@ -136,7 +135,7 @@ export const gatherTimeline = async (
 export const composeRun = async (parts: Parts, run: RunRow, signal: AbortSignal): Promise<void> => {
   const [row] = parts.inbox.rows(run.events);
   if (!row) throw new Error(`run ${run.id} has no event`);
-  const snapshot = await gatherTimeline(parts, row, run.ordinal, signal);
+  const snapshot = await gatherTimeline(parts, row.data, run.ordinal, signal);
   signal.throwIfAborted();
   const { correction } = parts.identity.get();
   const composed = compose(snapshot, correction);
