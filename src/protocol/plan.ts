@@ -6,11 +6,14 @@ export const PlanStatus = z.enum(["active", "done", "failed"]);
 
 export const maxPlanInstruction = 4000;
 
+/** ISO 8601; without an offset it is a time in some zone. */
+export const ScheduledAt = z.iso.datetime({ offset: true, local: true });
+
 const times = {
   /** In words from now: "2 hours", "3 days". */
   runAfter: z.string().min(1).max(64).optional(),
   /** ISO 8601, in the future; without an offset it is a time in `timezone`. */
-  scheduledAt: z.iso.datetime({ offset: true, local: true }).optional(),
+  scheduledAt: ScheduledAt.optional(),
   /** Five fields: minute hour day month weekday. */
   cron: z.string().min(1).max(128).optional(),
   /** IANA name, such as Asia/Riyadh; UTC if left out. */

@@ -1,6 +1,6 @@
 import { Cron } from "croner";
 import parseDuration from "parse-duration";
-import type { PutPlan } from "../../protocol/plan.ts";
+import { type PutPlan, ScheduledAt } from "../../protocol/plan.ts";
 import { isTimeZone } from "../../protocol/text.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxPlanAheadMs, minPlanAheadMs } from "../bounds.ts";
@@ -44,13 +44,15 @@ const durationOf = (runAfter: string): number => {
   return durations.reduce<number>((sum, duration) => sum + (duration ?? 0), 0);
 };
 
-/** A time without zone or offset is read in `timezone`. */
+/** A time without an offset is read in `timezone`. */
 const instantOf = (scheduledAt: string, timezone: string): number => {
-  if (/(?:Z|[+-]\d\d:?\d\d)$/.test(scheduledAt)) return Date.parse(scheduledAt);
-  const wholeSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?/.exec(scheduledAt)?.[0];
-  if (wholeSeconds === undefined || Number.isNaN(Date.parse(`${wholeSeconds}Z`))) return Number.NaN;
+  if (!ScheduledAt.safeParse(scheduledAt).success) {
+    throw invalid("scheduledAt", `${JSON.stringify(scheduledAt)} is no time; write it like 2026-02-18T15:00:00Z`);
+  }
+  if (/(?:Z|[+-]\d\d:\d\d)$/.test(scheduledAt)) return Date.parse(scheduledAt);
+  const [wholeSeconds = ""] = (/T\d\d:\d\d$/.test(scheduledAt) ? `${scheduledAt}:00` : scheduledAt).split(".");
   const local = new Cron(wholeSeconds, { timezone, paused: true, allowPast: true });
-  return local.nextRun(new Date(0))?.getTime() ?? Number.NaN;
+  return local.nextRun(new Date(0))?.getTime() ?? 0;
 };
 
 /** The first time of `cron` after `after`, or null if there is none. */
@@ -92,7 +94,6 @@ export const firstDueAt = (times: PlanTimes, setAt: number): number => {
   }
   if (times.scheduledAt !== undefined) {
     const at = instantOf(times.scheduledAt, times.timezone ?? utc);
-    if (Number.isNaN(at)) throw invalid("scheduledAt", `${JSON.stringify(times.scheduledAt)} is no time`);
     const now = new Date(setAt).toISOString();
     if (at <= setAt) throw invalid("scheduledAt", `${JSON.stringify(times.scheduledAt)} is past; now it is ${now}`);
     if (at - setAt > maxPlanAheadMs) throw invalid("scheduledAt", "must be within ten years");

@@ -62,6 +62,8 @@ describe("at a time", () => {
     [{ scheduledAt: "2026-02-19T09:00:00+03:00" }, "2026-02-19T06:00:00.000Z"],
     [{ scheduledAt: "2026-02-19T09:00:00", timezone: "Asia/Riyadh" }, "2026-02-19T06:00:00.000Z"],
     [{ scheduledAt: "2026-02-19T09:00:00" }, "2026-02-19T09:00:00.000Z"],
+    [{ scheduledAt: "2026-02-19T09:00", timezone: "Asia/Riyadh" }, "2026-02-19T06:00:00.000Z"],
+    [{ scheduledAt: "2026-02-19T09:00:00.250", timezone: "Asia/Riyadh" }, "2026-02-19T06:00:00.000Z"],
     // The clocks went from 2:00 to 3:00: half past two was half past three.
     [{ scheduledAt: "2026-03-29T02:30:00", timezone: "Europe/Berlin" }, "2026-03-29T01:30:00.000Z"],
     // They went from 3:00 to 2:00: the first half past two.
@@ -74,6 +76,9 @@ describe("at a time", () => {
     ["2026-02-18T15:07:00Z", "is past; now it is 2026-02-18T15:07:00.000Z"],
     ["2026-02-18T15:07:00+03:00", "is past"],
     ["2036-12-18T15:07:00Z", "within ten years"],
+    ["2026-02-30T15:07:00Z", "is no time"],
+    ["1965-02-01T09:00:00", "is past"],
+    ["tomorrow", "is no time"],
   ])("%s is refused, and said why", (scheduledAt, why) => {
     expect(refusal(() => due({ scheduledAt })).message).toContain(why);
   });
