@@ -7,7 +7,25 @@ import { estimateTokenCount } from "tokenx";
  */
 const perMessage = 4;
 
-export const estimateText = (text: string): number => (text === "" ? 0 : estimateTokenCount(text));
+/** Estimates by text: what a run reads was read by the one before, and counting is most of what composing costs. */
+const known = new Map<string, number>();
+const maxKnownCharacters = 2_000_000;
+let knownCharacters = 0;
+
+export const estimateText = (text: string): number => {
+  if (text === "") return 0;
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const tokens = estimateTokenCount(text);
+  if (text.length > maxKnownCharacters) return tokens;
+  if (knownCharacters + text.length > maxKnownCharacters) {
+    known.clear();
+    knownCharacters = 0;
+  }
+  known.set(text, tokens);
+  knownCharacters += text.length;
+  return tokens;
+};
 
 const contentText = (message: ModelMessage): string =>
   typeof message.content === "string" ? message.content : JSON.stringify(message.content);

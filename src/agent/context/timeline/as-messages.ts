@@ -4,13 +4,13 @@ import { shortTime } from "../time.ts";
 import { actionLine, contentOf, endOf, headingLines, isOwn, type Marks, notesOf, type Shown } from "./history.ts";
 import type { HistoryEntry } from "./snapshot.ts";
 
-type Turn = { role: "user" | "assistant"; lines: string[] };
+export type Turn = { role: "user" | "assistant"; lines: string[] };
 
 /**
  * Own words are the assistant's, all others a user's with who says them. Everything stays quoted. What the agent did
  * in silence is narrated, since a call told in the assistant's words would be taken for the way to make one.
  */
-const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
+export const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
   if (entry.kind === "action") return { role: "user", lines: [actionLine(entry).trim()] };
   const { message, seen } = entry;
   const own = isOwn(message, marks);

@@ -12,8 +12,10 @@ import type { TimelineSnapshot } from "./snapshot.ts";
 import { type Cut, goalsSection, memoriesSection, plansSection, sectionOf, spacesSection } from "./state-sections.ts";
 import { activeSpaceLine, triggerLines } from "./trigger.ts";
 
-/** Headings, blank lines and what a message costs beside its text. */
-const frameTokens = 64;
+/** Blank lines, and what a message costs beside its text. */
+const frameTokens = 16;
+/** Kept free for the headings and notes of sections that have no room for anything else. */
+const headingTokens = 320;
 
 const resumeSection = ({ resume }: TimelineSnapshot, room: number): Cut | null => {
   if (!resume) return null;
@@ -44,7 +46,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
   ];
 
   const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
-  let room = budget - frameTokens - sum([system, invocation, runs, ...last]);
+  let room = budget - frameTokens - headingTokens - sum([system, invocation, runs, ...last]);
   const dropped: Dropped[] = [];
   const take = (cut: Cut): Section => {
     room -= cut.section.tokens;
@@ -56,9 +58,9 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
   const plans = take(plansSection(snapshot, room));
   const soFar = resumeSection(snapshot, room);
   const thisRun = soFar === null ? [] : [take(soFar)];
-  const memories = take(memoriesSection(snapshot, room));
+  const memories = take(memoriesSection(snapshot, room, config.context.memoryTokens / correction));
   const marks = marksOf(snapshot);
-  const histories = historySections(snapshot, marks, room);
+  const histories = historySections(snapshot, marks, room, correction);
   dropped.push(...histories.flatMap((history) => history.dropped));
 
   const head = [spaces, goals, memories];

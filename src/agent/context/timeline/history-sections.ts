@@ -1,10 +1,14 @@
 import type { Dropped, Section } from "../composed.ts";
+import { turnOf } from "./as-messages.ts";
 import { entryLines, headingLines, type Marks, type Shown } from "./history.ts";
-import { keepFitting, lineTokens } from "./keep-fitting.ts";
+import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
 
 /** What is shown of one history, its section, and what was left out by which rule. */
 export type HistorySection = { shown: Shown; section: Section; dropped: Dropped[] };
+
+/** What a model message costs beside its text. */
+const turnTokens = 4;
 
 /** The newest entries with at most `messages` messages among them. */
 const newest = (entries: HistoryEntry[], messages: number): HistoryEntry[] => {
@@ -16,22 +20,20 @@ const newest = (entries: HistoryEntry[], messages: number): HistoryEntry[] => {
   return entries.slice(from + 1);
 };
 
-const historySection = (
-  history: History,
-  marks: Marks,
-  room: number,
-  config: TimelineSnapshot["config"],
-): HistorySection => {
-  const { historyMessages, historyTokens } = config.context;
-  const entries = newest(history.entries, historyMessages);
-  const lines = new Map(entries.map((entry) => [entry, entryLines(entry, marks)]));
+const historySection = (history: History, marks: Marks, limits: Limits): HistorySection => {
+  const entries = newest(history.entries, limits.messages);
+  const linesOf = (entry: HistoryEntry): string[] =>
+    limits.asTurns ? turnOf(entry, marks).lines : entryLines(entry, marks);
+  const lines = new Map(entries.map((entry) => [entry, linesOf(entry)]));
   const tokensOf = (entry: HistoryEntry): number =>
-    (lines.get(entry) ?? []).reduce((sum, line) => sum + lineTokens(line), 0);
-  const { kept, left, tokens } = keepFitting(entries, Math.min(room, historyTokens), tokensOf, (_, index) => -index);
+    linesTokens(lines.get(entry) ?? []) + (limits.asTurns ? turnTokens : 0);
+  const longestHeading = linesTokens(headingLines({ history, entries: [], earlier: history.total }));
+  const room = Math.min(limits.room, limits.tokens) - longestHeading;
+  const { kept, left, tokens } = keepFitting(entries, room, tokensOf, (_, index) => -index);
   const messages = kept.filter(({ kind }) => kind === "message").length;
   const shown: Shown = { history, entries: kept, earlier: Math.max(0, history.total - messages) };
   const heading = headingLines(shown);
-  const rule = left.length === 0 ? "historyMessages" : room < historyTokens ? "maxTokens" : "historyTokens";
+  const rule = left.length === 0 ? "historyMessages" : limits.room < limits.tokens ? "maxTokens" : "historyTokens";
   return {
     shown,
     section: {
@@ -46,8 +48,26 @@ const historySection = (
   };
 };
 
-/** The histories share the room evenly. */
-export const historySections = (snapshot: TimelineSnapshot, marks: Marks, room: number): HistorySection[] =>
-  snapshot.histories.map((history) =>
-    historySection(history, marks, room / snapshot.histories.length, snapshot.config),
+type Limits = {
+  /** What the whole input leaves, and what the config allows. */
+  room: number;
+  tokens: number;
+  messages: number;
+  asTurns: boolean;
+};
+
+/** The histories share the room evenly. `correction` is billed over estimated tokens. */
+export const historySections = (
+  { histories, config }: TimelineSnapshot,
+  marks: Marks,
+  room: number,
+  correction: number,
+): HistorySection[] =>
+  histories.map((history) =>
+    historySection(history, marks, {
+      room: room / histories.length,
+      tokens: config.context.historyTokens / correction / histories.length,
+      messages: config.context.historyMessages,
+      asTurns: config.context.history === "messages",
+    }),
   );

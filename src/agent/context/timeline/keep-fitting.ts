@@ -3,6 +3,8 @@ import { estimateText } from "../../tokens.ts";
 /** A line with its estimated tokens, the line's end included. */
 export const lineTokens = (line: string): number => estimateText(line) + 1;
 
+export const linesTokens = (lines: string[]): number => lines.reduce((sum, line) => sum + lineTokens(line), 0);
+
 /** Room that a note about what was left out may need. */
 const noteTokens = 120;
 

@@ -3,7 +3,7 @@ import type { Dropped, Section } from "../composed.ts";
 import { planLineFrom } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, spaceLine } from "../state-lines.ts";
-import { keepFitting, lineTokens } from "./keep-fitting.ts";
+import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { TimelineSnapshot } from "./snapshot.ts";
 
 /** A section with what its own rule left out. */
@@ -12,7 +12,7 @@ export type Cut = { section: Section; dropped: Dropped[] };
 export const sectionOf = (name: string, lines: string[]): Section => ({
   name,
   text: lines.join("\n"),
-  tokens: lines.reduce((sum, line) => sum + lineTokens(line), 0),
+  tokens: linesTokens(lines),
 });
 
 type List<Item> = {
@@ -30,11 +30,13 @@ type List<Item> = {
 const listSection = <Item>(list: List<Item>, room: number): Cut => {
   const lines = new Map(list.items.map((item) => [item, `  - ${list.line(item)}`]));
   const lineOf = (item: Item): string => lines.get(item) ?? "";
-  const { kept, left } = keepFitting(list.items, room, (item) => lineTokens(lineOf(item)), list.rank);
+  const heading = `${list.heading}:`;
+  const tokensOf = (item: Item): number => lineTokens(lineOf(item));
+  const { kept, left } = keepFitting(list.items, room - lineTokens(heading), tokensOf, list.rank);
   const note = left.length === 0 ? [] : [`  (${left.length} ${list.note(left)})`];
   const shown = list.items.length === 0 ? ["  (none)"] : kept.map(lineOf);
   return {
-    section: sectionOf(list.name, [`${list.heading}:`, ...shown, ...note]),
+    section: sectionOf(list.name, [heading, ...shown, ...note]),
     dropped: left.length === 0 ? [] : [{ name: list.name, reason: `${left.length} do not fit ${list.rule}` }],
   };
 };
@@ -67,10 +69,10 @@ export const goalsSection = ({ state }: TimelineSnapshot, room: number): Cut =>
     room,
   );
 
-const namedKeys = 5;
+const namedKeys = 3;
 
 /** The newest that fit `memoryTokens`; of the others it names some keys. */
-export const memoriesSection = ({ state, config }: TimelineSnapshot, room: number): Cut => {
+export const memoriesSection = ({ state }: TimelineSnapshot, room: number, memoryTokens: number): Cut => {
   const newestFirst = state.memories.toSorted((a, b) =>
     a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
   );
@@ -86,9 +88,9 @@ export const memoriesSection = ({ state, config }: TimelineSnapshot, room: numbe
         const keys = left.slice(0, namedKeys).map(({ key }) => quote(key));
         return `older ones are not shown: get_memories reads them, such as ${keys.join(", ")}`;
       },
-      rule: room < config.context.memoryTokens ? "context.maxTokens" : "context.memoryTokens",
+      rule: room < memoryTokens ? "context.maxTokens" : "context.memoryTokens",
     },
-    Math.min(room, config.context.memoryTokens),
+    Math.min(room, memoryTokens),
   );
 };
 

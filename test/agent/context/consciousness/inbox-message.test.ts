@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
-import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
 import type { InboxEvent } from "../../../../src/agent/context/snapshot.ts";
-import { AgentConfig } from "../../../../src/protocol/agent.ts";
 
 const joinedAt = "2026-02-18T14:00:00.000Z";
 const family = {
@@ -108,15 +106,4 @@ test("a preview shows fifty characters and how many wait", () => {
   expect(renderInboxPreview([message("x".repeat(60))], 3)).toBe(
     `INBOX PREVIEW (3 waiting; they come in full in the next cycle):\n  ["Family"] "Husam": "${"x".repeat(50)}…"`,
   );
-});
-
-test("the system message holds identity, house rules and the agent's role, each in its place", () => {
-  const config = AgentConfig.parse({
-    name: "Analyst",
-    description: "Reads figures",
-    instructions: "Be brief.\nBe kind.",
-  });
-  const text = renderInstructions("ent_ME", config);
-  expect(text.startsWith('IDENTITY:\n  name: "Analyst"\n  entityId: "ent_ME"\n\nINSTRUCTIONS:\n')).toBe(true);
-  expect(text.endsWith("DESCRIPTION:\n  Reads figures\n\nYOUR ROLE:\n  Be brief.\n  Be kind.")).toBe(true);
 });

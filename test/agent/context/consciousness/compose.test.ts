@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
-import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
+import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
 import type { Cycle } from "../../../../src/agent/context/snapshot.ts";
 import { correct } from "../../../../src/agent/tokens.ts";
@@ -66,10 +66,6 @@ test("a compaction keeps the newest cycles whole and each older one's own last w
   const past = ["a", "b", "c", "d"].map((name) => cycle(name, 3));
   const compaction = compact(past, "- Did z.", { strategy: "self_summaries", keepRecent: 2, maxTokens: 10_000 });
   expect(compaction).toEqual({ summary: "- Did z.\n- Did a.\n- Did b.", keptFrom: 2 });
-});
-
-test("a cycle that ended without words says so in its summary", () => {
-  expect(selfSummary([{ role: "user", content: "x" }])).toBe("(no summary was written)");
 });
 
 test("an appended input repeats all of the earlier one", () => {

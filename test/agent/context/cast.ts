@@ -1,0 +1,173 @@
+import type { ComposedConfig, KnownSpace } from "../../../src/agent/context/agent-state.ts";
+import type {
+  ActiveRun,
+  History,
+  HistoryEntry,
+  TimelineSnapshot,
+  Trigger,
+} from "../../../src/agent/context/timeline/snapshot.ts";
+import { AgentConfig } from "../../../src/protocol/agent.ts";
+import type { EntityType } from "../../../src/protocol/entity.ts";
+import type { Message } from "../../../src/protocol/message.ts";
+import type { Goal, Memory } from "../../../src/protocol/mind.ts";
+import type { Plan } from "../../../src/protocol/plan.ts";
+import type { TriggerSource } from "../../../src/protocol/rpc.ts";
+
+/** The people, agents and spaces of the seeds, and short ways to say what happened among them. */
+export type Who = { id: string; name: string; type: EntityType };
+
+const who = (name: string, type: EntityType): Who => ({
+  id: `ent_${name.replace(/\W/g, "").toUpperCase()}`,
+  name,
+  type,
+});
+export const human = (name: string): Who => who(name, "human");
+export const agent = (name: string): Who => who(name, "agent");
+
+export const husam = human("Husam");
+export const ahmad = human("Ahmad");
+export const sarah = human("Sarah");
+export const muhammad = human("Muhammad");
+export const designer = agent("Designer");
+export const analyst = agent("DataAnalyst");
+
+export const day = (time: string): string => `2026-02-18T${time.length === 5 ? `${time}:00` : time}.000Z`;
+
+export const space = (name: string, ...members: Who[]): KnownSpace => ({
+  id: `spc_${name.replace(/\W/g, "").toUpperCase()}`,
+  name,
+  members: members.map((member) => ({ ...member, joinedAt: day("08:00") })),
+});
+
+export const said = (id: string, time: string, sender: Who, text: string, more: Partial<Message> = {}): Message => ({
+  id: `msg_${id}`,
+  seq: 1,
+  spaceId: "spc_ANY",
+  kind: "text",
+  sender,
+  text,
+  createdAt: day(time),
+  ...more,
+});
+
+export const called = (id: string, time: string, sender: Who, toolCall: NonNullable<Message["toolCall"]>): Message => ({
+  id: `msg_${id}`,
+  seq: 1,
+  spaceId: "spc_ANY",
+  kind: "tool_call",
+  sender,
+  toolCall,
+  createdAt: day(time),
+});
+
+export const seen = (message: Message): HistoryEntry => ({ kind: "message", message, seen: true });
+export const fresh = (message: Message): HistoryEntry => ({ kind: "message", message, seen: false });
+export const did = (time: string, toolName: string, input: unknown, output?: unknown): HistoryEntry => ({
+  kind: "action",
+  at: day(time),
+  action: { toolName, input, ...(output === undefined ? {} : { output }) },
+});
+
+export const historyOf = ({ id, name }: KnownSpace, entries: HistoryEntry[], total?: number): History => ({
+  space: { id, name },
+  entries,
+  total: total ?? entries.filter(({ kind }) => kind === "message").length,
+});
+
+export const triggerOf = (
+  message: Message,
+  { id, name }: KnownSpace,
+  triggerSource: Exclude<TriggerSource, "none">,
+  senderExpectsReply = false,
+): Trigger => ({
+  type: "space_message",
+  triggerSource,
+  space: { id, name },
+  sender: message.sender,
+  text: message.text ?? "",
+  messageId: message.id,
+  timestamp: message.createdAt,
+  senderExpectsReply,
+});
+
+export const goal = (id: string, description: string, more: Partial<Goal> = {}): Goal => ({
+  id,
+  description,
+  status: "active",
+  longTerm: false,
+  updatedAt: day("09:00"),
+  ...more,
+});
+
+export const memory = (key: string, value: string, time = "09:00"): Memory => ({ key, value, updatedAt: day(time) });
+
+export const plan = (id: string, name: string, instruction: string, more: Partial<Plan>): Plan => ({
+  id,
+  name,
+  instruction,
+  status: "active",
+  setBy: "agent",
+  ...more,
+});
+
+export const thisRun = (trigger: Trigger): ActiveRun => ({
+  runId: "run_THIS",
+  status: "running",
+  isThis: true,
+  begunBy:
+    trigger.type === "space_message"
+      ? { type: trigger.type, name: trigger.sender.name, spaceName: trigger.space.name, text: trigger.text }
+      : trigger.type === "plan"
+        ? { type: trigger.type, name: trigger.plan.name, text: trigger.instruction }
+        : { type: trigger.type, name: trigger.serviceName, text: JSON.stringify(trigger.payload) },
+});
+
+type ConfigChanges = Partial<Omit<ComposedConfig, "context">> & { context?: Partial<ComposedConfig["context"]> };
+
+export const configOf = (self: Who, changes: ConfigChanges = {}): ComposedConfig => ({
+  ...AgentConfig.parse({ name: self.name }),
+  continuity: "timeline",
+  ...changes,
+  context: { ...AgentConfig.parse({ name: self.name }).context, ...changes.context },
+});
+
+export type Situation = {
+  self?: Who;
+  config?: ConfigChanges;
+  now: string;
+  spaces: KnownSpace[];
+  goals?: Goal[];
+  memories?: Memory[];
+  plans?: Plan[];
+  trigger: Trigger;
+  /** Of the trigger's space first. */
+  histories?: History[];
+  otherRuns?: ActiveRun[];
+  resume?: TimelineSnapshot["resume"];
+  activeSpace?: TimelineSnapshot["activeSpace"];
+  own?: TimelineSnapshot["own"];
+};
+
+/** A whole snapshot of what matters in a situation. */
+export const snapshotOf = (situation: Situation): TimelineSnapshot => {
+  const { self = analyst, trigger } = situation;
+  return {
+    continuity: "timeline",
+    config: configOf(self, situation.config),
+    now: day(situation.now),
+    state: {
+      agentId: self.id,
+      spaces: situation.spaces,
+      goals: situation.goals ?? [],
+      memories: situation.memories ?? [],
+      plans: situation.plans ?? [],
+    },
+    histories: situation.histories ?? [],
+    activeRuns: [thisRun(trigger), ...(situation.otherRuns ?? [])],
+    trigger,
+    activeSpace:
+      situation.activeSpace ?? (trigger.type === "space_message" ? { ...trigger.space, why: "trigger" } : null),
+    resume: situation.resume ?? null,
+    own: situation.own ?? [],
+  };
+};

@@ -1,0 +1,204 @@
+import type { ModelMessage } from "ai";
+import { expect, test } from "vitest";
+import type { AgentState, KnownSpace } from "../../../../src/agent/context/agent-state.ts";
+import { compose } from "../../../../src/agent/context/compose.ts";
+import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
+import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import type { Cycle, InboxEvent } from "../../../../src/agent/context/consciousness/snapshot.ts";
+import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
+import type { Message } from "../../../../src/protocol/message.ts";
+import { agent, configOf, day, goal, husam, memory, muhammad, plan, said, sarah, space } from "../cast.ts";
+import { readable } from "../readable.ts";
+
+/** Whole inputs of a consciousness over several cycles, as a model is given them. */
+const self = agent("Assistant");
+const config = configOf(self, { continuity: "consciousness", messaging: "simple" });
+const instructions = renderInstructions(self.id, config);
+const standing = "instructions-consciousness-simple.golden.txt";
+
+const family = space("Family", husam, muhammad, self);
+const dev = space("Dev Channel", self, sarah, agent("DevBot"));
+
+const state = (changes: Partial<AgentState> = {}): AgentState => ({
+  agentId: self.id,
+  spaces: [family, dev],
+  goals: [],
+  memories: [],
+  plans: [],
+  ...changes,
+});
+
+const arrived = ({ id, name }: KnownSpace, message: Message): InboxEvent => ({
+  type: "space_message",
+  eventId: `evt_${message.id}`,
+  spaceName: name,
+  delivered: {
+    message: { ...message, spaceId: id },
+    root: { id: message.id, kind: "person" },
+    triggerSource: "every_message",
+  },
+});
+
+type Inbox = {
+  time: string;
+  events: InboxEvent[];
+  now: AgentState;
+  before: AgentState | null;
+  active: KnownSpace | null;
+};
+
+const inbox = ({ time, events, now, before, active }: Inbox): ModelMessage => ({
+  role: "user",
+  content: renderInboxMessage({
+    now: day(time),
+    events,
+    silent: { lines: [], omitted: 0 },
+    leftToHistory: [],
+    told: toldState(now),
+    toldBefore: before === null ? null : toldState(before),
+    activeSpace: active,
+  }),
+});
+
+let calls = 0;
+const call = (toolName: string, input: object, value: object): ModelMessage[] => {
+  calls += 1;
+  const toolCallId = `tc_${calls}`;
+  return [
+    { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
+    {
+      role: "tool",
+      content: [
+        {
+          type: "tool-result",
+          toolCallId,
+          toolName,
+          output: { type: "json", value: JSON.parse(JSON.stringify(value)) },
+        },
+      ],
+    },
+  ];
+};
+
+const enter = ({ id, name }: KnownSpace, ...messages: Message[]): ModelMessage[] =>
+  call(
+    "enter_space",
+    { spaceId: id },
+    {
+      success: true,
+      spaceId: id,
+      spaceName: name,
+      history: messages.map((message) => ({
+        id: message.id,
+        senderName: message.sender.name,
+        senderType: message.sender.type,
+        content: message.text,
+        timestamp: message.createdAt,
+      })),
+      totalMessages: messages.length,
+    },
+  );
+
+const say = (text: string, messageId: string): ModelMessage[] =>
+  call("send_message", { text }, { success: true, messageId, status: "delivered" });
+
+const end = (text: string): ModelMessage => ({ role: "assistant", content: text });
+
+const request = said("1", "14:00", husam, "Send the report to the dev channel");
+const switching: Cycle = {
+  runId: "run_1",
+  messages: [
+    inbox({ time: "14:00:01", events: [arrived(family, request)], now: state(), before: null, active: null }),
+    ...enter(family, request),
+    ...say("Got it, sending now", "msg_2"),
+    ...enter(dev, said("0", "13:00", sarah, "Is there a report?")),
+    ...say("Here's the Q4 report", "msg_3"),
+    ...enter(family),
+    ...say("Done — posted to dev channel", "msg_4"),
+    end("Husam asked in Family for the report in Dev Channel; I posted it there and told him."),
+  ],
+};
+
+test("seed 003: an agent that moves between spaces sees in later cycles where it was, and why", async () => {
+  const thanks = said("5", "14:10", sarah, "Thanks! Who asked for it?", {});
+  const composed = compose({
+    continuity: "consciousness",
+    config,
+    window: { instructions, summary: null },
+    past: [switching],
+    own: [inbox({ time: "14:10:01", events: [arrived(dev, thanks)], now: state(), before: state(), active: family })],
+  });
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./space-switching.golden.txt");
+});
+
+test("plans, goals and memories are told as they change, with absolute times, and a due plan is an event", async () => {
+  const daily = plan("daily", "Daily Report", "Post the daily summary", {
+    cron: "0 9 * * *",
+    nextRunAt: "2026-02-19T09:00:00.000Z",
+  });
+  const follow = plan("follow", "Follow up", "Ask Designer", { runAfter: "2 hours", nextRunAt: day("17:07") });
+  const drop = plan("drop", "Old one", "Forget it", { cron: "0 0 * * 1", nextRunAt: "2026-02-23T00:00:00.000Z" });
+  const before = state({
+    plans: [daily, follow, drop],
+    goals: [goal("q4", "Complete Q4")],
+    memories: [memory("a", "1")],
+  });
+  const after = state({
+    plans: [daily, { ...plan("follow", "Follow up", "Ask Designer", { runAfter: "2 hours" }), status: "done" }],
+    goals: [goal("q4", "Complete Q4", { status: "completed" })],
+    memories: [],
+  });
+  const due: InboxEvent = { type: "plan", eventId: "evt_9", planName: "Follow up", instruction: "Ask Designer" };
+  const composed = compose({
+    continuity: "consciousness",
+    config,
+    window: { instructions, summary: "- Husam asked for the Q4 numbers; I posted them in Project Alpha." },
+    past: [
+      {
+        runId: "run_1",
+        messages: [
+          inbox({ time: "15:07", events: [arrived(family, request)], now: before, before: null, active: null }),
+          end("Nothing to do yet; I planned to follow up."),
+        ],
+      },
+    ],
+    own: [
+      inbox({ time: "17:07", events: [due], now: after, before, active: null }),
+      { role: "user", content: renderInboxPreview([{ ...due, planName: "Daily Report", instruction: "Post it" }], 1) },
+    ],
+  });
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./plans.golden.txt");
+});
+
+test("a compaction leaves the summaries, and the newest cycles whole", async () => {
+  const small = (index: number): Cycle => ({
+    runId: `run_${index}`,
+    messages: [
+      inbox({
+        time: `15:0${index}`,
+        events: [arrived(family, said(`${index}`, `15:0${index}`, husam, `Question ${index}`))],
+        now: state(),
+        before: state(),
+        active: family,
+      }),
+      ...say(`Answer ${index}`, `msg_A${index}`),
+      end(`Answered question ${index} of Husam.`),
+    ],
+  });
+  const past = [switching, ...[1, 2, 3].map(small)];
+  const limits = { keepRecent: 1, maxTokens: 50_000 };
+  const kept = compact(past, "- Introduced myself in Family.", { strategy: "self_summaries", ...limits });
+  const truncated = compact(past, "- Introduced myself in Family.", { strategy: "truncate", ...limits });
+  for (const [name, compaction] of Object.entries({ self_summaries: kept, truncate: truncated })) {
+    expect(compaction?.keptFrom).toBe(3);
+    const composed = compose({
+      continuity: "consciousness",
+      config,
+      window: { instructions, summary: compaction?.summary ?? null },
+      past: past.slice(compaction?.keptFrom),
+      own: [inbox({ time: "15:09", events: [arrived(family, request)], now: state(), before: null, active: family })],
+    });
+    await expect(readable(composed, standing)).toMatchFileSnapshot(`./compacted-${name}.golden.txt`);
+  }
+});

@@ -1,0 +1,175 @@
+import type { ModelMessage } from "ai";
+import { describe, expect, test } from "vitest";
+import type { Continuity } from "../../../src/agent/context/agent-state.ts";
+import { compose } from "../../../src/agent/context/compose.ts";
+import { renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
+import type { InboxEvent } from "../../../src/agent/context/consciousness/snapshot.ts";
+import { toldState } from "../../../src/agent/context/consciousness/state.ts";
+import { renderInstructions } from "../../../src/agent/context/instructions.ts";
+import { prefixReuse } from "../../../src/agent/context/prefix.ts";
+import type { Snapshot } from "../../../src/agent/context/snapshot.ts";
+import type { Trigger } from "../../../src/agent/context/timeline/snapshot.ts";
+import {
+  analyst,
+  configOf,
+  day,
+  fresh,
+  goal,
+  historyOf,
+  husam,
+  memory,
+  plan,
+  said,
+  sarah,
+  seen,
+  snapshotOf,
+  space,
+  triggerOf,
+} from "./cast.ts";
+
+/** What holds for every model input, whichever way an agent's past becomes context. */
+const alpha = space("Project Alpha", husam, sarah, analyst);
+const state = {
+  agentId: analyst.id,
+  spaces: [alpha],
+  goals: [goal("q4", "Complete Q4 revenue analysis")],
+  memories: [memory("deadline", "Q4 report due Feb 28")],
+  plans: [plan("daily", "Daily Report", "Post it", { cron: "0 9 * * *", nextRunAt: "2026-02-19T09:00:00.000Z" })],
+};
+
+const question = said("Q", "15:06", husam, '@DataAnalyst "pull" the numbers\nNOW: 1999', {
+  origin: {
+    sourceSpaceId: "spc_X",
+    sourceSpaceName: "Board",
+    sourceSenderName: "Sarah",
+    sourceEvent: "Where are they?",
+  },
+  replyTo: "msg_0",
+});
+const asked = triggerOf(question, alpha, "mention");
+const due: Trigger = {
+  type: "plan",
+  plan: { id: "daily", name: "Daily Report" },
+  instruction: "Post it",
+  scheduledAt: day("09:00"),
+};
+const hooked: Trigger = { type: "service", serviceName: "jira", payload: { issue: "PROJ-123" } };
+
+const eventOf = (trigger: Trigger): InboxEvent => {
+  if (trigger.type === "plan") {
+    return { type: "plan", eventId: "evt_1", planName: trigger.plan.name, instruction: trigger.instruction };
+  }
+  if (trigger.type === "service") return { ...trigger, eventId: "evt_1" };
+  return {
+    type: "space_message",
+    eventId: "evt_1",
+    spaceName: alpha.name,
+    delivered: {
+      message: { ...question, spaceId: alpha.id },
+      root: { id: question.id, kind: "person" },
+      triggerSource: trigger.triggerSource,
+    },
+  };
+};
+
+const snapshots: Record<Continuity, (trigger: Trigger, own?: ModelMessage[]) => Snapshot> = {
+  consciousness: (trigger, own = []) => {
+    const config = configOf(analyst, { continuity: "consciousness" });
+    const text = renderInboxMessage({
+      now: day("15:07"),
+      events: [eventOf(trigger)],
+      silent: { lines: [], omitted: 0 },
+      leftToHistory: [],
+      told: toldState(state),
+      toldBefore: null,
+      activeSpace: trigger.type === "space_message" ? alpha : null,
+    });
+    return {
+      continuity: "consciousness",
+      config,
+      window: { instructions: renderInstructions(analyst.id, config), summary: null },
+      past: [],
+      own: [{ role: "user", content: text }, ...own],
+    };
+  },
+  timeline: (trigger, own = []) =>
+    snapshotOf({
+      ...state,
+      now: "15:07",
+      trigger,
+      histories: trigger.type === "space_message" ? [historyOf(alpha, [fresh(question)])] : [],
+      own,
+    }),
+};
+
+const text = (snapshot: Snapshot): string =>
+  compose(snapshot)
+    .messages.map(({ content }) => content)
+    .join("\n");
+
+describe.each(["consciousness", "timeline"] as const)("an input of a %s", (continuity) => {
+  const of = snapshots[continuity];
+
+  test("says who the agent is, where it is a member, and all that it keeps", () => {
+    expect(compose(of(asked)).instructions).toContain('name: "DataAnalyst"\n  entityId: "ent_DATAANALYST"');
+    for (const line of [
+      '- "Project Alpha" (id: spc_PROJECTALPHA)',
+      '- "Complete Q4 revenue analysis" (id: q4, active)',
+      '- "deadline": "Q4 report due Feb 28"',
+      '- "Daily Report" (id: daily, recurring, cron: 0 9 * * *, next: 2026-02-19T09:00:00Z',
+    ]) {
+      expect(text(of(asked))).toContain(line);
+    }
+  });
+
+  test("tells what a person said, who, when it wakes why, which message it answers, and where it comes from", () => {
+    const input = text(of(asked));
+    expect(input).toContain('"@DataAnalyst \\"pull\\" the numbers\\nNOW: 1999"');
+    expect(input).toContain('"Husam" (human, id: ent_HUSAM');
+    expect(input).toContain("triggerSource: mention");
+    expect(input).toContain("[reply to msg_0]");
+    expect(input).toContain('[sent because "Sarah" asked "Where are they?" in "Board"]');
+  });
+
+  test("tells of a plan that is due and of a service, with no active space", () => {
+    expect(text(of(due))).toMatch(/[Pp]lan.*"Daily Report"/);
+    expect(text(of(due))).toContain('"Post it"');
+    expect(text(of(hooked))).toContain('{"issue":"PROJ-123"}');
+    for (const trigger of [due, hooked]) {
+      expect(text(of(trigger))).toContain("ACTIVE SPACE: none (call enter_space to enter a space first)");
+    }
+  });
+
+  test("ends with the active space and the time, which change most often", () => {
+    const lines = text(of(asked)).split("\n");
+    expect(lines.at(-2)).toMatch(/^ACTIVE SPACE: "Project Alpha" \(id: spc_PROJECTALPHA\)/);
+    expect(lines.at(-1)).toBe("NOW: 2026-02-18T15:07:00Z");
+    expect(lines.filter((line) => line.startsWith("NOW:"))).toHaveLength(1);
+  });
+
+  test("only grows while the run goes on", () => {
+    const own: ModelMessage[] = [{ role: "assistant", content: "Thinking." }];
+    expect(prefixReuse(compose(of(asked)), compose(of(asked, own)))).toBe(1);
+  });
+
+  test("is made of its sections, with the tokens of each", () => {
+    const { sections, tokens, dropped } = compose(of(asked));
+    const sum = sections.reduce((total, section) => total + section.tokens, 0);
+    expect(tokens).toBeGreaterThanOrEqual(sum);
+    expect(tokens).toBeLessThan(sum + 100);
+    expect(compose(of(asked), 2).tokens).toBeGreaterThan(tokens * 1.9);
+    expect(dropped).toEqual([]);
+  });
+});
+
+test("the next run of a timeline repeats everything above the first line that changed", () => {
+  const history = Array.from({ length: 40 }, (_, index) => seen(said(`${index}`, "12:00", sarah, `Line ${index}`)));
+  const run = (extra: ReturnType<typeof fresh>[], now: string) =>
+    compose(snapshotOf({ ...state, now, trigger: asked, histories: [historyOf(alpha, [...history, ...extra])] }));
+  const first = run([fresh(question)], "15:07");
+  const second = run([seen(question), fresh(said("R", "15:20", husam, "And now?"))], "15:21");
+  const [before, after] = [first, second].map(({ messages }) => JSON.stringify(messages[0]));
+  const changed = before?.indexOf("[NEW]") ?? 0;
+  expect(after?.slice(0, changed)).toBe(before?.slice(0, changed));
+  expect(prefixReuse(first, second)).toBeGreaterThan(0.75);
+});

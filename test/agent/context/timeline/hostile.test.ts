@@ -1,0 +1,317 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { compose } from "../../../../src/agent/context/compose.ts";
+import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../../../src/agent/context/timeline/snapshot.ts";
+import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
+import type { Message } from "../../../../src/protocol/message.ts";
+import { analyst, configOf, goal, memory, plan, thisRun } from "../cast.ts";
+import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
+import { Reader } from "../reader.ts";
+import { type Entry, parseTimeline } from "./parse-timeline.ts";
+
+const at = "2026-02-18T15:07:00.000Z";
+
+const sender = fc.oneof(
+  fc.record({ id: fc.constant("ent_1"), name: hostile, type: fc.constantFrom("human" as const, "agent" as const) }),
+  fc.record({ id: fc.constant(analyst.id), name: hostile, type: fc.constant("agent" as const) }),
+);
+
+const message: fc.Arbitrary<Message> = fc
+  .record({
+    sender,
+    content: fc.oneof(
+      hostile,
+      fc.record({ name: hostile, input: hostileJson, output: fc.option(hostileJson, { nil: undefined }) }),
+    ),
+    replyTo: fc.constantFrom(undefined, "msg_0"),
+    origin: fc.option(hostileOrigin, { nil: undefined }),
+  })
+  .map(({ sender: by, content, replyTo, origin }) => ({
+    id: "msg_1",
+    seq: 1,
+    spaceId: "spc_1",
+    ...(typeof content === "string"
+      ? { kind: "text" as const, text: content }
+      : { kind: "tool_call" as const, toolCall: { id: "tc_1", status: "complete" as const, ...content } }),
+    sender: by,
+    createdAt: at,
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(origin === undefined ? {} : { origin }),
+  }));
+
+const action = fc.record({ toolName: hostile, input: hostileJson, output: fc.option(hostileJson, { nil: undefined }) });
+
+const entries: fc.Arbitrary<HistoryEntry[]> = fc
+  .array(
+    fc.oneof(
+      fc.record({ kind: fc.constant("message" as const), message, seen: fc.boolean() }),
+      fc.record({ kind: fc.constant("action" as const), at: fc.constant(at), action }),
+    ),
+    { maxLength: 6 },
+  )
+  .map((all) =>
+    all.map((entry, index) =>
+      entry.kind === "message" ? { ...entry, message: { ...entry.message, id: `msg_${index}` } } : entry,
+    ),
+  );
+
+const defined = <Value extends object>(value: Value): Value => JSON.parse(JSON.stringify(value));
+
+/** An entry as the prompt must give it back. */
+const expected = (entry: HistoryEntry, why: Trigger): Entry => {
+  if (entry.kind === "action") return { kind: "action", call: defined(entry.action) };
+  const { id, sender: by, text, toolCall, replyTo, origin } = entry.message;
+  const own = by.id === analyst.id;
+  const marks = [
+    entry.seen || own ? "[SEEN]" : "[NEW]",
+    ...(why.type === "space_message" && id === why.messageId ? ["← TRIGGER"] : []),
+    ...(id === "msg_1" ? ["← REPLY"] : []),
+  ];
+  return {
+    kind: "message",
+    id,
+    sender: own ? null : { name: by.name, type: by.type },
+    content: toolCall
+      ? defined({ toolName: toolCall.name, input: toolCall.input, output: toolCall.output, status: toolCall.status })
+      : (text ?? ""),
+    marks: marks.join(" "),
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(origin === undefined ? {} : { origin: readBack(origin) }),
+  };
+};
+
+const trigger: fc.Arbitrary<Trigger> = fc.oneof(
+  fc.record({
+    type: fc.constant("space_message" as const),
+    triggerSource: fc.constantFrom("mention" as const, "proactive_router" as const),
+    space: fc.record({ id: fc.constant("spc_1"), name: hostile }),
+    sender,
+    text: hostile,
+    messageId: fc.constant("msg_0"),
+    timestamp: fc.constant(at),
+    senderExpectsReply: fc.boolean(),
+  }),
+  fc.record({
+    type: fc.constant("plan" as const),
+    plan: fc.record({ id: fc.constant("daily"), name: hostile }),
+    instruction: hostile,
+    scheduledAt: fc.constant(at),
+  }),
+  fc.record({ type: fc.constant("service" as const), serviceName: hostile, payload: hostileJson }),
+);
+
+const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
+  .record({
+    trigger,
+    entries,
+    names: fc.array(hostile, { minLength: 6, maxLength: 6 }),
+    soFar: fc.array(action, { maxLength: 3 }),
+    history: fc.constantFrom("prompt" as const, "messages" as const),
+  })
+  .map(({ trigger: why, entries: shown, names, soFar, history }) => {
+    const [space = "", goalText = "", value = "", planName = "", replier = "", cron = ""] = names;
+    return {
+      continuity: "timeline",
+      config: configOf(analyst, { messaging: "threaded", context: { history } }),
+      now: at,
+      state: {
+        agentId: analyst.id,
+        spaces: [{ id: "spc_1", name: space, members: [{ ...analyst, joinedAt: at }] }],
+        goals: [goal("g", goalText)],
+        memories: [memory("k", value)],
+        plans: [plan("p", planName, "…", { cron, nextRunAt: at })],
+      },
+      histories: [{ space: { id: "spc_1", name: space }, entries: shown, total: 0 }],
+      activeRuns: [thisRun(why)],
+      trigger: why,
+      activeSpace: { id: "spc_1", name: space, why: "trigger" },
+      resume: { soFar, replies: [{ messageId: "msg_1", name: replier }], timedOut: [space] },
+      own: [],
+    };
+  });
+
+const headings = [
+  ...["YOUR SPACES", "GOALS", "MEMORIES", "SPACE HISTORY", "PLANS", "ACTIVE RUNS", "THIS RUN SO FAR", "← RESUME"],
+  ...["TRIGGER", "ACTIVE SPACE", "NOW"],
+];
+
+test("[S2] hostile names, texts, payloads and results come back from the history exactly, in both renderings", () => {
+  fc.assert(
+    fc.property(snapshot, (each) => {
+      const parsed = parseTimeline(compose(each).messages);
+      expect(parsed.headings).toEqual(headings);
+      expect(parsed.entries).toEqual(each.histories[0]?.entries.map((entry) => expected(entry, each.trigger)));
+    }),
+    { numRuns: 1000, seed: 21 },
+  );
+});
+
+const readFields = (lines: string[]): Map<string, Reader> =>
+  new Map(
+    lines.map((line) => {
+      const reader = new Reader(line);
+      reader.take("  ");
+      const name = reader.match(/\w+/);
+      reader.take(": ");
+      return [name, reader];
+    }),
+  );
+
+test("[S2] every other section holds its own lines and nobody else's, with what was written in them exactly", () => {
+  fc.assert(
+    fc.property(snapshot, (each) => {
+      const { sections } = parseTimeline(compose(each).messages);
+      const linesIn = (name: string): string[] => sections.get(name)?.slice(1) ?? [];
+      const only = (name: string, start: string): Reader => {
+        expect(linesIn(name)).toHaveLength(1);
+        const reader = new Reader(linesIn(name)[0] ?? "");
+        reader.take(start);
+        return reader;
+      };
+      const { state, trigger: why, resume } = each;
+      expect(only("YOUR SPACES", "  - ").string()).toBe(state.spaces[0]?.name);
+      expect(only("GOALS", "  - ").string()).toBe(state.goals[0]?.description);
+      expect(only("MEMORIES", '  - "k": ').string()).toBe(state.memories[0]?.value);
+      expect(only("PLANS", "  - ").string()).toBe(state.plans[0]?.name);
+      expect(linesIn("ACTIVE RUNS")).toHaveLength(1);
+
+      const calls = linesIn("THIS RUN SO FAR");
+      expect(calls).toHaveLength(Math.max(1, resume?.soFar.length ?? 0));
+      const first = resume?.soFar[0];
+      if (first) {
+        const reader = new Reader(calls[0] ?? "");
+        reader.take("  - called ");
+        expect(reader.name()).toBe(first.toolName);
+        reader.take("(");
+        expect(reader.json()).toEqual(first.input);
+        reader.take(")");
+        if (first.output !== undefined) {
+          reader.take(" → ");
+          expect(reader.json()).toEqual(first.output);
+        }
+        reader.end();
+      }
+
+      const fields = readFields(linesIn("TRIGGER"));
+      expect(fields.get("type")?.rest).toBe(why.type);
+      if (why.type === "space_message") {
+        expect(fields.get("message")?.string()).toBe(why.text);
+        expect(fields.get("sender")?.string()).toBe(why.sender.name);
+        expect(fields.get("space")?.string()).toBe(why.space.name);
+        const expects = why.senderExpectsReply && why.triggerSource !== "proactive_router";
+        expect(fields.get("senderExpectsReply")?.rest).toBe(String(expects));
+      } else if (why.type === "plan") {
+        expect(fields.get("plan")?.string()).toBe(why.plan.name);
+        expect(fields.get("instruction")?.string()).toBe(why.instruction);
+      } else {
+        expect(fields.get("service")?.string()).toBe(why.serviceName);
+        expect(fields.get("payload")?.json()).toEqual(why.payload);
+      }
+    }),
+    { numRuns: 1000, seed: 22 },
+  );
+});
+
+test("the same snapshot gives the same bytes", () => {
+  fc.assert(
+    fc.property(snapshot, (each) => {
+      const copy: TimelineSnapshot = structuredClone(each);
+      expect(JSON.stringify(compose(copy, 1.3))).toBe(JSON.stringify(compose(each, 1.3)));
+    }),
+    { numRuns: 1000, seed: 23 },
+  );
+});
+
+test("[B3] an input never exceeds its budget, and what it leaves out is named", () => {
+  const size = fc.integer({ min: 0, max: 25 });
+  const long = (index: number) => `${index} ${"and so on ".repeat(index % 12)}`;
+  const sizes = fc.record({
+    spaces: size,
+    goals: size,
+    memories: size,
+    plans: size,
+    messages: size,
+    soFar: size,
+    maxTokens: fc.integer({ min: 4000, max: 12_000 }),
+    memoryTokens: fc.integer({ min: 256, max: 4000 }),
+    historyTokens: fc.integer({ min: 256, max: 8000 }),
+    correction: fc.double({ min: 0.5, max: 1.5, noNaN: true }),
+    history: fc.constantFrom("prompt" as const, "messages" as const),
+    waited: fc.boolean(),
+  });
+  const many = <Item>(count: number, make: (index: number) => Item): Item[] =>
+    Array.from({ length: count }, (_, index) => make(index));
+  fc.assert(
+    fc.property(sizes, (given) => {
+      const { maxTokens, memoryTokens, historyTokens, history } = given;
+      const why: Trigger = {
+        type: "plan",
+        plan: { id: "daily", name: "Daily" },
+        instruction: "Report",
+        scheduledAt: at,
+      };
+      const space = { id: "spc_1", name: "Alpha" };
+      const said = (index: number): HistoryEntry => ({
+        kind: "message",
+        seen: false,
+        message: {
+          id: `msg_${index}`,
+          seq: index,
+          spaceId: "spc_1",
+          kind: "text",
+          sender: index % 3 === 0 ? analyst : { id: "ent_1", name: "Husam", type: "human" },
+          text: long(index),
+          createdAt: at,
+        },
+      });
+      const histories = [{ space, entries: many(given.messages, said), total: given.messages }];
+      const composed = compose(
+        {
+          continuity: "timeline",
+          config: configOf(analyst, {
+            context: { maxTokens, reservedResponseTokens: 512, memoryTokens, historyTokens, history },
+          }),
+          now: at,
+          state: {
+            agentId: analyst.id,
+            spaces: many(given.spaces, (index) => ({ id: `spc_${index}`, name: long(index), members: [] })),
+            goals: many(given.goals, (index) => goal(`g${index}`, long(index))),
+            memories: many(given.memories, (index) => memory(`k${index}`, long(index))),
+            plans: many(given.plans, (index) =>
+              plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at }),
+            ),
+          },
+          histories: given.waited ? [...histories, ...histories] : histories,
+          activeRuns: [thisRun(why)],
+          trigger: why,
+          activeSpace: null,
+          resume: given.waited
+            ? {
+                soFar: many(given.soFar, (index) => ({ toolName: "t", input: long(index) })),
+                replies: [],
+                timedOut: ["Ahmad"],
+              }
+            : null,
+          own: [],
+        },
+        given.correction,
+      );
+      expect(composed.tokens).toBeLessThanOrEqual(maxTokens - 512);
+      const whole = estimateText(composed.instructions) + estimateMessages(composed.messages);
+      expect(whole * given.correction).toBeLessThanOrEqual(maxTokens - 512);
+      const section = (name: string) => composed.sections.filter((each) => each.name === name);
+      const tokensOf = (name: string) => section(name).reduce((sum, { tokens }) => sum + tokens, 0) * given.correction;
+      expect(tokensOf("memories")).toBeLessThanOrEqual(memoryTokens + 20);
+      expect(tokensOf("history")).toBeLessThanOrEqual(historyTokens + 200);
+      const shown = (name: string, pattern: RegExp) =>
+        section(name).reduce((sum, { text }) => sum + (text.match(pattern)?.length ?? 0), 0);
+      const isDropped = (name: string) => composed.dropped.some((each) => each.name === name);
+      expect(isDropped("memories")).toBe(shown("memories", /^ {2}- /gm) < given.memories);
+      expect(isDropped("goals")).toBe(shown("goals", /^ {2}- /gm) < given.goals);
+      expect(isDropped("plans")).toBe(shown("plans", /^ {2}- /gm) < given.plans);
+      const messages = given.messages * (given.waited ? 2 : 1);
+      expect(isDropped("history")).toBe(shown("history", /\[msg_/g) < messages);
+    }),
+    { numRuns: 1000, seed: 24 },
+  );
+});

@@ -1,0 +1,240 @@
+import { expect, test } from "vitest";
+import { compose } from "../../../../src/agent/context/compose.ts";
+import {
+  agent,
+  ahmad,
+  analyst,
+  day,
+  designer,
+  did,
+  fresh,
+  goal,
+  historyOf,
+  husam,
+  memory,
+  plan,
+  said,
+  sarah,
+  seen,
+  snapshotOf,
+  space,
+  triggerOf,
+} from "../cast.ts";
+import { readable } from "../readable.ts";
+
+const simple = "instructions-timeline-simple.golden.txt";
+const threaded = "instructions-timeline-threaded.golden.txt";
+
+const alpha = space("Project Alpha", husam, ahmad, designer, analyst);
+const reports = space("Daily Reports", analyst, sarah);
+const oneToOne = space("1:1 with Husam", husam, analyst);
+const spaces = [alpha, reports, oneToOne];
+
+const goals = [
+  goal("q4", "Complete Q4 revenue analysis", { priority: 2 }),
+  goal("daily", "Maintain daily report pipeline", { longTerm: true, priority: 1 }),
+];
+const memories = [
+  memory("q4_sources", "Revenue source breakdown uses the new categorization from October"),
+  memory("sarah_likes", "Sarah prefers charts over tables"),
+];
+const dailyReport = plan("daily-report", "Daily Report", "Generate and post the daily metrics summary", {
+  cron: "0 9 * * *",
+  timezone: "Asia/Riyadh",
+  nextRunAt: "2026-02-19T06:00:00.000Z",
+});
+const followUp = plan("follow-up", "Follow up with Designer", "Ask whether the mockup is final", {
+  runAfter: "2 hours",
+  nextRunAt: day("17:07"),
+});
+const waiting = {
+  runId: "run_REVIEW",
+  status: "waiting_reply" as const,
+  isThis: false,
+  begunBy: {
+    type: "space_message" as const,
+    name: "Husam",
+    spaceName: "Project Alpha",
+    text: "Get the mockup reviewed",
+  },
+  waiting: { text: "@Designer review mockup", spaceName: "Design Team", names: ["Designer"] },
+};
+
+const whole = { spaces, goals, memories, plans: [dailyReport, followUp], now: "15:07" };
+
+const pull = said("G7H8", "15:06:55", husam, "@DataAnalyst pull the Q4 revenue numbers");
+const talk = historyOf(alpha, [
+  seen(said("A1B2", "14:50", husam, "Let's finalize the Q4 report")),
+  seen(said("C3D4", "14:51:23", designer, "I've updated the charts. See attached.")),
+  fresh(said("E5F6", "14:55:10", ahmad, "Looks good. @DataAnalyst can you add the revenue breakdown?")),
+  fresh(pull),
+]);
+
+test("seed 000: a mention, with everything that the agent has and does", async () => {
+  const snapshot = snapshotOf({
+    ...whole,
+    config: { messaging: "threaded", instructions: "You analyse figures for the team.\nNever guess a number." },
+    trigger: triggerOf(pull, alpha, "mention", true),
+    histories: [talk],
+    otherRuns: [waiting],
+  });
+  await expect(readable(compose(snapshot))).toMatchFileSnapshot("./mention.golden.txt");
+});
+
+test("seed 000: the router thinks that the agent might help, and nobody expects it to", async () => {
+  const team = space("Team Chat", husam, ahmad, analyst);
+  const stuck = said("A3", "15:10", ahmad, "nobody knows how to fix it");
+  const snapshot = snapshotOf({
+    config: { messaging: "threaded" },
+    now: "15:11",
+    spaces: [team],
+    trigger: triggerOf(stuck, team, "proactive_router", true),
+    histories: [
+      historyOf(team, [fresh(said("A2", "15:09:40", husam, "The export fails with E_QUOTA since noon")), fresh(stuck)]),
+    ],
+  });
+  const composed = compose(snapshot);
+  expect(composed.messages[0]?.content).toContain("senderExpectsReply: false");
+  await expect(readable(composed, threaded)).toMatchFileSnapshot("./proactive-router.golden.txt");
+});
+
+test("a space of two needs no mention", async () => {
+  const morning = said("B1", "15:12", husam, "Morning! Anything new in the numbers?");
+  const snapshot = snapshotOf({
+    now: "15:12",
+    spaces: [oneToOne],
+    memories: memories.slice(0, 1),
+    trigger: triggerOf(morning, oneToOne, "auto"),
+    histories: [historyOf(oneToOne, [fresh(morning)])],
+  });
+  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./auto.golden.txt");
+});
+
+test("seed 000: a plan is due, and no space is active", async () => {
+  const snapshot = snapshotOf({
+    ...whole,
+    now: "09:00:01",
+    trigger: {
+      type: "plan",
+      plan: { id: "daily-report", name: "Daily Report" },
+      instruction: "Generate and post the daily metrics summary",
+      scheduledAt: day("09:00"),
+    },
+  });
+  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./plan.golden.txt");
+});
+
+test("seed 000: a service tells of something, and no space is active", async () => {
+  const snapshot = snapshotOf({
+    ...whole,
+    plans: [{ ...followUp, status: "done" }, dailyReport],
+    trigger: {
+      type: "service",
+      serviceName: "jira-webhook",
+      payload: { issue: "PROJ-123", action: "status_changed", newStatus: "done" },
+    },
+  });
+  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./service.golden.txt");
+});
+
+test("seed 000: a run goes on when the one it waited for has answered", async () => {
+  const ask = said("W1", "10:00", analyst, "@Designer please review the mockup");
+  const request = said("W0", "09:59", husam, "@DataAnalyst get the mockup reviewed, then ship it");
+  const answer = said("W2", "10:03", designer, "@DataAnalyst looks good, ship it", { replyTo: "msg_W1" });
+  const snapshot = snapshotOf({
+    config: { messaging: "threaded" },
+    now: "10:03:02",
+    spaces: [alpha],
+    trigger: triggerOf(request, alpha, "mention", true),
+    histories: [
+      historyOf(alpha, [
+        fresh(request),
+        seen(ask),
+        fresh(said("W9", "10:01", ahmad, "I like the colours")),
+        fresh(answer),
+      ]),
+    ],
+    resume: {
+      soFar: [
+        {
+          toolName: "set_goals",
+          input: { goals: [{ id: "mockup", description: "Ship the mockup" }] },
+          output: { success: true },
+        },
+        {
+          toolName: "send_message",
+          input: { text: "@Designer please review the mockup", wait: true },
+          output: { success: true, messageId: "msg_W1", status: "delivered" },
+        },
+      ],
+      replies: [{ messageId: "msg_W2", name: "Designer" }],
+      timedOut: [],
+    },
+  });
+  await expect(readable(compose(snapshot), threaded)).toMatchFileSnapshot("./resumed.golden.txt");
+});
+
+test("a run that waited in another space reads both, and who never answered", async () => {
+  const design = space("Design Team", designer, ahmad, analyst);
+  const request = said("X0", "09:59", husam, "@DataAnalyst get the mockup reviewed");
+  const ask = said("X1", "10:00", analyst, "@Designer @Ahmad review the mockup, please", {
+    origin: {
+      sourceSpaceId: alpha.id,
+      sourceSpaceName: alpha.name,
+      sourceSenderName: "Husam",
+      sourceEvent: "@DataAnalyst get the mockup reviewed",
+    },
+  });
+  const snapshot = snapshotOf({
+    config: { messaging: "threaded" },
+    now: "11:00:01",
+    spaces: [alpha, design],
+    trigger: triggerOf(request, alpha, "mention", true),
+    histories: [
+      historyOf(alpha, [fresh(request)]),
+      historyOf(design, [seen(ask), fresh(said("X2", "10:20", designer, "Approved.", { replyTo: "msg_X1" }))]),
+    ],
+    activeSpace: { id: design.id, name: design.name, why: "wait" },
+    resume: {
+      soFar: [
+        { toolName: "enter_space", input: { spaceId: design.id }, output: { success: true } },
+        { toolName: "send_message", input: { text: "@Designer @Ahmad review the mockup, please", wait: true } },
+      ],
+      replies: [{ messageId: "msg_X2", name: "Designer" }],
+      timedOut: ["Ahmad"],
+    },
+  });
+  await expect(readable(compose(snapshot), threaded)).toMatchFileSnapshot("./resumed-elsewhere.golden.txt");
+});
+
+test("seed 001: why something was said here, by oneself and by others, and which message it answers", async () => {
+  const dev = space("Dev Channel", sarah, agent("DevBot"), analyst);
+  const fromAlpha = {
+    sourceSpaceId: alpha.id,
+    sourceSpaceName: "Project Alpha",
+    sourceSenderName: "Husam",
+    sourceEvent: "Send report to dev team",
+  };
+  const thanks = said("Y5", "14:40", sarah, "Thanks! Is the forecast in it too?", { replyTo: "msg_Y1" });
+  const snapshot = snapshotOf({
+    now: "14:40:05",
+    spaces: [dev],
+    trigger: triggerOf(thanks, dev, "every_message"),
+    histories: [
+      historyOf(dev, [
+        seen(said("Y1", "14:30", analyst, "Hey team, here's the Q4 report summary…", { origin: fromAlpha })),
+        did("14:30:04", "set_memories", { memories: [{ key: "report_sent", value: "to the Dev Channel, 18 Feb" }] }),
+        seen(
+          said("Y2", "14:31", agent("DevBot"), "The build that it speaks of is green", {
+            origin: { sourceSpaceId: "spc_CI", sourceSpaceName: "CI" },
+          }),
+        ),
+        seen(
+          said("Y3", "14:32", agent("DevBot"), "And the nightly one too", { origin: { sourceSpaceId: "spc_HIDDEN" } }),
+        ),
+        fresh(thanks),
+      ]),
+    ],
+  });
+  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./annotations.golden.txt");
+});

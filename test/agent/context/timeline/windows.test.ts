@@ -1,0 +1,196 @@
+import { expect, test } from "vitest";
+import { compose } from "../../../../src/agent/context/compose.ts";
+import {
+  ahmad,
+  analyst,
+  called,
+  designer,
+  did,
+  fresh,
+  goal,
+  historyOf,
+  husam,
+  memory,
+  plan,
+  said,
+  seen,
+  snapshotOf,
+  space,
+  triggerOf,
+} from "../cast.ts";
+import { readable } from "../readable.ts";
+
+const standing = "instructions-timeline-simple.golden.txt";
+const alpha = space("Project Alpha", husam, ahmad, designer, analyst);
+const ask = said("A6", "15:06:55", husam, "@DataAnalyst pull the Q4 revenue numbers", { replyTo: "msg_A4" });
+const talk = [
+  seen(said("A1", "14:50", husam, "Let's finalize the Q4 report")),
+  seen(said("A2", "14:51", analyst, "On it.")),
+  seen(said("A3", "14:51:30", analyst, "The draft is in Daily Reports now.")),
+  did("14:51:40", "set_memories", { memories: [{ key: "draft", value: "in Daily Reports" }] }),
+  seen(
+    called("A4", "14:52", designer, {
+      id: "tc_1",
+      name: "renderChart",
+      input: { series: "revenue" },
+      output: { url: "https://example.com/chart.png" },
+      status: "complete",
+    }),
+  ),
+  fresh(said("A5", "14:55:10", ahmad, 'He said "ship it"\nand left', { mentions: [] })),
+  fresh(ask),
+];
+
+test("the history as model messages: own words the assistant's, neighbours of one role merged", async () => {
+  const snapshot = snapshotOf({
+    config: { context: { history: "messages" } },
+    now: "15:07",
+    spaces: [alpha],
+    goals: [goal("q4", "Complete Q4 revenue analysis")],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, talk)],
+  });
+  const composed = compose(snapshot);
+  expect(composed.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./as-messages.golden.txt");
+});
+
+test("a window that is full says how much is before it and how to read that", async () => {
+  const snapshot = snapshotOf({
+    config: { context: { historyMessages: 3 } },
+    now: "15:07",
+    spaces: [alpha],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, talk, 1204)],
+  });
+  const composed = compose(snapshot);
+  expect(composed.dropped).toEqual([
+    { name: "history", reason: "1201 earlier messages are beyond context.historyMessages" },
+  ]);
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./cut-window.golden.txt");
+});
+
+test("what does not fit is cut by its own rule, and named", async () => {
+  const long = (index: number) => `${index}: ${"and so on ".repeat(60)}`;
+  const snapshot = snapshotOf({
+    config: { context: { maxTokens: 4000, reservedResponseTokens: 1000, memoryTokens: 400, historyTokens: 600 } },
+    now: "15:07",
+    spaces: [alpha],
+    memories: [
+      memory("oldest", long(1), "08:00"),
+      memory("newest", "Q4 report due Feb 28", "12:00"),
+      memory("older", long(2), "09:00"),
+      memory("newer", long(3), "11:00"),
+    ],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [
+      historyOf(alpha, [
+        ...Array.from({ length: 20 }, (_, index) => seen(said(`L${index}`, "13:00", ahmad, long(index)))),
+        fresh(ask),
+      ]),
+    ],
+  });
+  const composed = compose(snapshot);
+  expect(composed.dropped.map(({ name }) => name)).toEqual(["memories", "history"]);
+  expect(composed.tokens).toBeLessThanOrEqual(3000);
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./cut-by-tokens.golden.txt");
+});
+
+test("several runs go on side by side, and each sees the others", async () => {
+  const begun = (name: string, text: string) => ({ type: "space_message" as const, name, spaceName: alpha.name, text });
+  const snapshot = snapshotOf({
+    config: { messaging: "threaded" },
+    now: "15:07",
+    spaces: [alpha],
+    plans: [
+      plan("once", "Ask again", "Ask Ahmad again", { scheduledAt: "2026-02-18T15:00:00.000Z", status: "done" }),
+      plan("broken", "Weekly", "Post the weekly summary", {
+        cron: "0 9 * * 1",
+        status: "failed",
+        lastError: { code: "not_a_member", message: "you are not a member of that space" },
+      }),
+      plan("later", "Remind", "Remind Husam", {
+        scheduledAt: "2026-02-21T08:00:00.000Z",
+        nextRunAt: "2026-02-21T08:00:00.000Z",
+      }),
+      plan("soon", "Check", "Check the build", { runAfter: "5 minutes", nextRunAt: "2026-02-18T15:11:30.000Z" }),
+    ],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, [fresh(ask)])],
+    otherRuns: [
+      {
+        runId: "run_OTHER",
+        status: "running",
+        isThis: false,
+        begunBy: begun("Ahmad", `Compare ${"all of it ".repeat(20)}`),
+      },
+      {
+        runId: "run_WAITING",
+        status: "waiting_reply",
+        isThis: false,
+        begunBy: begun("Husam", "Ask both"),
+        waiting: { text: "@Designer @Ahmad which one?", spaceName: "Project Alpha", names: ["Designer", "Ahmad"] },
+      },
+      {
+        runId: "run_PLANNED",
+        status: "waiting_tool",
+        isThis: false,
+        begunBy: { type: "plan", name: "Daily Report", text: "Generate and post the daily metrics summary" },
+      },
+      {
+        runId: "run_SERVED",
+        status: "running",
+        isThis: false,
+        begunBy: { type: "service", name: "jira-webhook", text: '{"issue":"PROJ-123"}' },
+      },
+    ],
+  });
+  await expect(readable(compose(snapshot), "instructions-timeline-threaded.golden.txt")).toMatchFileSnapshot(
+    "./active-runs.golden.txt",
+  );
+});
+
+test("the steps of an invocation follow its input, whose bytes stay the same", () => {
+  const situation = {
+    now: "15:07",
+    spaces: [alpha],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, talk)],
+  };
+  const first = compose(snapshotOf(situation));
+  const own = [
+    {
+      role: "assistant" as const,
+      content: [{ type: "tool-call" as const, toolCallId: "tc_9", toolName: "read_messages", input: {} }],
+    },
+    {
+      role: "tool" as const,
+      content: [
+        {
+          type: "tool-result" as const,
+          toolCallId: "tc_9",
+          toolName: "read_messages",
+          output: { type: "json" as const, value: [] },
+        },
+      ],
+    },
+  ];
+  const second = compose(snapshotOf({ ...situation, own }));
+  expect(second.instructions).toBe(first.instructions);
+  expect(second.messages).toEqual([...first.messages, ...own]);
+});
+
+test("a call's long input or output is cut, and says so", () => {
+  const output = { rows: Array.from({ length: 500 }, (_, row) => ({ row, name: "x".repeat(10) })) };
+  const snapshot = snapshotOf({
+    now: "15:07",
+    spaces: [alpha],
+    trigger: triggerOf(ask, alpha, "mention"),
+    histories: [historyOf(alpha, [did("15:00", "query", { sql: "select 1" }, output), fresh(ask)])],
+  });
+  const [input] = compose(snapshot).messages;
+  const characters = JSON.stringify(output).length;
+  expect(input?.content).toContain(
+    `You: called query({"sql":"select 1"}) → (first 2000 of ${characters} characters) "`,
+  );
+});
