@@ -21,3 +21,7 @@ export const goalLine = (goal: Goal): string => {
 };
 
 export const memoryLine = (memory: Memory): string => `${quote(memory.key)}: ${quote(memory.value)}`;
+
+/** By when they were set: what does not fit is left out from the end. */
+export const newestFirst = (memories: Memory[]): Memory[] =>
+  memories.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));

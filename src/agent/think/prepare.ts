@@ -35,13 +35,14 @@ export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
   const ordinal = parts.runs.nextOrdinal();
   const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal, "consciousness");
   const spaces = parts.spaces.mine();
-  const told = toldState({
+  const state = {
     agentId: agent.id,
     spaces,
     goals: parts.goals.list(),
     memories: parts.memories.list(),
     plans: parts.plans.list(),
-  });
+  };
+  const told = toldState(state, agent.config.context.memoryTokens);
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
   const text = renderInboxMessage({

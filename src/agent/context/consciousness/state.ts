@@ -1,8 +1,10 @@
+import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
+import { estimateText } from "../../tokens.ts";
 import type { AgentState } from "../agent-state.ts";
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
-import { goalLine, memoryLine, spaceLine } from "../state-lines.ts";
+import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
 import type { ToldState } from "./snapshot.ts";
 
 /**
@@ -11,13 +13,31 @@ import type { ToldState } from "./snapshot.ts";
  */
 const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES", "PLANS"] as const;
 
-/** The lines of each section by key: of a space, a goal and a plan its id, of a memory its key. */
-export const toldState = (state: AgentState): ToldState => ({
+/** The newest memories that fit `tokens` are told, of the others that they are kept. */
+const memoryLines = (memories: Memory[], tokens: number): [key: string, line: string][] => {
+  let room = tokens;
+  const shown = new Set<string>();
+  for (const memory of newestFirst(memories)) {
+    room -= estimateText(memoryLine(memory));
+    if (room < 0) break;
+    shown.add(memory.key);
+  }
+  return memories.map((memory) => [
+    memory.key,
+    shown.has(memory.key) ? memoryLine(memory) : `${quote(memory.key)} is kept, not shown: get_memories reads it`,
+  ]);
+};
+
+/**
+ * The lines of each section by key: of a space, a goal and a plan its id, of a memory its key. Memories fill at most
+ * `memoryTokens`.
+ */
+export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => ({
   "YOUR SPACES": Object.fromEntries(
     state.spaces.slice(0, maxToldSpaces).map((space) => [space.id, spaceLine(space, state.agentId)]),
   ),
   GOALS: Object.fromEntries(state.goals.map((goal) => [goal.id, goalLine(goal)])),
-  MEMORIES: Object.fromEntries(state.memories.map((memory) => [memory.key, memoryLine(memory)])),
+  MEMORIES: Object.fromEntries(memoryLines(state.memories, memoryTokens)),
   PLANS: Object.fromEntries(state.plans.map((plan) => [plan.id, planLine(plan)])),
 });
 

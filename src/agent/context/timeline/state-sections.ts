@@ -2,7 +2,7 @@ import { maxToldSpaces } from "../../bounds.ts";
 import type { Dropped, Section } from "../composed.ts";
 import { planLineFrom } from "../plan-line.ts";
 import { quote } from "../quote.ts";
-import { goalLine, memoryLine, spaceLine } from "../state-lines.ts";
+import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
 import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { TimelineSnapshot } from "./snapshot.ts";
 
@@ -73,10 +73,7 @@ const namedKeys = 3;
 
 /** The newest that fit `memoryTokens`; of the others it names some keys. */
 export const memoriesSection = ({ state }: TimelineSnapshot, room: number, memoryTokens: number): Cut => {
-  const newestFirst = state.memories.toSorted((a, b) =>
-    a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
-  );
-  const ranks = new Map(newestFirst.map((memory, index) => [memory, index]));
+  const ranks = new Map(newestFirst(state.memories).map((memory, index) => [memory, index]));
   return listSection(
     {
       name: "memories",

@@ -107,3 +107,12 @@ test("a preview shows fifty characters and how many wait", () => {
     `INBOX PREVIEW (3 waiting; they come in full in the next cycle):\n  ["Family"] "Husam": "${"x".repeat(50)}…"`,
   );
 });
+
+test("of memories that do not fit, the newest are told, of the others that they are kept", () => {
+  const memories = [
+    { key: "old", value: "words ".repeat(50), updatedAt: "2026-02-18T09:00:00.000Z" },
+    { key: "new", value: "short", updatedAt: "2026-02-18T10:00:00.000Z" },
+  ];
+  const told = toldState({ agentId: "ent_ME", spaces: [], goals: [], memories, plans: [] }, 20);
+  expect(told.MEMORIES).toEqual({ old: '"old" is kept, not shown: get_memories reads it', new: '"new": "short"' });
+});
