@@ -110,6 +110,7 @@ CREATE TABLE `runs` (
 	`outcome` text,
 	`reason` text,
 	`error` text,
+	`receipts` text,
 	`prefix_reuse` real,
 	`faults` integer DEFAULT 0 NOT NULL,
 	`first_fault_at` integer,

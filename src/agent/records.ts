@@ -11,6 +11,9 @@ export type InboxData =
   | { type: "plan"; planId: string; planName: string; instruction: string; scheduledAt: string; root: Root }
   | { type: "service"; serviceName: string; payload: unknown; root: Root };
 
+/** What a run took of one space: its newest message, and its oldest where there are several. */
+export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string };
+
 /** A root that the agent began itself, and when. */
 export type OwnRoot = { id: string; beganAt: number };
 

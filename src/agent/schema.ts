@@ -5,7 +5,7 @@ import type { Plan } from "../protocol/plan.ts";
 import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToldState } from "./context/snapshot.ts";
-import type { Failure, InboxData, JournalContent, JournalMeta, OwnRoot } from "./records.ts";
+import type { Failure, InboxData, JournalContent, JournalMeta, OwnRoot, Receipt } from "./records.ts";
 
 export { timers } from "../timers/schema.ts";
 
@@ -97,6 +97,8 @@ export const runs = sqliteTable("runs", {
   outcome: text("outcome").$type<"answered" | "silent" | "failed">(),
   reason: text("reason"),
   error: text("error", { mode: "json" }).$type<Failure>(),
+  /** What it was done with in each space at its end: the agent's read marks there. */
+  receipts: text("receipts", { mode: "json" }).$type<Receipt[]>(),
   prefixReuse: real("prefix_reuse"),
   /** Passing faults of the model: how many in a row, since when, and when it goes on. */
   faults: integer("faults").notNull().default(0),
