@@ -141,6 +141,15 @@ CREATE TABLE `timers` (
 	`failures` integer DEFAULT 0 NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `waits` (
+	`call_id` text PRIMARY KEY NOT NULL,
+	`run_ordinal` integer NOT NULL,
+	`space_id` text NOT NULL,
+	`text` text NOT NULL,
+	`awaited` text NOT NULL,
+	`due_at` integer NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `windows` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`instructions` text NOT NULL,

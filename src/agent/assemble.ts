@@ -16,6 +16,7 @@ import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import type { Parts } from "./think/parts.ts";
 import { createRegistry } from "./tools/registry.ts";
+import { Waits } from "./waits.ts";
 
 /** An agent's parts over its database. */
 export const assemble = (
@@ -41,6 +42,7 @@ export const assemble = (
     spaces: new Spaces(db),
     roots: new Roots(db, clock),
     ledger: new Ledger(db, clock),
+    waits: new Waits(db, clock),
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
     plans: new Plans(db, clock, timers, transaction),

@@ -37,6 +37,8 @@ export const maxSkippedLines = 50;
 export const stallMs = 90_000;
 /** A space that has not answered in this time is asked again, a few times: less in all than a stall. */
 export const spaceAnswerMs = 5000;
+/** A run waits for answers in a chat for so long, then goes on without them. */
+export const replyWaitMs = 24 * 60 * 60_000;
 /** How often the deadman looks while there is work. */
 export const deadmanMs = 25_000;
 /** Silence of a model's stream after which its call is given up. */

@@ -6,6 +6,7 @@ import type { Database } from "../shared/database.ts";
 import { compact } from "./context/consciousness/compaction.ts";
 import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
 import type { Cycle, ToldState } from "./context/snapshot.ts";
+import { invocationOf } from "./invocation.ts";
 import type { Journal, Stretch } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
 import type { RunRow, Runs } from "./runs.ts";
@@ -124,7 +125,7 @@ export class Consciousness {
       messages: [
         ...summaryMessage(window.summary),
         ...past,
-        ...messagesOf(rows.filter((row) => row.seq < assistantSeq)),
+        ...messagesOf(invocationOf(rows.filter((row) => row.seq < assistantSeq))),
       ],
     };
   }

@@ -30,8 +30,10 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0 && parts.inbox.isFull(fresh.length)) throw full();
     for (const delivered of fresh) {
+      const waiting = parts.waits.answer(delivered.message);
       // What wakes no timeline run is acknowledged by the history, which holds it.
-      if (delivered.triggerSource === "none" && agent.config.continuity === "timeline") continue;
+      if (waiting.length === 0 && delivered.triggerSource === "none" && agent.config.continuity === "timeline")
+        continue;
       const { message, triggerSource } = delivered;
       const eventId = parts.ids.deriveOwned("evt", agent.id, message.id);
       parts.inbox.add(
@@ -39,6 +41,7 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
         { type: "space_message", spaceName: delivery.space.name, delivered },
         triggerSource !== "none",
       );
+      for (const ordinal of waiting) giveTo(parts, ordinal, eventId);
     }
     const cursor = Math.max(from, delivery.cursor);
     parts.spaces.follow(delivery.space, cursor, delivery.left);
@@ -48,6 +51,15 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     if (fresh.length > 0) arm();
     return { cursor };
   });
+};
+
+/** An answer belongs to the run that waits for it: it begins no other, and is acknowledged with that one. */
+const giveTo = (parts: Parts, ordinal: number, eventId: string): void => {
+  const run = parts.runs.at(ordinal);
+  const event = parts.inbox.byEventId(eventId);
+  if (!run || event?.status !== "pending") return;
+  parts.inbox.take([event.seq]);
+  parts.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
 
 /** Takes in a service's event. The same idempotency key again is the same event. */

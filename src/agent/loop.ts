@@ -96,10 +96,11 @@ export class Loop {
   async cancel(runId: string): Promise<RunRow> {
     const run = this.#parts.runs.get(runId);
     if (!run) throw new ColloquyError("not_found", "there is no such run");
-    if (run.status !== "running") throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
+    if (run.status !== "running" && run.status !== "waiting_reply")
+      throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
     await this.abort(runId, "the run was canceled");
     const after = this.#parts.runs.get(runId) ?? run;
-    const ended = after.status === "running" ? finish(this.#parts, after, { kind: "canceled" }) : after;
+    const ended = after.completedAt === null ? finish(this.#parts, after, { kind: "canceled" }) : after;
     this.wake();
     return ended;
   }
@@ -146,13 +147,26 @@ export class Loop {
   #next(): RunRow | undefined {
     const now = this.#parts.clock.now();
     const running = this.#parts.runs.running();
-    const waiting = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
-    if (waiting) return waiting;
+    const cut = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
+    if (cut) return cut;
+    const answered = this.#answered();
+    if (answered) return answered;
     const { continuity, limits } = this.#parts.identity.get().config;
     const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
     // A change of continuity waits until what runs in the old one has ended.
     if (running.length >= room || running.some((run) => run.continuity !== continuity)) return undefined;
     return this.#budgetResetsAt() === undefined ? begin(this.#parts) : undefined;
+  }
+
+  /** A run that waited for answers and has them all, or whose time is up; it goes on. */
+  #answered(): RunRow | undefined {
+    const { runs, waits } = this.#parts;
+    const run = runs
+      .active()
+      .find((each) => each.status === "waiting_reply" && !this.#live.has(each.id) && !waits.isWaiting(each.ordinal));
+    if (!run) return undefined;
+    runs.update(run.ordinal, { status: "running" });
+    return { ...run, status: "running" };
   }
 
   #start(run: RunRow): void {
@@ -189,6 +203,7 @@ export class Loop {
     const due = [
       ...this.#parts.runs.running().map((run) => run.resumeAt),
       this.#parts.inbox.nextRetryAt(),
+      this.#parts.waits.nextDueAt(),
       this.#budgetResetsAt(),
     ].filter((at): at is number => typeof at === "number");
     if (due.length === 0) this.#timers.clear(loopTimer);

@@ -17,6 +17,9 @@ export type Receipt = { spaceId: string; messageId: string; firstMessageId?: str
 /** A root that the agent began itself, and when. */
 export type OwnRoot = { id: string; beganAt: number };
 
+/** Somebody whose answer is awaited, and the message that answered. */
+export type Awaited = { id: string; name: string; replyId: string | null };
+
 export type JournalCall = { callId: string; toolName: string };
 export type JournalContent = ModelMessage | JournalCall;
 
@@ -49,6 +52,8 @@ export type ResultMeta = {
   toolName: string;
   error: boolean;
   activeSpaceId?: string | null;
+  /** The call asks for answers: the run waits for them once its step is done. */
+  waits?: true;
 };
 export type InboxMeta = { kind: "inbox"; lines: string[] };
 export type PreviewMeta = { kind: "preview"; upTo: number };

@@ -25,6 +25,11 @@ export class Runs {
 
   /** Those under way, oldest first. */
   running(): RunRow[] {
+    return this.active().filter((run) => run.status === "running");
+  }
+
+  /** Those under way or waiting, oldest first. */
+  active(): RunRow[] {
     const concurrent = this.#db
       .select({ run: runs })
       .from(activeRuns)

@@ -5,7 +5,7 @@ import type { Plan } from "../protocol/plan.ts";
 import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToldState } from "./context/snapshot.ts";
-import type { Failure, InboxData, JournalContent, JournalMeta, OwnRoot, Receipt } from "./records.ts";
+import type { Awaited, Failure, InboxData, JournalContent, JournalMeta, OwnRoot, Receipt } from "./records.ts";
 
 export { timers } from "../timers/schema.ts";
 
@@ -110,6 +110,16 @@ export const runs = sqliteTable("runs", {
 
 /** A timeline agent's runs that are under way. A consciousness has one at most, its newest: it needs no row here. */
 export const activeRuns = sqliteTable("active_runs", { ordinal: integer("ordinal").primaryKey() });
+
+/** Whose answers a waiting run awaits, for each message that it asked with. Gone when the run goes on or ends. */
+export const waits = sqliteTable("waits", {
+  callId: text("call_id").primaryKey(),
+  runOrdinal: integer("run_ordinal").notNull(),
+  spaceId: text("space_id").notNull(),
+  text: text("text").notNull(),
+  awaited: text("awaited", { mode: "json" }).$type<Awaited[]>().notNull(),
+  dueAt: integer("due_at").notNull(),
+});
 
 /** Everything that the model was given, said, called and got back, in order. Append-only. */
 export const journal = sqliteTable("journal", {

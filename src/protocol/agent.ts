@@ -42,6 +42,9 @@ export type ModelConfig = z.infer<typeof ModelConfig>;
 /** How the past becomes context: lived through as one stream of cycles, or read back from the space's timeline. */
 const Continuity = z.enum(["consciousness", "timeline"]);
 
+/** `threaded` adds replies to single messages, and waiting for answers. */
+const Messaging = z.enum(["simple", "threaded"]);
+
 export const Limits = z.strictObject({
   maxSteps: z.int().min(1).max(100).default(20),
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
@@ -107,7 +110,7 @@ export const AgentConfig = z
     instructions: z.string().max(64_000).default(""),
     model: ModelConfig.default({ provider: "rehearsal", deltasPerSecond: 25 }),
     continuity: Continuity.default("consciousness"),
-    messaging: z.literal("simple").default("simple"),
+    messaging: Messaging.default("simple"),
     limits: Limits.default(() => Limits.parse({})),
     context: ContextLimits.default(() => ContextLimits.parse({})),
     /** Off if left out. */
@@ -127,7 +130,7 @@ export const UpdateAgent = z
     instructions: z.string().max(64_000).optional(),
     model: ModelConfig.optional(),
     continuity: Continuity.optional(),
-    messaging: z.literal("simple").optional(),
+    messaging: Messaging.optional(),
     limits: z.record(z.string(), z.number()).optional(),
     context: z.record(z.string(), z.json()).optional(),
     /** `null` turns it off. */

@@ -76,6 +76,10 @@ export type AgentMessage = {
   root: Root;
   streamId?: string | undefined;
   origin?: Origin | undefined;
+  /** A message of the same space. */
+  replyTo?: string | undefined;
+  /** The agent waits for an answer. */
+  expectsReply?: boolean | undefined;
 };
 
 export type EntityRef = { id: string; name: string; type: EntityType };

@@ -28,9 +28,6 @@ export const maxUnreadScan = 1000;
 /** Bytes of the log's database after which nothing more can be said here. */
 export const maxDatabaseBytes = 8 * 1024 ** 3;
 
-/** `@` signs of one message that are looked at. */
-export const maxMentionMarks = 1000;
-
 /** One delivery: log events read at a time, messages and characters carried. The longest event has some 400 KB. */
 export const maxBatchEvents = 100;
 export const maxBatchMessages = 100;

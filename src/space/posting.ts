@@ -4,10 +4,10 @@ import type { AgentMessage, Root } from "../protocol/rpc.ts";
 import { MessageText, maxTextBytes, textBytes } from "../protocol/text.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { mentionsIn } from "../shared/mentions.ts";
 import { maxDatabaseBytes } from "./bounds.ts";
 import { messageOf } from "./log.ts";
 import type { MemberRow } from "./members.ts";
-import { mentionsIn } from "./mentions.ts";
 import { type Parts, record } from "./parts.ts";
 import { acting, spaceIn } from "./rights.ts";
 import type { SettingsRow } from "./settings.ts";
@@ -50,7 +50,7 @@ export const post = (
 
 /** An agent says something, once for each id (R2). It is the end of the stream that it was spoken in (D4). */
 export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
-  const { agentId, messageId: id, streamId, text, root, origin } = input;
+  const { agentId, messageId: id, streamId, text, root, origin, replyTo, expectsReply } = input;
   const space = spaceIn(parts, input.workspaceId);
   if (!parts.ids.isIssued("msg", id) || parts.ids.ownerOf("msg", id) !== space.id) {
     throw new ColloquyError("invalid_request", `${id} is no id of a message of this space`);
@@ -66,6 +66,13 @@ export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
   checkText(text);
   const body: NewMessage = { id, text };
   if (origin !== undefined) body.origin = origin;
+  if (expectsReply) body.expectsReply = true;
+  if (replyTo !== undefined) {
+    if (!parts.log.findMessage(replyTo)) {
+      throw new ColloquyError("unknown_reference", `${replyTo} is no message of this space: reply to one that is`);
+    }
+    body.replyTo = replyTo;
+  }
   if (streamId === undefined) return store(parts, space, member, body, root);
   parts.live.flush(streamId, agentId);
   const message = store(parts, space, member, { ...body, streamId }, root);

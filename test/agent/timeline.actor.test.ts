@@ -1,13 +1,15 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
+import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
   for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
 });
 
 const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
@@ -173,4 +175,146 @@ test("a change of continuity takes effect once what runs has ended", async () =>
   gate.open();
   await ended(house.workspaceId, analyst, 2);
   expect(userTexts(model.calls[1])[0]).toMatch(/^INBOX \(1 event/);
+});
+
+const threaded = async () => {
+  const house = await openHouse();
+  const [husam, designer, ahmad] = [
+    await house.person("Husam"),
+    await house.person("Designer"),
+    await house.person("Ahmad"),
+  ];
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", messaging: "threaded" });
+  const space = await house.space("Alpha", [husam, designer, ahmad, analyst]);
+  return { house, husam, designer, ahmad, analyst, space, agent: env.AGENT.getByName(analyst.id) };
+};
+
+const waits = (workspaceId: string, agent: Awaited<ReturnType<typeof threaded>>["analyst"]) =>
+  vi.waitFor(async () => {
+    const [run] = await runsOf(workspaceId, agent);
+    expect(run?.status).toBe("waiting_reply");
+  });
+
+test("[R7] a run waits for everyone whom it asked, goes on in a fresh invocation, and the answers begin no other run", async () => {
+  const { house, husam, designer, ahmad, analyst, space } = await threaded();
+  const model = scripted([
+    step(call("send_message", { text: "@Designer @Ahmad is the mockup good?", wait: true })),
+    step(call("send_message", { text: "All agree." })),
+    step(text("Reported.")),
+    step(text("Not for me.")),
+  ]);
+  const watching = await space.watch(husam);
+  await space.post(husam, "Ask them");
+  await waits(house.workspaceId, analyst);
+  await vi.waitUntil(() => watching.some((frame) => frame.type === "run.waiting_reply"));
+  const [, asked] = await space.messages();
+  expect(asked).toMatchObject({ expectsReply: true, mentions: [designer.id, ahmad.id] });
+
+  await space.post(designer, "Looks good");
+  await waits(house.workspaceId, analyst);
+  expect(model.calls).toHaveLength(1);
+  await space.post(ahmad, "Ship it");
+  const [run, ...others] = await ended(house.workspaceId, analyst, 1);
+  expect(others).toEqual([]);
+  expect(run).toMatchObject({ status: "completed", outcome: "answered" });
+  expect(model.calls).toHaveLength(3);
+  const [prompt = ""] = userTexts(model.calls[1]);
+  expect(prompt).toMatch(/"Looks good" {2}\[NEW\] ← REPLY/);
+  expect(prompt).toMatch(/← RESUME: .*"Designer".*"Ahmad".* replied\. Continue from here\./);
+  expect(prompt).toContain("THIS RUN SO FAR:");
+  // A fresh invocation: no call of the first one dangles in it.
+  expect(model.calls[1]?.prompt.map((message) => message.role)).toEqual(["system", "user"]);
+  expect(await space.texts()).toEqual([
+    "Husam: Ask them",
+    "Analyst: @Designer @Ahmad is the mockup good?",
+    "Designer: Looks good",
+    "Ahmad: Ship it",
+    "Analyst: All agree.",
+  ]);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("while a run waits, others go on, and they see whom it waits for", async () => {
+  const { house, husam, designer, analyst, space } = await threaded();
+  const model = scripted((options, index) => {
+    if (index === 0) return step(call("send_message", { text: "@Designer please review", wait: true }));
+    if (index === 1) return step(text("Nothing to do."));
+    return options.prompt.some((message) => message.role === "tool")
+      ? step(text("Done."))
+      : step(call("send_message", { text: "Thanks." }));
+  });
+  await space.post(husam, "Have it reviewed");
+  await waits(house.workspaceId, analyst);
+  await space.post(husam, "By the way, good morning");
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("completed"));
+  expect(userTexts(model.calls[1])[0]).toMatch(
+    /\(waiting_reply\) — sent "@Designer please review" in "Alpha", waiting for "Designer"/,
+  );
+  await space.post(designer, "Reviewed");
+  const runs = await ended(house.workspaceId, analyst, 2);
+  await vi.waitFor(async () => expect(await space.texts()).toContain("Analyst: Thanks."));
+  expect(runs).toHaveLength(2);
+});
+
+test("a wait that nobody answers in time goes on without the answer, and says so", async () => {
+  const { house, husam, analyst, space } = await threaded();
+  const model = scripted([
+    step(call("send_message", { text: "@Designer are you there?", wait: true })),
+    step(text("No answer.")),
+  ]);
+  await space.post(husam, "Ask");
+  await waits(house.workspaceId, analyst);
+  await passTime(analyst, replyWaitMs + 1000);
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  vi.useRealTimers();
+  expect(run?.status).toBe("completed");
+  expect(userTexts(model.calls[1])[0]).toContain('"Designer" did not reply in time');
+});
+
+test("[S4] a wait with nobody mentioned, and a reply to a message of another space, say why, and the run goes on", async () => {
+  const { house, husam, analyst, space } = await threaded();
+  const elsewhere = await house.space("Beta", [husam]);
+  const foreign = await elsewhere.post(husam, "Elsewhere");
+  const trigger = await (async () => {
+    scripted((_, index) => {
+      if (index === 0) return step(call("send_message", { text: "@Nobody here?", wait: true }));
+      if (index === 1) return step(call("send_reply", { replyToMessageId: foreign.id, text: "To you" }));
+      if (index === 2) return step(call("send_reply", { replyToMessageId: trigger.id, text: "To this" }));
+      return step(text("Done."));
+    });
+    return space.post(husam, "Hello");
+  })();
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.steps.map((each) => each.toolCalls[0]?.status)).toEqual(["error", "error", "complete", undefined]);
+  expect((await space.messages()).at(-1)).toMatchObject({ text: "To this", replyTo: trigger.id });
+});
+
+test("[R5] a run that waits can be canceled, and an answer that comes later begins a run of its own", async () => {
+  const { house, husam, designer, analyst, space, agent } = await threaded();
+  scripted([step(call("send_message", { text: "@Designer?", wait: true })), step(text("Read."))]);
+  await space.post(husam, "Ask");
+  await waits(house.workspaceId, analyst);
+  const [waiting] = await runsOf(house.workspaceId, analyst);
+  expect(unwrap(await agent.cancelRun(house.workspaceId, waiting?.id ?? "")).status).toBe("canceled");
+  await space.post(designer, "Yes?");
+  const runs = await ended(house.workspaceId, analyst, 2);
+  expect(runs.map((run) => run.status)).toEqual(["canceled", "completed"]);
+});
+
+test("a living agent's wait ends its cycle; the answer comes as an ordinary event", async () => {
+  const house = await openHouse();
+  const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
+  const analyst = await house.agent({ name: "Analyst", messaging: "threaded" });
+  const space = await house.space("Alpha", [husam, designer, analyst]);
+  const model = scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(call("send_message", { text: "@Designer good?", wait: true })),
+    step(text("They agree.")),
+  ]);
+  await space.post(husam, "Ask");
+  const [first] = await ended(house.workspaceId, analyst, 1);
+  expect(first).toMatchObject({ status: "completed", outcome: "answered" });
+  await space.post(designer, "Yes");
+  await ended(house.workspaceId, analyst, 2);
+  expect(userTexts(model.calls[2]).at(-1)).toContain('"Yes"');
 });

@@ -1,9 +1,11 @@
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
+import { mentionsIn } from "../../shared/mentions.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
+import { kindOf } from "./kind.ts";
 import { ownRuns } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
@@ -39,7 +41,13 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
     isMember: (spaceId) => parts.spaces.isMember(spaceId),
     window: (spaceId, page) =>
       reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
-    say: (spaceId, text) => {
+    mentioned: (spaceId, text) => {
+      const others = (parts.spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);
+      const ids = new Set(mentionsIn(text, others));
+      return others.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
+    },
+    say: async (spaceId, text, how = {}) => {
+      const awaits = how.awaits ?? [];
       const message = {
         workspaceId,
         agentId,
@@ -49,8 +57,15 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
         root: rootOfRun(parts, run),
         streamId: speech?.streamOf(call.index),
         origin: originFor(parts, run, spaceId),
+        replyTo: how.replyTo,
+        expectsReply: awaits.length > 0,
       };
-      return reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal);
+      // A living agent does not wait: the answers come as ordinary events. A run that waits does so before it asks.
+      const waits = awaits.length > 0 && run.continuity === "timeline";
+      if (waits) parts.waits.open({ callId: call.callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
+      const said = await reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal);
+      if (waits && !said.ok) parts.waits.drop(call.callId);
+      return said;
     },
     memories: parts.memories,
     goals: parts.goals,
@@ -77,7 +92,7 @@ const callPlans = (parts: Parts, run: RunRow, { callId }: CallRequest): CallPlan
 const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   const { call, started, run, step } = execution;
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
-  const tool = parts.tools.find(call.toolName, run.continuity);
+  const tool = parts.tools.find(call.toolName, kindOf(parts, run));
   if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
   if (started && !tool.idempotent) {
     return failure("outcome_unknown", "the call was interrupted; whether it took effect is not known");

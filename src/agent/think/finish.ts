@@ -27,6 +27,7 @@ const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstP
 
 const effects = new Set([
   "send_message",
+  "send_reply",
   "set_memories",
   "delete_memories",
   "set_goals",
@@ -39,8 +40,10 @@ const effects = new Set([
 const didAnything = (rows: JournalRow[]): boolean =>
   rows.some((row) => row.meta?.kind === "result" && !row.meta.error && effects.has(row.meta.toolName));
 
+const speaking = new Set(["send_message", "send_reply"]);
+
 const answered = (rows: JournalRow[]): boolean =>
-  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && row.meta.toolName === "send_message");
+  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && speaking.has(row.meta.toolName));
 
 /** A call and its result are always paired: those that were never executed get a result that says so. */
 const closeOpenCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error: Failure): void => {
@@ -70,7 +73,9 @@ const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null =
  */
 export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
   const now = parts.runs.at(run.ordinal);
-  if (now && now.status !== "running") return now;
+  // Answers, and what an absorbed run had taken, have joined its events since it began.
+  const events = now?.events ?? run.events;
+  if (now && now.status !== "running" && now.status !== "waiting_reply") return now;
   const before = parts.journal.ofRun(run.ordinal, run.journalFrom);
   const reuse = reuseOf(parts, run, before);
   return parts.transaction(() => {
@@ -81,12 +86,12 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const kept = lived && run.continuity === "consciousness";
     if (lived && error) closeOpenCalls(parts, run, before, error);
     const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
-    if (ending.kind === "failed" && ending.events === "failed")
-      parts.inbox.failed(run.events, ending.error, pauseAfter);
-    else if (ending.kind === "failed" && ending.events === "given_back") parts.inbox.giveBack(run.events);
+    if (ending.kind === "failed" && ending.events === "failed") parts.inbox.failed(events, ending.error, pauseAfter);
+    else if (ending.kind === "failed" && ending.events === "given_back") parts.inbox.giveBack(events);
     // What an absorbed run took goes with the run that absorbed it.
-    else if (ending.kind !== "absorbed") acknowledge(parts, run);
+    else if (ending.kind !== "absorbed") acknowledge(parts, { ...run, events });
 
+    if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
     parts.ledger.settle(lastBilled(run, rows));
     updateIdentity(parts, run, rows, ending, kept);
 
@@ -103,7 +108,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
       completedAt: parts.clock.now(),
     } as const;
     parts.runs.end(run, changes);
-    return { ...run, ...changes };
+    return { ...run, events, ...changes };
   });
 };
 

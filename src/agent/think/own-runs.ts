@@ -1,6 +1,8 @@
 import { RunStatus } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import type { Action } from "../context/timeline/snapshot.ts";
+import type { JournalRow } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
 import type { OwnRuns } from "../tools/tool.ts";
 import { finish } from "./finish.ts";
@@ -10,6 +12,8 @@ import type { Parts } from "./parts.ts";
  * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
  * refused, unless it was this very run that did it (a replay).
  */
+const isActive = (run: RunRow): boolean => run.status === "running" || run.status === "waiting_reply";
+
 const otherRun = (parts: Parts, self: RunRow, runId: string): RunRow => {
   const other = parts.runs.get(runId);
   if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");
@@ -25,9 +29,8 @@ const alreadyEnded = (run: RunRow): ColloquyError =>
       : `the run has ended: it is ${run.status}`,
   );
 
-/** Every call that the run finished, with what came of it. */
-const actionsOf = (parts: Parts, run: RunRow): unknown[] => {
-  const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+/** Every call that these rows of a run finished, with what came of it, oldest first. */
+export const callsOf = (rows: JournalRow[]): Action[] => {
   const inputs = new Map(
     rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
   );
@@ -38,6 +41,9 @@ const actionsOf = (parts: Parts, run: RunRow): unknown[] => {
     return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output }];
   });
 };
+
+const actionsOf = (parts: Parts, run: RunRow): Action[] =>
+  callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined));
 
 export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
   list: (status, limit) => {
@@ -57,7 +63,7 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
   stop: async (runId) => {
     const other = otherRun(parts, self, runId);
     if (other.status === "canceled" && other.endedBy === self.id) return;
-    if (other.status !== "running") throw alreadyEnded(other);
+    if (!isActive(other)) throw alreadyEnded(other);
     finish(parts, other, { kind: "canceled", by: self.id });
     await parts.stopThink(runId, "another run of the agent stopped it");
   },
@@ -66,12 +72,12 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
     if (other.status === "absorbed" && other.endedBy === self.id) {
       return { trigger: other.trigger, actions: actionsOf(parts, other) };
     }
-    if (other.status !== "running") throw alreadyEnded(other);
+    if (!isActive(other)) throw alreadyEnded(other);
     const ended = parts.transaction(() => {
       const absorbed = finish(parts, other, { kind: "absorbed", by: self.id });
       // Its events are acknowledged, or given back, with this run.
-      self.events.push(...other.events);
-      parts.runs.update(self.ordinal, { events: self.events });
+      const events = [...(parts.runs.at(self.ordinal)?.events ?? self.events), ...absorbed.events];
+      parts.runs.update(self.ordinal, { events });
       return absorbed;
     });
     await parts.stopThink(runId, "another run of the agent absorbed it");

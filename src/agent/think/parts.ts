@@ -14,6 +14,7 @@ import type { Roots } from "../roots.ts";
 import type { Runs } from "../runs.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Registry } from "../tools/registry.ts";
+import type { Waits } from "../waits.ts";
 
 /** All that an agent is made of, in one object: its tables, its clock, its way to the world. */
 export type Parts = {
@@ -28,6 +29,7 @@ export type Parts = {
   spaces: Spaces;
   roots: Roots;
   ledger: Ledger;
+  waits: Waits;
   memories: Memories;
   goals: Goals;
   plans: Plans;

@@ -1,3 +1,4 @@
+import { invocationOf } from "../invocation.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, CallRequest } from "../records.ts";
 
@@ -12,6 +13,8 @@ export type Progress =
   | { kind: "generate"; step: number }
   | { kind: "execute"; step: number; call: CallRequest; started: boolean }
   | { kind: "skip"; reason: string | undefined }
+  /** The step asked for answers; when they are there, the run goes on with step `next` in a fresh invocation. */
+  | { kind: "wait"; next: number }
   | { kind: "done" };
 
 type Row = Pick<JournalRow, "kind" | "step" | "content" | "meta">;
@@ -30,16 +33,20 @@ const reasonOf = (input: unknown): string | undefined =>
     ? input.reason
     : undefined;
 
-export const progressOf = (rows: Row[]): Progress => {
+export const progressOf = (all: Row[]): Progress => {
+  const rows = invocationOf(all);
   const last = rows.findLast((row) => row.kind === "assistant");
   const meta = assistantMeta(last);
-  if (!last || !meta) return { kind: "generate", step: 0 };
+  if (!last || !meta) return { kind: "generate", step: rows[0]?.step ?? 0 };
   const skip = skipOf(meta, last.step);
   if (skip) return { kind: "skip", reason: reasonOf(skip.input) };
   if (meta.calls.length === 0) return { kind: "done" };
   const finished = new Set(rows.flatMap((row) => (row.meta?.kind === "result" ? [row.meta.callId] : [])));
   const call = meta.calls.find((request) => !finished.has(request.callId));
-  if (!call) return { kind: "generate", step: last.step + 1 };
+  if (!call) {
+    const waits = rows.some((row) => row.step === last.step && row.meta?.kind === "result" && row.meta.waits);
+    return waits ? { kind: "wait", next: last.step + 1 } : { kind: "generate", step: last.step + 1 };
+  }
   const started = rows.some(
     (row) => row.kind === "call" && "callId" in row.content && row.content.callId === call.callId,
   );

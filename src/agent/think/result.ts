@@ -3,7 +3,7 @@ import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 
 /** What came of one call. */
-export type Result = { value: unknown; error: boolean; activeSpaceId?: string | null };
+export type Result = { value: unknown; error: boolean; activeSpaceId?: string | null; waits?: true };
 
 /** Journals it: the call's `result` row, which is also the message that the model reads. */
 export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
@@ -29,6 +29,7 @@ export const recordResult = (parts: Parts, run: RunRow, step: number, call: Call
       toolName: call.toolName,
       error: result.error,
       ...(result.activeSpaceId === undefined ? {} : { activeSpaceId: result.activeSpaceId }),
+      ...(result.waits ? { waits: true as const } : {}),
     },
   });
 };

@@ -1,4 +1,5 @@
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { Channel } from "./channel.ts";
 import { TextField } from "./text-field.ts";
 
@@ -12,21 +13,26 @@ type Utterance = { streamId: string; channel: Channel; field: TextField; bytes: 
 export class Speech {
   readonly #channel: (() => Channel) | null;
   readonly #mintStreamId: () => string;
-  readonly #movesSpace: (toolName: string) => boolean;
+  readonly #tool: (toolName: string) => Pick<Tool, "movesSpace" | "speaks"> | undefined;
   readonly #utterances = new Map<number, Utterance>();
   #held = false;
 
   /** `channel` leads to the active space; null if none is active. */
-  constructor(channel: (() => Channel) | null, mintStreamId: () => string, movesSpace: (toolName: string) => boolean) {
+  constructor(
+    channel: (() => Channel) | null,
+    mintStreamId: () => string,
+    tool: (toolName: string) => Pick<Tool, "movesSpace" | "speaks"> | undefined,
+  ) {
     this.#channel = channel;
     this.#mintStreamId = mintStreamId;
-    this.#movesSpace = movesSpace;
+    this.#tool = tool;
   }
 
   /** The model begins the step's call number `index`. */
   begin(index: number, toolName: string): void {
-    if (this.#movesSpace(toolName)) this.#held = true;
-    if (toolName !== "send_message" || this.#held || !this.#channel) return;
+    const tool = this.#tool(toolName);
+    if (tool?.movesSpace) this.#held = true;
+    if (!tool?.speaks || this.#held || !this.#channel) return;
     const utterance = {
       streamId: this.#mintStreamId(),
       channel: this.#channel(),

@@ -6,6 +6,7 @@ import { fault, faultOnceStored } from "../../shared/fault.ts";
 import type { OrdinalCycle } from "../consciousness.ts";
 import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/composed.ts";
+import { invocationOf } from "../invocation.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
 import { estimateMessages, estimateText } from "../tokens.ts";
@@ -13,6 +14,7 @@ import { lastBilled, stepName } from "./billing.ts";
 import { compactForRun } from "./compact.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
+import { kindOf } from "./kind.ts";
 import type { Parts } from "./parts.ts";
 import type { Speech } from "./speech.ts";
 
@@ -33,7 +35,7 @@ const inputOf = ({ parts, run, model }: StepInput): Input => {
   const window = parts.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
   const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
-  const own = messagesOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
+  const own = messagesOf(invocationOf(parts.journal.ofRun(run.ordinal, run.journalFrom)));
   const correction = correctionModel === model.modelId ? known : 1;
   return { composed: compose({ continuity: "consciousness", config, window, past, own }, correction), past };
 };
@@ -65,7 +67,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     generate({
       model,
       composed,
-      tools: parts.tools.declarations(run.continuity),
+      tools: parts.tools.declarations(kindOf(parts, run)),
       temperature: config.model.temperature,
       maxOutputTokens,
       speech,

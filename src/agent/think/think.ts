@@ -14,6 +14,7 @@ import { Channels } from "./channels.ts";
 import { compactForRun } from "./compact.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish } from "./finish.ts";
+import { kindOf } from "./kind.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { Speech } from "./speech.ts";
@@ -29,7 +30,7 @@ import { composeRun } from "./timeline.ts";
  * 2. An aborted run generates nothing more and appends nothing more but what was under way (R5).
  * 3. A step starts only after its tokens were reserved (B2).
  */
-export type ThinkEnd = { kind: "ended"; run: RunRow } | { kind: "paused"; resumeAt: number };
+export type ThinkEnd = { kind: "ended"; run: RunRow } | { kind: "paused"; resumeAt: number } | { kind: "waiting" };
 
 /** The signal's reason where a run is taken from this think, to go on from its journal in another. */
 export class Interrupted extends Error {}
@@ -62,7 +63,7 @@ export const think = async (
       channels,
       model,
     });
-    return await end(parts, run, channels, ending);
+    return ending === "waiting" ? await wait(parts, run, channels) : await end(parts, run, channels, ending);
   } catch (error) {
     if (signal.aborted && signal.reason instanceof Interrupted) {
       return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
@@ -76,6 +77,14 @@ export const think = async (
   } finally {
     clearTimeout(deadline);
   }
+};
+
+/** The run rests until somebody answers or the time is up; it holds nothing in memory. */
+const wait = async (parts: Parts, run: RunRow, channels: Channels): Promise<ThinkEnd> => {
+  parts.runs.update(run.ordinal, { status: "waiting_reply" });
+  channels.tellRun({ event: "run.waiting_reply" });
+  await channels.end("waiting_reply");
+  return { kind: "waiting" };
 };
 
 const openSecret = async (parts: Parts, name: string): Promise<string | undefined> => {
@@ -104,7 +113,7 @@ const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): En
   return null;
 };
 
-const steps = async (thinking: Thinking): Promise<Ending> => {
+const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
   const { parts, run, signal, progressed } = thinking;
   let speech: Speech | undefined;
   let compacted = false;
@@ -113,14 +122,21 @@ const steps = async (thinking: Thinking): Promise<Ending> => {
       signal.throwIfAborted();
       const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
       if (rows.length === 0) {
-        await composeRun(parts, run, signal);
+        await composeRun(parts, run, 0, null, signal);
         continue;
       }
       const next = progressOf(rows);
       progressed();
       if (next.kind === "done") return { kind: "completed" };
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
+      // A living agent's cycle ends here: the answers come as ordinary events.
+      if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
       const activeSpaceId = memberSpace(parts, activeSpaceOf(run.activeSpaceId, rows));
+      if (next.kind === "wait") {
+        if (parts.waits.isWaiting(run.ordinal)) return "waiting";
+        await composeRun(parts, run, next.next, activeSpaceId, signal);
+        continue;
+      }
       if (next.kind === "execute") {
         const entered = await execute(parts, { run, ...next, activeSpaceId, speech, signal });
         // Its members see that the agent is there.
@@ -160,7 +176,7 @@ const speechFor = ({ parts, run, channels }: Thinking, activeSpaceId: string | n
   new Speech(
     activeSpaceId === null ? null : () => channels.to(activeSpaceId),
     () => parts.ids.mint("str"),
-    (toolName) => parts.tools.find(toolName, run.continuity)?.movesSpace ?? false,
+    (toolName) => parts.tools.find(toolName, kindOf(parts, run)),
   );
 
 const previewEvents = 10;

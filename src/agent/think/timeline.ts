@@ -2,9 +2,17 @@ import { isoTime } from "../../shared/clock.ts";
 import { unwrap } from "../../shared/errors.ts";
 import { compose } from "../context/compose.ts";
 import { quoteJson } from "../context/quote.ts";
-import type { ActiveRun, History, HistoryEntry, TimelineSnapshot, Trigger } from "../context/timeline/snapshot.ts";
+import type {
+  ActiveRun,
+  History,
+  HistoryEntry,
+  Resume,
+  TimelineSnapshot,
+  Trigger,
+} from "../context/timeline/snapshot.ts";
 import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { callsOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
 
@@ -14,7 +22,15 @@ import { reach } from "./reach.ts";
  */
 const actionRuns = 30;
 /** Calls that show in the history already, or that only looked. */
-const unshown = new Set(["send_message", "enter_space", "read_messages", "get_memories", "get_plans", "get_my_runs"]);
+const unshown = new Set([
+  "send_message",
+  "send_reply",
+  "enter_space",
+  "read_messages",
+  "get_memories",
+  "get_plans",
+  "get_my_runs",
+]);
 
 const triggerOf = (data: InboxData): Trigger => {
   switch (data.type) {
@@ -84,6 +100,25 @@ const historyOf = async (parts: Parts, spaceId: string, before: number, signal: 
   return { space: { id: spaceId, name: window.space.name }, entries, total: window.total };
 };
 
+/** What the run did in earlier invocations, who answered what it asked, and who did not in time. */
+const resumeOf = (parts: Parts, run: RunRow): Resume => {
+  const waits = parts.waits.ofRun(run.ordinal);
+  const awaited = waits.flatMap((wait) => wait.awaited);
+  return {
+    soFar: callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom)),
+    replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
+    timedOut: awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name),
+  };
+};
+
+const waitingOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
+  const [wait] = run.status === "waiting_reply" ? parts.waits.ofRun(run.ordinal) : [];
+  if (!wait) return {};
+  const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);
+  const spaceName = parts.spaces.get(wait.spaceId)?.snapshot.name ?? "";
+  return { waiting: { text: wait.text, spaceName, names } };
+};
+
 const begunBy = (parts: Parts, run: RunRow): ActiveRun["begunBy"] => {
   const { type, senderName = "", text = "", spaceId } = run.trigger;
   const spaceName = spaceId === undefined ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
@@ -91,11 +126,12 @@ const begunBy = (parts: Parts, run: RunRow): ActiveRun["begunBy"] => {
 };
 
 const activeRunsOf = (parts: Parts, thisRun: number): ActiveRun[] =>
-  parts.runs.running().map((run) => ({
+  parts.runs.active().map((run) => ({
     runId: run.id,
     status: run.status,
     isThis: run.ordinal === thisRun,
     begunBy: begunBy(parts, run),
+    ...waitingOf(parts, run),
   }));
 
 /** As of now. `ordinal` is that of the run, or of the one that would come next. */
@@ -104,12 +140,18 @@ export const gatherTimeline = async (
   event: InboxData,
   ordinal: number,
   signal: AbortSignal,
+  resumed: { run: RunRow; activeSpaceId: string | null } | null = null,
 ): Promise<TimelineSnapshot> => {
   const { id: agentId, config } = parts.identity.get();
   const spaces = parts.spaces.mine();
   const trigger = triggerOf(event);
   const home = trigger.type === "space_message" && spaces.find((space) => space.id === trigger.space.id);
-  const histories = home ? [await historyOf(parts, home.id, ordinal, signal)] : [];
+  const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
+  const histories: History[] = [];
+  for (const space of new Set([home, waited])) {
+    if (space) histories.push(await historyOf(parts, space.id, ordinal, signal));
+  }
+  const active = resumed ? waited : home;
   const state = {
     agentId,
     spaces,
@@ -125,25 +167,38 @@ export const gatherTimeline = async (
     histories,
     activeRuns: activeRunsOf(parts, ordinal),
     trigger,
-    activeSpace: home ? { id: home.id, name: home.name, why: "trigger" } : null,
-    resume: null,
+    activeSpace: active ? { id: active.id, name: active.name, why: active === home ? "trigger" : "wait" } : null,
+    resume: resumed ? resumeOf(parts, resumed.run) : null,
     own: [],
   };
 };
 
-/** Composes a run's input and journals it. */
-export const composeRun = async (parts: Parts, run: RunRow, signal: AbortSignal): Promise<void> => {
-  const [row] = parts.inbox.rows(run.events);
+/** Composes the input of a run's next invocation, which begins with this step, and journals it. */
+export const composeRun = async (
+  parts: Parts,
+  run: RunRow,
+  step: number,
+  activeSpaceId: string | null,
+  signal: AbortSignal,
+): Promise<void> => {
+  const row = parts.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
-  const snapshot = await gatherTimeline(parts, row.data, run.ordinal, signal);
+  const snapshot = await gatherTimeline(
+    parts,
+    row.data,
+    run.ordinal,
+    signal,
+    step === 0 ? null : { run, activeSpaceId },
+  );
   signal.throwIfAborted();
   const { correction } = parts.identity.get();
   const composed = compose(snapshot, correction);
   parts.transaction(() => {
+    parts.waits.endOf(run.ordinal);
     for (const message of composed.messages) {
       parts.journal.append({
         runOrdinal: run.ordinal,
-        step: 0,
+        step,
         kind: "inbox",
         content: message,
         meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)] },

@@ -5,7 +5,8 @@ import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts"
 import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
 import { absorbRun, getMyRuns, stopRun } from "./builtin/runs.ts";
 import { skip } from "./builtin/skip.ts";
-import { enterSpace, leaveSpace, readMessages, sendMessage } from "./builtin/spaces.ts";
+import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
+import { sendMessage, sendReply, sendThreadedMessage } from "./builtin/speaking.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -16,6 +17,8 @@ const builtin: Tool[] = [
   enterSpace,
   leaveSpace,
   sendMessage,
+  sendThreadedMessage,
+  sendReply,
   readMessages,
   skip,
   getMyRuns,
@@ -31,22 +34,25 @@ const builtin: Tool[] = [
   deletePlans,
 ];
 
-type Continuity = AgentConfig["continuity"];
+/** What decides which tools an agent has. */
+export type Kind = Pick<AgentConfig, "continuity" | "messaging">;
 
-const has = (tool: Tool, continuity: Continuity): boolean => tool.only === "both" || tool.only === continuity;
+const has = (tool: Tool, kind: Kind): boolean =>
+  tool.only === "all" || tool.only === kind.continuity || tool.only === kind.messaging;
 
 export type Registry = {
-  /** Undefined for a tool that agents of this continuity do not have. */
-  find(name: string, continuity: Continuity): Tool | undefined;
+  /** Undefined for a tool that agents of this kind do not have. */
+  find(name: string, kind: Kind): Tool | undefined;
   /** For the AI SDK: declared without `execute`, since we run them ourselves. */
-  declarations(continuity: Continuity): ToolSet;
+  declarations(kind: Kind): ToolSet;
 };
 
-const schemas = new Map<string, Schema<unknown>>();
+const schemas = new Map<Tool, Schema<unknown>>();
 
 /** A tool's JSON Schema, made once and not at every step. What it refuses is refused in the words of its own parser. */
-const schemaOf = ({ name, input }: Tool): Schema<unknown> => {
-  const known = schemas.get(name);
+const schemaOf = (tool: Tool): Schema<unknown> => {
+  const known = schemas.get(tool);
+  const { input } = tool;
   if (known) return known;
   const { jsonSchema: json } = zodSchema(input);
   const schema = jsonSchema<unknown>(() => json, {
@@ -55,16 +61,16 @@ const schemaOf = ({ name, input }: Tool): Schema<unknown> => {
       return parsed.success ? { success: true, value: parsed.data } : { success: false, error: parsed.error };
     },
   });
-  schemas.set(name, schema);
+  schemas.set(tool, schema);
   return schema;
 };
 
 export const createRegistry = (): Registry => ({
-  find: (name, continuity) => builtin.find((tool) => tool.name === name && has(tool, continuity)),
-  declarations: (continuity) =>
+  find: (name, kind) => builtin.find((tool) => tool.name === name && has(tool, kind)),
+  declarations: (kind) =>
     Object.fromEntries(
       builtin
-        .filter((tool) => has(tool, continuity))
+        .filter((tool) => has(tool, kind))
         .map((tool) => [tool.name, sdkTool({ description: tool.description, inputSchema: schemaOf(tool) })]),
     ),
 });

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { AgentConfig } from "../../protocol/agent.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { SpaceWindow } from "../../protocol/rpc.ts";
@@ -22,7 +23,9 @@ export type ToolContext = {
   /** The newest `limit` messages after leaving out the `offset` newest, oldest first. */
   window(spaceId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
   /** Says `text` in the active space, once per call however often it is replayed. */
-  say(spaceId: string, text: string): Promise<Outcome<Message>>;
+  say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Outcome<Message>>;
+  /** The other members of a space whom `text` mentions as `@Name`. */
+  mentioned(spaceId: string, text: string): EntityName[];
   runs: OwnRuns;
   memories: Memories;
   goals: Goals;
@@ -38,11 +41,17 @@ export type OwnRuns = {
   absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[] }>;
 };
 
+export type EntityName = { id: string; name: string };
+
 export type ToolOutput = {
   value: unknown;
   /** Set where the call moves the active space. */
   activeSpaceId?: string | null;
+  /** The call asks for answers: the run waits for them once its step is done. */
+  waits?: true;
 };
+
+type Switch = AgentConfig["continuity"] | AgentConfig["messaging"];
 
 type Definition<Input> = {
   name: string;
@@ -54,21 +63,25 @@ type Definition<Input> = {
   idempotent: boolean;
   /** It may change the active space: what is said after it in the same step is held until it has run. */
   movesSpace?: boolean;
-  /** Only agents of this continuity have it. */
-  only?: "consciousness" | "timeline";
+  /** Only agents of this continuity have it, or of this messaging. */
+  only?: Switch;
+  /** Its input's `text` is streamed to the active space as it is written. */
+  speaks?: boolean;
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 };
 
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
-export type Tool = Required<Omit<Definition<unknown>, "execute" | "only">> & {
-  only: "consciousness" | "timeline" | "both";
+export type Tool = Required<Omit<Definition<unknown>, "execute" | "only" | "speaks">> & {
+  only: Switch | "all";
+  speaks: boolean;
   execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
 };
 
 export const defineTool = <Input>(definition: Definition<Input>): Tool => ({
   movesSpace: false,
   effect: false,
-  only: "both",
+  only: "all",
+  speaks: false,
   ...definition,
   execute: async (input, context) => {
     const parsed = definition.input.safeParse(input);

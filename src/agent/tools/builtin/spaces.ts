@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { Message } from "../../../protocol/message.ts";
-import { MessageText } from "../../../protocol/text.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
@@ -34,7 +33,7 @@ const entries = (messages: Message[]) => {
   };
 };
 
-const requireMembership = (context: ToolContext, spaceId: string): void => {
+export const requireMembership = (context: ToolContext, spaceId: string): void => {
   if (!context.isMember(spaceId)) {
     throw new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
   }
@@ -68,23 +67,6 @@ export const leaveSpace = defineTool({
   only: "consciousness",
   movesSpace: true,
   execute: () => ({ value: { success: true }, activeSpaceId: null }),
-});
-
-export const sendMessage = defineTool({
-  name: "send_message",
-  description: "Post a message to the active space.",
-  input: z.object({ text: MessageText.describe("Message text. Markdown is shown as such.") }),
-  effect: true,
-  // Its message id derives from the call, so saying it again stores nothing twice.
-  idempotent: true,
-  async execute({ text }, context) {
-    if (context.activeSpaceId === null) {
-      throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
-    }
-    requireMembership(context, context.activeSpaceId);
-    const message = unwrap(await context.say(context.activeSpaceId, text));
-    return { value: { success: true, messageId: message.id, status: "delivered" } };
-  },
 });
 
 export const readMessages = defineTool({

@@ -1,4 +1,5 @@
-import { maxMentionMarks } from "./bounds.ts";
+/** `@` marks of one text that are looked at. */
+export const maxMentionMarks = 1000;
 
 type Named = { id: string; name: string };
 

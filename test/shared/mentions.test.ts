@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maxMentionMarks } from "../../src/space/bounds.ts";
-import { mentionsIn } from "../../src/space/mentions.ts";
+import { maxMentionMarks, mentionsIn } from "../../src/shared/mentions.ts";
 
 const named = (...names: string[]) => names.map((name) => ({ id: name, name }));
 const members = named("Ann", "Ann Lee", "Data Analyst", "Zoë", "Ana María", "小明", "C++");

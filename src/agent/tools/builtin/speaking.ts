@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { messageId } from "../../../protocol/ids.ts";
+import { MessageText } from "../../../protocol/text.ts";
+import { ColloquyError, unwrap } from "../../../shared/errors.ts";
+import { defineTool, type ToolContext, type ToolOutput } from "../tool.ts";
+import { requireMembership } from "./spaces.ts";
+
+/** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
+const text = MessageText.describe("Message text. Markdown is shown as such.");
+const wait = z.boolean().default(false).describe("Pause until everyone whom the text mentions as @Name has replied.");
+
+const say = async (
+  context: ToolContext,
+  words: string,
+  how: { replyTo?: string; wait: boolean },
+): Promise<ToolOutput> => {
+  const spaceId = context.activeSpaceId;
+  if (spaceId === null) throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
+  requireMembership(context, spaceId);
+  const awaits = how.wait ? context.mentioned(spaceId, words) : [];
+  if (how.wait && awaits.length === 0) {
+    throw new ColloquyError(
+      "tool_input_invalid",
+      "wait: the text mentions no other member of the active space; name those whose answers you await as @Name",
+    );
+  }
+  const replyTo = how.replyTo === undefined ? {} : { replyTo: how.replyTo };
+  const message = unwrap(await context.say(spaceId, words, { ...replyTo, awaits }));
+  const value = { success: true, messageId: message.id, status: "delivered" };
+  if (awaits.length === 0) return { value };
+  return { value: { ...value, waitingFor: awaits.map(({ name }) => name) }, waits: true };
+};
+
+const common = { effect: true, idempotent: true, speaks: true } as const;
+
+export const sendMessage = defineTool({
+  ...common,
+  name: "send_message",
+  description: "Post a message to the active space.",
+  input: z.object({ text }),
+  only: "simple",
+  execute: (input, context) => say(context, input.text, { wait: false }),
+});
+
+export const sendThreadedMessage = defineTool({
+  ...common,
+  name: "send_message",
+  description: "Post a message to the active space, and wait for answers if you say so.",
+  input: z.object({ text, wait }),
+  only: "threaded",
+  execute: (input, context) => say(context, input.text, { wait: input.wait }),
+});
+
+export const sendReply = defineTool({
+  ...common,
+  name: "send_reply",
+  description: "Answer one message of the active space, and wait for answers to yours if you say so.",
+  input: z.object({ replyToMessageId: messageId.describe("Id of the message that you answer."), text, wait }),
+  only: "threaded",
+  execute: (input, context) => say(context, input.text, { replyTo: input.replyToMessageId, wait: input.wait }),
+});

@@ -1,0 +1,89 @@
+import { eq, gt, min } from "drizzle-orm";
+import type { Message } from "../protocol/message.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
+import { replyWaitMs } from "./bounds.ts";
+import type { Awaited } from "./records.ts";
+import { waits } from "./schema.ts";
+
+/**
+ * Answers that runs wait for.
+ *
+ * Invariants
+ * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
+ * 2. The first message that somebody awaited says in that space is the answer; it belongs to the waiting run and
+ *    begins no other.
+ * 3. A run waits as long as anybody awaited is silent and the time is not up.
+ */
+export type WaitRow = typeof waits.$inferSelect;
+
+const isOpen = (wait: WaitRow, now: number): boolean =>
+  wait.dueAt > now && wait.awaited.some(({ replyId }) => replyId === null);
+
+export class Waits {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  /** Opening the same call's wait again changes nothing. */
+  open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
+    this.#db
+      .insert(waits)
+      .values({
+        ...wait,
+        awaited: awaited.map((who) => ({ ...who, replyId: null })),
+        dueAt: this.#clock.now() + replyWaitMs,
+      })
+      .onConflictDoNothing()
+      .run();
+  }
+
+  /** The message was not said after all. */
+  drop(callId: string): void {
+    this.#db.delete(waits).where(eq(waits.callId, callId)).run();
+  }
+
+  ofRun(runOrdinal: number): WaitRow[] {
+    return this.#db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all();
+  }
+
+  endOf(runOrdinal: number): void {
+    this.#db.delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
+  }
+
+  isWaiting(runOrdinal: number): boolean {
+    return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
+  }
+
+  /** Takes a message for the answer that somebody awaits. The ordinals of the runs that it answers. */
+  answer(message: Message): number[] {
+    const open = this.#db
+      .select()
+      .from(waits)
+      .where(eq(waits.spaceId, message.spaceId))
+      .all()
+      .filter((wait) => isOpen(wait, this.#clock.now()));
+    const answered = open.filter((wait) =>
+      wait.awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
+    );
+    for (const wait of answered) {
+      const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? { ...who, replyId: message.id } : who));
+      this.#db.update(waits).set({ awaited }).where(eq(waits.callId, wait.callId)).run();
+    }
+    return [...new Set(answered.map((wait) => wait.runOrdinal))];
+  }
+
+  /** When the next wait's time is up, in milliseconds since the epoch. */
+  nextDueAt(): number | undefined {
+    const next = this.#db
+      .select({ at: min(waits.dueAt) })
+      .from(waits)
+      .where(gt(waits.dueAt, this.#clock.now()))
+      .get();
+    return next?.at ?? undefined;
+  }
+}
