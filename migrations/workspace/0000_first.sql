@@ -15,7 +15,8 @@ CREATE INDEX `entities_type` ON `entities` (`type`,`position`);--> statement-bre
 CREATE TABLE `keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`hash` text NOT NULL,
-	`created_at` integer NOT NULL
+	`created_at` integer NOT NULL,
+	`revoked_at` integer
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `keys_hash` ON `keys` (`hash`);--> statement-breakpoint

@@ -1,4 +1,4 @@
-import { count, eq } from "drizzle-orm";
+import { and, count, eq, isNull } from "drizzle-orm";
 import type { Key } from "../protocol/workspace.ts";
 import { type Clock, isoTime } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
@@ -6,7 +6,10 @@ import { ColloquyError } from "../shared/errors.ts";
 import { maxKeys } from "./bounds.ts";
 import { keys } from "./schema.ts";
 
-/** The workspace's secret keys, of which only hashes are here. There is always at least one. */
+/**
+ * The workspace's secret keys, of which only hashes are here. There is always a living one. A revoked key keeps its
+ * row: its id and hash can never be a living key's again (S5).
+ */
 export class Keys {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -19,6 +22,9 @@ export class Keys {
   /** Adding under an id that is there answers what is there. */
   add(id: string, hash: string): Key {
     const present = this.#db.select().from(keys).where(eq(keys.id, id)).get();
+    if (present && present.revokedAt !== null) {
+      throw new ColloquyError("gone", "That key was revoked: create another one with a new Idempotency-Key.");
+    }
     if (present) return { id, createdAt: isoTime(present.createdAt) };
     if (this.#count() >= maxKeys) {
       throw new ColloquyError(
@@ -32,22 +38,27 @@ export class Keys {
   }
 
   verify(hash: string): { keyId: string } {
-    const key = this.#db.select({ id: keys.id }).from(keys).where(eq(keys.hash, hash)).get();
+    const key = this.#db
+      .select({ id: keys.id })
+      .from(keys)
+      .where(and(eq(keys.hash, hash), isNull(keys.revokedAt)))
+      .get();
     if (!key) throw new ColloquyError("unauthorized", "The secret key is not valid.");
     return { keyId: key.id };
   }
 
   revoke(id: string): void {
-    if (!this.#db.select({ id: keys.id }).from(keys).where(eq(keys.id, id)).get()) {
+    const living = and(eq(keys.id, id), isNull(keys.revokedAt));
+    if (!this.#db.select({ id: keys.id }).from(keys).where(living).get()) {
       throw new ColloquyError("not_found", "There is no such key in this workspace.");
     }
     if (this.#count() === 1) {
       throw new ColloquyError("conflict", "This is the workspace's last key: create another one before revoking it.");
     }
-    this.#db.delete(keys).where(eq(keys.id, id)).run();
+    this.#db.update(keys).set({ revokedAt: this.#clock.now() }).where(living).run();
   }
 
   #count(): number {
-    return this.#db.select({ count: count() }).from(keys).get()?.count ?? 0;
+    return this.#db.select({ count: count() }).from(keys).where(isNull(keys.revokedAt)).get()?.count ?? 0;
   }
 }

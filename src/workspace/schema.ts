@@ -37,6 +37,8 @@ export const keys = sqliteTable(
     id: text("id").primaryKey(),
     hash: text("hash").notNull(),
     createdAt: integer("created_at").notNull(),
+    /** Kept when it is revoked: a repeated request must not bring it back. */
+    revokedAt: integer("revoked_at"),
   },
   (table) => [uniqueIndex("keys_hash").on(table.hash)],
 );

@@ -35,6 +35,15 @@ test("[S5] keys are known by their hash until they are revoked, and the last one
   }
 });
 
+test("[S5] a revoked key never comes back, however often the request that made it is sent again", async () => {
+  const { stub } = await openWorkspace();
+  const [keyId, keyHash] = [ids.mint("key"), "hash-of-a-revoked-key"];
+  expect(await stub.addKey({ keyId, keyHash })).toMatchObject({ ok: true });
+  expect(await stub.revokeKey(keyId)).toMatchObject({ ok: true });
+  expect(await stub.addKey({ keyId, keyHash })).toMatchObject({ ok: false, problem: { code: "gone" } });
+  expect(await stub.verifyKey(keyHash)).toMatchObject({ ok: false, problem: { code: "unauthorized" } });
+});
+
 test("[B3] keys, secrets and agents are bounded, and the refusal names the bound", async () => {
   const { stub } = await openWorkspace();
   for (let count = 1; count < maxKeys; count += 1) await stub.addKey({ keyId: ids.mint("key"), keyHash: `k${count}` });
