@@ -17,7 +17,8 @@ CREATE TABLE `members` (
 	`joined_seq` integer NOT NULL,
 	`joined_at` integer NOT NULL,
 	`read_seq` integer NOT NULL,
-	`read_count` integer NOT NULL
+	`read_count` integer NOT NULL,
+	`mark` text
 );
 --> statement-breakpoint
 CREATE TABLE `space` (

@@ -9,6 +9,7 @@ import { begin } from "./think/begin.ts";
 import { compactIfDue } from "./think/compact.ts";
 import { finish } from "./think/finish.ts";
 import type { Parts } from "./think/parts.ts";
+import { tellLastReceipts, tellReceipts } from "./think/receipts.ts";
 import { Interrupted, think } from "./think/think.ts";
 
 /**
@@ -41,6 +42,8 @@ export class Loop {
   readonly #background: (work: Promise<unknown>) => void;
   readonly #live = new Map<string, Live>();
   #draining = false;
+  /** The object came up with something under way: what ended last may not have been told. */
+  #cut: boolean;
   /** Resolves when something came while a drain waits for its runs. */
   #poke = Promise.withResolvers<void>();
   #stopped = false;
@@ -49,6 +52,7 @@ export class Loop {
     this.#parts = parts;
     this.#timers = timers;
     this.#background = background;
+    this.#cut = timers.dueAt(loopTimer) !== undefined;
   }
 
   /** Something may be to do: arms the deadman, in the transaction that stores the work. */
@@ -61,6 +65,8 @@ export class Loop {
     this.#poke.resolve();
     if (this.#draining) return;
     this.#draining = true;
+    if (this.#cut) this.#tell(tellLastReceipts(this.#parts));
+    this.#cut = false;
     const work = this.#drain()
       .catch((error: unknown) => {
         log.error("loop.failed", error);
@@ -100,15 +106,26 @@ export class Loop {
       throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
     await this.abort(runId, "the run was canceled");
     const after = this.#parts.runs.get(runId) ?? run;
-    const ended = after.completedAt === null ? finish(this.#parts, after, { kind: "canceled" }) : after;
+    const cutHere = after.completedAt === null;
+    const ended = cutHere ? finish(this.#parts, after, { kind: "canceled" }) : after;
+    if (cutHere) this.#tell(tellReceipts(this.#parts, ended));
     this.wake();
     return ended;
+  }
+
+  #tell(told: Promise<void>): void {
+    this.#background(told.catch((error: unknown) => log.warn("receipts.failed", { error: String(error) })));
   }
 
   /** Stops a run's think, if one is under way, and waits until it has ended. */
   async abort(runId: string, why: string): Promise<void> {
     const live = this.#live.get(runId);
-    if (!live) return;
+    if (!live) {
+      // What was ended while no think of it was under way has nobody else to tell it.
+      const run = this.#parts.runs.get(runId);
+      if (run && run.status !== "running") this.#tell(tellReceipts(this.#parts, run));
+      return;
+    }
     live.controller.abort(new ColloquyError("run_canceled", why));
     await settledWithin(cancelWaitMs, live.done);
   }

@@ -1,7 +1,7 @@
 import { ulid } from "ulid";
 import { z } from "zod";
 import { Entity, Member } from "../protocol/entity.ts";
-import { Message } from "../protocol/message.ts";
+import { Message, ReadReceipt } from "../protocol/message.ts";
 import { Space, SpaceListItem } from "../protocol/space.ts";
 import { createCredentials, type RefreshToken } from "./credentials.ts";
 import { createHttp } from "./http.ts";
@@ -33,6 +33,8 @@ export type Client = {
   /** Stored once for each `clientKey`, which is made up if it is left out. */
   postMessage(spaceId: string, input: { text: string; replyTo?: string; clientKey?: string }): Promise<Message>;
   markRead(spaceId: string, messageId: string): Promise<void>;
+  /** Who has read a message, its sender aside, and what came of it where an agent's run took it. */
+  listReads(spaceId: string, messageId: string): Promise<ReadReceipt[]>;
   getEntity(entityId: string): Promise<Entity>;
   /** This person and those it shares a space with, oldest first. */
   listEntities(page?: { cursor?: string; limit?: number }): Promise<Page<Entity>>;
@@ -43,6 +45,7 @@ const SpacesAnswer = z.object({ items: z.array(SpaceListItem), nextCursor: z.str
 const SpaceAnswer = z.object({ space: Space });
 const MemberAnswer = z.object({ member: Member });
 const MessageAnswer = z.object({ message: Message });
+const ReadsAnswer = z.object({ items: z.array(ReadReceipt) });
 const EntitiesAnswer = z.object({ items: z.array(Entity), nextCursor: z.string().nullable() });
 const EntityAnswer = z.object({ entity: Entity });
 
@@ -91,6 +94,8 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
     markRead: async (spaceId, messageId) => {
       await http({ method: "POST", path: at("spaces", spaceId, "read"), body: { messageId }, answer: z.unknown() });
     },
+    listReads: async (spaceId, messageId) =>
+      (await http({ path: at("spaces", spaceId, "messages", messageId, "reads"), answer: ReadsAnswer })).items,
     getEntity: async (entityId) => (await http({ path: at("entities", entityId), answer: EntityAnswer })).entity,
     listEntities: ({ cursor, limit } = {}) =>
       http({ path: at("entities"), query: { cursor, limit }, answer: EntitiesAnswer }),

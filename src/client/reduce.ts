@@ -3,7 +3,7 @@ import type { MessageEvent, ServerFrame, StreamSnapshot, WelcomeFrame } from "..
 import type { Message } from "../protocol/message.ts";
 import { reduceLocal } from "./reduce-local.ts";
 import { noteOfRead, noteOfRun, withNote } from "./run-notes.ts";
-import type { LocalFrame, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
+import type { LocalFrame, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
 import { mergeMessages, replaceMessage } from "./timeline.ts";
 
 /**
@@ -111,6 +111,7 @@ const streamOf = (
 
 const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
   const kept = frame.resumed ? state : { ...state, messages: [], notes: [], reads: {}, history: loading };
+  const marks = (frame.reads ?? []).map((mark) => [mark.entityId, readMark(kept, mark)] as const);
   return {
     ...kept,
     space: frame.space,
@@ -119,6 +120,7 @@ const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
     cursor: frame.resumed && state.cursor !== null ? state.cursor : frame.cursor,
     streams: frame.streams.map((snapshot) => ({ ...streamOf(snapshot), text: snapshot.text })),
     active: frame.active,
+    reads: { ...kept.reads, ...Object.fromEntries(marks) },
     connection: { status: "open" },
   };
 };
@@ -144,10 +146,14 @@ const withinWindow = (state: SpaceState, message: Message): boolean => {
 };
 
 const read = (state: SpaceState, frame: Extract<ServerFrame, { type: "member.read" }>): SpaceState => {
-  const seq = state.messages.findLast((one) => one.id === frame.messageId)?.seq ?? 0;
-  const { entityId, messageId, outcome, reason } = frame;
-  const mark = { messageId, seq, ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
-  return withNote({ ...state, reads: { ...state.reads, [entityId]: mark } }, noteOfRead(frame, seq));
+  const mark = readMark(state, frame);
+  return withNote({ ...state, reads: { ...state.reads, [frame.entityId]: mark } }, noteOfRead(frame, mark.seq));
+};
+
+const readMark = (state: SpaceState, read: NonNullable<WelcomeFrame["reads"]>[number]): ReadMark => {
+  const { messageId, outcome, reason } = read;
+  const seq = state.messages.findLast((one) => one.id === messageId)?.seq ?? 0;
+  return { messageId, seq, ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
 };
 
 /** A stream keeps its place; a second start or a snapshot of it tells its text anew. */

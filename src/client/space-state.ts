@@ -19,6 +19,7 @@ export type Typing = { entityId: string; until: number };
 
 export type RunOutcome = "answered" | "silent" | "failed";
 
+/** `seq` is the message's, 0 where it was not loaded when the mark came. */
 export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; reason?: string };
 
 /** A run that left no message: it failed, was canceled, or its agent chose to say nothing. Stands after `afterSeq`. */

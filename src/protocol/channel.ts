@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { runEventTypes } from "./events.ts";
-import { type runId, streamId } from "./ids.ts";
+import { messageId, type runId, streamId } from "./ids.ts";
 
 /**
  * One channel for each (run, space): newline-delimited JSON in a ReadableStream from the agent to the space.
@@ -19,6 +19,14 @@ export const ChannelFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("delta"), streamId, text: z.string() }),
   /** The stream is given up: clients drop its text. */
   z.object({ type: z.literal("drop"), streamId, code: z.string(), message: z.string() }),
+  /** The run is done with the messages from `firstMessageId` (or this one alone) to this one: the agent's read mark. */
+  z.object({
+    type: z.literal("read"),
+    messageId,
+    firstMessageId: messageId.optional(),
+    outcome: z.enum(["answered", "silent", "failed"]),
+    reason: z.string().optional(),
+  }),
   z.object({ type: z.literal("end"), reason: z.string().optional() }),
 ]);
 export type ChannelFrame = z.infer<typeof ChannelFrame>;

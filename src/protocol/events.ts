@@ -64,6 +64,8 @@ export const WelcomeFrame = z.object({
   streams: z.array(StreamSnapshot),
   /** Agents at work here now. */
   active: z.array(z.object({ entityId, runId })),
+  /** The members' read marks, those who have one. */
+  reads: z.array(MemberReadEvent.omit({ type: true, cursor: true })).optional(),
 });
 
 export const ToolCallStartFrame = z.object({

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EntityType } from "./entity.ts";
-import { entityId, messageId, spaceId, streamId, toolCallId } from "./ids.ts";
+import { entityId, messageId, runId, spaceId, streamId, toolCallId } from "./ids.ts";
 import { MessageText, Timestamp } from "./text.ts";
 
 export const Origin = z
@@ -61,3 +61,17 @@ export const PostMessage = z
 export type PostMessage = z.infer<typeof PostMessage>;
 
 export const ReadMark = z.strictObject({ messageId }).meta({ id: "ReadMark" });
+
+/** Who has read a message, as far as its mark tells; for an agent what came of it, where the mark's run took it. */
+export const ReadReceipt = z
+  .object({
+    entityId,
+    name: z.string(),
+    type: EntityType,
+    at: Timestamp,
+    runId: runId.optional(),
+    outcome: z.enum(["answered", "silent", "failed"]).optional(),
+    reason: z.string().optional(),
+  })
+  .meta({ id: "ReadReceipt" });
+export type ReadReceipt = z.infer<typeof ReadReceipt>;

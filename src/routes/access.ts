@@ -87,8 +87,12 @@ const pathPrefixes: Record<string, IdPrefix> = {
   spaceId: "spc",
   keyId: "key",
 };
-/** Things that live inside the agent that the path names before them. */
-const ownedPrefixes: Record<string, OwnedPrefix> = { runId: "run", eventId: "evt" };
+/** Things that live inside the agent or the space that the path names before them. */
+const owned: Record<string, { prefix: OwnedPrefix; by: "agentId" | "spaceId" }> = {
+  runId: { prefix: "run", by: "agentId" },
+  eventId: { prefix: "evt", by: "agentId" },
+  messageId: { prefix: "msg", by: "spaceId" },
+};
 
 /** Ids in the path that were not issued here lead nowhere, before any actor is asked (S6). */
 const issuedPath: MiddlewareHandler<House> = createMiddleware<House>(async (context, next) => {
@@ -96,11 +100,11 @@ const issuedPath: MiddlewareHandler<House> = createMiddleware<House>(async (cont
   const parameters: Record<string, string> = context.req.param();
   for (const [name, id] of Object.entries(parameters)) {
     const prefix = pathPrefixes[name];
-    const owned = ownedPrefixes[name];
+    const inside = owned[name];
     const isHere =
-      owned === undefined
+      inside === undefined
         ? prefix === undefined || ids.isIssued(prefix, id)
-        : ids.isIssued(owned, id) && ids.ownerOf(owned, id) === parameters.agentId;
+        : ids.isIssued(inside.prefix, id) && ids.ownerOf(inside.prefix, id) === parameters[inside.by];
     if (!isHere) throw new ColloquyError("not_found", `There is nothing with this ${name}.`);
   }
   await next();

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createRoute, z } from "@hono/zod-openapi";
-import { Message, PostMessage, ReadMark } from "../protocol/message.ts";
+import { Message, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes } from "./house.ts";
@@ -15,6 +15,7 @@ import {
   limitQuery,
   listOf,
   nothing,
+  onePage,
   pathId,
   problems,
   queryNumber,
@@ -123,5 +124,23 @@ messages.openapi(
     await requireParticipant(context);
     await inSpace(context, (principal) => stub.markRead(principal, messageId));
     return context.body(null, 204);
+  },
+);
+
+messages.openapi(
+  createRoute({
+    method: "get",
+    path: "/v1/spaces/{spaceId}/messages/{messageId}/reads",
+    tags,
+    summary: "Who has read a message, and what came of it",
+    description: "Those whose read mark has come to the message, its sender aside; of an agent the outcome of its run.",
+    ...access("space"),
+    request: { params: params.extend({ messageId: pathId("msg", "the message") }) },
+    responses: { 200: answers(listOf(ReadReceipt), "All of them"), ...problems("not_found") },
+  }),
+  async (context) => {
+    const { spaceId, messageId } = context.req.valid("param");
+    const stub = spaceAt(context, spaceId);
+    return context.json(onePage(await inSpace(context, (principal) => stub.reads(principal, messageId))), 200);
   },
 );

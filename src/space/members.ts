@@ -36,7 +36,7 @@ export class Members {
     this.#db.delete(members).where(eq(members.entityId, entityId)).run();
   }
 
-  change(entityId: string, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount">>): void {
+  change(entityId: string, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark">>): void {
     this.#db.update(members).set(changes).where(eq(members.entityId, entityId)).run();
   }
 

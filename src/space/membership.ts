@@ -20,6 +20,7 @@ export const join = (parts: Parts, append: Append, entity: EntityRef): MemberRow
     joinedAt,
     readSeq: head.seq + 1,
     readCount: head.messageCount,
+    mark: null,
   };
   append({ type: "member.joined", member: publicMember(row) });
   parts.members.insert(row);

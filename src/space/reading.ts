@@ -5,8 +5,8 @@ import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxPageSize, maxUnreadScan } from "./bounds.ts";
 import type { Ordinals } from "./log.ts";
-import { type Parts, record } from "./parts.ts";
-import { acting, seen, spaceIn } from "./rights.ts";
+import type { Parts } from "./parts.ts";
+import { seen, spaceIn } from "./rights.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 export type MessagePage = { before?: number | undefined; after?: number | undefined; limit: number };
@@ -32,19 +32,6 @@ export const listMessages = (parts: Parts, principal: Principal, page: MessagePa
   const more = forward ? ordinals.upTo < upTo : ordinals.over > over;
   const last = forward ? items.at(-1) : items[0];
   return { items, nextCursor: more && last ? String(last.seq) : null };
-};
-
-/** A read mark moves forward only; an older one changes nothing. */
-export const markRead = (parts: Parts, principal: Principal, messageId: string): null => {
-  const { member } = acting(parts, principal);
-  const row = parts.log.findMessage(messageId);
-  if (!row) throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
-  if (row.seq <= member.readSeq) return null;
-  record(parts, (append) => {
-    append({ type: "member.read", entityId: member.entityId, messageId });
-    parts.members.change(member.entityId, { readSeq: row.seq, readCount: row.messageCount });
-  });
-  return null;
 };
 
 /** The newest message and, for a member, how many of others' messages lie after its read mark. */

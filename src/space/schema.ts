@@ -3,6 +3,7 @@ import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
 import type { ShareOrigin, WakePolicy } from "../protocol/space.ts";
+import type { ReadMark } from "./read-mark.ts";
 import type { Routing } from "./wake.ts";
 
 export { timers } from "../timers/schema.ts";
@@ -58,6 +59,8 @@ export const members = sqliteTable("members", {
   /** The newest message that the member has read: its `seq` and its ordinal. */
   readSeq: integer("read_seq").notNull(),
   readCount: integer("read_count").notNull(),
+  /** The mark itself, once there is one; for an agent, with what came of it. */
+  mark: text("mark", { mode: "json" }).$type<ReadMark>(),
 });
 
 /** Who follows the log, and how far each has come. */

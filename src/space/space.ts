@@ -3,7 +3,7 @@ import migrations from "../../migrations/space/migrations.js";
 import type { ChannelOpen } from "../protocol/channel.ts";
 import type { Member } from "../protocol/entity.ts";
 import { pingText, pongText } from "../protocol/events.ts";
-import type { Message, PostMessage } from "../protocol/message.ts";
+import type { Message, PostMessage, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { AgentMessage, EntityRef, Page, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
 import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
@@ -22,7 +22,8 @@ import { Members } from "./members.ts";
 import { addMember, removeMember, renameMember } from "./membership.ts";
 import type { Parts } from "./parts.ts";
 import { appendFromAgent, post } from "./posting.ts";
-import { latest, listMessages, type MessagePage, markRead, windowFor } from "./reading.ts";
+import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
+import { latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
 import { spaceIn } from "./rights.ts";
 import { Settings } from "./settings.ts";
 import { receiveFrame } from "./sockets/client-frames.ts";
@@ -95,6 +96,10 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     return this.#answer(() => markRead(this.#parts, principal, messageId));
   }
 
+  async reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>> {
+    return this.#answer(() => readsOf(this.#parts, principal, messageId));
+  }
+
   async latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>> {
     return this.#answer(() => latest(this.#parts, principal));
   }
@@ -118,7 +123,8 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
       throw new ColloquyError("not_a_member", `${open.agentId} is not in this space`);
     });
     if (!admitted.ok) await frames.cancel();
-    return admitted.ok ? readChannel(this.#parts.live, open, frames) : admitted;
+    if (!admitted.ok) return admitted;
+    return readChannel(this.#parts.live, open, frames, (mark) => markReadByRun(this.#parts, open, mark));
   }
 
   /** The upgrade to a WebSocket; a refusal is a problem document. */

@@ -102,6 +102,7 @@ const rows: Record<string, Row> = {
   "DELETE /v1/spaces/{spaceId}/members/{entityId}": { own: inSpace(204, 403), removed: 404 },
   "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/read": {
     own: participant(204),
     removed: 404,
@@ -215,7 +216,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   const members = [mona, { id: callers.keyAsAgent.as ?? "" }, friend];
   const spaceId =
     path.includes("{spaceId}") || path.includes("{entityId}") ? (await house.space("Alpha", members)).id : "";
-  const message = path.endsWith("/read") ? await house.say(spaceId, mona, "Read me") : undefined;
+  const message =
+    path.endsWith("/read") || path.includes("{messageId}") ? await house.say(spaceId, mona, "Read me") : undefined;
   const keyId = path.includes("{keyId}")
     ? (await expectOk(z.object({ key: Key }), call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey })))
         .key.id

@@ -51,6 +51,7 @@ DELETE /v1/spaces/{spaceId}/members/{entityId}
 GET /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/read
+GET /v1/spaces/{spaceId}/messages/{messageId}/reads
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz

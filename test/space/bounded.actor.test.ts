@@ -26,6 +26,8 @@ test("[B4] what a space costs does not grow with its history", async () => {
     await measure("older page", () => home.rpc.list(home.as(ann), { limit: 2, before: 6 }));
     await measure("newer page", () => home.rpc.list(home.as(ann), { limit: 2, after: 4 }));
     await measure("latest", () => home.rpc.latest(home.as(ben)));
+    const { lastMessage } = unwrap(await home.rpc.latest(home.as(ben)));
+    await measure("reads", () => home.rpc.reads(home.as(ben), lastMessage?.id ?? ""));
     await measure("window", () => home.rpc.window(home.workspaceId, robo.id, { limit: 2, offset: 1 }));
     await measure("connect", () => listen(home, home.as(ben)));
     return rows;

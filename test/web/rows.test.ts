@@ -94,6 +94,17 @@ describe("who has read up to a message", () => {
     expect(readersOf(completed)).toEqual([[], ["Nova (said nothing: not for me)"]]);
   });
 
+  test("stands after a reload, though the marks come before the messages", () => {
+    const mark = { messageId: messageId(2), runId: runId("a") } as const;
+    const reads = [
+      { entityId: nova.id, ...mark, outcome: "silent" as const, reason: "not for me" },
+      { entityId: sara.id, ...mark, outcome: "failed" as const },
+    ];
+    const rows = rowsOf({ ...welcome(4), reads }, loaded([message(1), message(2, { sender: husam })]));
+    const readers = rows.map((row) => (row.kind === "message" ? row.readers.map((reader) => reader.words) : row.kind));
+    expect(readers).toEqual([[], ["Sara (failed)", "Nova (said nothing: not for me)"]]);
+  });
+
   test("leaves out oneself and those who have spoken since", () => {
     expect(readersOf(read(husam.id, 2), read(sara.id, 2), said(13, { sender: sara }))).toEqual([[], [], []]);
   });

@@ -1,8 +1,6 @@
 import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
-import { Channel } from "./channel.ts";
-
-const endWaitMs = 2000;
+import { Channel, endWaitMs, type ReadFrame } from "./channel.ts";
 
 type RunFrame = Extract<ChannelFrame, { type: "run" }>;
 
@@ -34,6 +32,10 @@ export class Channels {
 
   tellRun(frame: Omit<RunFrame, "type">): void {
     for (const spaceId of this.#triggerSpaces) this.to(spaceId).send({ type: "run", ...frame });
+  }
+
+  tellRead(spaceId: string, frame: ReadFrame): void {
+    this.to(spaceId).send(frame);
   }
 
   async end(reason?: string): Promise<void> {

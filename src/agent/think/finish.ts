@@ -1,11 +1,12 @@
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
-import type { AssistantMeta, Failure } from "../records.ts";
+import type { AssistantMeta, Failure, Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
 
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
+import { receiptsOf } from "./receipts.ts";
 import { recordResult } from "./result.ts";
 
 /**
@@ -86,10 +87,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const kept = lived && run.continuity === "consciousness";
     if (lived && error) closeOpenCalls(parts, run, before, error);
     const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
-    if (ending.kind === "failed" && ending.events === "failed") parts.inbox.failed(events, ending.error, pauseAfter);
-    else if (ending.kind === "failed" && ending.events === "given_back") parts.inbox.giveBack(events);
-    // What an absorbed run took goes with the run that absorbed it.
-    else if (ending.kind !== "absorbed") acknowledge(parts, { ...run, events });
+    const receipts = settleEvents(parts, { ...run, events }, ending);
 
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
     parts.ledger.settle(lastBilled(run, rows));
@@ -102,6 +100,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
       outcome: outcomeOf(ending, rows),
       reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,
       error: ending.kind === "failed" ? ending.error : null,
+      receipts,
       prefixReuse: reuse,
       endedBy: "by" in ending ? (ending.by ?? null) : null,
       resumeAt: null,
@@ -110,6 +109,23 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     parts.runs.end(run, changes);
     return { ...run, events, ...changes };
   });
+};
+
+/** What becomes of the run's events; answers what it is done with, in each space. */
+const settleEvents = (parts: Parts, run: RunRow, ending: Ending): Receipt[] => {
+  if (ending.kind === "failed" && ending.events === "failed") {
+    parts.inbox.failed(run.events, ending.error, pauseAfter);
+    return receiptsOf(parts.inbox.rows(run.events).filter(({ status }) => status === "dead"));
+  }
+  if (ending.kind === "failed" && ending.events === "given_back") {
+    parts.inbox.giveBack(run.events);
+    return [];
+  }
+  // What an absorbed run took goes with the run that absorbed it.
+  if (ending.kind === "absorbed") return [];
+  const receipts = receiptsOf(parts.inbox.rows(run.events));
+  acknowledge(parts, run);
+  return receipts;
 };
 
 const acknowledge = (parts: Parts, run: RunRow): void => {

@@ -17,6 +17,7 @@ import { type Ending, finish } from "./finish.ts";
 import { kindOf } from "./kind.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
+import { readFramesOf } from "./receipts.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
 import { composeRun } from "./timeline.ts";
@@ -248,6 +249,7 @@ const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending
     ...(ended.reason === null ? {} : { reason: ended.reason }),
     ...(ended.error === null ? {} : { error: ended.error }),
   });
+  for (const { spaceId, frame } of readFramesOf(parts, ended)) channels.tellRead(spaceId, frame);
   await channels.end();
   return { kind: "ended", run: ended };
 };

@@ -7,7 +7,7 @@ import { log } from "../../shared/log.ts";
 import { maxBadFrames, maxFrameLength, maxFrames } from "../bounds.ts";
 import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
-import { markRead } from "../reading.ts";
+import { markRead } from "../read-marks.ts";
 import { acting } from "../rights.ts";
 import type { Session } from "./sockets.ts";
 

@@ -4,6 +4,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "../bounds.ts";
 import { publicMember } from "../members.ts";
 import type { Parts } from "../parts.ts";
+import { marksOf } from "../read-marks.ts";
 import { acting } from "../rights.ts";
 import { publicSpace } from "../settings.ts";
 
@@ -43,15 +44,17 @@ export const connect = (parts: Parts, request: Request): Response => {
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
   const session = parts.sockets.accept(server, principal);
+  const members = parts.members.all();
   const welcome: WelcomeFrame = {
     type: "welcome",
     space: publicSpace(space),
-    members: parts.members.all().map(publicMember),
+    members: members.map(publicMember),
     you: { id: member.entityId, type: member.type, name: member.name },
     cursor: missed && asked !== undefined ? asked : head,
     resumed: missed !== undefined,
     streams: parts.live.snapshots(),
     active: parts.live.active(),
+    reads: marksOf(members),
   };
   parts.sockets.send(session, JSON.stringify(welcome));
   for (const frame of missed ?? []) parts.sockets.send(session, frame);

@@ -5,6 +5,8 @@ import { maxChannelLine } from "../bounds.ts";
 import type { LiveStreams } from "./live-streams.ts";
 import { LineDecoder } from "./ndjson.ts";
 
+export type RunRead = Extract<ChannelFrame, { type: "read" }>;
+
 /**
  * Reads one channel to its end. A channel that breaks, ends without its `end` frame or makes no sense is
  * `interrupted`: its agent crashed. The reader is always cancelled, or the agent's writes would never settle.
@@ -13,6 +15,7 @@ export const readChannel = async (
   live: LiveStreams,
   open: ChannelOpen,
   frames: ReadableStream<Uint8Array>,
+  onRead: (mark: RunRead) => void,
 ): Promise<Outcome<null>> => {
   const reader = frames.getReader();
   const cancel = (): void => void reader.cancel().catch(() => undefined);
@@ -23,7 +26,9 @@ export const readChannel = async (
       for (let read = await reader.read(); !read.done; read = await reader.read()) {
         for (const line of decoder.push(read.value)) {
           const frame = ChannelFrame.parse(JSON.parse(line));
-          if (!live.receive(channel, frame)) break;
+          if (channel.stopped) break;
+          if (frame.type === "read") onRead(frame);
+          else live.receive(channel, frame);
           if (frame.type === "end") return ok(null);
         }
       }

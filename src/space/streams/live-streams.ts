@@ -67,32 +67,32 @@ export class LiveStreams {
     return channel;
   }
 
-  /** One frame of a channel. Answers whether it was heard: a channel that is over is not. */
-  receive(channel: Channel, frame: ChannelFrame): boolean {
-    if (channel.stopped) return false;
+  /** One frame of a channel. One that is over is not heard. */
+  receive(channel: Channel, frame: Exclude<ChannelFrame, { type: "read" }>): void {
+    if (channel.stopped) return;
     const { agentId: entityId, runId } = channel.open;
     switch (frame.type) {
       case "active":
         channel.active = true;
         this.#tell({ type: "agent.active", entityId, runId });
-        return true;
+        return;
       case "run": {
         const { event: type, outcome, reason, error } = frame;
         this.#tell({ type, runId, entityId, outcome, reason, error });
-        return true;
+        return;
       }
       case "start":
         this.#start(channel, frame.streamId, frame.toolName);
-        return true;
+        return;
       case "delta":
         this.#delta(channel.streams.get(frame.streamId), frame.text);
-        return true;
+        return;
       case "drop":
         this.#giveUp(channel.streams.get(frame.streamId), frame.code, frame.message);
-        return true;
+        return;
       case "end":
         this.stop(channel, "interrupted", "The agent stopped before it had finished", frame.reason);
-        return true;
+        return;
     }
   }
 

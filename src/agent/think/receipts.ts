@@ -1,0 +1,66 @@
+import { excerpt } from "../context/quote.ts";
+import type { InboxRow } from "../inbox.ts";
+import type { Receipt } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { Channel, endWaitMs, type ReadFrame } from "./channel.ts";
+import type { Parts } from "./parts.ts";
+
+/**
+ * What a run was done with is told to each space: the agent's read mark there, with what came of it. It is told when
+ * the run ends, and once more where the object may have crashed before it was; the space ignores what it has.
+ */
+const reasonCharacters = 500;
+/** Ended runs that are looked at after a restart: some may have ended side by side. */
+const restartRuns = 10;
+
+/** The newest message of each space among these events, and the oldest. Belongs before they are gone. */
+export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
+  const bySpace = new Map<string, Receipt & { newest: number; oldest: number }>();
+  for (const { data } of rows) {
+    if (data.type !== "space_message") continue;
+    const { id: messageId, spaceId, seq } = data.delivered.message;
+    const known = bySpace.get(spaceId) ?? { spaceId, messageId, firstMessageId: messageId, newest: seq, oldest: seq };
+    if (seq > known.newest) Object.assign(known, { messageId, newest: seq });
+    if (seq < known.oldest) Object.assign(known, { firstMessageId: messageId, oldest: seq });
+    bySpace.set(spaceId, known);
+  }
+  return [...bySpace.values()].map(({ spaceId, messageId, firstMessageId }) =>
+    firstMessageId === undefined || firstMessageId === messageId
+      ? { spaceId, messageId }
+      : { spaceId, messageId, firstMessageId },
+  );
+};
+
+/** A run's read marks, one for each space that the agent is still in. */
+export const readFramesOf = (parts: Parts, run: RunRow): { spaceId: string; frame: ReadFrame }[] =>
+  (run.receipts ?? [])
+    .filter(({ spaceId }) => parts.spaces.isMember(spaceId))
+    .map(({ spaceId, ...messages }) => {
+      // What was cut said nothing; why, is said as its reason.
+      const { outcome } = run;
+      const reason = run.reason ?? run.error?.message ?? (outcome === null ? "the run was canceled" : undefined);
+      const why = reason === undefined ? {} : { reason: excerpt(reason, reasonCharacters) };
+      return { spaceId, frame: { type: "read", ...messages, outcome: outcome ?? "silent", ...why } };
+    });
+
+/** Tells a run's read marks outside of its think. */
+export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => {
+  const { id: agentId, workspaceId } = parts.identity.get();
+  const told = readFramesOf(parts, run).map(({ spaceId, frame }) => {
+    const channel = new Channel(parts.env.SPACE.getByName(spaceId), { workspaceId, agentId, runId: run.id });
+    channel.send(frame);
+    return channel.end(undefined, endWaitMs);
+  });
+  await Promise.all(told);
+};
+
+/** After a restart that came while something was under way: the newest ended run of each space may be untold. */
+export const tellLastReceipts = async (parts: Parts): Promise<void> => {
+  const spaces = new Set<string>();
+  const untold = parts.runs.page(undefined, restartRuns, undefined).map((run) => {
+    const receipts = (run.receipts ?? []).filter(({ spaceId }) => !spaces.has(spaceId));
+    for (const { spaceId } of receipts) spaces.add(spaceId);
+    return { ...run, receipts };
+  });
+  await Promise.all(untold.map((run) => tellReceipts(parts, run)));
+};

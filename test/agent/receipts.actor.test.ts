@@ -1,0 +1,128 @@
+import { APICallError } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
+import { maxAttempts } from "../../src/agent/bounds.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, openHouse, passTime, runsOf } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  disarmFaults();
+  vi.useRealTimers();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const unauthorized = () =>
+  new APICallError({ message: "no such key", url: "https://model.test", requestBodyValues: {}, statusCode: 401 });
+
+const stage = async (settings: Partial<AgentSettings> = {}) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const frames = await space.watch(husam);
+  const marks = () => frames.flatMap((frame) => (frame.type === "member.read" ? [frame] : []));
+  const readsOf = async (messageId: string) => unwrap(await space.stub().reads(space.as(husam), messageId));
+  return { house, husam, analyst, space, marks, readsOf };
+};
+
+test("[D3] what a run took is read, with what came of it: an answer, or silence with its reason", async () => {
+  const { house, husam, analyst, space, marks, readsOf } = await stage();
+  scripted([
+    step(call("enter_space", { spaceId: space.id })),
+    step(call("send_message", { text: "Here." })),
+    step(text("Done.")),
+    step(call("skip", { reason: "nothing to add" })),
+  ]);
+  const asked = await space.post(husam, "Anyone?");
+  const [answering] = await ended(house.workspaceId, analyst, 1);
+  await vi.waitUntil(() => marks().length === 1);
+  const thanked = await space.post(husam, "Thanks");
+  const [, silent] = await ended(house.workspaceId, analyst, 2);
+  await vi.waitUntil(() => marks().length === 2);
+  const mark = { type: "member.read", entityId: analyst.id };
+  expect(marks()).toMatchObject([
+    { ...mark, messageId: asked.id, runId: answering?.id, outcome: "answered" },
+    { ...mark, messageId: thanked.id, runId: silent?.id, outcome: "silent", reason: "nothing to add" },
+  ]);
+  const reader = { entityId: analyst.id, name: "Analyst", type: "agent", at: expect.any(String) };
+  expect(await readsOf(asked.id)).toEqual([reader]);
+  expect(await readsOf(thanked.id)).toEqual([
+    { ...reader, runId: silent?.id, outcome: "silent", reason: "nothing to add" },
+  ]);
+});
+
+test("a run marks the newest message that it took of each space", async () => {
+  const { house, husam, analyst, space, marks, readsOf } = await stage();
+  const other = await house.space("Beta", [husam, analyst]);
+  const gate = createGate();
+  scripted([step(call("skip", {}), waitAt(gate)), step(call("skip", { reason: "all read" }))]);
+  await space.post(husam, "zero");
+  await gate.reached;
+  const [one, two] = [await space.post(husam, "one"), await space.post(husam, "two")];
+  const there = await other.post(husam, "there");
+  gate.open();
+  const [, run] = await ended(house.workspaceId, analyst, 2);
+  const silent = { runId: run?.id, outcome: "silent", reason: "all read" };
+  await vi.waitUntil(() => marks().length === 2);
+  expect(await readsOf(one.id)).toMatchObject([silent]);
+  expect(await readsOf(two.id)).toMatchObject([silent]);
+  await vi.waitFor(async () => {
+    expect(unwrap(await other.stub().reads(other.as(husam), there.id))).toMatchObject([silent]);
+  });
+});
+
+test("[R1] what a failed run gives back is not read; once its event is dead, it is read and failed", async () => {
+  const { husam, analyst, space, marks, house } = await stage();
+  scripted(Array.from({ length: maxAttempts }, () => refusal(unauthorized())));
+  const { id: messageId } = await space.post(husam, "Try");
+  for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
+    await ended(house.workspaceId, analyst, attempt);
+    expect(marks()).toEqual([]);
+    await passTime(analyst, 60_000);
+  }
+  await ended(house.workspaceId, analyst, maxAttempts);
+  await vi.waitUntil(() => marks().length === 1);
+  expect(marks()).toMatchObject([{ entityId: analyst.id, messageId, outcome: "failed" }]);
+});
+
+test("[R5] a run that is canceled has read what it took and says so", async () => {
+  const { house, husam, analyst, space, marks } = await stage();
+  const gate = createGate();
+  scripted([step(text("never"), waitAt(gate))]);
+  const { id: messageId } = await space.post(husam, "Think");
+  await gate.reached;
+  const [run] = await runsOf(house.workspaceId, analyst);
+  unwrap(await agentStub(analyst).cancelRun(house.workspaceId, run?.id ?? ""));
+  gate.open();
+  await vi.waitUntil(() => marks().length === 1);
+  expect(marks()).toMatchObject([{ messageId, runId: run?.id, outcome: "silent", reason: "the run was canceled" }]);
+});
+
+test("a stateless agent's runs mark the message that each was for", async () => {
+  const { husam, space, marks } = await stage({ continuity: "timeline" });
+  scripted([step(call("send_message", { text: "Q4." })), step(text("Done."))]);
+  const { id: messageId } = await space.post(husam, "Which quarter?");
+  await vi.waitUntil(() => marks().length === 1);
+  expect(marks()).toMatchObject([{ messageId, outcome: "answered" }]);
+});
+
+test("[D3] [R1] a crash between the commit and the telling leaves the mark told, once", async () => {
+  const { house, husam, analyst, space, marks } = await stage();
+  scripted([step(call("skip", { reason: "not for me" }))]);
+  const crashed = armFault("agent.after-commit");
+  const { id: messageId } = await space.post(husam, "Hello?");
+  await crashed;
+  await passTime(analyst, 26_000);
+  await vi.waitUntil(() => marks().length > 0, { timeout: 5000 });
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(marks()).toMatchObject([{ messageId, runId: run?.id, outcome: "silent", reason: "not for me" }]);
+});

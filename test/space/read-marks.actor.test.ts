@@ -1,0 +1,100 @@
+import { beforeAll, expect, test } from "vitest";
+import type { ChannelFrame } from "../../src/protocol/channel.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { entity, type House, house, ids, recordReceivers } from "./fixture.ts";
+import { listen } from "./listener.ts";
+
+beforeAll(recordReceivers);
+
+const ann = entity("human", "Ann");
+const ben = entity("human", "Ben");
+const robo = entity("agent", "Robo");
+
+/** A run's whole channel. */
+const run = async (home: House, agent: EntityRef, name: string, ...frames: ChannelFrame[]): Promise<string> => {
+  const runId = ids.deriveOwned("run", agent.id, name);
+  const { readable, writable } = new IdentityTransformStream();
+  const open = { workspaceId: home.workspaceId, agentId: agent.id, runId };
+  const answer = home.rpc.speak(open, readable);
+  const writer = writable.getWriter();
+  for (const frame of [...frames, { type: "end" }]) {
+    await writer.write(new TextEncoder().encode(`${JSON.stringify(frame)}\n`));
+  }
+  unwrap(await answer);
+  return runId;
+};
+
+const say = async (home: House, text: string) => unwrap(await home.rpc.post(home.as(ann), { text })).message;
+const readsOf = async (home: House, messageId: string, as: EntityRef = ann) =>
+  unwrap(await home.rpc.reads(home.as(as), messageId));
+
+test("[D3] an agent's run leaves a durable read mark that says what came of it", async () => {
+  const home = await house([ann, robo]);
+  const socket = await listen(home, home.as(ann));
+  const { id: messageId, seq } = await say(home, "anyone?");
+  const frame = { type: "read", messageId, outcome: "silent", reason: "nothing to add" } as const;
+  const runId = await run(home, robo, "one", frame);
+  const event = { type: "member.read", cursor: seq + 1, entityId: robo.id, messageId, runId, outcome: "silent" };
+  await socket.until("member.read");
+  expect(socket.of("member.read")).toEqual([{ ...event, reason: "nothing to add" }]);
+  const again = await listen(home, home.as(ann), "?cursor=0");
+  await again.until("member.read");
+  expect(again.of("member.read")).toEqual(socket.of("member.read"));
+  expect(again.of("welcome")[0]?.reads).toEqual([
+    { entityId: robo.id, messageId, runId, outcome: "silent", reason: "nothing to add" },
+  ]);
+});
+
+test("[R2] a mark that is told again, or is older than what is known, changes nothing", async () => {
+  const home = await house([ann, robo]);
+  const socket = await listen(home, home.as(ann));
+  const [first, second] = [await say(home, "one"), await say(home, "two")];
+  const newest = { type: "read", messageId: second.id, outcome: "answered" } as const;
+  const runId = await run(home, robo, "two", newest);
+  await run(home, robo, "two", newest);
+  await run(home, robo, "one", { type: "read", messageId: first.id, outcome: "failed" });
+  await run(home, robo, "odd", { type: "read", messageId: ids.mintOwned("msg", home.space.id), outcome: "failed" });
+  expect(socket.of("member.read")).toHaveLength(1);
+  expect(await readsOf(home, second.id)).toMatchObject([{ entityId: robo.id, runId, outcome: "answered" }]);
+});
+
+test("what came of a second try takes the place of the failure, and the failure told again does not come back", async () => {
+  const home = await house([ann, robo]);
+  const { id: messageId } = await say(home, "one");
+  await run(home, robo, "first", { type: "read", messageId, outcome: "failed", reason: "no key" });
+  const runId = await run(home, robo, "second", { type: "read", messageId, outcome: "answered" });
+  await run(home, robo, "first", { type: "read", messageId, outcome: "failed", reason: "no key" });
+  const [read] = await readsOf(home, messageId);
+  expect(read).toMatchObject({ runId, outcome: "answered" });
+  expect(read).not.toHaveProperty("reason");
+});
+
+test("who has read a message is told with what came of it, where the mark's run took that message", async () => {
+  const home = await house([ann, ben, robo]);
+  const [before, first, second, after] = [
+    await say(home, "zero"),
+    await say(home, "one"),
+    await say(home, "two"),
+    await say(home, "three"),
+  ];
+  unwrap(await home.rpc.markRead(home.as(ben), first.id));
+  unwrap(await home.rpc.markRead(home.as(ann), after.id));
+  const read = { type: "read", messageId: second.id, firstMessageId: first.id, outcome: "silent" } as const;
+  const runId = await run(home, robo, "one", read);
+  const at = expect.stringMatching(/^\d{4}-.*Z$/);
+  const [byBen, byRobo] = [ben, robo].map(({ id, name, type }) => ({ entityId: id, name, type, at }));
+  expect(await readsOf(home, before.id)).toEqual([byBen, byRobo]);
+  expect(await readsOf(home, first.id)).toEqual([byBen, { ...byRobo, runId, outcome: "silent" }]);
+  expect(await readsOf(home, second.id)).toEqual([{ ...byRobo, runId, outcome: "silent" }]);
+  expect(await readsOf(home, after.id)).toEqual([]);
+});
+
+test("[S1] who is not in the space learns nothing of who has read, and a message that is none is not found", async () => {
+  const home = await house([ann]);
+  const { id } = await say(home, "hello");
+  expect(await home.rpc.reads(home.as(ben), id)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  const other = ids.mintOwned("msg", home.space.id);
+  expect(await home.rpc.reads(home.as(ann), other)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  expect(unwrap(await home.rpc.reads(home.key, id))).toEqual([]);
+});
