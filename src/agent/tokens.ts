@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
+import { estimateAscii } from "./estimate-ascii.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -16,7 +17,7 @@ export const estimateText = (text: string): number => {
   if (text === "") return 0;
   const before = known.get(text);
   if (before !== undefined) return before;
-  const tokens = estimateTokenCount(text);
+  const tokens = estimateAscii(text) ?? estimateTokenCount(text);
   if (text.length > maxKnownCharacters) return tokens;
   if (knownCharacters + text.length > maxKnownCharacters) {
     known.clear();
