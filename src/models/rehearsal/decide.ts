@@ -18,13 +18,15 @@ const reasonForSilence = (handling: Handling): string | undefined =>
 const longestReason = 500;
 
 /** The whole cycle as one coroutine: the events one after another, then the self-summary. */
-function* cycle(view: PromptView): Doing {
+function* cycle(view: PromptView, canWait: boolean): Doing {
   const state: CycleState = {
     activeSpaceId: view.activeSpaceId,
     memories: new Map(view.memories.map(({ key, value }) => [key, value])),
+    canWait,
   };
   const reasons = view.events.map((event) => reasonForSilence(handleEvent(event, view, state)));
-  if (reasons.every((reason) => reason !== undefined)) {
+  // A timeline has no skip: silence is ending without speaking.
+  if (view.continuity === "consciousness" && reasons.every((reason) => reason !== undefined)) {
     yield {
       toolName: "skip",
       input: { reason: [...new Set(reasons)].join("; ").slice(0, longestReason) || "nothing to do" },
@@ -51,9 +53,12 @@ const unavailable: ActionResult = { ok: false, message: "there is no such tool" 
  */
 export const decide = (view: PromptView, toolNames: Set<string>): Action => {
   if (!view.hasInbox) {
-    return { type: "text", text: "I am a rehearsal model that follows plain rules, and I found no inbox to act on." };
+    return {
+      type: "text",
+      text: "I am a rehearsal model that follows plain rules, and I found no inbox and no trigger to act on.",
+    };
   }
-  const plan = cycle(view);
+  const plan = cycle(view, toolNames.has("send_reply"));
   const done: PastAction[] = [...view.actions];
   let next = plan.next();
   while (!next.done) {

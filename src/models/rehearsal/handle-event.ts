@@ -1,10 +1,11 @@
 import { addressOf, withoutAddress } from "./addressed.ts";
 import type { InboxEvent, MessageEvent, PromptView, ServiceEvent } from "./prompt-view.ts";
+import { report } from "./rules/ask.ts";
 import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
 import { doPlan } from "./rules/plans.ts";
 import { rules } from "./rules.ts";
 import { toneOf } from "./tone.ts";
-import { type CycleState, type Doing, sayIn, type Turn } from "./turn.ts";
+import { type CycleState, type Doing, isAwaited, sayIn, type Turn } from "./turn.ts";
 
 /** What an event makes the agent do (a line for the self-summary comes back), or why it stays silent. */
 export type Handling = { doing: Doing } | { silent: string };
@@ -20,6 +21,7 @@ const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState)
     tone: toneOf(view.role),
     cycle,
   };
+  if (view.resume) return { doing: report(turn) };
   const fromAgent = event.senderKind === "agent";
   const asked = fromAgent ? address === "at" : address !== "none";
   if (asked) {
@@ -29,6 +31,8 @@ const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState)
     }
   }
   if (alwaysAnswers(view)) return { doing: asked && !fromAgent ? cannotAnswer(turn) : acknowledge(turn) };
+  // Whoever waits is told even that there is no rule: silence would hold its run until the time is over.
+  if (fromAgent && asked && isAwaited(event)) return { doing: cannotAnswer(turn) };
   if (fromAgent) return { silent: asked ? "an agent's statement asks for nothing" : "an agent spoke to others" };
   return asked ? { doing: cannotAnswer(turn) } : { silent: "not addressed to me" };
 };

@@ -4,7 +4,7 @@ import type { GoalView, InboxEvent, MemoryView, PersonKind, SpaceMember, SpaceVi
  * The grammar of single lines of a prompt. Names and texts are JSON strings, so a line's structure cannot come
  * from a participant; what does not fit its form is `undefined`, never a guess.
  */
-const quotedText = String.raw`"(?:[^"\\]|\\.)*"`;
+export const quotedText = String.raw`"(?:[^"\\]|\\.)*"`;
 
 export const parseString = (text: string): string | undefined => {
   try {
@@ -15,7 +15,8 @@ export const parseString = (text: string): string | undefined => {
   }
 };
 
-const kindOf = (text: string | undefined): PersonKind => (text === "agent" || text === "service" ? text : "human");
+export const kindOf = (text: string | undefined): PersonKind =>
+  text === "agent" || text === "service" ? text : "human";
 
 /** What participants said inside a note is quoted, and is no note. */
 const parseNotes = (text: string): Record<string, string> =>

@@ -1,12 +1,14 @@
 import type { ModelPrompt, PromptMessage } from "../language-model.ts";
 import { parseEvent, parseGoal, parseGone, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
-import type { ActionResult, InboxEvent, PastAction, PromptView } from "./prompt-view.ts";
+import type { ActionResult, InboxEvent, PastAction, PromptView, ReplyView } from "./prompt-view.ts";
+import { parseField, parseReply, parseResume, triggerEvent } from "./timeline-lines.ts";
 
 /**
  * A prompt as data. A prompt is read as any model reads it: STATE tells all, STATE CHANGES what is new, the last
- * inbox begins the running cycle, and the tool calls after it are what that cycle did so far.
+ * inbox begins the running cycle, and the tool calls after it are what that cycle did so far. In a timeline the trigger
+ * is what begins it.
  */
-type Section = "none" | "silent" | "inbox" | "state" | "spaces" | "goals" | "memories";
+type Section = "none" | "silent" | "inbox" | "state" | "spaces" | "goals" | "memories" | "thisRun" | "trigger";
 
 const headings: [RegExp, Section][] = [
   [/^READ, NOTHING SAID:/, "silent"],
@@ -16,6 +18,8 @@ const headings: [RegExp, Section][] = [
   [/^YOUR SPACES:/, "spaces"],
   [/^GOALS:/, "goals"],
   [/^MEMORIES:/, "memories"],
+  [/^THIS RUN SO FAR:/, "thisRun"],
+  [/^TRIGGER:/, "trigger"],
   [/^[A-Z][A-Z ,]+(?: \(.*\))?:$/, "none"],
 ];
 
@@ -25,6 +29,7 @@ const textOf = (message: PromptMessage): string => {
 };
 
 const emptyView = (): PromptView => ({
+  continuity: "consciousness",
   name: "",
   role: "",
   spaces: [],
@@ -35,6 +40,8 @@ const emptyView = (): PromptView => ({
   readSilently: [],
   events: [],
   actions: [],
+  resume: undefined,
+  replies: [],
   hasInbox: false,
   callCount: 0,
 });
@@ -73,7 +80,8 @@ const beginSection = (view: PromptView, section: Section): void => {
     view.goals = [];
     view.memories = [];
   }
-  if (section !== "inbox") return;
+  if (section === "trigger") view.continuity = "timeline";
+  else if (section !== "inbox") return;
   view.hasInbox = true;
   view.events = [];
   view.actions = [];
@@ -85,10 +93,15 @@ const readLine = (view: PromptView, section: Section, line: string): void => {
   else if (section === "spaces") view.spaces = told(view.spaces, ({ id }) => id, line, parseSpace(line));
   else if (section === "goals") view.goals = told(view.goals, ({ id }) => id, line, parseGoal(line));
   else if (section === "memories") view.memories = told(view.memories, ({ key }) => key, line, parseMemory(line));
+  else if (section === "thisRun") {
+    if (line.startsWith("- called ")) view.callCount += 1;
+    view.resume = parseResume(line) ?? view.resume;
+  } else addTo<ReplyView>(view.replies, parseReply(line));
 };
 
 const readUser = (view: PromptView, text: string): void => {
   let section: Section = "none";
+  const trigger = new Map<string, string>();
   for (const line of text.split("\n").map((each) => each.trim())) {
     const active = /^ACTIVE SPACE: (?:none|"(?:[^"\\]|\\.)*" \(id: (\w+)\))/.exec(line);
     const now = /^NOW: (\S+)/.exec(line);
@@ -96,10 +109,12 @@ const readUser = (view: PromptView, text: string): void => {
     if (active) view.activeSpaceId = active[1];
     else if (now) view.now = now[1];
     else if (heading) beginSection(view, heading[1]);
+    else if (section === "trigger") trigger.set(...(parseField(line) ?? [line, ""]));
     else readLine(view, section, line);
     if (active || now) section = "none";
     else if (heading) section = heading[1];
   }
+  addTo<InboxEvent>(view.events, triggerEvent(trigger));
 };
 
 type ToolOutput = Extract<

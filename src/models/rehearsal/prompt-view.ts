@@ -8,7 +8,7 @@ export type MessageEvent = {
   senderName: string;
   senderKind: PersonKind;
   text: string;
-  /** `[key: value]` suffixes of the line, such as `triggerSource: mention`. */
+  /** `[key: value]` suffixes of the line, such as `triggerSource: mention`; of a trigger, its fields. */
   notes: Record<string, string>;
 };
 export type ServiceEvent = { kind: "service"; service: string; payload: string };
@@ -26,7 +26,13 @@ export type ActionResult = { ok: true; value: unknown } | { ok: false; message: 
 /** A tool call of the running cycle, with its result. */
 export type PastAction = { toolName: string; input: unknown; result: ActionResult };
 
+/** Who answered what a run waited for, and who did not in time, by name. */
+export type ResumeView = { replied: string[]; timedOut: string[] };
+/** A message that a run waited for. */
+export type ReplyView = { name: string; text: string };
+
 export type PromptView = {
+  continuity: "consciousness" | "timeline";
   name: string;
   /** The agent's own instructions, as its owner wrote them. */
   role: string;
@@ -41,7 +47,10 @@ export type PromptView = {
   /** The running cycle's events and what it did so far. */
   events: InboxEvent[];
   actions: PastAction[];
-  /** Whether an inbox was found at all. */
+  /** Set where the run goes on after a wait. */
+  resume: ResumeView | undefined;
+  replies: ReplyView[];
+  /** Whether an inbox or a trigger was found at all. */
   hasInbox: boolean;
   /** Tool calls in the whole prompt: numbers the next one. */
   callCount: number;

@@ -1,3 +1,4 @@
+import { ask } from "./rules/ask.ts";
 import { carryMessage } from "./rules/carry.ts";
 import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules/conversation.ts";
 import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
@@ -11,6 +12,7 @@ import type { Rule } from "./turn.ts";
 export const rules: Rule[] = [
   say,
   remind,
+  ask,
   remember,
   forget,
   setGoal,

@@ -20,7 +20,12 @@ export type Turn = {
   cycle: CycleState;
 };
 
-export type CycleState = { activeSpaceId: string | undefined; memories: Map<string, string> };
+export type CycleState = {
+  activeSpaceId: string | undefined;
+  memories: Map<string, string>;
+  /** Whether messaging is threaded: there are replies, and waits. */
+  canWait: boolean;
+};
 
 /** Makes a space the active one, if it is not. False: it cannot be entered. */
 export function* enter(cycle: CycleState, spaceId: string): Generator<ToolCall, boolean, ActionResult> {
@@ -37,9 +42,21 @@ export function* sayIn(cycle: CycleState, spaceId: string, text: string): Genera
   return result.ok;
 }
 
-/** Answers where the message came from; `what` names the answer in the self-summary. */
+/** Whether the sender waits for an answer; only a threaded timeline is told. */
+export const isAwaited = ({ notes }: MessageEvent): boolean => notes.senderExpectsReply === "true";
+
+function* reply({ cycle, event }: Turn, text: string): Generator<ToolCall, boolean, ActionResult> {
+  if (!(yield* enter(cycle, event.spaceId))) return false;
+  const result = yield { toolName: "send_reply", input: { replyToMessageId: event.notes.messageId, text } };
+  return result.ok;
+}
+
+/**
+ * Answers where the message came from, as a reply to it where its sender waits for one; `what` names the answer in the
+ * self-summary.
+ */
 export function* answer(turn: Turn, text: string, what: string): Doing {
-  const said = yield* sayIn(turn.cycle, turn.event.spaceId, text);
+  const said = isAwaited(turn.event) ? yield* reply(turn, text) : yield* sayIn(turn.cycle, turn.event.spaceId, text);
   return said ? what : `${what}, but it could not be said`;
 }
 
