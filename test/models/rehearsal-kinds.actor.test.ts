@@ -1,0 +1,58 @@
+import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { Message } from "../../src/protocol/message.ts";
+import { Run } from "../../src/protocol/run.ts";
+import { call, expectOk, openHouse } from "../support/house.ts";
+
+const open = async (kind: { continuity: string; messaging: string }) => {
+  const house = await openHouse();
+  const [husam, ahmad] = [await house.person("Husam"), await house.person("Ahmad")];
+  const echo = await house.agent({ name: "Echo", ...kind });
+  const space = await house.space("Family", [husam, ahmad, echo]);
+  const list = <Item extends z.ZodType>(item: Item, path: string) =>
+    expectOk(z.object({ items: z.array(item) }), call(path, { bearer: house.secretKey }));
+  const runs = async () => (await list(Run, `/v1/agents/${echo.id}/runs`)).items;
+  const messages = async () => (await list(Message, `/v1/spaces/${space.id}/messages`)).items;
+  /** Newest first. */
+  const statuses = (...expected: string[]) =>
+    vi.waitFor(async () => expect((await runs()).map(({ status }) => status)).toEqual(expected), { timeout: 10_000 });
+  const texts = async () => (await messages()).map(({ sender, text }) => `${sender.name}: ${text}`);
+  return { echo, husam, ahmad, statuses, texts, say: house.say, spaceId: space.id };
+};
+
+const kinds = ["consciousness", "timeline"].flatMap((continuity) =>
+  ["simple", "threaded"].map((messaging) => ({ continuity, messaging })),
+);
+
+test.each(kinds)("[R1] $continuity, $messaging: it greets, remembers, recalls and is silent", async (kind) => {
+  const { echo, husam, statuses, texts, say, spaceId } = await open(kind);
+  expect(echo).toMatchObject({ config: kind });
+  const silent = kind.continuity === "consciousness" ? "skipped" : "completed";
+  await say(spaceId, husam, "Hi Echo");
+  await statuses("completed");
+  await say(spaceId, husam, "@Echo remember that the code is 7");
+  await statuses("completed", "completed");
+  await say(spaceId, husam, "I bought bread");
+  await statuses(silent, "completed", "completed");
+  await say(spaceId, husam, "@Echo what is the code?");
+  await statuses("completed", silent, "completed", "completed");
+  expect((await texts()).filter((text) => text.startsWith("Echo"))).toEqual([
+    "Echo: Hello, Husam!",
+    "Echo: Done: I will remember code: 7",
+    "Echo: I remember code: 7",
+  ]);
+});
+
+test("[R7] a threaded timeline asks, waits for the answer and reports it in the same run", async () => {
+  const { husam, ahmad, statuses, texts, say, spaceId } = await open({ continuity: "timeline", messaging: "threaded" });
+  await say(spaceId, husam, "@Echo ask Ahmad: is the mockup good?");
+  await statuses("waiting_reply");
+  await say(spaceId, ahmad, "Ship it");
+  await statuses("completed");
+  expect(await texts()).toEqual([
+    "Husam: @Echo ask Ahmad: is the mockup good?",
+    "Echo: @Ahmad is the mockup good?",
+    "Ahmad: Ship it",
+    "Echo: Ahmad said: Ship it",
+  ]);
+});
