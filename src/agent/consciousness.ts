@@ -1,8 +1,8 @@
 import type { ModelMessage } from "ai";
-import { desc, eq } from "drizzle-orm";
+import { desc, eq, sql } from "drizzle-orm";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { compact } from "./context/consciousness/compaction.ts";
 import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
 import type { Cycle, ToldState } from "./context/snapshot.ts";
@@ -43,6 +43,13 @@ export class Consciousness {
   readonly #clock: Clock;
   readonly #runs: Runs;
   readonly #journal: Journal;
+  readonly #window = prepared(() =>
+    this.#db
+      .select()
+      .from(windows)
+      .where(eq(windows.id, sql.placeholder("id")))
+      .prepare(),
+  );
 
   constructor(db: Database, clock: Clock, runs: Runs, journal: Journal) {
     this.#db = db;
@@ -79,7 +86,7 @@ export class Consciousness {
   }
 
   window(id: number): WindowRow | undefined {
-    return this.#db.select().from(windows).where(eq(windows.id, id)).get();
+    return this.#window().get({ id });
   }
 
   /** What the model was told of its state last in this window; null if it was told nothing yet. */

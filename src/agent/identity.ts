@@ -1,6 +1,6 @@
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Failure } from "./records.ts";
 import { agent } from "./schema.ts";
@@ -11,6 +11,7 @@ export type AgentRow = typeof agent.$inferSelect;
 export class Identity {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #row = prepared(() => this.#db.select().from(agent).prepare());
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -27,7 +28,7 @@ export class Identity {
   }
 
   find(): AgentRow | undefined {
-    return this.#db.select().from(agent).get();
+    return this.#row().get();
   }
 
   /** Throws `not_found` for an object that is no agent. */

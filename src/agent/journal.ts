@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
-import { and, asc, between, eq, gte, inArray, max } from "drizzle-orm";
+import { and, asc, between, eq, inArray, max, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import type { JournalMeta } from "./records.ts";
 import { journal } from "./schema.ts";
 
@@ -28,6 +28,32 @@ export const messagesOf = (rows: JournalRow[]): ModelMessage[] => rows.filter(is
 export class Journal {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #ofRun = prepared(() =>
+    this.#db
+      .select()
+      .from(journal)
+      .where(
+        and(
+          between(journal.seq, sql.placeholder("from"), sql.placeholder("to")),
+          eq(journal.runOrdinal, sql.placeholder("runOrdinal")),
+        ),
+      )
+      .orderBy(asc(journal.seq))
+      .prepare(),
+  );
+  readonly #messagesIn = prepared(() =>
+    this.#db
+      .select()
+      .from(journal)
+      .where(
+        and(
+          between(journal.seq, sql.placeholder("from"), sql.placeholder("to")),
+          inArray(journal.kind, ["inbox", "preview", "assistant", "result"]),
+        ),
+      )
+      .orderBy(asc(journal.seq))
+      .prepare(),
+  );
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -54,13 +80,7 @@ export class Journal {
 
   /** All rows of one run, in order. `from` is its first row's sequence number. */
   ofRun(runOrdinal: number, from: number, to?: number): JournalRow[] {
-    const range = to === undefined ? gte(journal.seq, from) : between(journal.seq, from, to);
-    return this.#db
-      .select()
-      .from(journal)
-      .where(and(range, eq(journal.runOrdinal, runOrdinal)))
-      .orderBy(asc(journal.seq))
-      .all();
+    return this.#ofRun().all({ runOrdinal, from, to: to ?? Number.MAX_SAFE_INTEGER });
   }
 
   /** When this call of a run was begun, in milliseconds since the epoch. */
@@ -71,12 +91,6 @@ export class Journal {
 
   /** The message rows of one stretch of sequence numbers, in order. */
   messagesIn({ from, to }: Stretch): JournalRow[] {
-    const kinds = inArray(journal.kind, ["inbox", "preview", "assistant", "result"]);
-    return this.#db
-      .select()
-      .from(journal)
-      .where(and(between(journal.seq, from, to), kinds))
-      .orderBy(asc(journal.seq))
-      .all();
+    return this.#messagesIn().all({ from, to });
   }
 }

@@ -1,6 +1,6 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { ledger } from "./schema.ts";
 
 /**
@@ -18,6 +18,13 @@ export type Billed = { step: string; tokens: number };
 export class Ledger {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #ofDay = prepared(() =>
+    this.#db
+      .select()
+      .from(ledger)
+      .where(eq(ledger.day, sql.placeholder("day")))
+      .prepare(),
+  );
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -67,7 +74,7 @@ export class Ledger {
   }
 
   #row(day: string): LedgerRow | undefined {
-    return this.#db.select().from(ledger).where(eq(ledger.day, day)).get();
+    return this.#ofDay().get({ day });
   }
 
   #write(values: Omit<LedgerRow, "day">): void {

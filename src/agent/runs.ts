@@ -1,6 +1,6 @@
 import { and, desc, eq, gt, lt, ne, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { activeRuns, runs } from "./schema.ts";
 
 /**
@@ -18,6 +18,22 @@ export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
 
 export class Runs {
   readonly #db: Database;
+  readonly #newest = prepared(() => this.#db.select().from(runs).orderBy(desc(runs.ordinal)).limit(1).prepare());
+  readonly #at = prepared(() =>
+    this.#db
+      .select()
+      .from(runs)
+      .where(eq(runs.ordinal, sql.placeholder("ordinal")))
+      .prepare(),
+  );
+  readonly #active = prepared(() =>
+    this.#db
+      .select({ run: runs })
+      .from(activeRuns)
+      .innerJoin(runs, eq(runs.ordinal, activeRuns.ordinal))
+      .orderBy(activeRuns.ordinal)
+      .prepare(),
+  );
 
   constructor(db: Database) {
     this.#db = db;
@@ -30,11 +46,7 @@ export class Runs {
 
   /** Those under way or waiting, oldest first. */
   active(): RunRow[] {
-    const concurrent = this.#db
-      .select({ run: runs })
-      .from(activeRuns)
-      .innerJoin(runs, eq(runs.ordinal, activeRuns.ordinal))
-      .orderBy(activeRuns.ordinal)
+    const concurrent = this.#active()
       .all()
       .map(({ run }) => run);
     if (concurrent.length > 0) return concurrent;
@@ -44,7 +56,7 @@ export class Runs {
   }
 
   newest(): RunRow | undefined {
-    return this.#db.select().from(runs).orderBy(desc(runs.ordinal)).limit(1).get();
+    return this.#newest().get();
   }
 
   nextOrdinal(): number {
@@ -75,7 +87,7 @@ export class Runs {
   }
 
   at(ordinal: number): RunRow | undefined {
-    return this.#db.select().from(runs).where(eq(runs.ordinal, ordinal)).get();
+    return this.#at().get({ ordinal });
   }
 
   /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */

@@ -1,6 +1,6 @@
 import { and, eq, gt, lt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { spaces } from "./schema.ts";
 
 /** The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC. */
@@ -8,13 +8,20 @@ export type SpaceRow = typeof spaces.$inferSelect;
 
 export class Spaces {
   readonly #db: Database;
+  readonly #one = prepared(() =>
+    this.#db
+      .select()
+      .from(spaces)
+      .where(eq(spaces.id, sql.placeholder("id")))
+      .prepare(),
+  );
 
   constructor(db: Database) {
     this.#db = db;
   }
 
   get(id: string): SpaceRow | undefined {
-    return this.#db.select().from(spaces).where(eq(spaces.id, id)).get();
+    return this.#one().get({ id });
   }
 
   /** Those that it is a member of, by name. */

@@ -21,6 +21,15 @@ export const hasSchema = (storage: DurableObjectStorage): boolean =>
 
 export const createSchema = (db: Database, migrations: Migrations): Promise<void> => migrate(db, migrations);
 
+/**
+ * A query that is asked often: built when it is first asked, and kept. Building one costs many times what SQLite
+ * takes to answer it. What changes from time to time is a `sql.placeholder`.
+ */
+export const prepared = <Query>(prepare: () => Query): (() => Query) => {
+  let query: Query | undefined;
+  return () => (query ??= prepare());
+};
+
 /** `column IN values` as one bound parameter: SQLite in a Durable Object takes a hundred of them at most. */
 export const among = (column: SQLiteColumn, values: readonly (string | number)[]): SQL =>
   sql`${column} in (select value from json_each(${JSON.stringify(values)}))`;

@@ -1,7 +1,7 @@
-import { and, asc, count, desc, eq, gt, isNotNull, lte, ne } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-orm";
 import { DurableEvent } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { log } from "./schema.ts";
 import type { Routing } from "./wake.ts";
 
@@ -32,19 +32,37 @@ export type Ordinals = { over: number; upTo: number };
 
 export class Log {
   readonly #db: Database;
+  readonly #newest = prepared(() =>
+    this.#db
+      .select({ seq: log.seq, messageCount: log.messageCount })
+      .from(log)
+      .orderBy(desc(log.seq))
+      .limit(1)
+      .prepare(),
+  );
+  readonly #message = prepared(() =>
+    this.#db
+      .select()
+      .from(log)
+      .where(eq(log.messageId, sql.placeholder("messageId")))
+      .prepare(),
+  );
+  readonly #after = prepared(() =>
+    this.#db
+      .select()
+      .from(log)
+      .where(gt(log.seq, sql.placeholder("cursor")))
+      .orderBy(asc(log.seq))
+      .limit(sql.placeholder("limit"))
+      .prepare(),
+  );
 
   constructor(db: Database) {
     this.#db = db;
   }
 
   head(): Head {
-    const row = this.#db
-      .select({ seq: log.seq, messageCount: log.messageCount })
-      .from(log)
-      .orderBy(desc(log.seq))
-      .limit(1)
-      .get();
-    return row ?? { seq: 0, messageCount: 0 };
+    return this.#newest().get() ?? { seq: 0, messageCount: 0 };
   }
 
   /** Gives the event the next place. Belongs in the transaction that makes it true. */
@@ -56,12 +74,12 @@ export class Log {
   }
 
   findMessage(messageId: string): LogRow | undefined {
-    return this.#db.select().from(log).where(eq(log.messageId, messageId)).get();
+    return this.#message().get({ messageId });
   }
 
   /** The events after `cursor`, in order. */
   after(cursor: number, limit: number): LogRow[] {
-    return this.#db.select().from(log).where(gt(log.seq, cursor)).orderBy(asc(log.seq)).limit(limit).all();
+    return this.#after().all({ cursor, limit });
   }
 
   /** How many messages there are up to and with `seq`. */

@@ -1,6 +1,6 @@
 import type { Space } from "../protocol/space.ts";
 import { isoTime } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { space } from "./schema.ts";
 
 export type SettingsRow = typeof space.$inferSelect;
@@ -8,6 +8,7 @@ export type SettingsRow = typeof space.$inferSelect;
 /** The space's own row: its name, policies and version, and after its end the tombstone. */
 export class Settings {
   readonly #db: Database;
+  readonly #row = prepared(() => this.#db.select().from(space).prepare());
 
   constructor(db: Database) {
     this.#db = db;
@@ -15,7 +16,7 @@ export class Settings {
 
   /** Undefined where the space was never created. */
   find(): SettingsRow | undefined {
-    return this.#db.select().from(space).get();
+    return this.#row().get();
   }
 
   insert(row: SettingsRow): void {

@@ -1,6 +1,7 @@
-import { asc, eq, lte } from "drizzle-orm";
+import { asc, eq, lte, sql } from "drizzle-orm";
 import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
 import type { Clock } from "../shared/clock.ts";
+import { prepared } from "../shared/database.ts";
 import { log } from "../shared/log.ts";
 import { timers } from "./schema.ts";
 
@@ -28,6 +29,16 @@ export class Timers {
   #armedAt: number | null | undefined;
   /** What was set since its handler began. */
   readonly #setAnew = new Set<string>();
+  readonly #dueAt = prepared(() =>
+    this.#db
+      .select({ dueAt: timers.dueAt })
+      .from(timers)
+      .where(eq(timers.name, sql.placeholder("name")))
+      .prepare(),
+  );
+  readonly #next = prepared(() =>
+    this.#db.select({ dueAt: timers.dueAt }).from(timers).orderBy(asc(timers.dueAt)).limit(1).prepare(),
+  );
 
   constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock) {
     this.#db = db;
@@ -58,11 +69,11 @@ export class Timers {
   }
 
   dueAt(name: string): number | undefined {
-    return this.#db.select({ dueAt: timers.dueAt }).from(timers).where(eq(timers.name, name)).get()?.dueAt;
+    return this.#dueAt().get({ name })?.dueAt;
   }
 
   next(): number | undefined {
-    return this.#db.select({ dueAt: timers.dueAt }).from(timers).orderBy(asc(timers.dueAt)).limit(1).get()?.dueAt;
+    return this.#next().get()?.dueAt;
   }
 
   /** The platform's alarm went off: hand every due row to `handle`, by name. */

@@ -1,5 +1,5 @@
-import { and, asc, eq, isNotNull, lt, ne } from "drizzle-orm";
-import type { Database } from "../../shared/database.ts";
+import { and, asc, eq, isNotNull, lt, ne, sql } from "drizzle-orm";
+import { type Database, prepared } from "../../shared/database.ts";
 import { subscribers } from "../schema.ts";
 
 export type SubscriberRow = typeof subscribers.$inferSelect;
@@ -10,18 +10,41 @@ export const indexSubscriber = "index";
 /** Who follows the log, each with its cursor. */
 export class Subscribers {
   readonly #db: Database;
+  readonly #one = prepared(() =>
+    this.#db
+      .select()
+      .from(subscribers)
+      .where(eq(subscribers.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  readonly #behind = prepared(() =>
+    this.#db
+      .select()
+      .from(subscribers)
+      .where(lt(subscribers.cursor, sql.placeholder("seq")))
+      .prepare(),
+  );
+  readonly #nextRetry = prepared(() =>
+    this.#db
+      .select({ retryAt: subscribers.retryAt })
+      .from(subscribers)
+      .where(isNotNull(subscribers.retryAt))
+      .orderBy(asc(subscribers.retryAt))
+      .limit(1)
+      .prepare(),
+  );
 
   constructor(db: Database) {
     this.#db = db;
   }
 
   find(id: string): SubscriberRow | undefined {
-    return this.#db.select().from(subscribers).where(eq(subscribers.id, id)).get();
+    return this.#one().get({ id });
   }
 
   /** Those whose cursor has not come to `seq`. */
   behind(seq: number): SubscriberRow[] {
-    return this.#db.select().from(subscribers).where(lt(subscribers.cursor, seq)).all();
+    return this.#behind().all({ seq });
   }
 
   anyAgentBut(agentId: string): boolean {
@@ -57,13 +80,6 @@ export class Subscribers {
 
   /** When the first of those that failed is due. */
   nextRetry(): number | undefined {
-    const row = this.#db
-      .select({ retryAt: subscribers.retryAt })
-      .from(subscribers)
-      .where(isNotNull(subscribers.retryAt))
-      .orderBy(asc(subscribers.retryAt))
-      .limit(1)
-      .get();
-    return row?.retryAt ?? undefined;
+    return this.#nextRetry().get()?.retryAt ?? undefined;
   }
 }
