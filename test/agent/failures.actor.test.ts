@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
+import { Journal } from "../../src/agent/journal.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
@@ -405,4 +406,25 @@ test("[R1] [R5] a space that never answers holds up no run: it is canceled, and 
   await space.post(husam, "Still there?");
   const runs = await ended(house.workspaceId, analyst, 2);
   expect(runs.map((run) => run.status)).toEqual(["canceled", "completed"]);
+});
+
+test("[R4] what breaks here is not the model's fault: the run fails as internal, and nothing waits for a provider", async () => {
+  scripted([step(text("Hello."))]);
+  const append = Journal.prototype.append;
+  const broken = vi.spyOn(Journal.prototype, "append").mockImplementation(function (this: Journal, row) {
+    if (row.kind === "assistant") throw new Error("fetch failed: database or disk is full");
+    return append.call(this, row);
+  });
+  restore.push(() => broken.mockRestore());
+  const { house, husam, analyst, space, agent } = await stage();
+  await space.post(husam, "Hello?");
+  await vi.waitFor(async () => {
+    const [run] = unwrap(await agent.runs(house.workspaceId, { limit: 1 })).items;
+    expect(run).toMatchObject({ status: "failed", error: { code: "internal" } });
+    expect(run?.error?.message).not.toContain("disk");
+  });
+  const { activity } = unwrap(await agent.describe(house.workspaceId));
+  expect(activity?.state).not.toBe("backing_off");
+  const [event] = await inboxOf(house.workspaceId, analyst);
+  expect(event).toMatchObject({ status: "pending", attempts: 1 });
 });

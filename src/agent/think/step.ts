@@ -15,6 +15,7 @@ import { compactForRun } from "./compact.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import { kindOf } from "./kind.ts";
+import { ModelError } from "./model-error.ts";
 import type { Parts } from "./parts.ts";
 import type { Speech } from "./speech.ts";
 
@@ -78,9 +79,11 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         progressed();
         fault("agent.mid-stream", parts.object);
       },
+    }).catch((error: unknown) => {
+      throw new ModelError(error);
     });
   let generation = await once().catch((error: unknown) => {
-    if (isRefusal(error)) parts.ledger.release(name);
+    if (error instanceof ModelError && isRefusal(error.cause)) parts.ledger.release(name);
     throw error;
   });
   // An empty first answer gets one retry and is then silence (R4). Both are billed.

@@ -1,5 +1,5 @@
 import { open } from "../../auth/sealing.ts";
-import { classifyFailure } from "../../models/failure.ts";
+import type { ModelFailure } from "../../models/failure.ts";
 import { resolveModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
@@ -15,6 +15,7 @@ import { compactForRun } from "./compact.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish } from "./finish.ts";
 import { kindOf } from "./kind.ts";
+import { ModelError } from "./model-error.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { readFramesOf } from "./receipts.ts";
@@ -157,7 +158,7 @@ const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
           compacted ||
           signal.aborted ||
           run.continuity === "timeline" ||
-          classifyFailure(error).code !== "context_overflow"
+          failureOf(error).code !== "context_overflow"
         )
           throw error;
         compacted = true;
@@ -200,9 +201,9 @@ const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): v
   });
 };
 
-/** A failure of the model: a passing fault pauses the run, which goes on from its journal; any other fails it. */
+/** A failure: a passing fault, of the model or of what we asked, pauses the run, which goes on from its journal; any other fails it. */
 const failed = async (parts: Parts, run: RunRow, channels: Channels, error: unknown): Promise<ThinkEnd> => {
-  const failure = error instanceof ColloquyError ? ownFailure(error) : classifyFailure(error);
+  const failure = failureOf(error);
   if (failure.code === "internal") log.error("run.failed", error, { runId: run.id });
   const now = parts.clock.now();
   const firstFaultAt = run.firstFaultAt ?? now;
@@ -224,11 +225,14 @@ const failed = async (parts: Parts, run: RunRow, channels: Channels, error: unkn
   });
 };
 
-const ownFailure = (error: ColloquyError): ReturnType<typeof classifyFailure> => ({
-  code: error.code,
-  message: error.message,
-  terminal: !error.retryable,
-});
+const internal: ModelFailure = { code: "internal", message: "Something went wrong here.", terminal: true };
+
+/** Only what the model's call threw is the model's; what nobody foresaw is our own, and waiting does not mend it. */
+const failureOf = (error: unknown): ModelFailure => {
+  if (error instanceof ModelError) return error.failure;
+  if (!(error instanceof ColloquyError)) return internal;
+  return { code: error.code, message: error.message, terminal: !error.retryable };
+};
 
 const firstBackoffMs = 1000;
 const longestBackoffMs = 10 * 60_000;
