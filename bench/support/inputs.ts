@@ -1,0 +1,154 @@
+import type { ModelMessage } from "ai";
+import { compose } from "../../src/agent/context/compose.ts";
+import type { Section } from "../../src/agent/context/composed.ts";
+import { compact } from "../../src/agent/context/consciousness/compaction.ts";
+import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
+import type { Cycle, InboxEvent, ToldState, Window } from "../../src/agent/context/consciousness/snapshot.ts";
+import { toldState } from "../../src/agent/context/consciousness/state.ts";
+import { renderInstructions } from "../../src/agent/context/instructions.ts";
+import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../src/agent/context/timeline/snapshot.ts";
+import { configOf, type Turn } from "./script.ts";
+
+/** A model's input, and whether it is the first after a compaction. */
+export type Input = {
+  run: number;
+  instructions: string;
+  messages: ModelMessage[];
+  sections: Section[];
+  fresh: boolean;
+};
+
+const called = (callId: string, toolName: string, input: unknown): ModelMessage[] => [
+  { role: "assistant", content: [{ type: "tool-call", toolCallId: callId, toolName, input }] },
+  {
+    role: "tool",
+    content: [{ type: "tool-result", toolCallId: callId, toolName, output: { type: "json", value: { ok: true } } }],
+  },
+];
+
+const spoken = ({ answered }: Turn): ModelMessage[] =>
+  called(`call_${answered.id}`, "send_message", { text: answered.text ?? "" });
+
+const triggerOf = ({ asked, space }: Turn): Trigger => ({
+  type: "space_message",
+  triggerSource: "every_message",
+  space: { id: space.id, name: space.name },
+  sender: asked.sender,
+  text: asked.text ?? "",
+  messageId: asked.id,
+  timestamp: asked.createdAt,
+  senderExpectsReply: false,
+});
+
+/** The snapshot of each step of a timeline agent's runs: it says its answer, and then that it has. */
+export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: TimelineSnapshot }[] => {
+  const config = configOf("timeline");
+  return turns.flatMap((turn, run) => {
+    const trigger = triggerOf(turn);
+    const space = { id: turn.space.id, name: turn.space.name };
+    const seen = turn.history.map((message): HistoryEntry => ({ kind: "message", message, seen: true }));
+    const entries: HistoryEntry[] = [...seen, { kind: "message", message: turn.asked, seen: false }];
+    const snapshot: TimelineSnapshot = {
+      continuity: "timeline",
+      config,
+      now: turn.now,
+      state: turn.state,
+      histories: [{ space, entries: entries.slice(-config.context.historyMessages), total: entries.length }],
+      activeRuns: [
+        {
+          runId: `run_${String(run).padStart(26, "0")}`,
+          status: "running",
+          isThis: true,
+          begunBy: {
+            type: "space_message",
+            name: turn.asked.sender.name,
+            spaceName: space.name,
+            text: turn.asked.text ?? "",
+          },
+        },
+      ],
+      trigger,
+      activeSpace: { ...space, why: "trigger" },
+      resume: null,
+      own: [],
+    };
+    return [
+      { run, snapshot },
+      { run, snapshot: { ...snapshot, own: spoken(turn) } },
+    ];
+  });
+};
+
+const compactionTokens = 20_000;
+
+/** The inputs of a consciousness that lives through the turns, and compacts when its input passes its limit. */
+export const consciousnessInputs = (turns: Turn[]): Input[] => {
+  const config = configOf("consciousness", { maxTokens: compactionTokens });
+  const { maxTokens, reservedResponseTokens, minRecentCycles, compaction } = config.context;
+  const budget = maxTokens - reservedResponseTokens;
+  let window: Window = { instructions: renderInstructions(turns[0]?.state.agentId ?? "", config), summary: null };
+  let past: Cycle[] = [];
+  let told: ToldState | null = null;
+  let active: Turn["space"] | null = null;
+  let fresh = true;
+  const inputs: Input[] = [];
+  for (const [run, turn] of turns.entries()) {
+    const event: InboxEvent = {
+      type: "space_message",
+      eventId: turn.asked.id,
+      spaceName: turn.space.name,
+      delivered: {
+        message: turn.asked,
+        root: { id: turn.asked.id, kind: "person" },
+        triggerSource: "every_message",
+      },
+    };
+    const now = toldState(turn.state, config.context.memoryTokens);
+    const text = renderInboxMessage({
+      now: turn.now,
+      events: [event],
+      silent: { lines: [], omitted: 0 },
+      leftToHistory: [],
+      told: now,
+      toldBefore: told,
+      activeSpace: active,
+    });
+    const steps: ModelMessage[][] = [
+      [{ role: "user", content: text }],
+      called(`call_enter_${run}`, "enter_space", { spaceId: turn.space.id }),
+      spoken(turn),
+    ];
+    let own: ModelMessage[] = [];
+    let tokens = 0;
+    for (const step of steps) {
+      own = [...own, ...step];
+      const composed = compose({ continuity: "consciousness", config, window, past, own });
+      if (composed.firstCycle > 0) throw new Error("a cycle was left out that no compaction took");
+      inputs.push({ run, ...composed, fresh });
+      tokens = composed.tokens;
+      fresh = false;
+    }
+    told = now;
+    active = turn.space;
+    const last: ModelMessage = {
+      role: "assistant",
+      content: `Answered ${turn.asked.sender.name} in ${turn.space.name}.`,
+    };
+    past = [...past, { runId: `run_${run}`, messages: [...own, last] }];
+    if (tokens <= budget * compactAt) continue;
+    const made = compact(past, window.summary, {
+      strategy: compaction.strategy,
+      keepRecent: minRecentCycles,
+      maxTokens: budget,
+    });
+    if (!made) continue;
+    window = { ...window, summary: made.summary };
+    past = past.slice(made.keptFrom);
+    told = null;
+    fresh = true;
+  }
+  return inputs;
+};
+
+/** Share of the budget from which on a compaction is due, as after a run of the product. */
+const compactAt = 0.8;
