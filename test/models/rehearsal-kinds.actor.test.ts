@@ -12,12 +12,12 @@ const open = async (kind: { continuity: string; messaging: string }) => {
   const list = <Item extends z.ZodType>(item: Item, path: string) =>
     expectOk(z.object({ items: z.array(item) }), call(path, { bearer: house.secretKey }));
   const runs = async () => (await list(Run, `/v1/agents/${echo.id}/runs`)).items;
-  const messages = async () => (await list(Message, `/v1/spaces/${space.id}/messages`)).items;
+  const messages = async (id = space.id) => (await list(Message, `/v1/spaces/${id}/messages`)).items;
   /** Newest first. */
   const statuses = (...expected: string[]) =>
     vi.waitFor(async () => expect((await runs()).map(({ status }) => status)).toEqual(expected), { timeout: 10_000 });
-  const texts = async () => (await messages()).map(({ sender, text }) => `${sender.name}: ${text}`);
-  return { echo, husam, ahmad, statuses, texts, say: house.say, spaceId: space.id };
+  const texts = async (id = space.id) => (await messages(id)).map(({ sender, text }) => `${sender.name}: ${text}`);
+  return { house, echo, husam, ahmad, statuses, messages, texts, say: house.say, spaceId: space.id };
 };
 
 const kinds = ["consciousness", "timeline"].flatMap((continuity) =>
@@ -55,4 +55,20 @@ test("[R7] a threaded timeline asks, waits for the answer and reports it in the 
     "Ahmad: Ship it",
     "Echo: Ahmad said: Ship it",
   ]);
+});
+
+test("[R7] an agent that another waits for answers by a reply, and the answer is reported", async () => {
+  const kind = { continuity: "timeline", messaging: "threaded" };
+  const { house, echo, husam, texts, messages } = await open(kind);
+  const keeper = await house.agent({ name: "Keeper", ...kind });
+  const { id } = await house.space("Archive", [husam, echo, keeper]);
+  await house.say(id, husam, "@Keeper remember that the code is 7");
+  await vi.waitFor(async () => expect((await texts(id)).at(-1)).toBe("Keeper: Done: I will remember code: 7"));
+  await house.say(id, husam, "@Echo ask Keeper: what is the code?");
+  await vi.waitFor(async () => expect((await texts(id)).at(-1)).toBe("Echo: Keeper said: I remember code: 7"), {
+    timeout: 10_000,
+  });
+  const [question, answer] = (await messages(id)).slice(-3);
+  expect(question).toMatchObject({ text: "@Keeper what is the code?", expectsReply: true });
+  expect(answer).toMatchObject({ text: "I remember code: 7", replyTo: question?.id });
 });

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
@@ -24,6 +25,7 @@ import {
   triggerOf,
   type Who,
 } from "../agent/context/cast.ts";
+import { hostile } from "../agent/context/hostile.ts";
 import { play, promptOf } from "./rehearsed-run.ts";
 
 const echo: Who = { id: "ent_ECHO", name: "Echo", type: "agent" };
@@ -172,6 +174,34 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
         notes: { triggerSource: "every_message", messageId: "msg_T" },
       },
     ]);
+  });
+
+  test("[S2] hostile names and texts as the words of who wrote them", () => {
+    fc.assert(
+      fc.property(hostile, hostile, hostile, (text, name, spaceName) => {
+        const from: Who = { ...sarah, name };
+        const room = { ...space("Room", from, echo), name: spaceName };
+        const trigger = said("T", "15:06", from, text);
+        const reply = said("R", "15:07", from, text);
+        const view = parsePrompt(
+          promptOf(
+            snapshotOf({
+              ...whole(kind),
+              spaces: [room],
+              memories: [memory("k", text)],
+              trigger: triggerOf(trigger, room, "mention"),
+              histories: [historyOf(room, [fresh(trigger), seen(said("O", "15:06", echo, text)), fresh(reply)])],
+              resume: { soFar: [], replies: [{ messageId: reply.id, name }], timedOut: [name, name] },
+            }),
+          ),
+        );
+        expect(view.events).toMatchObject([{ text, senderName: name, spaceName, spaceId: room.id }]);
+        expect(view.memories).toEqual([{ key: "k", value: text }]);
+        expect(view.replies).toEqual([{ name, text }]);
+        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name] });
+        expect(view.activeSpaceId).toBe(room.id);
+      }),
+    );
   });
 
   test("a plan, which it carries out in the space that it names", () => {
