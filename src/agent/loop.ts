@@ -166,12 +166,14 @@ export class Loop {
     const running = this.#parts.runs.running();
     const cut = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
     if (cut) return cut;
-    const answered = this.#answered();
-    if (answered) return answered;
     const { continuity, limits } = this.#parts.identity.get().config;
     const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
+    if (running.length >= room) return undefined;
+    // A cycle's rows lie together in the journal: nothing runs beside it.
+    const answered = running.every((run) => run.continuity === "timeline") ? this.#answered() : undefined;
+    if (answered) return answered;
     // A change of continuity waits until what runs in the old one has ended.
-    if (running.length >= room || running.some((run) => run.continuity !== continuity)) return undefined;
+    if (running.some((run) => run.continuity !== continuity)) return undefined;
     return this.#budgetResetsAt() === undefined ? begin(this.#parts) : undefined;
   }
 

@@ -49,10 +49,11 @@ export class Runs {
     const concurrent = this.#active()
       .all()
       .map(({ run }) => run);
-    if (concurrent.length > 0) return concurrent;
-    // A consciousness' running run is always its newest one: reading it needs no index.
+    // A consciousness' running run is always its newest one: reading it needs no index. Runs of a timeline may still
+    // wait for answers beside it.
     const newest = this.newest();
-    return newest?.status === "running" ? [newest] : [];
+    const cycle = newest?.status === "running" && newest.continuity === "consciousness" ? [newest] : [];
+    return [...concurrent, ...cycle];
   }
 
   newest(): RunRow | undefined {

@@ -83,6 +83,8 @@ export const think = async (
 
 /** The run rests until somebody answers or the time is up; it holds nothing in memory. */
 const wait = async (parts: Parts, run: RunRow, channels: Channels): Promise<ThinkEnd> => {
+  // Another run may have ended it a moment ago.
+  if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
   parts.runs.update(run.ordinal, { status: "waiting_reply" });
   channels.tellRun({ event: "run.waiting_reply" });
   await channels.end("waiting_reply");

@@ -1,0 +1,61 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const stage = async (limits = {}, wakePolicy: "every_message" | "mentions" = "every_message") => {
+  const house = await openHouse();
+  const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", messaging: "threaded", limits });
+  const space = await house.space("Alpha", [husam, designer, analyst]);
+  if (wakePolicy !== "every_message") {
+    unwrap(await space.stub().update({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }, { wakePolicy }));
+  }
+  return { house, husam, designer, analyst, space, agent: env.AGENT.getByName(analyst.id) };
+};
+
+const waits = (workspaceId: string, agent: Awaited<ReturnType<typeof stage>>["analyst"]) =>
+  vi.waitFor(async () => {
+    const runs = await runsOf(workspaceId, agent);
+    expect(runs.at(-1)?.status).toBe("waiting_reply");
+  });
+
+test("[R7] a cycle is alone, though a run of the timeline that was before still waits", async () => {
+  const { house, husam, designer, analyst, space, agent } = await stage();
+  const gate = createGate();
+  const model = scripted([
+    step(call("send_message", { text: "@Designer?", wait: true })),
+    step(waitAt(gate), text("As one mind.")),
+    step(text("The answer came.")),
+    step(text("And the other.")),
+  ]);
+  await space.post(husam, "Ask");
+  await waits(house.workspaceId, analyst);
+  unwrap(await agent.update(house.workspaceId, { continuity: "consciousness" }));
+  await space.post(husam, "one");
+  await gate.reached;
+  await space.post(husam, "two");
+  await space.post(designer, "Yes");
+  await vi.waitUntil(async () => (await inboxOf(house.workspaceId, analyst)).length === 4);
+  expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(["running", "waiting_reply"]);
+  expect(model.calls).toHaveLength(2);
+  gate.open();
+  await vi.waitFor(async () =>
+    expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(Array(3).fill("completed")),
+  );
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
