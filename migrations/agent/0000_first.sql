@@ -54,8 +54,7 @@ CREATE TABLE `journal` (
 CREATE TABLE `ledger` (
 	`day` text PRIMARY KEY NOT NULL,
 	`spent` integer NOT NULL,
-	`reserved` integer NOT NULL,
-	`reserved_for` text NOT NULL
+	`reserved` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE TABLE `memories` (

@@ -11,7 +11,8 @@ import { ledger } from "./schema.ts";
  * 2. A reservation is settled by what its step was billed, where the journal holds that step; a reservation whose
  *    step was left without an answer is spent whole, unless its provider refused it: a call that may have been
  *    billed is never forgotten.
- * 3. Settling waits for the next reservation or the end of the run, which writes the row anyway.
+ * 3. Settling waits for the run's next reservation or its end, which writes the row anyway. Runs go on side by side:
+ *    each has its own reservation, which no other settles.
  */
 export type Billed = { step: string; tokens: number };
 
@@ -46,31 +47,35 @@ export class Ledger {
 
   spent(): number {
     const row = this.#row(this.today());
-    return row ? row.spent + row.reserved : 0;
+    return row ? row.spent + sum(row.reserved) : 0;
   }
 
   /**
-   * Reserves what a step may cost, and settles the step before it. False if it does not fit today's limit; then
-   * nothing is reserved.
+   * Reserves what a step may cost, and settles the step before it of its run. False if it does not fit today's
+   * limit; then nothing is reserved.
    */
   reserve(step: string, tokens: number, limit: number, before: Billed | undefined): boolean {
-    const today = this.#row(this.today());
-    const spent = spentAfter(today, before);
-    if (spent + tokens > limit) return false;
-    this.#write({ spent, reserved: tokens, reservedFor: step });
+    const { spent, reserved } = settled(this.#row(this.today()), runOf(step), before);
+    if (spent + sum(reserved) + tokens > limit) return false;
+    this.#write({ spent, reserved: { ...reserved, [step]: tokens } });
     return true;
   }
 
   /** The step was refused before anything of it was generated: what was reserved for it is free again. */
   release(step: string): void {
     const today = this.#row(this.today());
-    if (today?.reservedFor === step) this.#write({ spent: today.spent, reserved: 0, reservedFor: "" });
+    if (today?.reserved[step] === undefined) return;
+    const { [step]: _, ...reserved } = today.reserved;
+    this.#write({ spent: today.spent, reserved });
   }
 
-  /** The run has ended: what its last step was billed takes the reservation's place. */
-  settle(last: Billed | undefined): void {
+  /** The run has ended: what its last step was billed takes the place of what was reserved for it. */
+  settle(runOrdinal: number, last: Billed | undefined): void {
     const today = this.#row(this.today());
-    if (today?.reservedFor) this.#write({ spent: spentAfter(today, last), reserved: 0, reservedFor: "" });
+    const run = String(runOrdinal);
+    if (today && Object.keys(today.reserved).some((step) => runOf(step) === run)) {
+      this.#write(settled(today, run, last));
+    }
   }
 
   #row(day: string): LedgerRow | undefined {
@@ -88,7 +93,23 @@ export class Ledger {
 
 type LedgerRow = typeof ledger.$inferSelect;
 
-const spentAfter = (row: LedgerRow | undefined, billed: Billed | undefined): number => {
-  if (!row) return 0;
-  return row.spent + (billed && billed.step === row.reservedFor ? billed.tokens : row.reserved);
+/** The run that a step is of, by the step's name. */
+const runOf = (step: string): string => step.slice(0, step.indexOf(":"));
+
+const sum = (reserved: LedgerRow["reserved"]): number =>
+  Object.values(reserved).reduce((total, tokens) => total + tokens, 0);
+
+/** What is spent once the reservations of this run, and of no other, are settled. */
+const settled = (
+  row: LedgerRow | undefined,
+  run: string,
+  billed: Billed | undefined,
+): Pick<LedgerRow, "spent" | "reserved"> => {
+  const all = Object.entries(row?.reserved ?? {});
+  const mine = all.filter(([step]) => runOf(step) === run);
+  const spent = mine.reduce(
+    (total, [step, tokens]) => total + (billed?.step === step ? billed.tokens : tokens),
+    row?.spent ?? 0,
+  );
+  return { spent, reserved: Object.fromEntries(all.filter(([step]) => runOf(step) !== run)) };
 };

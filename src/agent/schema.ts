@@ -145,12 +145,11 @@ export const windows = sqliteTable("windows", {
   createdAt: integer("created_at").notNull(),
 });
 
-/** Tokens a day, UTC (B2). `reserved` is what the step named by `reservedFor` (`ordinal:step`) may cost. */
+/** Tokens a day, UTC (B2). `reserved` is what the steps under way, by name (`ordinal:step`), may cost. */
 export const ledger = sqliteTable("ledger", {
   day: text("day").primaryKey(),
   spent: integer("spent").notNull(),
-  reserved: integer("reserved").notNull(),
-  reservedFor: text("reserved_for").notNull(),
+  reserved: text("reserved", { mode: "json" }).$type<Record<string, number>>().notNull(),
 });
 
 export const memories = sqliteTable("memories", {

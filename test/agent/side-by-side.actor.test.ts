@@ -17,7 +17,7 @@ const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
   return model;
 };
 
-const stage = async (limits = {}, wakePolicy: "every_message" | "mentions" = "every_message") => {
+const stage = async (limits = {}, wakePolicy: "every_message" | "addressed" = "every_message") => {
   const house = await openHouse();
   const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
   const analyst = await house.agent({ name: "Analyst", continuity: "timeline", messaging: "threaded", limits });
@@ -58,4 +58,23 @@ test("[R7] a cycle is alone, though a run of the timeline that was before still 
     expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(Array(3).fill("completed")),
   );
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[B2] runs side by side reserve and are billed each for itself", async () => {
+  const { house, husam, analyst, space, agent } = await stage({ maxConcurrentRuns: 2 });
+  const gates = [createGate(), createGate()];
+  scripted((_, index) => {
+    const gate = gates[index];
+    return { ...step(...(gate ? [waitAt(gate)] : []), text("Read.")), usage: { inputTokens: 700, outputTokens: 30 } };
+  });
+  await space.post(husam, "one");
+  await space.post(husam, "two");
+  await Promise.all(gates.map((gate) => gate.reached));
+  gates[0]?.open();
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("completed"));
+  // The other's estimate is still reserved.
+  expect(unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday).toBeGreaterThan(1460);
+  gates[1]?.open();
+  await ended(house.workspaceId, analyst, 2);
+  expect(unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday).toBe(1460);
 });

@@ -90,7 +90,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const receipts = settleEvents(parts, { ...run, events }, ending);
 
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
-    parts.ledger.settle(lastBilled(run, rows));
+    parts.ledger.settle(run.ordinal, lastBilled(run, rows));
     updateIdentity(parts, run, rows, ending, kept);
 
     const changes = {
