@@ -45,6 +45,8 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     }
     const cursor = Math.max(from, delivery.cursor);
     parts.spaces.follow(delivery.space, cursor, delivery.left);
+    const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
+    if (parts.waits.left(delivery.space.id, members)) arm();
     if (fresh.some(({ triggerSource }) => triggerSource === "none")) {
       for (const [spaceId, messages] of parts.inbox.dropQuiet()) parts.spaces.leaveToHistory(spaceId, messages);
     }
@@ -57,10 +59,23 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
 const giveTo = (parts: Parts, ordinal: number, eventId: string): void => {
   const run = parts.runs.at(ordinal);
   const event = parts.inbox.byEventId(eventId);
-  if (!run || event?.status !== "pending") return;
+  if (!run || run.completedAt !== null || event?.status !== "pending") return;
   parts.inbox.take([event.seq]);
   parts.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
+
+/** A run's message was not said: what was taken for an answer to it is an event like any other again. */
+export const takeBackWait = (parts: Parts, ordinal: number, callId: string): void =>
+  parts.transaction(() => {
+    const { id: agentId } = parts.identity.get();
+    const seqs = parts.waits
+      .drop(callId)
+      .flatMap((messageId) => parts.inbox.byEventId(parts.ids.deriveOwned("evt", agentId, messageId))?.seq ?? []);
+    const events = parts.runs.at(ordinal)?.events ?? [];
+    const back = seqs.filter((seq) => events.includes(seq));
+    parts.inbox.giveBack(back);
+    parts.runs.update(ordinal, { events: events.filter((seq) => !back.includes(seq)) });
+  });
 
 /** Takes in a service's event. The same idempotency key again is the same event. */
 export const acceptTrigger = (

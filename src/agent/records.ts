@@ -18,7 +18,7 @@ export type Receipt = { spaceId: string; messageId: string; firstMessageId?: str
 export type OwnRoot = { id: string; beganAt: number };
 
 /** Somebody whose answer is awaited, and the message that answered. */
-export type Awaited = { id: string; name: string; replyId: string | null };
+export type Awaited = { id: string; name: string; replyId: string | null; left?: true };
 
 export type JournalCall = { callId: string; toolName: string };
 export type JournalContent = ModelMessage | JournalCall;

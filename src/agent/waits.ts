@@ -13,12 +13,12 @@ import { waits } from "./schema.ts";
  * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
  * 2. The first message that somebody awaited says in that space is the answer; it belongs to the waiting run and
  *    begins no other.
- * 3. A run waits as long as anybody awaited is silent and the time is not up.
+ * 3. A run waits as long as anybody awaited who is in the space is silent, and the time is not up.
  */
 export type WaitRow = typeof waits.$inferSelect;
 
 const isOpen = (wait: WaitRow, now: number): boolean =>
-  wait.dueAt > now && wait.awaited.some(({ replyId }) => replyId === null);
+  wait.dueAt > now && wait.awaited.some(({ replyId, left }) => replyId === null && !left);
 
 export class Waits {
   readonly #db: Database;
@@ -42,9 +42,22 @@ export class Waits {
       .run();
   }
 
-  /** The message was not said after all. */
-  drop(callId: string): void {
-    this.#db.delete(waits).where(eq(waits.callId, callId)).run();
+  /** The message was not said after all. Answers the ids of the messages that were taken for answers to it. */
+  drop(callId: string): string[] {
+    const dropped = this.#db.delete(waits).where(eq(waits.callId, callId)).returning().all();
+    return dropped.flatMap(({ awaited }) => awaited.flatMap(({ replyId }) => replyId ?? []));
+  }
+
+  /** Nobody waits for those who are in the space no more. Answers whether anybody did. */
+  left(spaceId: string, members: Set<string>): boolean {
+    const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
+    const open = this.#db.select().from(waits).where(eq(waits.spaceId, spaceId)).all();
+    const changed = open.filter(({ awaited }) => awaited.some(isGone));
+    for (const { callId, awaited } of changed) {
+      const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
+      this.#db.update(waits).set({ awaited: rest }).where(eq(waits.callId, callId)).run();
+    }
+    return changed.length > 0;
   }
 
   ofRun(runOrdinal: number): WaitRow[] {

@@ -78,3 +78,13 @@ test("[B2] runs side by side reserve and are billed each for itself", async () =
   await ended(house.workspaceId, analyst, 2);
   expect(unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday).toBe(1460);
 });
+
+test("nobody waits for a member who has left, and the run is told", async () => {
+  const { house, husam, designer, analyst, space } = await stage();
+  const model = scripted([step(call("send_message", { text: "@Designer?", wait: true })), step(text("Gone, then."))]);
+  await space.post(husam, "Ask");
+  await waits(house.workspaceId, analyst);
+  unwrap(await space.stub().removeMember({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }, designer.id));
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("completed"));
+  expect(userTexts(model.calls[1])[0]).toContain('"Designer" left the space without a reply.');
+});

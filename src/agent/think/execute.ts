@@ -1,7 +1,8 @@
-import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
+import { ColloquyError, type ErrorCode, ok, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { mentionsIn } from "../../shared/mentions.ts";
+import { takeBackWait } from "../deliver.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
@@ -63,9 +64,13 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
       // A living agent does not wait: the answers come as ordinary events. A run that waits does so before it asks.
       const waits = awaits.length > 0 && run.continuity === "timeline";
       if (waits) parts.waits.open({ callId: call.callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
-      const said = await reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal);
-      if (waits && !said.ok) parts.waits.drop(call.callId);
-      return said;
+      try {
+        return ok(unwrap(await reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal)));
+      } catch (error) {
+        // What was cut is asked again by a replay; anything else was not asked, as far as the run knows.
+        if (waits && !signal.aborted) takeBackWait(parts, run.ordinal, call.callId);
+        throw error;
+      }
     },
     memories: parts.memories,
     goals: parts.goals,
@@ -106,6 +111,8 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
     });
   }
   await faultOnceStored("agent.after-call", parts.object);
+  // Another run may have ended this one a moment ago: no effect begins after that (R5).
+  execution.signal.throwIfAborted();
   try {
     const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
     return { ...output, error: false };

@@ -107,7 +107,8 @@ const resumeOf = (parts: Parts, run: RunRow): Resume => {
   return {
     soFar: callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom)),
     replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
-    timedOut: awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name),
+    timedOut: awaited.filter(({ replyId, left }) => replyId === null && !left).map(({ name }) => name),
+    gone: awaited.filter(({ left }) => left).map(({ name }) => name),
   };
 };
 

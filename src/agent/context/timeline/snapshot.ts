@@ -53,6 +53,8 @@ export type Resume = {
   replies: { messageId: string; name: string }[];
   /** Names of those who did not answer in time. */
   timedOut: string[];
+  /** Names of those who left the space before they answered. */
+  gone?: string[];
 };
 
 /** `why`: the trigger's space, or where the run was when it began to wait. */
