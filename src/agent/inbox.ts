@@ -130,6 +130,18 @@ export class Inbox {
       .find(may);
   }
 
+  /** Messages of a space that wait and ask for no run: what a cycle had not come to, or what a failed run gave back. */
+  quietIn(spaceId: string): InboxRow[] {
+    const inSpace = sql`json_extract(${inbox.data}, '$.delivered.message.spaceId') = ${spaceId}`;
+    return this.#db
+      .select()
+      .from(inbox)
+      .where(and(this.#ready(), eq(inbox.wakes, false), inSpace))
+      .orderBy(asc(inbox.seq))
+      .limit(maxBatchEvents)
+      .all();
+  }
+
   /** The places in a space's log of the messages that no run has acknowledged yet. */
   unprocessed(spaceId: string): Set<number> {
     const rows = this.#db.select().from(inbox).where(eq(inbox.type, "space_message")).all();

@@ -88,3 +88,15 @@ test("nobody waits for a member who has left, and the run is told", async () => 
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("completed"));
   expect(userTexts(model.calls[1])[0]).toContain('"Designer" left the space without a reply.');
 });
+
+test("[R1] what a cycle had not come to when the agent became stateless is acknowledged by its first run there", async () => {
+  const { house, husam, analyst, space, agent } = await stage({}, "addressed");
+  unwrap(await agent.update(house.workspaceId, { continuity: "consciousness" }));
+  scripted([step(text("Read."))]);
+  await space.post(husam, "To nobody");
+  await vi.waitUntil(async () => (await inboxOf(house.workspaceId, analyst)).length === 1);
+  unwrap(await agent.update(house.workspaceId, { continuity: "timeline" }));
+  await space.post(husam, "@Analyst look");
+  await ended(house.workspaceId, analyst, 1);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});

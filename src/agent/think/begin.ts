@@ -55,15 +55,18 @@ const beginTimelineRun = (parts: Parts): RunRow | undefined => {
     const instructions = renderInstructions(agent.id, agent.config);
     const window = parts.consciousness.save(parts.consciousness.windowFor(instructions, ordinal, "timeline"));
     if (!isRetry(row)) parts.roots.count([row.rootId]);
-    parts.inbox.take([row.seq]);
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;
+    // No other run would acknowledge them; the history shows them.
+    const quiet = home === undefined ? [] : parts.inbox.quietIn(home);
+    const events = [row, ...quiet].map(({ seq }) => seq);
+    parts.inbox.take(events);
     return parts.runs.begin(
       {
         id: parts.ids.deriveOwned("run", agent.id, ordinal),
         continuity: "timeline",
         trigger: triggerOf([row]),
-        events: [row.seq],
+        events,
         roots: [row.rootId],
         spaceIds,
         windowId: window.id,
