@@ -100,3 +100,20 @@ test("[R1] what a cycle had not come to when the agent became stateless is ackno
   await ended(house.workspaceId, analyst, 1);
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
+
+test("[S4] a question that its space did not take is waited for by nobody", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const elsewhere = await house.space("Beta", [husam]);
+  const foreign = await elsewhere.post(husam, "Elsewhere");
+  const gate = createGate();
+  scripted([
+    step(call("send_reply", { replyToMessageId: foreign.id, text: "@Designer?", wait: true })),
+    step(waitAt(gate), text("Not asked.")),
+    step(text("Read.")),
+  ]);
+  await space.post(husam, "Ask");
+  await gate.reached;
+  gate.open();
+  await ended(house.workspaceId, analyst, 1);
+  expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(["completed"]);
+});

@@ -42,8 +42,14 @@ export const callsOf = (rows: JournalRow[]): Action[] => {
   });
 };
 
-const actionsOf = (parts: Parts, run: RunRow): Action[] =>
-  callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined));
+/** All that it did, and what was under way when it was ended: its think has come to rest since. */
+const actionsOf = (parts: Parts, run: RunRow): Action[] => callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
+
+/** A run that was ended by another ends none: what it took over would be nobody's. */
+const requireActive = (parts: Parts, self: RunRow): void => {
+  const now = parts.runs.at(self.ordinal);
+  if (!now || !isActive(now)) throw new ColloquyError("run_canceled", "this run has ended");
+};
 
 export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
   list: (status, limit) => {
@@ -61,6 +67,7 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
     }));
   },
   stop: async (runId) => {
+    requireActive(parts, self);
     const other = otherRun(parts, self, runId);
     if (other.status === "canceled" && other.endedBy === self.id) return;
     if (!isActive(other)) throw alreadyEnded(other);
@@ -68,6 +75,7 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
     await parts.stopThink(runId, "another run of the agent stopped it");
   },
   absorb: async (runId) => {
+    requireActive(parts, self);
     const other = otherRun(parts, self, runId);
     if (other.status === "absorbed" && other.endedBy === self.id) {
       return { trigger: other.trigger, actions: actionsOf(parts, other) };
