@@ -6,6 +6,7 @@ import {
   Workspace as RealWorkspace,
 } from "../../src/worker.ts";
 import { count, counted, countStatements, takeCounts } from "./counting.ts";
+import { fillLog, leaveWaiting } from "./fill.ts";
 import type { Speaker, Speech } from "./speaker.ts";
 
 /**
@@ -14,7 +15,13 @@ import type { Speaker, Speech } from "./speaker.ts";
  */
 export { Speaker } from "./speaker.ts";
 
-type BenchEnv = Env & { SPEAKER: DurableObjectNamespace<Speaker> };
+type BenchEnv = {
+  SPEAKER: DurableObjectNamespace<Speaker>;
+  SPACE: DurableObjectNamespace<Space>;
+  AGENT: DurableObjectNamespace<Agent>;
+} & Env;
+
+type Filling = { spaceId: string; name: string; agentIds: string[]; messages: number };
 
 export class Workspace extends RealWorkspace {
   constructor(ctx: DurableObjectState, env: Env) {
@@ -27,6 +34,10 @@ export class Space extends RealSpace {
   constructor(ctx: DurableObjectState, env: Env) {
     countStatements(ctx.storage);
     super(ctx, counted(env));
+  }
+
+  fill(messages: number): string {
+    return fillLog(this.ctx.storage, messages);
   }
 
   override alarm(): Promise<void> {
@@ -46,6 +57,10 @@ export class Agent extends RealAgent {
     super(ctx, counted(env));
   }
 
+  wait(spaceName: string, newest: string): void {
+    leaveWaiting(this.ctx.storage, spaceName, newest);
+  }
+
   override alarm(): Promise<void> {
     count("request", "the alarm of an agent");
     return super.alarm();
@@ -58,6 +73,12 @@ export default {
     if (pathname === "/bench/speak") {
       const speech = await request.json<Speech>();
       return Response.json(await env.SPEAKER.getByName(speech.agentId).speak(speech));
+    }
+    if (pathname === "/bench/fill") {
+      const { spaceId, name, agentIds, messages } = await request.json<Filling>();
+      const newest = await env.SPACE.getByName(spaceId).fill(messages);
+      for (const agentId of agentIds) await env.AGENT.getByName(agentId).wait(name, newest);
+      return Response.json({});
     }
     if (pathname === "/bench/counts") return Response.json(takeCounts());
     return app.fetch(request, counted(env), context);
