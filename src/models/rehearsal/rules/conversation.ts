@@ -1,7 +1,9 @@
 import { answer, type Rule, type Turn } from "../turn.ts";
 
-const abilities =
-  'I can greet, repeat ("say …"), count ("count to 10"), write at length ("write 200 words", "tell a story"), remember and recall ("remember that …", "what do you remember?"), carry a message ("tell <space or person> …"), count votes ("count the votes") keep goals ("goal: …", "done with <id>") and come back later ("remind me in 2 minutes to …", "every day at 9 say …").';
+const abilitiesOf = ({ cycle }: Turn): string => {
+  const asking = cycle.canWait ? 'ask others and wait ("ask <names> …"), ' : "";
+  return `I can greet, repeat ("say …"), count ("count to 10"), write at length ("write 200 words", "tell a story"), remember and recall ("remember that …", "what do you remember?"), carry a message ("tell <space or person> …"), ${asking}count votes ("count the votes"), keep goals ("goal: …", "done with <id>") and come back later ("remind me in 2 minutes to …", "every day at 9 say …").`;
+};
 
 const selfDescription = (name: string): string =>
   `I am ${name || "an agent"}, played by Colloquy's rehearsal model: a program that follows plain rules, not an LLM.`;
@@ -12,7 +14,7 @@ export const identity: Rule = {
     /\b(?:who|what) are you\b|\bare you (?:really )?(?:an? )?(?:real|human|person|bot|ai|llm|robot|program|language model|machine|chatgpt|gpt)\b|\bwhat (?:kind of )?model\b/i.test(
       turn.request,
     )
-      ? answer(turn, `${selfDescription(turn.view.name)} ${abilities}`, "who I am")
+      ? answer(turn, `${selfDescription(turn.view.name)} ${abilitiesOf(turn)}`, "who I am")
       : undefined,
 };
 
@@ -20,7 +22,7 @@ export const help: Rule = {
   forAgents: true,
   match: (turn) =>
     /\bwhat can you do\b|^\s*help\s*[.!?]*$|\bhow can you help\b/i.test(turn.request)
-      ? answer(turn, abilities, "what I can do")
+      ? answer(turn, abilitiesOf(turn), "what I can do")
       : undefined,
 };
 
@@ -70,7 +72,7 @@ export const whoIsHere: Rule = {
 export const cannotAnswer = (turn: Turn) =>
   answer(
     turn,
-    `I have no rule for that. I am only a rehearsal model that follows plain rules, not an LLM. ${abilities}`,
+    `I have no rule for that. I am only a rehearsal model that follows plain rules, not an LLM. ${abilitiesOf(turn)}`,
     "no rule for it",
   );
 
