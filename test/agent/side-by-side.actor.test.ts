@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { createGate } from "../support/gate.ts";
+import { Space } from "../../src/space/space.ts";
+import { createGate, type Gate } from "../support/gate.ts";
 import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
 
@@ -116,4 +117,82 @@ test("[S4] a question that its space did not take is waited for by nobody", asyn
   gate.open();
   await ended(house.workspaceId, analyst, 1);
   expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(["completed"]);
+});
+
+/** The space answers what agents say only once the gate is open. */
+const holdSpeech = (gate: Gate) => {
+  const { append } = Space.prototype;
+  const spy = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
+    const said = await append.call(this, message);
+    gate.reach();
+    await gate.opened;
+    return said;
+  });
+  restore.push(() => spy.mockRestore());
+};
+
+test("[R5] what an absorbed run was saying when it was stopped is told to the run that absorbs it", async () => {
+  const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 2 });
+  const saying = createGate();
+  holdSpeech(saying);
+  let firstRunId = "";
+  const model = scripted((options, index) => {
+    if (index === 0) return step(call("send_message", { text: "Half of it." }));
+    if (options.prompt.some((message) => message.role === "tool")) return step(text("The rest was said."));
+    return step(call("absorb_run", { runId: firstRunId }));
+  });
+  await space.post(husam, "one");
+  await saying.reached;
+  firstRunId = (await runsOf(house.workspaceId, analyst))[0]?.id ?? "";
+  await space.post(husam, "two");
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("absorbed"));
+  saying.open();
+  await ended(house.workspaceId, analyst, 2);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt.at(-1))).toContain("Half of it.");
+});
+
+test("[R5] of two runs that absorb each other one does, and takes over the other's event", async () => {
+  const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 2 });
+  const gates = [createGate(), createGate()];
+  const runIds: string[] = [];
+  scripted((options, index) => {
+    const gate = gates[index];
+    if (gate) return step(waitAt(gate), call("get_memories", {}));
+    const results = options.prompt.filter((message) => message.role === "tool").length;
+    const isFirst = userTexts(options)[0]?.includes('"one"  [NEW] ← TRIGGER') ?? false;
+    if (results === 1) return step(call("absorb_run", { runId: runIds[isFirst ? 1 : 0] ?? "" }));
+    return step(text("Done."));
+  });
+  await space.post(husam, "one");
+  await space.post(husam, "two");
+  await Promise.all(gates.map((gate) => gate.reached));
+  runIds.push(...(await runsOf(house.workspaceId, analyst)).map((run) => run.id).reverse());
+  for (const gate of gates) gate.open();
+  const runs = await ended(house.workspaceId, analyst, 2);
+  expect(runs.map((run) => run.status).sort()).toEqual(["absorbed", "completed"]);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[S4] a question whose space cannot be reached is waited for by nobody", async () => {
+  const { house, husam, designer, analyst, space } = await stage();
+  const { append } = Space.prototype;
+  const down = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
+    if (message.text === "@Husam?") throw new Error("overloaded");
+    return append.call(this, message);
+  });
+  restore.push(() => down.mockRestore());
+  scripted([
+    step(call("send_message", { text: "@Husam?", wait: true })),
+    step(call("send_message", { text: "@Designer?", wait: true })),
+    step(text("He is there.")),
+  ]);
+  await space.post(husam, "Ask");
+  await vi.waitFor(
+    async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("waiting_reply"),
+    {
+      timeout: 10_000,
+    },
+  );
+  await space.post(designer, "Yes");
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("completed"));
 });

@@ -85,7 +85,8 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const lived = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(before));
     // A timeline run is read back from its space's history, not lived through.
     const kept = lived && run.continuity === "consciousness";
-    if (lived && error) closeOpenCalls(parts, run, before, error);
+    // Of a run that is not kept, a call may still be under way: what came of it is told as it was.
+    if (kept && error) closeOpenCalls(parts, run, before, error);
     const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
     const receipts = settleEvents(parts, { ...run, events }, ending);
 
