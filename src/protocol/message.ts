@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { EntityType } from "./entity.ts";
-import { entityId, messageId, runId, spaceId, streamId, toolCallId } from "./ids.ts";
+import { entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
 import { MessageText, Timestamp } from "./text.ts";
+import { ToolCall } from "./tool-call.ts";
 
 export const Origin = z
   .object({
@@ -16,8 +17,6 @@ export const Origin = z
   });
 export type Origin = z.infer<typeof Origin>;
 
-export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
-
 /** A log event that shows in the timeline. `seq` is its place in the space's log, and the cursor. */
 export const Message = z
   .object({
@@ -27,15 +26,7 @@ export const Message = z
     kind: z.enum(["text", "tool_call"]),
     sender: z.object({ id: entityId, name: z.string(), type: EntityType }),
     text: z.string().optional(),
-    toolCall: z
-      .object({
-        id: toolCallId,
-        name: z.string(),
-        input: z.unknown(),
-        output: z.unknown().optional(),
-        status: ToolCallStatus,
-      })
-      .optional(),
+    toolCall: ToolCall.optional(),
     replyTo: messageId.optional(),
     mentions: z.array(entityId).optional(),
     origin: Origin.optional(),

@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { entityId, toolCallId } from "./ids.ts";
+import { Timestamp } from "./text.ts";
+
+export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
+
+/** What a call waits for from people, and what they have said so far. */
+export const AwaitedAnswer = z
+  .object({
+    kind: z.enum(["approval", "answer"]),
+    /** Who may answer; every person of the space if left out. */
+    approvers: z.array(entityId).optional(),
+    /** Approvals that are needed; 1 for an answer. */
+    quorum: z.int(),
+    /** One for each who answered, oldest first. */
+    answers: z.array(
+      z.object({
+        entityId,
+        name: z.string(),
+        approved: z.boolean().optional(),
+        note: z.string().optional(),
+        at: Timestamp,
+      }),
+    ),
+    /** The JSON Schema that an answer must match. */
+    schema: z.record(z.string(), z.json()).optional(),
+    expiresAt: Timestamp,
+  })
+  .meta({ id: "AwaitedAnswer" });
+export type AwaitedAnswer = z.infer<typeof AwaitedAnswer>;
+
+/** A tool call that shows in a space. `complete`, `error`, `expired` and `canceled` are final. */
+export const ToolCall = z
+  .object({
+    id: toolCallId,
+    name: z.string(),
+    input: z.unknown(),
+    output: z.unknown().optional(),
+    error: z.object({ code: z.string(), message: z.string() }).optional(),
+    status: ToolCallStatus,
+    /** Set while, and after, people were asked. */
+    awaits: AwaitedAnswer.optional(),
+  })
+  .meta({ id: "ToolCall" });
+export type ToolCall = z.infer<typeof ToolCall>;

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import { entityId } from "./ids.ts";
+import { Label } from "./text.ts";
+
+/** A JSON Schema 2020-12, of an object for inputs; checked when the config is set, and never fetched from anywhere. */
+const JsonSchema = z.record(z.string(), z.json());
+
+/**
+ * An HTTP request as a template: `{{input.x.y}}` may stand in path and query, header values and JSON body,
+ * `${secret.NAME}` in all of them.
+ */
+export const HttpTemplate = z
+  .strictObject({
+    url: z.string().min(1).max(2048),
+    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]).default("POST"),
+    headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
+    body: z.json().optional(),
+  })
+  .meta({ id: "HttpTemplate" });
+export type HttpTemplate = z.infer<typeof HttpTemplate>;
+
+const maxMinutes = 366 * 24 * 60;
+const Approvers = z.array(entityId).min(1).max(50);
+
+/** People who must agree before a tool runs. Without `approvers` every person of the space may. */
+export const Approval = z
+  .strictObject({
+    required: z.boolean().default(true),
+    approvers: Approvers.optional(),
+    /** How many different people must approve; one that rejects is enough to reject. */
+    quorum: z.int().min(1).max(50).default(1),
+    expiresInMinutes: z.int().min(1).max(maxMinutes).default(1440),
+  })
+  .refine(({ approvers, quorum }) => approvers === undefined || new Set(approvers).size >= quorum, {
+    error: "needs at least as many different approvers as its quorum",
+    path: ["quorum"],
+  })
+  .meta({ id: "Approval" });
+export type Approval = z.infer<typeof Approval>;
+
+const common = {
+  name: Label,
+  description: z.string().min(1).max(2000),
+  inputSchema: JsonSchema.default({ type: "object", properties: {} }),
+  /** Shows as a `tool_call` message in the active space. Left out: true, but for `internal`. */
+  visible: z.boolean().optional(),
+  /** Answers `{"status":"pending"}` at once; the result comes through the inbox. */
+  async: z.boolean().default(false),
+  timeoutMs: z.int().min(100).max(600_000).default(30_000),
+  /** It may run again when its outcome is unknown. */
+  idempotent: z.boolean().default(false),
+  approval: Approval.optional(),
+};
+
+/** An HTTP request that the agent's own object makes. */
+const GatewayTool = z.strictObject({ ...common, executionType: z.literal("gateway"), execution: HttpTemplate });
+
+/** Somebody's server does it: it is sent there, signed, or waits to be listed, claimed and answered. */
+const ExternalTool = z.strictObject({
+  ...common,
+  executionType: z.literal("external"),
+  execution: HttpTemplate.pick({ url: true, headers: true })
+    /** The workspace secret that signs what is sent (`whsec_…`). */
+    .extend({ secret: Label })
+    .optional(),
+});
+
+/** A member answers it in the space. */
+const SpaceTool = z.strictObject({
+  ...common,
+  executionType: z.literal("space"),
+  answer: z
+    .strictObject({
+      /** Who may answer; every person of the space if left out. */
+      by: Approvers.optional(),
+      /** What an answer must look like. */
+      schema: JsonSchema.optional(),
+      expiresInMinutes: z.int().min(1).max(maxMinutes).default(10),
+    })
+    .default({ expiresInMinutes: 10 }),
+});
+
+/** Runs nowhere: answers `output`, or its input. */
+const InternalTool = z.strictObject({
+  ...common,
+  executionType: z.literal("internal"),
+  output: z.json().optional(),
+});
+
+export const ToolConfig = z
+  .discriminatedUnion("executionType", [GatewayTool, ExternalTool, SpaceTool, InternalTool])
+  .meta({ id: "ToolConfig" });
+export type ToolConfig = z.infer<typeof ToolConfig>;
+
+const ruled = { tool: Label };
+
+/** What a model must keep to, declared in its instructions and enforced: a call that breaks one is refused. */
+export const ToolRule = z
+  .discriminatedUnion("rule", [
+    z.strictObject({ ...ruled, rule: z.literal("exit_loop") }),
+    z.strictObject({ ...ruled, rule: z.literal("continue_loop") }),
+    z.strictObject({ ...ruled, rule: z.literal("max_calls"), count: z.int().min(1).max(1000) }),
+    z.strictObject({ ...ruled, rule: z.literal("requires_prior"), tools: z.array(Label).min(1).max(20) }),
+    z.strictObject({ ...ruled, rule: z.literal("start_constraint") }),
+    z.strictObject({ ...ruled, rule: z.literal("required_before_exit") }),
+  ])
+  .meta({ id: "ToolRule" });
+export type ToolRule = z.infer<typeof ToolRule>;
+
+export const McpServer = z
+  .strictObject({
+    name: Label.max(32),
+    url: z.string().min(1).max(2048),
+    headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
+    /** All that the server has, if left out. */
+    allowedTools: z.array(z.string().min(1).max(128)).max(200).optional(),
+  })
+  .meta({ id: "McpServer" });
+export type McpServer = z.infer<typeof McpServer>;
