@@ -2,7 +2,7 @@ import { compose } from "../src/agent/context/compose.ts";
 import { prefixReuse } from "../src/agent/context/prefix.ts";
 import { estimateMessages, estimateText } from "../src/agent/tokens.ts";
 import type { Bench } from "./support/figure.ts";
-import { consciousnessInputs, type Input, timelineSnapshots } from "./support/inputs.ts";
+import { consciousnessSteps, type Input, timelineSnapshots } from "./support/inputs.ts";
 import { literalLayout } from "./support/literal-layout.ts";
 import { script } from "./support/script.ts";
 
@@ -49,7 +49,9 @@ const keepsUnchanged = ({ earlier, later, reuse }: Pair): boolean => {
 export const bench: Bench = (report) => {
   const said = script(turns);
   const snapshots = timelineSnapshots(said);
-  const consciousness = consciousnessInputs(said);
+  const consciousness = consciousnessSteps(said).map(
+    ({ run, snapshot, fresh }): Input => ({ run, ...compose(snapshot), fresh }),
+  );
   const timeline = snapshots.map(({ run, snapshot }): Input => ({ run, ...compose(snapshot), fresh: false }));
   const literal = snapshots.map(
     ({ run, snapshot }): Input => ({ run, ...literalLayout(snapshot), sections: [], fresh: false }),

@@ -3,7 +3,13 @@ import { compose } from "../../src/agent/context/compose.ts";
 import type { Section } from "../../src/agent/context/composed.ts";
 import { compact } from "../../src/agent/context/consciousness/compaction.ts";
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
-import type { Cycle, InboxEvent, ToldState, Window } from "../../src/agent/context/consciousness/snapshot.ts";
+import type {
+  ConsciousnessSnapshot,
+  Cycle,
+  InboxEvent,
+  ToldState,
+  Window,
+} from "../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../src/agent/context/timeline/snapshot.ts";
@@ -81,8 +87,10 @@ export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: Timel
 
 const compactionTokens = 20_000;
 
-/** The inputs of a consciousness that lives through the turns, and compacts when its input passes its limit. */
-export const consciousnessInputs = (turns: Turn[]): Input[] => {
+/** Each step of a consciousness that lives through the turns, and compacts when its input passes its limit. */
+export const consciousnessSteps = (
+  turns: Turn[],
+): { run: number; snapshot: ConsciousnessSnapshot; fresh: boolean }[] => {
   const config = configOf("consciousness", { maxTokens: compactionTokens });
   const { maxTokens, reservedResponseTokens, minRecentCycles, compaction } = config.context;
   const budget = maxTokens - reservedResponseTokens;
@@ -91,7 +99,7 @@ export const consciousnessInputs = (turns: Turn[]): Input[] => {
   let told: ToldState | null = null;
   let active: Turn["space"] | null = null;
   let fresh = true;
-  const inputs: Input[] = [];
+  const taken: ReturnType<typeof consciousnessSteps> = [];
   for (const [run, turn] of turns.entries()) {
     const event: InboxEvent = {
       type: "space_message",
@@ -122,9 +130,10 @@ export const consciousnessInputs = (turns: Turn[]): Input[] => {
     let tokens = 0;
     for (const step of steps) {
       own = [...own, ...step];
-      const composed = compose({ continuity: "consciousness", config, window, past, own });
+      const snapshot: ConsciousnessSnapshot = { continuity: "consciousness", config, window, past, own };
+      const composed = compose(snapshot);
       if (composed.firstCycle > 0) throw new Error("a cycle was left out that no compaction took");
-      inputs.push({ run, ...composed, fresh });
+      taken.push({ run, snapshot, fresh });
       tokens = composed.tokens;
       fresh = false;
     }
@@ -147,7 +156,7 @@ export const consciousnessInputs = (turns: Turn[]): Input[] => {
     told = null;
     fresh = true;
   }
-  return inputs;
+  return taken;
 };
 
 /** Share of the budget from which on a compaction is due, as after a run of the product. */

@@ -1,6 +1,5 @@
 import type { ModelMessage } from "ai";
-import { estimateTokenCount } from "tokenx";
-import { estimateAscii } from "./estimate-ascii.ts";
+import { estimateTokens } from "./estimate-tokens.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -17,7 +16,7 @@ export const estimateText = (text: string): number => {
   if (text === "") return 0;
   const before = known.get(text);
   if (before !== undefined) return before;
-  const tokens = estimateAscii(text) ?? estimateTokenCount(text);
+  const tokens = estimateTokens(text);
   if (text.length > maxKnownCharacters) return tokens;
   if (knownCharacters + text.length > maxKnownCharacters) {
     known.clear();
@@ -28,13 +27,15 @@ export const estimateText = (text: string): number => {
   return tokens;
 };
 
-const contentText = (message: ModelMessage): string =>
-  typeof message.content === "string" ? message.content : JSON.stringify(message.content);
+/** A message's content as text: what of it is counted, and shown. */
+export const contentText = ({ content }: ModelMessage): string =>
+  typeof content === "string" ? content : JSON.stringify(content);
 
-export const estimateMessage = (message: ModelMessage): number => perMessage + estimateText(contentText(message));
+/** Of a message with this content. */
+export const estimateContent = (text: string): number => perMessage + estimateText(text);
 
 export const estimateMessages = (messages: ModelMessage[]): number =>
-  messages.reduce((sum, message) => sum + estimateMessage(message), 0);
+  messages.reduce((sum, message) => sum + estimateContent(contentText(message)), 0);
 
 const weight = 0.2;
 const lowest = 0.5;

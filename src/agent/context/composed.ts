@@ -1,4 +1,5 @@
 import type { ModelMessage } from "ai";
+import { contentText, estimateContent } from "../tokens.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
@@ -21,8 +22,21 @@ export type Composed = {
 /** How one continuity makes a model's input. `correction` is billed over estimated tokens. */
 export type Strategy<Snapshot> = (snapshot: Snapshot, correction: number) => Composed;
 
-const textOf = ({ role, content }: ModelMessage): string =>
-  `${role}: ${typeof content === "string" ? content : JSON.stringify(content)}`;
-
 /** Model messages as a section shows them. */
-export const messagesText = (messages: ModelMessage[]): string => messages.map(textOf).join("\n");
+export type Told = { lines: string[]; tokens: number };
+
+export const told = (messages: ModelMessage[]): Told => {
+  let tokens = 0;
+  const lines = messages.map((message) => {
+    const text = contentText(message);
+    tokens += estimateContent(text);
+    return `${message.role}: ${text}`;
+  });
+  return { lines, tokens };
+};
+
+export const toldSection = (name: string, parts: Told[]): Section => ({
+  name,
+  tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
+  text: parts.flatMap(({ lines }) => lines).join("\n"),
+});

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateMessages, estimateText } from "../../tokens.ts";
-import { type Composed, messagesText, type Section, type Strategy } from "../composed.ts";
+import { type Composed, type Section, type Strategy, told, toldSection } from "../composed.ts";
 import type { ConsciousnessSnapshot } from "./snapshot.ts";
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
@@ -17,23 +17,30 @@ export const summaryMessage = (summary: string | null): ModelMessage[] =>
 export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, correction): Composed => {
   const { config, window, own } = snapshot;
   const summary = summaryMessage(window.summary);
-  const fixed = estimateText(window.instructions) + estimateMessages(summary) + estimateMessages(own);
+  const instructions: Section = {
+    name: "instructions",
+    tokens: estimateText(window.instructions),
+    text: window.instructions,
+  };
+  const summaries: Section = {
+    name: "earlier_summaries",
+    tokens: estimateMessages(summary),
+    text: window.summary ?? "",
+  };
+  const running = toldSection("this_cycle", [told(own)]);
+  const fixed = instructions.tokens + summaries.tokens + running.tokens;
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
 
   let room = budget / correction - fixed;
   let first = snapshot.past.length;
-  const sizes = snapshot.past.map((cycle) => estimateMessages(cycle.messages));
-  while (first > 0 && (sizes[first - 1] ?? 0) <= room) {
+  const cycles = snapshot.past.map(({ messages }) => told(messages));
+  while (first > 0 && (cycles[first - 1]?.tokens ?? 0) <= room) {
     first -= 1;
-    room -= sizes[first] ?? 0;
+    room -= cycles[first]?.tokens ?? 0;
   }
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
-  const sections: Section[] = [
-    { name: "instructions", tokens: estimateText(window.instructions), text: window.instructions },
-    { name: "earlier_summaries", tokens: estimateMessages(summary), text: window.summary ?? "" },
-    { name: "earlier_cycles", tokens: estimateMessages(past), text: messagesText(past) },
-    { name: "this_cycle", tokens: estimateMessages(own), text: messagesText(own) },
-  ];
+  const lived = toldSection("earlier_cycles", cycles.slice(first));
+  const sections = [instructions, summaries, lived, running];
   return {
     instructions: window.instructions,
     messages: [...summary, ...past, ...own],

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
-import { estimateMessages, estimateText } from "../../tokens.ts";
-import { type Composed, type Dropped, messagesText, type Section, type Strategy } from "../composed.ts";
+import { estimateText } from "../../tokens.ts";
+import { type Composed, type Dropped, type Section, type Strategy, told, toldSection } from "../composed.ts";
 import { renderInstructions } from "../instructions.ts";
 import { shortTime } from "../time.ts";
 import { activeRunLines } from "./active-runs.ts";
@@ -37,7 +37,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
   const { config, own } = snapshot;
   const instructions = renderInstructions(snapshot.state.agentId, config);
   const system: Section = { name: "instructions", text: instructions, tokens: estimateText(instructions) };
-  const invocation: Section = { name: "this_invocation", text: messagesText(own), tokens: estimateMessages(own) };
+  const invocation = toldSection("this_invocation", [told(own)]);
   const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns));
   const last = [
     sectionOf("trigger", triggerLines(snapshot.trigger, config.messaging)),

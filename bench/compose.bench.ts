@@ -1,0 +1,46 @@
+import { compose } from "../src/agent/context/compose.ts";
+import type { Snapshot } from "../src/agent/context/snapshot.ts";
+import type { Bench } from "./support/figure.ts";
+import { percentile } from "./support/figure.ts";
+import { coldSnapshots, warmSnapshots } from "./support/snapshots.ts";
+
+/**
+ * How many inputs are composed a second, with 50 messages in each, in one thread. Cold: no two inputs share an agent,
+ * a space or a message, so nothing that is remembered of one helps another. Warm: each is the one before with one
+ * message more, as the inputs of an agent in a conversation are.
+ */
+const messages = 50;
+const inputs = 300;
+const repeats = 13;
+const warmUps = 3;
+const leastASecond = 2000;
+
+const continuities = ["timeline", "consciousness"] as const;
+const kinds = { cold: coldSnapshots, warm: warmSnapshots };
+
+const perSecond = (snapshots: Snapshot[]): number => {
+  const startedAt = performance.now();
+  for (const snapshot of snapshots) compose(snapshot);
+  return (snapshots.length * 1000) / (performance.now() - startedAt);
+};
+
+export const bench: Bench = (report) => {
+  const broken: string[] = [];
+  for (const continuity of continuities) {
+    for (const [kind, snapshotsOf] of Object.entries(kinds)) {
+      const rates = Array.from({ length: warmUps + repeats }, (_, repeat) =>
+        perSecond(snapshotsOf(continuity, inputs, messages, repeat)),
+      );
+      const rate = percentile(rates.slice(warmUps), 0.5);
+      report({
+        case: `${continuity}, ${messages} messages, ${kind}`,
+        figure: `compositions a second, p50, higher is better, at least ${leastASecond}`,
+        unit: "a second",
+        ours: rate,
+        baseline: null,
+      });
+      if (!(rate >= leastASecond)) broken.push(`${continuity}, ${kind}: ${Math.round(rate)} compositions a second`);
+    }
+  }
+  return Promise.resolve(broken);
+};
