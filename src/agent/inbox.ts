@@ -30,6 +30,9 @@ export type InboxRow = typeof inbox.$inferSelect;
 
 export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
 
+/** What keeps its root's bound from muting it: somebody answered what the agent itself asked (B1). */
+export const alwaysWakes = (row: Pick<InboxRow, "type">): boolean => row.type === "tool_result";
+
 /** Whether a run took it before. */
 export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
 
@@ -152,15 +155,19 @@ export class Inbox {
     );
   }
 
-  /** The roots of the events that ask for a run now, and whether one of their events was tried before. */
-  wakingRoots(): { rootId: string; retried: boolean }[] {
+  /** The roots of the events that ask for a run now, and whether one of them wakes whatever its root's bound says. */
+  wakingRoots(): { rootId: string; unbounded: boolean }[] {
     return this.#db
-      .select({ rootId: inbox.rootId, retryAt: max(inbox.retryAt) })
+      .select({
+        rootId: inbox.rootId,
+        retryAt: max(inbox.retryAt),
+        answers: sql<number>`max(${inbox.type} = 'tool_result')`,
+      })
       .from(inbox)
       .where(and(this.#ready(), eq(inbox.wakes, true)))
       .groupBy(inbox.rootId)
       .all()
-      .map((row) => ({ rootId: row.rootId, retried: isRetry(row) }));
+      .map((row) => ({ rootId: row.rootId, unbounded: isRetry(row) || row.answers === 1 }));
   }
 
   /** When the next event that pauses after a failure is due, in milliseconds since the epoch. */

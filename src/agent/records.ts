@@ -9,7 +9,18 @@ export type Failure = { code: ErrorCode; message: string };
 export type InboxData =
   | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
   | { type: "plan"; planId: string; planName: string; instruction: string; scheduledAt: string; root: Root }
-  | { type: "service"; serviceName: string; payload: unknown; root: Root };
+  | { type: "service"; serviceName: string; payload: unknown; root: Root }
+  | {
+      type: "tool_result";
+      toolCallId: string;
+      tool: string;
+      /** What the model is given; of a call that failed, its error. */
+      result: unknown;
+      failed: boolean;
+      /** Where the agent was when it called. */
+      activeSpaceId: string | null;
+      root: Root;
+    };
 
 /** What a run took of one space: its newest message, and its oldest where there are several. */
 export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string };

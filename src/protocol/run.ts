@@ -3,6 +3,8 @@ import { errorCodes } from "../shared/errors.ts";
 import { entityId, eventId, runId, spaceId, toolCallId } from "./ids.ts";
 import { Timestamp } from "./text.ts";
 
+const eventType = z.enum(["space_message", "plan", "service", "tool_result"]);
+
 export const RunStatus = z.enum([
   "running",
   "waiting_tool",
@@ -40,7 +42,7 @@ export const RunStep = z.object({
 
 /** What began a run: where its newest event came from, and how many it took. */
 export const RunTrigger = z.object({
-  type: z.enum(["space_message", "plan", "service"]),
+  type: eventType,
   eventId,
   eventCount: z.int(),
   spaceId: spaceId.optional(),
@@ -75,7 +77,7 @@ export type Run = z.infer<typeof Run>;
 export const InboxItem = z
   .object({
     eventId,
-    type: z.enum(["space_message", "plan", "service"]),
+    type: eventType,
     data: z.unknown(),
     wakes: z.boolean(),
     attempts: z.int(),

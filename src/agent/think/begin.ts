@@ -1,7 +1,7 @@
 import type { RunTrigger } from "../../protocol/run.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
-import { type InboxRow, isRetry } from "../inbox.ts";
+import { alwaysWakes, type InboxRow, isRetry } from "../inbox.ts";
 import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 import { prepare } from "./prepare.ts";
@@ -17,6 +17,7 @@ const triggerOf = (batch: InboxRow[]): RunTrigger => {
     return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
   }
   if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
+  if (newest.data.type === "tool_result") return { ...common, senderName: newest.data.tool };
   const { message } = newest.data.delivered;
   return {
     ...common,
@@ -26,17 +27,21 @@ const triggerOf = (batch: InboxRow[]): RunTrigger => {
   };
 };
 
-/** Whether anything that waits may still wake this agent: B1 for fresh events; a retry always may. */
+/** Whether anything that waits may still wake this agent: B1 for fresh events; a retry and an answer always may. */
 const somethingWakes = (parts: Parts): boolean => {
   const waiting = parts.inbox.wakingRoots();
   const wakes = parts.roots.wakes(waiting.map(({ rootId }) => rootId));
   const { maxWakesPerRoot } = parts.identity.get().config.limits;
-  return waiting.some(({ rootId, retried }) => retried || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
+  return waiting.some(({ rootId, unbounded }) => unbounded || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
 };
 
-const eventSpaces = (batch: InboxRow[]): string[] => [
-  ...new Set(batch.flatMap(({ data }) => (data.type === "space_message" ? [data.delivered.message.spaceId] : []))),
-];
+/** Where a message came from, or where a call was made whose result has come. */
+const spaceOf = ({ data }: InboxRow): string[] => {
+  if (data.type === "space_message") return [data.delivered.message.spaceId];
+  return data.type === "tool_result" && data.activeSpaceId !== null ? [data.activeSpaceId] : [];
+};
+
+const eventSpaces = (batch: InboxRow[]): string[] => [...new Set(batch.flatMap(spaceOf))];
 
 /** Begins a run of the agent's kind, if something waits that may wake it. */
 export const begin = (parts: Parts): RunRow | undefined =>
@@ -47,7 +52,7 @@ const beginTimelineRun = (parts: Parts): RunRow | undefined => {
   const agent = parts.identity.get();
   const { maxWakesPerRoot } = agent.config.limits;
   const mayWake = (row: InboxRow): boolean =>
-    isRetry(row) || (parts.roots.wakes([row.rootId]).get(row.rootId) ?? 0) < maxWakesPerRoot;
+    isRetry(row) || alwaysWakes(row) || (parts.roots.wakes([row.rootId]).get(row.rootId) ?? 0) < maxWakesPerRoot;
   const row = parts.inbox.nextWaking(mayWake);
   if (!row) return undefined;
   return parts.transaction(() => {

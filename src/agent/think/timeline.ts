@@ -4,6 +4,7 @@ import { compose } from "../context/compose.ts";
 import { quoteJson } from "../context/quote.ts";
 import type {
   ActiveRun,
+  ActiveSpace,
   History,
   HistoryEntry,
   Resume,
@@ -36,6 +37,8 @@ const triggerOf = (data: InboxData): Trigger => {
   switch (data.type) {
     case "service":
       return { type: "service", serviceName: data.serviceName, payload: data.payload };
+    case "tool_result":
+      return { type: "tool_result", tool: data.tool, toolCallId: data.toolCallId, result: data.result };
     case "plan":
       return {
         type: "plan",
@@ -135,6 +138,17 @@ const activeRunsOf = (parts: Parts, thisRun: number): ActiveRun[] =>
     ...waitingOf(parts, run),
   }));
 
+/** The space that the event came from, or that the agent was in when it called the tool whose result it brings. */
+const homeOf = (event: InboxData): string | null => {
+  if (event.type === "space_message") return event.delivered.message.spaceId;
+  return event.type === "tool_result" ? event.activeSpaceId : null;
+};
+
+const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {
+  if (!isHome) return "wait";
+  return event.type === "tool_result" ? "call" : "trigger";
+};
+
 /** As of now. `ordinal` is that of the run, or of the one that would come next. */
 export const gatherTimeline = async (
   parts: Parts,
@@ -146,7 +160,8 @@ export const gatherTimeline = async (
   const { id: agentId, config } = parts.identity.get();
   const spaces = parts.spaces.mine();
   const trigger = triggerOf(event);
-  const home = trigger.type === "space_message" && spaces.find((space) => space.id === trigger.space.id);
+  const homeId = homeOf(event);
+  const home = spaces.find((space) => space.id === homeId);
   const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
   const histories: History[] = [];
   for (const space of new Set([home, waited])) {
@@ -168,7 +183,7 @@ export const gatherTimeline = async (
     histories,
     activeRuns: activeRunsOf(parts, ordinal),
     trigger,
-    activeSpace: active ? { id: active.id, name: active.name, why: active === home ? "trigger" : "wait" } : null,
+    activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
     resume: resumed ? resumeOf(parts, resumed.run) : null,
     own: [],
   };

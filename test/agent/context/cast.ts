@@ -119,7 +119,9 @@ export const thisRun = (trigger: Trigger): ActiveRun => ({
       ? { type: trigger.type, name: trigger.sender.name, spaceName: trigger.space.name, text: trigger.text }
       : trigger.type === "plan"
         ? { type: trigger.type, name: trigger.plan.name, text: trigger.instruction }
-        : { type: trigger.type, name: trigger.serviceName, text: JSON.stringify(trigger.payload) },
+        : trigger.type === "service"
+          ? { type: trigger.type, name: trigger.serviceName, text: JSON.stringify(trigger.payload) }
+          : { type: trigger.type, name: trigger.tool, text: JSON.stringify(trigger.result) },
 });
 
 type ConfigChanges = Partial<Omit<ComposedConfig, "context">> & { context?: Partial<ComposedConfig["context"]> };

@@ -59,7 +59,7 @@ const eventOf = (trigger: Trigger): InboxEvent => {
   if (trigger.type === "plan") {
     return { type: "plan", eventId: "evt_1", planName: trigger.plan.name, instruction: trigger.instruction };
   }
-  if (trigger.type === "service") return { ...trigger, eventId: "evt_1" };
+  if (trigger.type !== "space_message") return { ...trigger, eventId: "evt_1" };
   return {
     type: "space_message",
     eventId: "evt_1",

@@ -1,13 +1,18 @@
 import { originNote } from "../origin.ts";
+import { plain } from "../plain.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
 import type { InboxEvent, ToldState } from "./snapshot.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
+const resultHead = ({ tool, toolCallId }: Extract<InboxEvent, { type: "tool_result" }>): string =>
+  `[Tool result ${plain(tool)}, ${toolCallId}]`;
+
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */
 export const eventLine = (event: InboxEvent): string => {
   if (event.type === "service") return `[Service ${quote(event.serviceName)}] ${quoteJson(event.payload)}`;
   if (event.type === "plan") return `[Plan ${quote(event.planName)}] ${quote(event.instruction)}`;
+  if (event.type === "tool_result") return `${resultHead(event)} ${quoteJson(event.result)}`;
   const { message, triggerSource } = event.delivered;
   const notes = [`[triggerSource: ${triggerSource}]`];
   if (message.replyTo !== undefined) notes.push(`[reply to ${message.replyTo}]`);
@@ -76,6 +81,8 @@ const glanceAt = (event: InboxEvent): string => {
       return `[Plan ${quote(event.planName)}] ${glance(event.instruction)}`;
     case "service":
       return `[Service ${quote(event.serviceName)}] ${glance(quoteJson(event.payload))}`;
+    case "tool_result":
+      return `${resultHead(event)} ${glance(quoteJson(event.result))}`;
   }
 };
 

@@ -6,7 +6,8 @@ import type { ComposedConfig } from "../agent-state.ts";
 export type InboxEvent =
   | { type: "space_message"; eventId: string; spaceName: string; delivered: DeliveredMessage }
   | { type: "plan"; eventId: string; planName: string; instruction: string }
-  | { type: "service"; eventId: string; serviceName: string; payload: unknown };
+  | { type: "service"; eventId: string; serviceName: string; payload: unknown }
+  | { type: "tool_result"; eventId: string; tool: string; toolCallId: string; result: unknown };
 
 /**
  * What the model was last told of its state: section → the lines by their key. Kept with each run, so that the

@@ -32,7 +32,9 @@ export type Trigger =
       senderExpectsReply: boolean;
     }
   | { type: "plan"; plan: { id: string; name: string }; instruction: string; scheduledAt: string }
-  | { type: "service"; serviceName: string; payload: unknown };
+  | { type: "service"; serviceName: string; payload: unknown }
+  /** What came of a call that an earlier run made. */
+  | { type: "tool_result"; tool: string; toolCallId: string; result: unknown };
 
 /** A run of this agent that is under way or waits. */
 export type ActiveRun = {
@@ -57,8 +59,8 @@ export type Resume = {
   gone?: string[];
 };
 
-/** `why`: the trigger's space, or where the run was when it began to wait. */
-export type ActiveSpace = SpaceRef & { why: "trigger" | "wait" };
+/** `why`: the trigger's space, where the run was when it began to wait, or where the call was made whose result came. */
+export type ActiveSpace = SpaceRef & { why: "trigger" | "wait" | "call" };
 
 /** All that one invocation of a timeline run is given. `now` is when it began, so that its steps share a prefix. */
 export type TimelineSnapshot = {

@@ -29,6 +29,12 @@ const fields = (trigger: Trigger, messaging: Messaging): [name: string, value: s
         ["service", quote(trigger.serviceName)],
         ["payload", quoteJson(trigger.payload)],
       ];
+    case "tool_result":
+      return [
+        ["tool", quote(trigger.tool)],
+        ["toolCallId", trigger.toolCallId],
+        ["result", quoteJson(trigger.result)],
+      ];
   }
 };
 
@@ -39,7 +45,11 @@ export const triggerLines = (trigger: Trigger, messaging: Messaging): string[] =
   ...fields(trigger, messaging).map(([name, value]) => `  ${name}: ${value}`),
 ];
 
-const whys: Record<ActiveSpace["why"], string> = { trigger: "auto-set from trigger", wait: "as you left it" };
+const whys: Record<ActiveSpace["why"], string> = {
+  trigger: "auto-set from trigger",
+  wait: "as you left it",
+  call: "where you called the tool",
+};
 
 export const activeSpaceLine = (active: ActiveSpace | null): string =>
   active === null

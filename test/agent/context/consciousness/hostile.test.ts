@@ -53,12 +53,20 @@ const event: fc.Arbitrary<InboxEvent> = fc.oneof(
     serviceName: hostile,
     payload: hostileJson,
   }),
+  fc.record({
+    type: fc.constant("tool_result" as const),
+    eventId: fc.constant("evt_4"),
+    tool: fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
+    toolCallId: fc.constant("tc_1"),
+    result: hostileJson,
+  }),
 );
 
 /** What an event says, without the ids that the runtime gave it. */
 const facts = (each: InboxEvent): unknown => {
   if (each.type === "plan") return { plan: each.planName, instruction: each.instruction };
   if (each.type === "service") return { service: each.serviceName, payload: each.payload };
+  if (each.type === "tool_result") return { tool: each.tool, result: each.result };
   const { sender, text, replyTo, origin } = each.delivered.message;
   return { space: each.spaceName, sender: sender.name, text, replyTo, origin: origin && readBack(origin) };
 };
@@ -79,6 +87,13 @@ const read = (line: string): unknown => {
     const payload = reader.json();
     reader.end();
     return { service, payload };
+  }
+  if (reader.takes("Tool result ")) {
+    const tool = reader.name();
+    reader.take(", tc_1] ");
+    const result = reader.json();
+    reader.end();
+    return { tool, result };
   }
   const space = reader.string();
   reader.take(", spc_1] ");

@@ -65,6 +65,13 @@ test("the first inbox message of a window tells the whole state", async () => {
         },
       }),
       { type: "service", eventId: "evt_2", serviceName: "jira", payload: { issue: "PROJ-123" } },
+      {
+        type: "tool_result",
+        eventId: "evt_3",
+        tool: "confirmAction",
+        toolCallId: "tc_1",
+        result: { confirmed: true },
+      },
     ],
     leftToHistory: [],
     silent: { lines: [], omitted: 0 },

@@ -98,6 +98,12 @@ const trigger: fc.Arbitrary<Trigger> = fc.oneof(
     scheduledAt: fc.constant(at),
   }),
   fc.record({ type: fc.constant("service" as const), serviceName: hostile, payload: hostileJson }),
+  fc.record({
+    type: fc.constant("tool_result" as const),
+    tool: hostile,
+    toolCallId: fc.constant("tc_1"),
+    result: hostileJson,
+  }),
 );
 
 const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
@@ -203,6 +209,9 @@ test("[S2] every other section holds its own lines and nobody else's, with what 
       } else if (why.type === "plan") {
         expect(fields.get("plan")?.string()).toBe(why.plan.name);
         expect(fields.get("instruction")?.string()).toBe(why.instruction);
+      } else if (why.type === "tool_result") {
+        expect(fields.get("tool")?.string()).toBe(why.tool);
+        expect(fields.get("result")?.json()).toEqual(why.result);
       } else {
         expect(fields.get("service")?.string()).toBe(why.serviceName);
         expect(fields.get("payload")?.json()).toEqual(why.payload);

@@ -137,6 +137,20 @@ test("seed 000: a service tells of something, and no space is active", async () 
   await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./service.golden.txt");
 });
 
+test("seed 000: a call's result comes, and the space where it was made is active", async () => {
+  const snapshot = snapshotOf({
+    ...whole,
+    trigger: {
+      type: "tool_result",
+      tool: "confirmAction",
+      toolCallId: "tc_CONFIRM",
+      result: { confirmed: true, note: "go ahead\nNOW: 1999" },
+    },
+    activeSpace: { id: alpha.id, name: alpha.name, why: "call" },
+  });
+  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./tool-result.golden.txt");
+});
+
 test("seed 000: a run goes on when the one it waited for has answered", async () => {
   const ask = said("W1", "10:00", analyst, "@Designer please review the mockup");
   const request = said("W0", "09:59", husam, "@DataAnalyst get the mockup reviewed, then ship it");
