@@ -89,7 +89,7 @@ const read = (line: string): unknown => {
     return { service, payload };
   }
   if (reader.takes("Tool result ")) {
-    const tool = reader.name();
+    const tool = reader.match(/[A-Za-z0-9_-]+/);
     reader.take(", tc_1] ");
     const result = reader.json();
     reader.end();
