@@ -1,0 +1,36 @@
+import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
+import type { Issue } from "./errors.ts";
+
+const maxIssues = 20;
+
+/** `#/a/0` as `a.0`, the way that all other issues name their place. */
+const pathOf = (location: string): string =>
+  location
+    .split("/")
+    .slice(1)
+    .map((part) => decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~"))
+    .join(".");
+
+/** Whether `outer` complains only because of what `inner` complains about. */
+const contains = (outer: OutputUnit, inner: OutputUnit): boolean =>
+  inner.keywordLocation.startsWith(`${outer.keywordLocation}/`) ||
+  (outer.keyword === "additionalProperties" && inner.instanceLocation.startsWith(`${outer.instanceLocation}/`));
+
+const messageOf = ({ keyword, error }: OutputUnit): string => (keyword === "false" ? "is not allowed here" : error);
+
+/**
+ * What in `value` breaks a JSON Schema 2020-12; empty where it fits. Of nested complaints only the innermost are
+ * told. A schema that cannot be applied (a `$ref` that leads nowhere: nothing is ever fetched) fits nothing.
+ */
+export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] => {
+  try {
+    const { errors } = new Validator(schema as Schema, "2020-12", false).validate(value);
+    return errors
+      .filter((one) => !errors.some((other) => contains(one, other)))
+      .slice(0, maxIssues)
+      .map((unit) => ({ path: pathOf(unit.instanceLocation), message: messageOf(unit) }));
+  } catch (error) {
+    const [reason] = (error instanceof Error ? error.message : String(error)).split("\n");
+    return [{ path: "", message: `cannot be checked against its schema: ${reason}` }];
+  }
+};

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { schemaIssues } from "../../src/shared/json-schema.ts";
+
+const order = {
+  type: "object",
+  properties: {
+    sizes: { type: "array", items: { type: "integer" } },
+    color: { enum: ["red", "blue"] },
+    "a/b": { type: "string" },
+  },
+  required: ["color"],
+  additionalProperties: false,
+};
+
+test("what fits a schema has no issues", () => {
+  expect(schemaIssues(order, { color: "red", sizes: [1, 2] })).toEqual([]);
+  expect(schemaIssues({}, null)).toEqual([]);
+  expect(schemaIssues(true, [])).toEqual([]);
+});
+
+test("[S4] what does not fit is told with its place and its rule, the innermost only", () => {
+  const paths = (value: unknown) => schemaIssues(order, value).map(({ path }) => path);
+  expect(paths({})).toEqual([""]);
+  expect(schemaIssues(order, {})[0]?.message).toContain('"color"');
+  expect(paths({ color: "red", sizes: [1, "two"] })).toEqual(["sizes.1"]);
+  expect(paths({ color: "green" })).toEqual(["color"]);
+  expect(paths({ color: "red", "a/b": 2 })).toEqual(["a/b"]);
+  expect(schemaIssues(order, { color: "red", size: 3 })).toEqual([{ path: "size", message: "is not allowed here" }]);
+  expect(paths("red")).toEqual([""]);
+});
+
+test("[S4] issues are bounded", () => {
+  const value = { color: "red", sizes: Array.from({ length: 500 }, () => "x") };
+  expect(schemaIssues(order, value)).toHaveLength(20);
+});
+
+test("[S4] a schema that cannot be applied fits nothing, and is never fetched", () => {
+  for (const schema of [{ $ref: "https://schemas.example.com/order.json" }, { type: "string", pattern: "(" }]) {
+    expect(schemaIssues(schema, "x")).toEqual([{ path: "", message: expect.stringContaining("cannot be checked") }]);
+  }
+});
