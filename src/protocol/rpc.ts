@@ -8,6 +8,7 @@ import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
+import type { AwaitedAnswer, ToolCall } from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
 /**
@@ -50,9 +51,23 @@ export type DeliveredMessage = { message: Message; root: Root; triggerSource: Tr
 export type Delivery = {
   space: SpaceSnapshot;
   messages: DeliveredMessage[];
+  /** What people decided of this agent's own calls, in the log's order. */
+  answers?: ToolCallOutcome[] | undefined;
   after: number;
   cursor: number;
   left: boolean;
+};
+
+/** What people decided of a call that waited for them. `seq` is its place in the space's log. */
+export type ToolCallOutcome = {
+  seq: number;
+  toolCallId: string;
+  outcome: "approved" | "rejected" | "answered" | "failed" | "expired";
+  /** The answer. */
+  output?: unknown;
+  /** What the one who approved or rejected said to it, or the error that was answered. */
+  note?: string | undefined;
+  by: { id: string; name: string }[];
 };
 
 /** What the workspace's index follows. */
@@ -80,6 +95,24 @@ export type AgentMessage = {
   replyTo?: string | undefined;
   /** The agent waits for an answer. */
   expectsReply?: boolean | undefined;
+};
+
+/** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */
+export type AgentToolCall = {
+  workspaceId: string;
+  agentId: string;
+  runId: string;
+  messageId: string;
+  toolCallId: string;
+  name: string;
+  input: unknown;
+  status: ToolCall["status"];
+  output?: unknown;
+  error?: { code: string; message: string } | undefined;
+  awaits?: Omit<AwaitedAnswer, "answers"> | undefined;
+  root: Root;
+  streamId?: string | undefined;
+  origin?: Origin | undefined;
 };
 
 export type EntityRef = { id: string; name: string; type: EntityType };
