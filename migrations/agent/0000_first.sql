@@ -130,6 +130,7 @@ CREATE TABLE `spaces` (
 	`version` integer NOT NULL,
 	`cursor` integer NOT NULL,
 	`processed_seq` integer DEFAULT 0 NOT NULL,
+	`acknowledged` text DEFAULT '[]' NOT NULL,
 	`left_to_history` integer DEFAULT 0 NOT NULL,
 	`left` integer DEFAULT false NOT NULL
 );

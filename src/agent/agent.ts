@@ -79,6 +79,8 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
     return this.#with(workspaceId, ({ parts, timers, loop }) => {
       const config = mergeConfig(parts.identity.get().config, changes);
       parts.transaction(() => {
+        const before = parts.identity.get().config.continuity;
+        if (before === "consciousness" && config.continuity === "timeline") parts.spaces.settleAll();
         parts.identity.update({ config, updatedAt: parts.clock.now() });
         if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, parts.clock.now());
       });

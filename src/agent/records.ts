@@ -57,6 +57,9 @@ export type AssistantMeta = {
   durationMs: number;
   finishReason: string;
 };
+/** The newest message of a space that the model was shown. `upTo` is its place in the log. */
+export type Shown = { spaceId: string; upTo: number };
+
 export type ResultMeta = {
   kind: "result";
   callId: string;
@@ -65,7 +68,8 @@ export type ResultMeta = {
   activeSpaceId?: string | null;
   /** The call asks for answers: the run waits for them once its step is done. */
   waits?: true;
+  shown?: Shown[];
 };
-export type InboxMeta = { kind: "inbox"; lines: string[] };
+export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[] };
 export type PreviewMeta = { kind: "preview"; upTo: number };
 export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta;

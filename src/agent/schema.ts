@@ -34,8 +34,9 @@ export const spaces = sqliteTable("spaces", {
   snapshot: text("snapshot", { mode: "json" }).$type<SpaceSnapshot>().notNull(),
   version: integer("version").notNull(),
   cursor: integer("cursor").notNull(),
-  /** The highest place in its log that a run of this agent has acknowledged. */
+  /** How far its messages are done with, for timeline runs: `SeenMark`. */
   processedSeq: integer("processed_seq").notNull().default(0),
+  acknowledged: text("acknowledged", { mode: "json" }).$type<number[]>().notNull().default([]),
   /** Messages that nobody was woken by and that the inbox had no room for; the next inbox message says so. */
   leftToHistory: integer("left_to_history").notNull().default(0),
   /** Kept after leaving, so that a late delivery is known for what it is. */

@@ -1,7 +1,8 @@
-import { and, eq, gt, lt, sql } from "drizzle-orm";
+import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import { spaces } from "./schema.ts";
+import { type Settled, settle } from "./seen-mark.ts";
 
 /** The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC. */
 export type SpaceRow = typeof spaces.$inferSelect;
@@ -53,12 +54,20 @@ export class Spaces {
       .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory }));
   }
 
-  /** A run has acknowledged what stands there: what lies before it is seen too, unless it still waits. */
-  processed(id: string, seq: number): void {
+  /** A timeline run has ended. */
+  settle(id: string, settled: Settled): void {
+    const row = this.get(id);
+    if (!row) return;
+    const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
+    if (upTo === row.processedSeq && beyond.length === row.acknowledged.length) return;
+    this.#db.update(spaces).set({ processedSeq: upTo, acknowledged: beyond }).where(eq(spaces.id, id)).run();
+  }
+
+  /** A living agent becomes stateless: what its inbox does not hold any more, it has read. */
+  settleAll(): void {
     this.#db
       .update(spaces)
-      .set({ processedSeq: seq })
-      .where(and(eq(spaces.id, id), lt(spaces.processedSeq, seq)))
+      .set({ processedSeq: sql`${spaces.cursor}`, acknowledged: [] })
       .run();
   }
 

@@ -3,11 +3,11 @@ import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, Failure, Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
-
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
 import { recordResult } from "./result.ts";
+import { settleSeen } from "./seen-in.ts";
 
 /**
  * How a run ended. `failed` events go back and count as an attempt; `acknowledged` ones are done with (the run
@@ -88,7 +88,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     // Of a run that is not kept, a call may still be under way: what came of it is told as it was.
     if (kept && error) closeOpenCalls(parts, run, before, error);
     const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
-    const receipts = settleEvents(parts, { ...run, events }, ending);
+    const receipts = settleEvents(parts, { ...run, events }, rows, ending);
 
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
     parts.ledger.settle(run.ordinal, lastBilled(run, rows));
@@ -113,7 +113,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
 };
 
 /** What becomes of the run's events; answers what it is done with, in each space. */
-const settleEvents = (parts: Parts, run: RunRow, ending: Ending): Receipt[] => {
+const settleEvents = (parts: Parts, run: RunRow, rows: JournalRow[], ending: Ending): Receipt[] => {
   if (ending.kind === "failed" && ending.events === "failed") {
     parts.inbox.failed(run.events, ending.error, pauseAfter);
     return receiptsOf(parts.inbox.rows(run.events).filter(({ status }) => status === "dead"));
@@ -124,19 +124,10 @@ const settleEvents = (parts: Parts, run: RunRow, ending: Ending): Receipt[] => {
   }
   // What an absorbed run took goes with the run that absorbed it.
   if (ending.kind === "absorbed") return [];
-  const receipts = receiptsOf(parts.inbox.rows(run.events));
-  acknowledge(parts, run);
-  return receipts;
-};
-
-const acknowledge = (parts: Parts, run: RunRow): void => {
-  if (run.continuity === "timeline") {
-    for (const { data } of parts.inbox.rows(run.events)) {
-      if (data.type !== "space_message") continue;
-      parts.spaces.processed(data.delivered.message.spaceId, data.delivered.message.seq);
-    }
-  }
+  const taken = parts.inbox.rows(run.events);
+  if (run.continuity === "timeline") settleSeen(parts, taken, rows, ending.kind !== "canceled");
   parts.inbox.acknowledge(run.events);
+  return receiptsOf(taken);
 };
 
 /** One write at most: where it left the active space, how good our estimates were, what went wrong last. */

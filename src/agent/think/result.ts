@@ -1,9 +1,9 @@
-import type { CallRequest } from "../records.ts";
+import type { CallRequest, Shown } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 
 /** What came of one call. */
-export type Result = { value: unknown; error: boolean; activeSpaceId?: string | null; waits?: true };
+export type Result = { value: unknown; error: boolean; activeSpaceId?: string | null; waits?: true; shown?: Shown[] };
 
 /** Journals it: the call's `result` row, which is also the message that the model reads. */
 export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
@@ -30,6 +30,7 @@ export const recordResult = (parts: Parts, run: RunRow, step: number, call: Call
       error: result.error,
       ...(result.activeSpaceId === undefined ? {} : { activeSpaceId: result.activeSpaceId }),
       ...(result.waits ? { waits: true as const } : {}),
+      ...(result.shown ? { shown: result.shown } : {}),
     },
   });
 };

@@ -16,6 +16,7 @@ import type { RunRow } from "../runs.ts";
 import { callsOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
+import { seenIn, shownOf } from "./seen-in.ts";
 
 /**
  * What a timeline run is given: the space read back as a timeline, what else the agent does, and why it runs. Gathered
@@ -92,11 +93,10 @@ const historyOf = async (parts: Parts, spaceId: string, before: number, signal: 
   const window = unwrap(
     await reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
   );
-  const processed = parts.spaces.get(spaceId)?.processedSeq ?? 0;
-  const waiting = parts.inbox.unprocessed(spaceId);
-  const messages = window.messages.map((message): HistoryEntry => {
-    return { kind: "message", message, seen: message.seq <= processed && !waiting.has(message.seq) };
-  });
+  const isSeen = seenIn(parts, spaceId);
+  const messages = window.messages.map(
+    (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
+  );
   const oldest = window.messages[0]?.createdAt ?? "";
   const actions = actionsIn(parts, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
   const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
@@ -209,6 +209,12 @@ export const composeRun = async (
   signal.throwIfAborted();
   const { correction } = parts.identity.get();
   const composed = compose(snapshot, correction);
+  const shown = snapshot.histories.flatMap(({ space, entries }) =>
+    shownOf(
+      space.id,
+      entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])),
+    ),
+  );
   parts.transaction(() => {
     parts.waits.endOf(run.ordinal);
     for (const message of composed.messages) {
@@ -217,7 +223,7 @@ export const composeRun = async (
         step,
         kind: "inbox",
         content: message,
-        meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)] },
+        meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)], shown },
       });
     }
   });

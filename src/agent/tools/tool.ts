@@ -22,6 +22,8 @@ export type ToolContext = {
   isMember(spaceId: string): boolean;
   /** The newest `limit` messages after leaving out the `offset` newest, oldest first. */
   window(spaceId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
+  /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
+  seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
   /** Says `text` in the active space, once per call however often it is replayed. */
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Outcome<Message>>;
   /** The other members of a space whom `text` mentions as `@Name`. */
@@ -49,6 +51,8 @@ export type ToolOutput = {
   activeSpaceId?: string | null;
   /** The call asks for answers: the run waits for them once its step is done. */
   waits?: true;
+  /** What it showed of spaces: the newest message of each, by its place in the log. */
+  shown?: { spaceId: string; upTo: number }[];
 };
 
 type Switch = AgentConfig["continuity"] | AgentConfig["messaging"];

@@ -3,23 +3,26 @@ import type { Message } from "../../../protocol/message.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
-import { defineTool, type ToolContext } from "../tool.ts";
+import { defineTool, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
-const asEntry = (message: Message) => ({
+const asEntry = (message: Message, isSeen: SeenBefore) => ({
   id: message.id,
   senderName: message.sender.name,
   senderType: message.sender.type,
   content: message.text ?? "",
   timestamp: message.createdAt,
+  ...(isSeen === undefined ? {} : { seen: isSeen(message) }),
   ...(message.replyTo === undefined ? {} : { replyTo: message.replyTo }),
   ...(message.origin === undefined ? {} : { origin: message.origin }),
 });
 
+type SeenBefore = ((message: Message) => boolean) | undefined;
+
 /** The newest messages that fit `maxWindowTokens`, oldest first; what was left out is counted, never silent. */
-const entries = (messages: Message[]) => {
-  const all = messages.map(asEntry);
+const entries = (messages: Message[], isSeen: SeenBefore) => {
+  const all = messages.map((message) => asEntry(message, isSeen));
   let room = maxWindowTokens;
   let first = all.length;
   while (first > 0) {
@@ -31,6 +34,12 @@ const entries = (messages: Message[]) => {
     history: all.slice(first),
     ...(first === 0 ? {} : { omitted: `${first} older messages did not fit; page back with read_messages` }),
   };
+};
+
+/** Where the agent keeps such marks, what it is shown is seen once its run is committed. */
+const shownIn = (context: ToolContext, spaceId: string, messages: Message[]): Pick<ToolOutput, "shown"> => {
+  const newest = messages.at(-1);
+  return context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
 };
 
 export const requireMembership = (context: ToolContext, spaceId: string): void => {
@@ -51,8 +60,9 @@ export const enterSpace = defineTool({
   async execute({ spaceId, limit }, context) {
     requireMembership(context, spaceId);
     const window = unwrap(await context.window(spaceId, { limit, offset: 0 }));
-    const { history, ...rest } = entries(window.messages);
+    const { history, ...rest } = entries(window.messages, context.seenIn?.(spaceId));
     return {
+      ...shownIn(context, spaceId, window.messages),
       value: { success: true, spaceId, spaceName: window.space.name, history, ...rest, totalMessages: window.total },
       activeSpaceId: spaceId,
     };
@@ -83,7 +93,10 @@ export const readMessages = defineTool({
     if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
     requireMembership(context, wanted);
     const window = unwrap(await context.window(wanted, { limit, offset }));
-    const { history, ...rest } = entries(window.messages);
-    return { value: { messages: history, ...rest, total: window.total } };
+    const { history, ...rest } = entries(window.messages, context.seenIn?.(wanted));
+    return {
+      ...shownIn(context, wanted, window.messages),
+      value: { messages: history, ...rest, total: window.total },
+    };
   },
 });
