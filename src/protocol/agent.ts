@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { entityId } from "./ids.ts";
 import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
+import { McpServers, ToolConfigs, ToolRules } from "./tool.ts";
 
 const sampling = {
   temperature: z.number().min(0).max(2).optional(),
@@ -115,6 +116,10 @@ export const AgentConfig = z
     context: ContextLimits.default(() => ContextLimits.parse({})),
     /** Off if left out. */
     heartbeat: Heartbeat.optional(),
+    /** Its own tools, beside those that every agent has. */
+    tools: ToolConfigs.default([]),
+    toolRules: ToolRules.default([]),
+    mcp: McpServers.default({ servers: [] }),
   })
   .meta({ id: "AgentConfig" });
 export type AgentConfig = z.infer<typeof AgentConfig>;
@@ -135,6 +140,10 @@ export const UpdateAgent = z
     context: z.record(z.string(), z.json()).optional(),
     /** `null` turns it off. */
     heartbeat: Heartbeat.nullable().optional(),
+    /** These three are replaced whole. */
+    tools: ToolConfigs.optional(),
+    toolRules: ToolRules.optional(),
+    mcp: McpServers.optional(),
   })
   .meta({ id: "UpdateAgent" });
 export type UpdateAgent = z.infer<typeof UpdateAgent>;

@@ -38,8 +38,15 @@ export const Approval = z
   .meta({ id: "Approval" });
 export type Approval = z.infer<typeof Approval>;
 
+/** What stands between a server's name and its tool's, in the name of an MCP tool. */
+export const mcpSeparator = "__";
+
+const plainName = Label.refine((name) => !name.includes(mcpSeparator), {
+  error: `must not hold "${mcpSeparator}": it stands between an MCP server's name and its tool's`,
+});
+
 const common = {
-  name: Label,
+  name: plainName,
   description: z.string().min(1).max(2000),
   inputSchema: JsonSchema.default({ type: "object", properties: {} }),
   /** Shows as a `tool_call` message in the active space. Left out: true, but for `internal`. */
@@ -109,7 +116,7 @@ export type ToolRule = z.infer<typeof ToolRule>;
 
 export const McpServer = z
   .strictObject({
-    name: Label.max(32),
+    name: plainName.max(32),
     url: z.string().min(1).max(2048),
     headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
     /** All that the server has, if left out. */
@@ -117,3 +124,17 @@ export const McpServer = z
   })
   .meta({ id: "McpServer" });
 export type McpServer = z.infer<typeof McpServer>;
+
+/** Refuses a list in which two have the same name. */
+const uniqueNames = <Named extends { name: string }>(list: z.ZodType<Named[]>) =>
+  list.superRefine((items, context) => {
+    const seen = new Set<string>();
+    for (const [index, { name }] of items.entries()) {
+      if (seen.has(name)) context.addIssue({ code: "custom", path: [index, "name"], message: "is there twice" });
+      seen.add(name);
+    }
+  });
+
+export const ToolConfigs = uniqueNames(z.array(ToolConfig).max(64));
+export const ToolRules = z.array(ToolRule).max(64);
+export const McpServers = z.strictObject({ servers: uniqueNames(z.array(McpServer).max(8)) }).meta({ id: "McpServers" });

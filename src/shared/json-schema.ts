@@ -2,6 +2,8 @@ import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
 import type { Issue } from "./errors.ts";
 
 const maxIssues = 20;
+/** Complaints that are looked at: a long list may break its schema once for each item. */
+const maxComplaints = 500;
 
 /** `#/a/0` as `a.0`, the way that all other issues name their place. */
 const pathOf = (location: string): string =>
@@ -24,7 +26,8 @@ const messageOf = ({ keyword, error }: OutputUnit): string => (keyword === "fals
  */
 export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] => {
   try {
-    const { errors } = new Validator(schema as Schema, "2020-12", false).validate(value);
+    const result = new Validator(schema as Schema, "2020-12", false).validate(value);
+    const errors = result.errors.slice(0, maxComplaints);
     return errors
       .filter((one) => !errors.some((other) => contains(one, other)))
       .slice(0, maxIssues)

@@ -1,4 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { PutPlan } from "../../../src/protocol/plan.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
@@ -33,7 +34,7 @@ const openAgent = async (config: Partial<Parameters<Awaited<ReturnType<typeof op
   const agent = await house.agent({ name: "Analyst", ...config });
   const husam = await house.person("Husam");
   const { workspaceId } = house;
-  const stub = () => agentStub(agent);
+  const stub = () => env.AGENT.getByName(agent.id);
   return {
     agent,
     husam,
@@ -48,7 +49,7 @@ const openAgent = async (config: Partial<Parameters<Awaited<ReturnType<typeof op
     runs: () => runsOf(workspaceId, agent),
     pass: (milliseconds: number) => passTime(agent, milliseconds),
     sql: (query: string, ...values: (string | number)[]) =>
-      runInDurableObject(stub(), (_, { storage }) => {
+      runInDurableObject(agentStub(agent), (_, { storage }) => {
         storage.sql.exec(query, ...values);
       }),
   };

@@ -1,0 +1,217 @@
+import { dereference } from "@cfworker/json-schema";
+import type { Issue } from "./errors.ts";
+
+/**
+ * Whether somebody's JSON Schema 2020-12 can be applied, told when it is written down and not when it is first used.
+ * Every keyword that is applied is checked for its form; `$ref` leads only into the schema itself; what may take for
+ * ever (nesting, references in a circle, patterns that backtrack) is refused.
+ */
+export const maxSchemaBytes = 16 * 1024;
+const maxSchemaDepth = 24;
+const maxPatternCharacters = 256;
+
+const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer"]);
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+type Report = (message: string, path?: string) => void;
+type Check = (value: unknown, report: Report, walk: (inner: unknown, path: string) => void) => void;
+
+const isStrings = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === "string");
+
+const count: Check = (value, report) => {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
+    report("must be a whole number, not negative");
+};
+const figure: Check = (value, report) => {
+  if (typeof value !== "number") report("must be a number");
+};
+const flag: Check = (value, report) => {
+  if (typeof value !== "boolean") report("must be true or false");
+};
+const words: Check = (value, report) => {
+  if (!isStrings(value)) report("must be a list of strings");
+};
+const schema: Check = (value, _, walk) => walk(value, "");
+const schemas: Check = (value, report, walk) => {
+  if (!Array.isArray(value) || value.length === 0) return report("must be a list of schemas, not empty");
+  for (const [index, each] of value.entries()) walk(each, `${index}`);
+};
+const schemasByName: Check = (value, report, walk) => {
+  if (!isRecord(value)) return report("must be an object of schemas");
+  for (const [name, each] of Object.entries(value)) walk(each, name);
+};
+const wordsByName: Check = (value, report) => {
+  if (!isRecord(value) || !Object.values(value).every(isStrings)) report("must be an object of lists of strings");
+};
+
+/** A group that repeats and is repeated itself, such as `(a+)+`, may take for ever on a text that does not match. */
+const backtracks = /\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]/;
+
+const patternProblem = (pattern: string): string | undefined => {
+  if (pattern.length > maxPatternCharacters) return `must have at most ${maxPatternCharacters} characters`;
+  if (backtracks.test(pattern)) return "must not repeat a group that repeats itself: it may take for ever";
+  try {
+    new RegExp(pattern, "u").test("");
+    return undefined;
+  } catch {
+    return "must be a regular expression";
+  }
+};
+const pattern: Check = (value, report) => {
+  const problem = typeof value === "string" ? patternProblem(value) : "must be a regular expression";
+  if (problem !== undefined) report(problem);
+};
+const refused =
+  (why: string): Check =>
+  (_, report) =>
+    report(why);
+
+const keywords = new Map<string, Check>(
+  Object.entries({
+    $schema: (value, report) => {
+      if (!/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(value))) {
+        report("must be https://json-schema.org/draft/2020-12/schema, or left out");
+      }
+    },
+    $ref: (value, report) => {
+      if (typeof value !== "string" || !value.startsWith("#")) report('must begin with "#": nothing is fetched');
+    },
+    $id: refused("must be left out: a schema stands alone"),
+    id: refused("must be left out: a schema stands alone"),
+    $anchor: refused("must be left out: refer to #/$defs/…"),
+    $dynamicRef: refused("is not supported: use $ref"),
+    $dynamicAnchor: refused("is not supported: use $defs"),
+    $recursiveRef: refused("is not of 2020-12: use $ref"),
+    $recursiveAnchor: refused("is not of 2020-12: use $defs"),
+    additionalItems: refused("is not of 2020-12: use prefixItems and items"),
+    dependencies: refused("is not of 2020-12: use dependentRequired or dependentSchemas"),
+    $defs: schemasByName,
+    definitions: schemasByName,
+    type: (value, report) => {
+      const named = Array.isArray(value) ? value : [value];
+      if (named.length === 0 || !named.every((each) => types.has(each))) report(`must be of ${[...types].join(", ")}`);
+    },
+    enum: (value, report) => {
+      if (!Array.isArray(value) || value.length === 0) report("must be a list of values, not empty");
+    },
+    properties: schemasByName,
+    patternProperties: (value, report, walk) => {
+      schemasByName(value, report, walk);
+      if (!isRecord(value)) return;
+      for (const each of Object.keys(value)) pattern(each, (message) => report(message, each), walk);
+    },
+    additionalProperties: schema,
+    unevaluatedProperties: schema,
+    propertyNames: schema,
+    required: words,
+    dependentRequired: wordsByName,
+    dependentSchemas: schemasByName,
+    minProperties: count,
+    maxProperties: count,
+    prefixItems: schemas,
+    items: schema,
+    unevaluatedItems: schema,
+    contains: schema,
+    minContains: count,
+    maxContains: count,
+    minItems: count,
+    maxItems: count,
+    uniqueItems: flag,
+    minLength: count,
+    maxLength: count,
+    pattern,
+    format: (value, report) => {
+      if (typeof value !== "string") report("must be a string");
+    },
+    minimum: figure,
+    maximum: figure,
+    exclusiveMinimum: figure,
+    exclusiveMaximum: figure,
+    multipleOf: (value, report) => {
+      if (typeof value !== "number" || value <= 0) report("must be a number above 0");
+    },
+    allOf: schemas,
+    anyOf: schemas,
+    oneOf: schemas,
+    not: schema,
+    if: schema,
+    else: schema,
+  }),
+).set("then", schema);
+
+const joined = (path: string, more: string): string => (path === "" ? more : more === "" ? path : `${path}.${more}`);
+
+/** Those that apply to the very value that their schema applies to. */
+const inPlace = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+
+const innerInPlace = (held: Record<string, unknown>): unknown[] =>
+  inPlace.flatMap((keyword) => {
+    const value = held[keyword];
+    if (Array.isArray(value)) return value;
+    return keyword === "dependentSchemas" && isRecord(value) ? Object.values(value) : [value];
+  });
+
+/** References that lead nowhere, or lead back to themselves without going into the value. */
+const referenceProblem = (root: Record<string, unknown>): string | undefined => {
+  const copy: unknown = structuredClone(root);
+  if (!isRecord(copy)) return undefined;
+  const lookup: Record<string, unknown> = dereference(copy);
+  const under = new Set<unknown>();
+  const done = new Set<unknown>();
+  const follow = (held: unknown): string | undefined => {
+    if (!isRecord(held) || done.has(held)) return undefined;
+    if (under.has(held)) return "must not refer to itself in a circle";
+    under.add(held);
+    const { $ref, __absolute_ref__: address } = held;
+    const target = typeof address === "string" ? lookup[address] : undefined;
+    if ($ref !== undefined && target === undefined) return `has a $ref that leads nowhere: ${JSON.stringify($ref)}`;
+    for (const next of [target, ...innerInPlace(held)]) {
+      const problem = follow(next);
+      if (problem !== undefined) return problem;
+    }
+    under.delete(held);
+    done.add(held);
+    return undefined;
+  };
+  for (const each of Object.values(lookup)) {
+    const problem = follow(each);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+};
+
+/** What is wrong with a schema; empty where it can be applied. `ofObject`: it must be one of objects, as inputs are. */
+export const schemaProblems = (root: unknown, { ofObject }: { ofObject: boolean }): Issue[] => {
+  const issues: Issue[] = [];
+  const walk = (held: unknown, path: string, depth: number): void => {
+    if (typeof held === "boolean") return;
+    if (!isRecord(held)) return void issues.push({ path, message: "must be a schema: an object, true or false" });
+    if (depth > maxSchemaDepth) {
+      return void issues.push({
+        path,
+        message: `must not nest deeper than ${maxSchemaDepth} schemas (maxSchemaDepth)`,
+      });
+    }
+    for (const [keyword, value] of Object.entries(held)) {
+      const here = joined(path, keyword);
+      keywords.get(keyword)?.(
+        value,
+        (message, at = "") => void issues.push({ path: joined(here, at), message }),
+        (inner, at) => walk(inner, joined(here, at), depth + 1),
+      );
+    }
+  };
+  if (new TextEncoder().encode(JSON.stringify(root)).length > maxSchemaBytes) {
+    return [{ path: "", message: `must be at most ${maxSchemaBytes} bytes (maxSchemaBytes)` }];
+  }
+  walk(root, "", 0);
+  if (ofObject && (!isRecord(root) || root.type !== "object")) {
+    issues.push({ path: "type", message: 'must be "object": an input is one' });
+  }
+  if (issues.length > 0 || !isRecord(root)) return issues;
+  const problem = referenceProblem(root);
+  return problem === undefined ? [] : [{ path: "", message: problem }];
+};
