@@ -5,23 +5,16 @@ import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
 import type { Plan, PutPlan } from "../protocol/plan.ts";
 import type { AgentRpc, Delivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "../protocol/run.ts";
-import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
-import { fault, faultOnceStored } from "../shared/fault.ts";
-import { Timers } from "../timers/timers.ts";
-import { assemble } from "./assemble.ts";
-import { accept, acceptHeartbeat, acceptPlan, acceptTrigger } from "./deliver.ts";
-import { Loop, loopTimer } from "./loop.ts";
+import { fault } from "../shared/fault.ts";
+import { accept, acceptTrigger, revive } from "./deliver.ts";
 import { mergeConfig } from "./merge-config.ts";
+import { type Mind, openMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
-import { beat, heartbeatTimer, startHeartbeat } from "./plans/beats.ts";
-import { plansTimer } from "./plans/plans.ts";
-import type { Parts } from "./think/parts.ts";
+import { startHeartbeat } from "./plans/beats.ts";
 import { agentView, contextView, inboxView, runView } from "./views.ts";
-
-type Mind = { parts: Parts; timers: Timers; loop: Loop };
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends DurableObject<Env> implements AgentRpc {
@@ -32,16 +25,8 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
     if (!hasSchema(ctx.storage)) return;
     ctx.blockConcurrencyWhile(async () => {
       await createSchema(openDatabase(ctx.storage), migrations);
-      this.#mind = this.#assemble();
+      this.#mind = openMind(this.ctx, this.env);
     });
-  }
-
-  #assemble(): Mind {
-    const db = openDatabase(this.ctx.storage);
-    const timers = new Timers(db, this.ctx.storage, systemClock);
-    const parts = assemble(db, this.ctx, this.env, systemClock, timers, (runId, why) => loop.abort(runId, why));
-    const loop: Loop = new Loop(parts, timers, (work) => this.ctx.waitUntil(work));
-    return { parts, timers, loop };
   }
 
   /** Every method but `create` and `deliver`: the caller's workspace must be this agent's. */
@@ -61,7 +46,7 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
     if (!this.#mind) {
       await createSchema(openDatabase(this.ctx.storage), migrations);
       // Another call may have made it meanwhile, and there is one loop only.
-      this.#mind ??= this.#assemble();
+      this.#mind ??= openMind(this.ctx, this.env);
     }
     const { parts, timers } = this.#mind;
     if (!parts.identity.find()) {
@@ -132,16 +117,10 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
 
   retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>> {
     return this.#with(workspaceId, ({ parts, loop }) => {
-      const row = parts.inbox.revive(eventId);
-      if (row) {
-        loop.arm();
-        loop.wake();
-        return inboxView(row);
-      }
-      const waiting = parts.inbox.byEventId(eventId);
-      if (waiting)
-        throw new ColloquyError("conflict", `only a dead event can be retried; this one is ${waiting.status}`);
-      throw new ColloquyError("not_found", "there is no such event in the inbox");
+      const row = revive(parts, eventId);
+      loop.arm();
+      loop.wake();
+      return inboxView(row);
     });
   }
 
@@ -149,34 +128,30 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
     workspaceId: string,
     { limit, cursor, status }: PageRequest & { status?: RunStatus | undefined },
   ): Promise<Outcome<Page<Run>>> {
-    return this.#with(workspaceId, ({ parts }) => {
-      const { id } = parts.identity.get();
-      const rows = parts.runs.page(cursorOf(cursor), limit + 1, status);
-      return page(
-        rows,
+    return this.#with(workspaceId, ({ parts }) =>
+      page(
+        parts.runs.page(cursorOf(cursor), limit + 1, status),
         limit,
         (row) => row.ordinal,
-        (row) => runView(parts, row, id, false),
-      );
-    });
+        (row) => runView(parts, row, false),
+      ),
+    );
   }
 
   run(workspaceId: string, runId: string): Promise<Outcome<Run>> {
     return this.#with(workspaceId, ({ parts }) => {
       const row = parts.runs.get(runId);
       if (!row) throw new ColloquyError("not_found", "there is no such run");
-      return runView(parts, row, parts.identity.get().id, true);
+      return runView(parts, row, true);
     });
   }
 
   cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>> {
-    return this.#with(workspaceId, async ({ parts, loop }) =>
-      runView(parts, await loop.cancel(runId), parts.identity.get().id, true),
-    );
+    return this.#with(workspaceId, async ({ parts, loop }) => runView(parts, await loop.cancel(runId), true));
   }
 
   context(workspaceId: string): Promise<Outcome<ContextView>> {
-    return this.#with(workspaceId, ({ parts }) => contextView(parts, parts.identity.get().config));
+    return this.#with(workspaceId, ({ parts }) => contextView(parts));
   }
 
   memories(workspaceId: string): Promise<Outcome<Memory[]>> {
@@ -226,19 +201,6 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
 
   override async alarm(): Promise<void> {
     const mind = this.#mind;
-    if (mind) await mind.timers.fire((name) => this.#due(name, mind));
-  }
-
-  async #due(name: string, { parts, timers, loop }: Mind): Promise<void> {
-    if (name === loopTimer) return loop.fired();
-    const arm = () => loop.arm();
-    if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
-    if (name === heartbeatTimer) {
-      const { heartbeat } = parts.identity.get().config;
-      const now = parts.clock.now();
-      parts.transaction(() => beat(timers, heartbeat, now, (dueAt) => acceptHeartbeat(parts, dueAt, arm)));
-    }
-    await faultOnceStored("plan.after-fire", this.ctx);
-    loop.wake();
+    if (mind) await mind.timers.fire((name) => mind.due(name));
   }
 }

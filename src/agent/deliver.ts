@@ -4,6 +4,7 @@ import { textBytes } from "../protocol/text.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
+import type { InboxRow } from "./inbox.ts";
 import type { PlanRow } from "./plans/plans.ts";
 import { ownRoot } from "./roots.ts";
 import type { Parts } from "./think/parts.ts";
@@ -135,4 +136,13 @@ export const acceptHeartbeat = (parts: Parts, dueAt: number, arm: () => void): v
   const root: Root = { id: eventId, kind: "plan" };
   parts.inbox.add(eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root }, true);
   arm();
+};
+
+/** A person tries a dead event again. Throws `conflict` where it is not dead. */
+export const revive = (parts: Parts, eventId: string): InboxRow => {
+  const revived = parts.inbox.revive(eventId);
+  if (revived) return revived;
+  const waiting = parts.inbox.byEventId(eventId);
+  if (waiting) throw new ColloquyError("conflict", `only a dead event can be retried; this one is ${waiting.status}`);
+  throw new ColloquyError("not_found", "there is no such event in the inbox");
 };

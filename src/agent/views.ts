@@ -63,12 +63,12 @@ const callView = (
   return { ...common, status: started ? "started" : "pending" };
 };
 
-export const runView = (parts: Parts, run: RunRow, agentId: string, withInput: boolean): Run => {
+export const runView = (parts: Parts, run: RunRow, withInput: boolean): Run => {
   const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
   const [spaceId] = run.spaceIds;
   return {
     id: run.id,
-    agentId,
+    agentId: parts.identity.get().id,
     status: run.status,
     trigger: run.trigger,
     roots: run.roots,
@@ -101,7 +101,8 @@ export const inboxView = (row: InboxRow): InboxItem => ({
 });
 
 /** What the next run's input would be, whether or not anything wakes it now. */
-export const contextView = async (parts: Parts, config: AgentConfig): Promise<ContextView> => {
+export const contextView = async (parts: Parts): Promise<ContextView> => {
+  const { config } = parts.identity.get();
   const snapshot = config.continuity === "timeline" ? await nextTimeline(parts) : nextCycle(parts, config);
   const { firstCycle: _, ...view } = compose(snapshot, parts.identity.get().correction);
   return view;

@@ -1,0 +1,40 @@
+import { systemClock } from "../shared/clock.ts";
+import { openDatabase } from "../shared/database.ts";
+import type { Env } from "../shared/env.ts";
+import { faultOnceStored } from "../shared/fault.ts";
+import { Timers } from "../timers/timers.ts";
+import { assemble } from "./assemble.ts";
+import { acceptHeartbeat, acceptPlan } from "./deliver.ts";
+import { Loop, loopTimer } from "./loop.ts";
+import { beat, heartbeatTimer } from "./plans/beats.ts";
+import { plansTimer } from "./plans/plans.ts";
+import type { Parts } from "./think/parts.ts";
+
+/** An agent that was created, awake: its parts, and what works on them. */
+export type Mind = {
+  parts: Parts;
+  timers: Timers;
+  loop: Loop;
+  /** The timer `name` is due. */
+  due(name: string): Promise<void>;
+};
+
+export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
+  const db = openDatabase(ctx.storage);
+  const timers = new Timers(db, ctx.storage, systemClock);
+  const parts = assemble(db, ctx, env, systemClock, timers, (runId, why) => loop.abort(runId, why));
+  const loop: Loop = new Loop(parts, timers, (work) => ctx.waitUntil(work));
+  const arm = (): void => loop.arm();
+  const due = async (name: string): Promise<void> => {
+    if (name === loopTimer) return loop.fired();
+    if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
+    if (name === heartbeatTimer) {
+      const { heartbeat } = parts.identity.get().config;
+      const now = parts.clock.now();
+      parts.transaction(() => beat(timers, heartbeat, now, (dueAt) => acceptHeartbeat(parts, dueAt, arm)));
+    }
+    await faultOnceStored("plan.after-fire", ctx);
+    loop.wake();
+  };
+  return { parts, timers, loop, due };
+};
