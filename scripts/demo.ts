@@ -33,10 +33,18 @@ const agents = [
   },
 ];
 
+/** Who answers what addresses nobody, by the words that a message has in common with the agents' descriptions. */
+const router = { model: { provider: "rehearsal", deltasPerSecond: 0 } };
+
 const spaces = [
   { name: "Town Square", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"] },
   { name: "Project Alpha", members: ["Husam", "Sara", "Analyst", "Scribe"] },
   { name: "Husam and Scout", members: ["Husam", "Scout"] },
+  {
+    name: "Help Desk",
+    members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"],
+    settings: { wakePolicy: "addressed", router },
+  },
 ];
 
 const tokenSeconds = 30 * 24 * 60 * 60;
@@ -77,9 +85,9 @@ export const seedDemo = async (url: string, adminKey: string, memoryFile: string
       return agent.id;
     });
   }
-  for (const { name, members } of spaces) {
+  for (const { name, members, settings } of spaces) {
     await ensure(name, async () => {
-      const body = { name, members: members.map((member) => ({ entityId: idOf(member) })) };
+      const body = { ...settings, name, members: members.map((member) => ({ entityId: idOf(member) })) };
       const { space } = await api.post<{ space: { id: string } }>("/v1/spaces", body);
       return space.id;
     });

@@ -1,3 +1,10 @@
+CREATE TABLE `decisions` (
+	`seq` integer PRIMARY KEY NOT NULL,
+	`tries` integer NOT NULL,
+	`decision` text
+);
+--> statement-breakpoint
+CREATE INDEX `decisions_pending` ON `decisions` (`seq`) WHERE decision IS NULL;--> statement-breakpoint
 CREATE TABLE `log` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`type` text NOT NULL,
@@ -21,12 +28,18 @@ CREATE TABLE `members` (
 	`mark` text
 );
 --> statement-breakpoint
+CREATE TABLE `router_ledger` (
+	`day` text PRIMARY KEY NOT NULL,
+	`tokens` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `space` (
 	`id` text PRIMARY KEY NOT NULL,
 	`workspace_id` text NOT NULL,
 	`name` text NOT NULL,
 	`wake_policy` text NOT NULL,
 	`share_origin` text NOT NULL,
+	`router` text,
 	`created_by` text,
 	`created_at` integer NOT NULL,
 	`version` integer NOT NULL,

@@ -8,12 +8,13 @@ export { type Client, type ClientOptions, createClient, type Page } from "./clie
 export type { LiveSpace, OpenSpaceOptions } from "./live-space.ts";
 export type { MessagePage } from "./messages.ts";
 export { reduce } from "./reduce.ts";
+export { keyOfNote } from "./run-notes.ts";
 export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
 export {
   type ConnectionState,
   initialSpaceState,
+  type Note,
   type OutgoingMessage,
-  type RunNote,
   type RunningStream,
   type SpaceFrame,
   type SpaceState,

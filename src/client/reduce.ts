@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { MessageEvent, ServerFrame, StreamSnapshot, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { reduceLocal } from "./reduce-local.ts";
-import { noteOfRead, noteOfRun, withNote } from "./run-notes.ts";
+import { noteOfRead, noteOfRouter, noteOfRun, withNote } from "./run-notes.ts";
 import type { LocalFrame, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
 import { mergeMessages, replaceMessage } from "./timeline.ts";
 
@@ -57,6 +57,8 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
       };
     case "member.read":
       return read(state, frame);
+    case "message.routed":
+      return withNote(state, noteOfRouter(frame, seqOf(state, frame.messageId)));
     case "space.updated":
       return { ...state, space: frame.space };
     case "tool-call.start":
@@ -150,10 +152,13 @@ const read = (state: SpaceState, frame: Extract<ServerFrame, { type: "member.rea
   return withNote({ ...state, reads: { ...state.reads, [frame.entityId]: mark } }, noteOfRead(frame, mark.seq));
 };
 
+/** 0 where the message is not loaded. */
+const seqOf = (state: SpaceState, messageId: string): number =>
+  state.messages.findLast((one) => one.id === messageId)?.seq ?? 0;
+
 const readMark = (state: SpaceState, read: NonNullable<WelcomeFrame["reads"]>[number]): ReadMark => {
   const { messageId, outcome, reason } = read;
-  const seq = state.messages.findLast((one) => one.id === messageId)?.seq ?? 0;
-  return { messageId, seq, ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
+  return { messageId, seq: seqOf(state, messageId), ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
 };
 
 /** A stream keeps its place; a second start or a snapshot of it tells its text anew. */

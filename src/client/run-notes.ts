@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { MemberReadEvent, RunFrame } from "../protocol/events.ts";
-import type { RunNote, SpaceState } from "./space-state.ts";
+import type { MemberReadEvent, MessageRoutedEvent, RunFrame } from "../protocol/events.ts";
+import type { Note, RouterNote, RunNote, SpaceState } from "./space-state.ts";
 
 /** Notes are a help to whoever watches, not history: the runs API keeps that. */
 const maxNotes = 50;
@@ -20,10 +20,20 @@ export const noteOfRead = (frame: z.infer<typeof MemberReadEvent>, afterSeq: num
   return { runId, entityId, kind: outcome, afterSeq, ...(reason ? { reason } : {}) };
 };
 
-/** One note for each run: what is told later adds to what was told, and the place stays. */
-export const withNote = (state: SpaceState, note: RunNote | null): SpaceState => {
+/** A router that failed; whom it woke shows by what they do, and nobody is nothing to tell. */
+export const noteOfRouter = (frame: z.infer<typeof MessageRoutedEvent>, afterSeq: number): RouterNote | null => {
+  if (frame.outcome !== "failed" || afterSeq === 0) return null;
+  const { messageId, error } = frame;
+  return { messageId, kind: "unrouted", afterSeq, ...(error ? { reason: error.message } : {}) };
+};
+
+/** What a note is about, as its key. */
+export const keyOfNote = (note: Note): string => (note.kind === "unrouted" ? note.messageId : note.runId);
+
+/** One note for each run or message: what is told later adds to what was told, and the place stays. */
+export const withNote = (state: SpaceState, note: Note | null): SpaceState => {
   if (note === null) return state;
-  const index = state.notes.findIndex((one) => one.runId === note.runId);
+  const index = state.notes.findIndex((one) => keyOfNote(one) === keyOfNote(note));
   const known = state.notes[index];
   if (known !== undefined) {
     return { ...state, notes: state.notes.with(index, { ...note, ...known }) };

@@ -31,6 +31,11 @@ export type RunNote = {
   afterSeq: number;
 };
 
+/** The space's router could not decide about the message at `afterSeq`: no agent was woken by it. */
+export type RouterNote = { messageId: string; kind: "unrouted"; reason?: string; afterSeq: number };
+
+export type Note = RunNote | RouterNote;
+
 /** A message of this person that the log does not have yet. */
 export type OutgoingMessage = {
   clientKey: string;
@@ -69,7 +74,7 @@ export type SpaceState = {
   active: readonly ActiveAgent[];
   typing: readonly Typing[];
   reads: Readonly<Record<string, ReadMark>>;
-  notes: readonly RunNote[];
+  notes: readonly Note[];
   outgoing: readonly OutgoingMessage[];
   /** The newest event of the log that is in this state; null before the first welcome. */
   cursor: number | null;

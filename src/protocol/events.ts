@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Entity, Member } from "./entity.ts";
 import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";
-import { ClientKey, Message, PostMessage } from "./message.ts";
+import { ClientKey, Message, PostMessage, RouterDecision } from "./message.ts";
 import { Problem } from "./problem.ts";
 import { Space } from "./space.ts";
 
@@ -25,6 +25,8 @@ export const MemberReadEvent = z.object({
   outcome: z.enum(["answered", "silent", "failed"]).optional(),
   reason: z.string().optional(),
 });
+/** The space's router has decided about a message. */
+export const MessageRoutedEvent = RouterDecision.extend({ type: z.literal("message.routed"), cursor, messageId });
 export const SpaceUpdatedEvent = z.object({
   type: z.literal("space.updated"),
   cursor,
@@ -38,6 +40,7 @@ export const DurableEvent = z.discriminatedUnion("type", [
   MemberLeftEvent,
   MemberRenamedEvent,
   MemberReadEvent,
+  MessageRoutedEvent,
   SpaceUpdatedEvent,
 ]);
 export type DurableEvent = z.infer<typeof DurableEvent>;

@@ -66,3 +66,21 @@ export const ReadReceipt = z
   })
   .meta({ id: "ReadReceipt" });
 export type ReadReceipt = z.infer<typeof ReadReceipt>;
+
+/** What the space's router decided about a message: which agents it wakes. One that failed woke nobody. */
+export const RouterDecision = z.object({
+  outcome: z.enum(["woke", "nobody", "failed"]),
+  /** Those that were woken. */
+  agents: z.array(entityId),
+  /** Why it failed. */
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+});
+export type RouterDecision = z.infer<typeof RouterDecision>;
+
+/** The same as it stands now: `pending` until it is decided. */
+export const MessageRouting = RouterDecision.extend({
+  messageId,
+  outcome: z.enum(["pending", ...RouterDecision.shape.outcome.options]),
+  at: Timestamp.optional(),
+}).meta({ id: "MessageRouting" });
+export type MessageRouting = z.infer<typeof MessageRouting>;

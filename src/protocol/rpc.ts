@@ -2,7 +2,7 @@ import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
-import type { Message, Origin, PostMessage, ReadReceipt } from "./message.ts";
+import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
@@ -141,6 +141,8 @@ export interface SpaceRpc {
   markRead(principal: Principal, messageId: string): Promise<Outcome<null>>;
   /** Who has read up to a message or past it, its sender aside. */
   reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>>;
+  /** What the space's router decided about a message; `not_found` where it was not asked. */
+  routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>>;
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
   latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>>;
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelConfig } from "./agent.ts";
 import { Member } from "./entity.ts";
 import { entityId, spaceId } from "./ids.ts";
 import { Message } from "./message.ts";
@@ -11,12 +12,27 @@ export type WakePolicy = z.infer<typeof WakePolicy>;
 export const ShareOrigin = z.enum(["text", "name", "none"]);
 export type ShareOrigin = z.infer<typeof ShareOrigin>;
 
+/**
+ * Asked, in a space of wake policy `addressed`, about each message of a person that addresses nobody: which agents wake.
+ * Only an admin or a secret key sets it, as it may name a secret of the workspace.
+ */
+export const RouterConfig = z
+  .strictObject({
+    model: ModelConfig,
+    instructions: z.string().max(4000).optional(),
+    /** Billed tokens, input and output, UTC day. */
+    maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(200_000),
+  })
+  .meta({ id: "Router" });
+export type RouterConfig = z.infer<typeof RouterConfig>;
+
 export const Space = z
   .object({
     id: spaceId,
     name: z.string(),
     wakePolicy: WakePolicy,
     shareOrigin: ShareOrigin,
+    router: RouterConfig.optional(),
     createdBy: entityId.optional(),
     createdAt: Timestamp,
     members: z.array(Member).optional(),
@@ -32,12 +48,19 @@ export const CreateSpace = z
     members: z.array(z.strictObject({ entityId })).max(maxMembers).default([]),
     wakePolicy: WakePolicy.default("every_message"),
     shareOrigin: ShareOrigin.default("text"),
+    router: RouterConfig.optional(),
   })
   .meta({ id: "CreateSpace" });
 export type CreateSpace = z.infer<typeof CreateSpace>;
 
 export const UpdateSpace = z
-  .strictObject({ name: Name.optional(), wakePolicy: WakePolicy.optional(), shareOrigin: ShareOrigin.optional() })
+  .strictObject({
+    name: Name.optional(),
+    wakePolicy: WakePolicy.optional(),
+    shareOrigin: ShareOrigin.optional(),
+    /** `null` removes it. */
+    router: RouterConfig.nullable().optional(),
+  })
   .meta({ id: "UpdateSpace" });
 export type UpdateSpace = z.infer<typeof UpdateSpace>;
 
@@ -46,7 +69,7 @@ export const AddMember = z.strictObject({ entityId }).meta({ id: "AddMember" });
 /** Unread counts stop here: "99" reads as "99 or more". */
 export const maxUnreadCount = 99;
 
-export const SpaceListItem = Space.omit({ members: true })
+export const SpaceListItem = Space.omit({ members: true, router: true })
   .extend({ unreadCount: z.int().min(0).max(maxUnreadCount).optional(), lastMessage: Message.optional() })
   .meta({ id: "SpaceListItem" });
 export type SpaceListItem = z.infer<typeof SpaceListItem>;

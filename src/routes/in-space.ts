@@ -25,6 +25,13 @@ export const inSpace = async <T>(
   return unwrap(standing?.role === "admin" ? await act({ ...principal, admin: true }) : outcome);
 };
 
+/** Whether the caller has the workspace's rights, as the workspace knows it now. */
+export const mayOwn = async (context: Context<House>): Promise<boolean> => {
+  const { principal } = context.var;
+  if (principal.kind === "key") return true;
+  return (await standingOf(workspaceOf(context), principal.workspaceId, principal.entityId))?.role === "admin";
+};
+
 /** The entity that acts; a secret key has to say which. */
 export const actingEntityId = (principal: Principal): string => {
   if (principal.entityId !== undefined) return principal.entityId;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createRoute, z } from "@hono/zod-openapi";
-import { Message, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
+import { Message, MessageRouting, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes } from "./house.ts";
@@ -142,5 +142,24 @@ messages.openapi(
     const { spaceId, messageId } = context.req.valid("param");
     const stub = spaceAt(context, spaceId);
     return context.json(onePage(await inSpace(context, (principal) => stub.reads(principal, messageId))), 200);
+  },
+);
+
+messages.openapi(
+  createRoute({
+    method: "get",
+    path: "/v1/spaces/{spaceId}/messages/{messageId}/routing",
+    tags,
+    summary: "What the space's router decided about a message",
+    description:
+      "Which agents it woke, that it woke nobody, or why it failed. It is asked about the messages of people that address nobody, where the space has a `router`.",
+    ...access("space"),
+    request: { params: params.extend({ messageId: pathId("msg", "the message") }) },
+    responses: { 200: answers(z.object({ routing: MessageRouting }), "The decision"), ...problems("not_found") },
+  }),
+  async (context) => {
+    const { spaceId, messageId } = context.req.valid("param");
+    const stub = spaceAt(context, spaceId);
+    return context.json({ routing: await inSpace(context, (principal) => stub.routing(principal, messageId)) }, 200);
   },
 );

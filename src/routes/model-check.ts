@@ -21,11 +21,15 @@ const aliasesOf = (env: Pick<Env, "MODEL_ALIASES">): string[] => {
   }
 };
 
-/** Refuses a model that could never be asked: an address that is closed, a secret or an alias that is not there. */
+/**
+ * Refuses a model that could never be asked: an address that is closed, a secret or an alias that is not there. `path`
+ * is where the model stands in the body.
+ */
 export const checkModel = async (
   env: Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">,
   workspace: Pick<WorkspaceRpc, "secretNames">,
   model: ModelConfig,
+  path = "model",
 ): Promise<void> => {
   if ("alias" in model) {
     if (aliasesOf(env).includes(model.alias)) return;
@@ -37,8 +41,8 @@ export const checkModel = async (
   if (model.provider !== "openai-compatible") return;
   const verdict = checkOutgoing(model.baseUrl, { allowLoopback: env.ENVIRONMENT === "development" });
   if (!verdict.ok) {
-    throw new ColloquyError("invalid_request", `model.baseUrl cannot be used: ${verdict.reason}.`, {
-      issues: [{ path: "model.baseUrl", message: verdict.reason }],
+    throw new ColloquyError("invalid_request", `${path}.baseUrl cannot be used: ${verdict.reason}.`, {
+      issues: [{ path: `${path}.baseUrl`, message: verdict.reason }],
     });
   }
   if (model.apiKeySecret === undefined) return;

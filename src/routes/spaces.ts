@@ -7,7 +7,8 @@ import { log } from "../shared/log.ts";
 import { access } from "./access.ts";
 import { createRoutes, type House, workspaceOf } from "./house.ts";
 import { idempotently } from "./idempotent.ts";
-import { inSpace, spaceAt } from "./in-space.ts";
+import { inSpace, mayOwn, spaceAt } from "./in-space.ts";
+import { checkModel } from "./model-check.ts";
 import {
   answers,
   badBody,
@@ -28,10 +29,15 @@ const params = z.object({ spaceId: pathId("spc", "the space") });
 /** A page of spaces asks each of them for its latest, so it is no longer than that may cost. */
 const maxSpacesAsked = 50;
 
+/** A router may name a secret of the workspace together with an address of its own choice. */
+const routerForbidden = (): ColloquyError =>
+  new ColloquyError("forbidden", "Only an admin or a secret key may set a space's router: leave `router` out.");
+
 const createSpace = async (context: Context<House>, id: string, input: CreateSpace): Promise<Space> => {
   const { principal } = context.var;
   const { workspaceId, entityId: createdBy } = principal;
   const { members, ...settings } = input;
+  if (settings.router && !hasWorkspaceRights(principal)) throw routerForbidden();
   const entityIds = [
     ...new Set([...(createdBy === undefined ? [] : [createdBy]), ...members.map((one) => one.entityId)]),
   ];
@@ -39,6 +45,7 @@ const createSpace = async (context: Context<House>, id: string, input: CreateSpa
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers).`);
   }
   const workspace = workspaceOf(context);
+  if (settings.router) await checkModel(context.env, workspace, settings.router.model, "router.model");
   // Nobody learns of somebody, or takes somebody in, by an id alone.
   const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
@@ -137,14 +144,19 @@ spaces.openapi(
     path,
     tags,
     summary: "Change a space",
-    description: "By the workspace, by an admin, or by who created it.",
+    description:
+      "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone.",
     ...access("space"),
     request: { params, body: jsonBody(UpdateSpace) },
-    responses: { 200: answers(OneSpace, "The space"), ...problems("not_found", ...badBody) },
+    responses: { 200: answers(OneSpace, "The space"), ...problems("not_found", "unknown_reference", ...badBody) },
   }),
   async (context) => {
     const stub = spaceAt(context, context.req.valid("param").spaceId);
     const changes = context.req.valid("json");
+    if (changes.router) {
+      if (!(await mayOwn(context))) throw routerForbidden();
+      await checkModel(context.env, workspaceOf(context), changes.router.model, "router.model");
+    }
     return context.json({ space: await inSpace(context, (principal) => stub.update(principal, changes)) }, 200);
   },
 );

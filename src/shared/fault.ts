@@ -7,6 +7,7 @@ declare const __FAULTS__: boolean;
 export const faultPoints = [
   "space.after-append", // the message is stored, nobody was told
   "space.after-deliver", // the agent has it, the space's cursor does not say so
+  "space.before-decision", // the router has answered, its decision is not stored
   "agent.after-deliver", // the event is in the inbox, the loop is not awake
   "agent.after-take", // the run and its inbox message are stored, nothing is generated
   "agent.mid-stream", // the model is speaking

@@ -51,3 +51,21 @@ export const maxChannelLine = 256 * 1024;
 export const deltaIntervalMs = 33;
 /** Streams remembered to have ended, so that their late deltas are ignored. */
 export const maxEndedStreams = 1000;
+
+/** From the post to the router's decision, at most; an answer that comes later wakes nobody. */
+export const routerTimeoutMs = 10_000;
+/** How often the router is asked about one message, if crashes cut it off. */
+export const maxRouterTries = 2;
+/** Messages that the router may be asked about at a time; about more than these it fails. */
+export const maxRouterAsks = 20;
+/** What the router is shown: the newest messages, and the agents that came first; each text and description cut. */
+export const maxRouterMessages = 20;
+export const maxRouterAgents = 100;
+export const maxRouterTextCharacters = 2000;
+export const maxRouterDescriptionCharacters = 300;
+/** What the router may answer, in tokens where its model does not say otherwise, and in characters. */
+export const routerOutputTokens = 1000;
+export const maxRouterAnswerCharacters = 16_000;
+/** How long the agents are waited for to describe themselves, and for how long what they said is good. */
+export const describeWaitMs = 2000;
+export const descriptionsKeptMs = 5 * 60_000;

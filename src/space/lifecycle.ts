@@ -41,6 +41,7 @@ export const createSpace = (parts: Parts, input: NewSpace): Space => {
     name: input.settings.name,
     wakePolicy: input.settings.wakePolicy,
     shareOrigin: input.settings.shareOrigin,
+    router: input.settings.router ?? null,
     createdBy: input.createdBy ?? null,
     createdAt: parts.clock.now(),
     version: members.length + 1,
@@ -58,13 +59,14 @@ export const createSpace = (parts: Parts, input: NewSpace): Space => {
 export const describeSpace = (parts: Parts, principal: Principal): Space => whole(parts, seen(parts, principal));
 
 export const updateSpace = (parts: Parts, principal: Principal, changes: UpdateSpace): Space => {
-  const row = runs(parts, principal);
-  const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin } = changes;
-  const next = { ...row, name, wakePolicy, shareOrigin };
-  if (name !== row.name || wakePolicy !== row.wakePolicy || shareOrigin !== row.shareOrigin) {
+  // A router may name a secret of the workspace and an address of its own.
+  const row = changes.router === undefined ? runs(parts, principal) : owns(parts, principal);
+  const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
+  const next = { ...row, name, wakePolicy, shareOrigin, router };
+  if (JSON.stringify(publicSpace(next)) !== JSON.stringify(publicSpace(row))) {
     record(parts, (append) => {
       const { seq: version } = append({ type: "space.updated", space: publicSpace(next) });
-      parts.settings.change({ name, wakePolicy, shareOrigin, version });
+      parts.settings.change({ name, wakePolicy, shareOrigin, router, version });
     });
   }
   return whole(parts, next);
@@ -76,6 +78,7 @@ export const removeSpace = (parts: Parts, principal: Principal): null => {
   parts.live.stopAll("gone", "The space was deleted");
   parts.db.transaction(() => {
     parts.settings.change({ deletedSeq: parts.log.head().seq + 1 });
+    parts.router.giveUp();
     parts.timers.setNoLater(deliverTimer, parts.clock.now() + deadmanMs);
   });
   parts.sockets.closeAll(closeCodes.spaceDeleted, "the space was deleted");

@@ -82,6 +82,12 @@ export class Log {
     return this.#after().all({ cursor, limit });
   }
 
+  /** The event at `seq`. */
+  at(seq: number): LogRow | undefined {
+    const [row] = this.after(seq - 1, 1);
+    return row?.seq === seq ? row : undefined;
+  }
+
   /** How many messages there are up to and with `seq`. */
   countAt(seq: number): number {
     const row = this.#db
@@ -145,6 +151,7 @@ const subjectOf = (event: Exclude<NewEvent, { type: "space.message" }>): string 
     case "member.joined":
       return event.member.id;
     case "space.updated":
+    case "message.routed":
       return null;
     default:
       return event.entityId;

@@ -6,6 +6,8 @@ import type { Delivery } from "./delivery/delivery.ts";
 import type { Subscribers } from "./delivery/subscribers.ts";
 import type { Log, LogRow, NewEvent } from "./log.ts";
 import type { Members } from "./members.ts";
+import type { Decisions } from "./router/decisions.ts";
+import type { Router } from "./router/router.ts";
 import type { Settings } from "./settings.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { LiveStreams } from "./streams/live-streams.ts";
@@ -20,7 +22,9 @@ export type Parts = {
   members: Members;
   log: Log;
   subscribers: Subscribers;
+  decisions: Decisions;
   delivery: Delivery;
+  router: Router;
   sockets: Sockets;
   live: LiveStreams;
   /** Bytes that the database holds now. */

@@ -11,6 +11,7 @@ import type { MemberRow } from "./members.ts";
 import { type Parts, record } from "./parts.ts";
 import { acting, spaceIn } from "./rights.ts";
 import type { SettingsRow } from "./settings.ts";
+import type { Routing } from "./wake.ts";
 
 type NewMessage = Omit<Message, "seq" | "spaceId" | "kind" | "sender" | "mentions" | "createdAt"> & { text: string };
 
@@ -97,10 +98,26 @@ const store = (parts: Parts, space: SettingsRow, sender: MemberRow, body: NewMes
     ...(mentions.length > 0 ? { mentions } : {}),
     createdAt: isoTime(parts.clock.now()),
   };
-  const routing = { root, wakePolicy: space.wakePolicy, mentions, pair };
-  const { seq } = record(parts, (append) => append({ type: "space.message", message, routing }));
+  const asksRouter = !pair && mentions.length === 0 && sender.type === "human" && isRouted(parts, space);
+  const routing: Routing = {
+    root,
+    wakePolicy: space.wakePolicy,
+    mentions,
+    pair,
+    ...(asksRouter ? { asksRouter } : {}),
+  };
+  const { seq } = record(parts, (append) => {
+    const row = append({ type: "space.message", message, routing });
+    if (asksRouter) parts.router.hold(row.seq);
+    return row;
+  });
+  if (asksRouter) parts.router.wake();
   return { ...message, seq };
 };
+
+/** Whether the space has a router, and agents that it could wake. */
+const isRouted = ({ members }: Parts, { router, wakePolicy }: SettingsRow): boolean =>
+  router !== null && wakePolicy === "addressed" && members.all().some(({ type }) => type === "agent");
 
 const checkText = (text: string): void => {
   if (textBytes(text) > maxTextBytes) {

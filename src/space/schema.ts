@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
-import { integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
-import type { ShareOrigin, WakePolicy } from "../protocol/space.ts";
+import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ReadMark } from "./read-mark.ts";
+import type { StoredDecision } from "./router/stored-decision.ts";
 import type { Routing } from "./wake.ts";
 
 export { timers } from "../timers/schema.ts";
@@ -15,6 +16,7 @@ export const space = sqliteTable("space", {
   name: text("name").notNull(),
   wakePolicy: text("wake_policy").$type<WakePolicy>().notNull(),
   shareOrigin: text("share_origin").$type<ShareOrigin>().notNull(),
+  router: text("router", { mode: "json" }).$type<RouterConfig>(),
   createdBy: text("created_by"),
   createdAt: integer("created_at").notNull(),
   /** `seq` of the last event that changed what subscribers know of the space. */
@@ -74,4 +76,23 @@ export const subscribers = sqliteTable("subscribers", {
   failures: integer("failures").notNull().default(0),
   /** Not before this time, after a failure. */
   retryAt: integer("retry_at"),
+});
+
+/** The messages that the space's router is asked about, by their place in the log. */
+export const decisions = sqliteTable(
+  "decisions",
+  {
+    seq: integer("seq").primaryKey(),
+    /** How often the router was asked: a crash has it asked again. */
+    tries: integer("tries").notNull(),
+    /** Null until it is decided; then it stays. */
+    decision: text("decision", { mode: "json" }).$type<StoredDecision>(),
+  },
+  (table) => [index("decisions_pending").on(table.seq).where(sql`decision IS NULL`)],
+);
+
+/** What the router was billed, by the UTC day. */
+export const routerLedger = sqliteTable("router_ledger", {
+  day: text("day").primaryKey(),
+  tokens: integer("tokens").notNull(),
 });

@@ -23,7 +23,7 @@ export class Settings {
     this.#db.insert(space).values(row).run();
   }
 
-  change(changes: Partial<Pick<SettingsRow, "name" | "wakePolicy" | "shareOrigin" | "version" | "deletedSeq">>): void {
+  change(changes: Partial<Omit<SettingsRow, "id" | "workspaceId" | "createdBy" | "createdAt">>): void {
     this.#db.update(space).set(changes).run();
   }
 }
@@ -34,6 +34,7 @@ export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => ({
   name: row.name,
   wakePolicy: row.wakePolicy,
   shareOrigin: row.shareOrigin,
+  ...(row.router === null ? {} : { router: row.router }),
   ...(row.createdBy === null ? {} : { createdBy: row.createdBy }),
   createdAt: isoTime(row.createdAt),
 });

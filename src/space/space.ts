@@ -3,7 +3,7 @@ import migrations from "../../migrations/space/migrations.js";
 import type { ChannelOpen } from "../protocol/channel.ts";
 import type { Member } from "../protocol/entity.ts";
 import { pingText, pongText } from "../protocol/events.ts";
-import type { Message, PostMessage, ReadReceipt } from "../protocol/message.ts";
+import type { Message, MessageRouting, PostMessage, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { AgentMessage, EntityRef, Page, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
 import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
@@ -20,11 +20,15 @@ import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } f
 import { Log } from "./log.ts";
 import { Members } from "./members.ts";
 import { addMember, removeMember, renameMember } from "./membership.ts";
-import type { Parts } from "./parts.ts";
+import { type Parts, record } from "./parts.ts";
 import { appendFromAgent, post } from "./posting.ts";
 import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
 import { latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
 import { spaceIn } from "./rights.ts";
+import { Decisions } from "./router/decisions.ts";
+import { Router, routeTimer } from "./router/router.ts";
+import { RouterLedger } from "./router/router-ledger.ts";
+import { routingOf } from "./router/routing.ts";
 import { Settings } from "./settings.ts";
 import { receiveFrame } from "./sockets/client-frames.ts";
 import { connect } from "./sockets/connect.ts";
@@ -100,6 +104,10 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     return this.#answer(() => readsOf(this.#parts, principal, messageId));
   }
 
+  async routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>> {
+    return this.#answer(() => routingOf(this.#parts, principal, messageId));
+  }
+
   async latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>> {
     return this.#answer(() => latest(this.#parts, principal));
   }
@@ -153,6 +161,7 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     if (!this.#created) return;
     await this.#parts.timers.fire((name) => {
       if (name === deliverTimer) this.#parts.delivery.onTimer();
+      else if (name === routeTimer) this.#parts.router.onTimer();
       else if (name === expiryTimer) this.#parts.sockets.onTimer();
     });
   }
@@ -184,13 +193,20 @@ const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
   const subscribers = new Subscribers(db);
   const sockets = new Sockets({ ctx, timers, clock });
   const live = new LiveStreams(clock, (frame) => sockets.tell(frame));
+  const decisions = new Decisions(db);
+  const ledger = new RouterLedger(db);
   const onForgotten = (): void => {
     log.clear();
+    decisions.clear();
+    ledger.clear();
     members.clear();
   };
-  const around = { ctx, receivers: env, timers, clock, log, members, settings, subscribers, onForgotten };
-  const delivery = new Delivery(around);
+  const around = { ctx, env, timers, clock, log, members, settings, decisions };
+  const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
+  const router = new Router({ ...around, ledger, record: (write) => record(parts, write) });
   const ids = createIds(env.SIGNING_SECRET);
   const databaseBytes = (): number => ctx.storage.sql.databaseSize;
-  return { db, clock, ids, timers, settings, members, log, subscribers, delivery, sockets, live, databaseBytes };
+  const told = { delivery, router, sockets, live };
+  const parts = { db, clock, ids, timers, settings, members, log, subscribers, decisions, ...told, databaseBytes };
+  return parts;
 };

@@ -5,10 +5,19 @@ import type { WakePolicy } from "../protocol/space.ts";
  * What is decided about a message's wakes when it is stored, and kept beside it: a later delivery must not decide
  * otherwise because the space has changed since.
  */
-export type Routing = { root: Root; wakePolicy: WakePolicy; mentions: string[]; pair: boolean };
+export type Routing = {
+  root: Root;
+  wakePolicy: WakePolicy;
+  mentions: string[];
+  /** The space had two members. */
+  pair: boolean;
+  /** The space's router decides; until it has, the message is delivered to nobody. */
+  asksRouter?: true;
+};
 
-/** Why a message wakes this agent, who is not its sender. `pair`: the space had two members. */
-export const triggerSource = (routing: Routing, agentId: string): TriggerSource => {
+/** Why a message wakes this agent, who is not its sender. `chosen`: by the space's router, where it was asked. */
+export const triggerSource = (routing: Routing, agentId: string, chosen: readonly string[]): TriggerSource => {
+  if (routing.asksRouter) return chosen.includes(agentId) ? "proactive_router" : "none";
   if (routing.mentions.includes(agentId)) return "mention";
   if (routing.pair) return "auto";
   return routing.wakePolicy === "every_message" ? "every_message" : "none";

@@ -214,6 +214,18 @@ describe("runs", () => {
   });
 });
 
+test("a router that failed is told at its message; whom one woke, or that it woke nobody, is not", () => {
+  const agents: string[] = [];
+  const routed = { type: "message.routed", cursor: 2, messageId: messageId(1), agents } as const;
+  const failed = { ...routed, outcome: "failed", error: { code: "model_stalled", message: "Too late." } } as const;
+  const note = { messageId: messageId(1), kind: "unrouted", reason: "Too late.", afterSeq: 1 };
+  const state = after(welcome(0), said(1), failed, failed);
+  expect(state.notes).toEqual([note]);
+  expect(state.cursor).toBe(2);
+  expect(after(welcome(0), said(1), { ...routed, outcome: "nobody" }).notes).toEqual([]);
+  expect(after(welcome(0), failed).notes).toEqual([]);
+});
+
 test("a frame that changes nothing answers the same state", () => {
   const state = after(welcome(0), said(1));
   const complete = { type: "tool-call.complete", streamId: streamId("z"), toolCallId: "tc", result: {} } as const;

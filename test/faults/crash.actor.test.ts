@@ -1,6 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, expect, test, vi } from "vitest";
 import type { ServerFrame } from "../../src/protocol/events.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults, type FaultPoint, faultPoints } from "../../src/shared/fault.ts";
 import { ended, inboxOf, openHouse, passTime } from "../agent/fixture.ts";
 import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
@@ -15,6 +16,10 @@ afterEach(() => {
 /** A model that goes by what it reads, so that it says the same however often it is asked. */
 const steadyModel = (spaceId: () => string) =>
   scriptedModel((options) => {
+    const [first] = options.prompt;
+    if (first?.role === "system" && first.content.startsWith("You are the router")) {
+      return step(text('{"wake": ["Analyst"]}'));
+    }
     const results = options.prompt.filter((message) => message.role === "tool").length;
     if (results === 0) return step(call("enter_space", { spaceId: spaceId() }));
     if (results === 1) return step(call("set_memories", { memories: [{ key: "asked", value: "yes" }] }));
@@ -27,12 +32,21 @@ const endedStream = (frame: ServerFrame): string[] => {
   return frame.type === "space.message" && frame.message.streamId !== undefined ? [frame.message.streamId] : [];
 };
 
-/** Crashes the object at `point` (after `passes` others), lets the platform's alarms bring it back, and looks. */
-const survives = async (point: FaultPoint, passes: number) => {
+/**
+ * Crashes the object at `point` (after `passes` others), lets the platform's alarms bring it back, and looks. `routed`:
+ * the space's router decides who wakes.
+ */
+const survives = async (point: FaultPoint, passes: number, routed = false) => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const space = await house.space("Alpha", [husam, analyst, ...(routed ? [await house.person("Sara")] : [])]);
+  if (routed) {
+    const model = { provider: "rehearsal", deltasPerSecond: 0 } as const;
+    const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+    const router = { model, maxTokensPerDay: 200_000 };
+    unwrap(await space.stub().update(key, { wakePolicy: "addressed", router }));
+  }
   const model = steadyModel(() => space.id);
   restore.push(installModel(model));
   const watching = await space.watch(husam);
@@ -93,4 +107,12 @@ test("[D2] a crash of the space after a message was stored still delivers it, on
 
 test("[D2] [R7] a crash of the space after the delivery makes no second event", async () => {
   await survives("space.after-deliver", 0);
+});
+
+test.each([
+  ["space.after-append", 0],
+  ["space.before-decision", 0],
+  ["space.after-deliver", 0],
+] as const)("[D2] [R1] a crash of a space with a router at %s wakes whom it chose, once", async (point, passes) => {
+  await survives(point, passes, true);
 });

@@ -120,8 +120,13 @@ const lateness = ({ method, path }: Operation): number =>
   method === "DELETE" ? 1 / path.length + Number(path.startsWith("/v1/entities")) : 0;
 const inOrder = operations.toSorted((one, other) => lateness(one) - lateness(other));
 const ordinary = inOrder.filter(({ path }) => !path.endsWith("/stream") && !path.endsWith("/events"));
-/** There is no dead event to be retried, and the run is over. */
-const refusals = ["POST /v1/agents/{agentId}/inbox/{eventId}/retry", "POST /v1/agents/{agentId}/runs/{runId}/cancel"];
+/** There is no dead event to be retried, the run is over, and the space has no router. */
+const routing = "GET /v1/spaces/{spaceId}/messages/{messageId}/routing";
+const refusals = [
+  "POST /v1/agents/{agentId}/inbox/{eventId}/retry",
+  "POST /v1/agents/{agentId}/runs/{runId}/cancel",
+  routing,
+];
 
 const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
   const isOperator = operation.path === "/v1/workspaces";
@@ -164,4 +169,27 @@ describe("[S4] a refusal is as the document says", () => {
     if (operation.requestBody) await expectDocumented(operation, await send({ ...right, body: { unknown: 1 } }));
     await expectDocumented(operation, await send({ ...right, as: "ent_nobody", ...(isOperator ? { body: 1 } : {}) }));
   });
+});
+
+test("a router, and what it decided, are as the document says", async () => {
+  const model = { provider: "rehearsal", deltasPerSecond: 0 };
+  const settings = { wakePolicy: "addressed", router: { model, instructions: "Rarely." } };
+  const desk = await openHouse();
+  const [ann, bob] = [await desk.person("Ann"), await desk.person("Bob")];
+  const scout = await desk.agent({ name: "Scout", description: "Knows the weather" });
+  const space = await desk.space("Desk", [ann, bob, scout], settings);
+  const { id: messageId } = await desk.say(space.id, ann, "how is the weather?");
+  const operation = operations.find(({ name }) => name === routing);
+  const described = operations.find(({ name }) => name === "GET /v1/spaces/{spaceId}");
+  if (!operation || !described) throw new Error("the document holds no such operation");
+  const path = { spaceId: space.id, messageId };
+  const options = { bearer: ann.token };
+  const decided = await vi.waitFor(async () => {
+    const answer = await call(fill(operation.path, path), options);
+    expect(await answer.clone().text()).not.toContain("pending");
+    return answer;
+  });
+  await expectDocumented(operation, decided.clone());
+  expect(await decided.json()).toMatchObject({ routing: { messageId, outcome: "woke", agents: [scout.id] } });
+  await expectDocumented(described, await call(fill(described.path, path), options));
 });

@@ -103,6 +103,7 @@ const rows: Record<string, Row> = {
   "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200), removed: 404 },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(404), removed: 404 },
   "POST /v1/spaces/{spaceId}/read": {
     own: participant(204),
     removed: 404,

@@ -52,6 +52,7 @@ GET /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/messages
 POST /v1/spaces/{spaceId}/read
 GET /v1/spaces/{spaceId}/messages/{messageId}/reads
+GET /v1/spaces/{spaceId}/messages/{messageId}/routing
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz

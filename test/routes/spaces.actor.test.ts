@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
-import { SpaceListItem } from "../../src/protocol/space.ts";
+import { Space, SpaceListItem } from "../../src/protocol/space.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -99,4 +99,50 @@ test("a new name and a removal reach the entity's spaces", async () => {
   await vi.waitFor(async () => expect(await memberNames()).toEqual(["Mona", "Adam the Second"]));
   await call(path, { method: "DELETE", bearer: house.secretKey });
   await vi.waitFor(async () => expect(await memberNames()).toEqual(["Mona"]));
+});
+
+test("[S1] [S3] a router is set by who has the workspace's rights, its model checked as an agent's; null removes it", async () => {
+  const house = await openHouse();
+  const [mona, adam] = [await house.person("Mona"), await house.person("Adam", "admin")];
+  const router = { model: { provider: "rehearsal", deltasPerSecond: 0 }, instructions: "Rarely." };
+  const create = (bearer: string, settings: unknown) =>
+    call("/v1/spaces", { bearer, body: { name: "Desk", wakePolicy: "addressed", router: settings } });
+  expect(await problemIn(await create(mona.token, router))).toMatchObject({ code: "forbidden" });
+  const OneSpace = z.object({ space: Space });
+  const { space } = await expectOk(OneSpace, create(adam.token, router));
+  expect(space.router).toEqual({ ...router, maxTokensPerDay: 200_000 });
+
+  const path = `/v1/spaces/${space.id}`;
+  await call(`${path}/members`, { bearer: house.secretKey, body: { entityId: mona.id } });
+  const patch = (bearer: string, body: unknown) => call(path, { method: "PATCH", bearer, body });
+  const see = async () => (await expectOk(OneSpace, call(path, { bearer: mona.token }))).space.router;
+  expect(await problemIn(await patch(mona.token, { router: null }))).toMatchObject({ code: "forbidden" });
+  const mistakes: [unknown, Record<string, unknown>][] = [
+    [{ ...router, model: { alias: "none" } }, { code: "unknown_reference" }],
+    [
+      { model: { provider: "openai-compatible", name: "m", baseUrl: "https://10.0.0.1/v1" } },
+      { code: "invalid_request", issues: [{ path: "router.model.baseUrl" }] },
+    ],
+    [
+      { model: { provider: "openai-compatible", name: "m", baseUrl: "https://m.test/v1", apiKeySecret: "NONE" } },
+      { code: "unknown_reference" },
+    ],
+    [{ ...router, instructions: "x".repeat(4001) }, { code: "invalid_request" }],
+    [{ ...router, maxTokensPerDay: 1 }, { code: "invalid_request" }],
+    [{}, { code: "invalid_request" }],
+    [{ ...router, agents: [] }, { code: "invalid_request" }],
+  ];
+  for (const [settings, problem] of mistakes) {
+    expect(await problemIn(await patch(adam.token, { router: settings })), JSON.stringify(settings)).toMatchObject(
+      problem,
+    );
+    expect(await problemIn(await create(house.secretKey, settings)), JSON.stringify(settings)).toMatchObject(problem);
+  }
+  expect(await see()).toEqual(space.router);
+  expect((await patch(adam.token, { router: { ...router, maxTokensPerDay: 5000 } })).status).toBe(200);
+  expect(await see()).toEqual({ ...router, maxTokensPerDay: 5000 });
+  expect((await patch(house.secretKey, { name: "Help" })).status).toBe(200);
+  expect(await see()).toEqual({ ...router, maxTokensPerDay: 5000 });
+  expect((await patch(house.secretKey, { router: null })).status).toBe(200);
+  expect(await see()).toBeUndefined();
 });

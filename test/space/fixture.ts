@@ -6,7 +6,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import type { EntityType } from "../../src/protocol/entity.ts";
 import type { EntityPrincipal, KeyPrincipal } from "../../src/protocol/principal.ts";
 import type { AgentMessage, Delivery, EntityRef, IndexDelivery, SpaceRpc } from "../../src/protocol/rpc.ts";
-import type { Space as SpaceView, WakePolicy } from "../../src/protocol/space.ts";
+import type { RouterConfig, Space as SpaceView, WakePolicy } from "../../src/protocol/space.ts";
 import { type Outcome, ok, unwrap } from "../../src/shared/errors.ts";
 import { createIds } from "../../src/shared/ids.ts";
 import type { Space } from "../../src/space/space.ts";
@@ -64,17 +64,19 @@ export type House = {
   as: (entity: EntityRef, admin?: boolean) => EntityPrincipal;
 };
 
+type Settings = { wakePolicy?: WakePolicy; createdBy?: EntityRef; router?: RouterConfig };
+
 /** A space of its own, in a workspace of its own. */
 export const house = async (
   members: EntityRef[],
-  { wakePolicy = "every_message", createdBy }: { wakePolicy?: WakePolicy; createdBy?: EntityRef } = {},
+  { wakePolicy = "every_message", createdBy, router }: Settings = {},
 ): Promise<House> => {
   const workspaceId = ids.mint("wsp");
   const id = ids.mint("spc");
   const created = await env.SPACE.getByName(id).create({
     id,
     workspaceId,
-    settings: { name: "Kitchen", wakePolicy, shareOrigin: "text" },
+    settings: { name: "Kitchen", wakePolicy, shareOrigin: "text", ...(router ? { router } : {}) },
     members,
     createdBy: createdBy?.id,
   });

@@ -74,6 +74,16 @@ test("a note stands after the message that its run read, and parts a group", () 
   expect(outline(rows)).toEqual(["message opens", "note", "message opens"]);
 });
 
+test("a router that failed is a note after the message that nobody was woken by", () => {
+  const error = { code: "model_stalled", message: "Too late." };
+  const agents: string[] = [];
+  const why = { outcome: "failed", agents, error } as const;
+  const routed = { type: "message.routed", cursor: 3, messageId: messageId(1), ...why } as const;
+  const rows = rowsOf(welcome(0), said(1), said(2), routed);
+  expect(outline(rows)).toEqual(["message opens", "note", "message opens"]);
+  expect(rows[1]?.key).toBe(messageId(1));
+});
+
 describe("who has read up to a message", () => {
   const read = (entityId: string, seq: number, extra = {}) =>
     ({ type: "member.read", cursor: seq + 10, entityId, messageId: messageId(seq), ...extra }) as const;

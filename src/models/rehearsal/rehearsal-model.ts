@@ -5,12 +5,15 @@ import { partStream } from "../part-stream.ts";
 import { type Action, decide } from "./decide.ts";
 import { pause, wordsOf } from "./pacing.ts";
 import { parsePrompt } from "./parse-prompt.ts";
+import { route } from "./route.ts";
 
 /**
  * The embedded default model: deterministic, by plain rules, with no key and no network. It reads the same prompt as
  * any model, and says what it is when asked.
  */
 const actOn = (options: CallOptions): { action: Action; callId: string } => {
+  const routed = route(options.prompt);
+  if (routed !== undefined) return { action: { type: "text", text: routed }, callId: "rehearsal-1" };
   const view = parsePrompt(options.prompt);
   const toolNames = new Set((options.tools ?? []).map(({ name }) => name));
   return { action: decide(view, toolNames), callId: `rehearsal-${view.callCount + 1}` };

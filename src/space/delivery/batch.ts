@@ -24,9 +24,12 @@ const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member
 export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow): boolean =>
   row.type === "space.message" ? kind === "agent" && row.entityId !== id : changes.has(row.type);
 
+/** Whom the space's router chose, by the `seq` of the message. */
+export type Chosen = ReadonlyMap<number, readonly string[]>;
+
 /** What the subscriber has coming of `rows`, which are the log's next after its cursor. Pure. */
-export const batchFor = (subscriber: Place, rows: LogRow[]): Batch =>
-  subscriber.kind === "index" ? indexBatch(subscriber, rows) : agentBatch(subscriber, rows);
+export const batchFor = (subscriber: Place, rows: LogRow[], chosen: Chosen = new Map()): Batch =>
+  subscriber.kind === "index" ? indexBatch(subscriber, rows) : agentBatch(subscriber, rows, chosen);
 
 const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
   messages: [],
@@ -40,7 +43,7 @@ const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
  * An agent has everything coming that was stored while it was a member, its own messages and read marks aside; its
  * own leaving ends a batch, so that a return begins a new one.
  */
-const agentBatch = (subscriber: Place, rows: LogRow[]): Batch => {
+const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch => {
   const batch: Batch = {
     messages: [],
     cursor: subscriber.cursor,
@@ -61,7 +64,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[]): Batch => {
       batch.messages.push({
         message: messageOf(row.frame),
         root,
-        triggerSource: triggerSource(row.routing, subscriber.id),
+        triggerSource: triggerSource(row.routing, subscriber.id, chosen.get(row.seq) ?? []),
       });
       length += row.frame.length;
     }

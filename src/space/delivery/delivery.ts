@@ -16,6 +16,7 @@ import {
 } from "../bounds.ts";
 import type { Log, LogRow } from "../log.ts";
 import type { Members } from "../members.ts";
+import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../snapshot.ts";
 import { type Batch, batchFor, concerns } from "./batch.ts";
@@ -28,8 +29,9 @@ import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscri
  * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it.
  * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
  * 3. While anything is pending the timer `deliver` is set, since the transaction that appended it; so a crash
- *    anywhere is followed by a delivery without any outside call.
+ *    anywhere is followed by a delivery without any outside call. What is held back has the timer `route` instead.
  * 4. A subscriber that left goes away only after it was told of all its stays, however often it came back.
+ * 5. Agents get nothing from the first message on that the space's router has not decided about: so the order holds.
  */
 export const deliverTimer = "deliver";
 
@@ -48,6 +50,7 @@ type Surroundings = {
   members: Members;
   settings: Settings;
   subscribers: Subscribers;
+  decisions: Decisions;
   /** The space was deleted, and the last subscriber knows it. */
   onForgotten: () => void;
 };
@@ -130,16 +133,20 @@ export class Delivery {
 
   /** What lies after the subscriber's cursor; undefined where there is nothing to tell. */
   #pending(subscriber: SubscriberRow): Pending | undefined {
-    const { log, members, settings, subscribers } = this.#around;
+    const { log, members, settings, subscribers, decisions } = this.#around;
     const deletedSeq = settings.find()?.deletedSeq ?? undefined;
-    const end = log.head().seq;
+    const head = log.head().seq;
+    const [undecided = head + 1] = subscriber.kind === "agent" ? decisions.pending() : [];
+    const end = Math.min(head, undecided - 1);
     const from = Math.max(subscriber.cursor, this.#idle.get(subscriber.id) ?? 0);
     let place: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside"> = { ...subscriber, cursor: from };
     while (place.cursor < end) {
-      const batch = batchFor(place, log.after(place.cursor, maxBatchEvents));
+      const rows = log.after(place.cursor, Math.min(maxBatchEvents, end - place.cursor));
+      const batch = batchFor(place, rows, decisions.chosen(rows));
       if (batch.pending) return { batch, after: subscriber.cursor, deleted: false };
       place = { ...place, cursor: batch.cursor, inside: batch.inside };
     }
+    if (end < head) return undefined;
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
       const batch: Batch = { messages: [], cursor: deletedSeq, inside: false, left: true, pending: true };
       return { batch, after: subscriber.cursor, deleted: true };

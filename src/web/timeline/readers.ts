@@ -14,7 +14,7 @@ type Reading = { seq: number; outcome?: string; reason?: string };
 const readingOf = (state: SpaceState, seqs: ReadonlyMap<string, number>, entityId: string): Reading | null => {
   const known = state.reads[entityId];
   const mark = known && { ...known, seq: seqs.get(known.messageId) ?? known.seq };
-  const note = state.notes.findLast((one) => one.entityId === entityId && one.kind === "silent");
+  const note = state.notes.findLast((one) => one.kind === "silent" && one.entityId === entityId);
   if (!note || (mark && mark.seq >= note.afterSeq)) return mark ?? null;
   return { seq: note.afterSeq, outcome: "silent", ...(note.reason ? { reason: note.reason } : {}) };
 };

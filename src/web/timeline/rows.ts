@@ -1,4 +1,11 @@
-import type { Message, OutgoingMessage, RunNote, RunningStream, SpaceState } from "../../client/index.ts";
+import {
+  keyOfNote,
+  type Message,
+  type Note,
+  type OutgoingMessage,
+  type RunningStream,
+  type SpaceState,
+} from "../../client/index.ts";
 import { isSameDay } from "../look/time.ts";
 import { type Reader, readersBySeq } from "./readers.ts";
 
@@ -14,7 +21,7 @@ export type Row = { key: string } & (
     }
   | { kind: "stream"; stream: RunningStream; opensGroup: boolean }
   | { kind: "outgoing"; outgoing: OutgoingMessage; opensGroup: boolean }
-  | { kind: "note"; note: RunNote }
+  | { kind: "note"; note: Note }
 );
 
 /** Messages of one sender stand together if no longer than this lies between them. */
@@ -51,7 +58,7 @@ const messageRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => 
   const sorted = [...notes].sort((one, other) => one.afterSeq - other.afterSeq);
   const notesUpTo = (seq: number): void => {
     for (let note = sorted[noteIndex]; note && note.afterSeq < seq; note = sorted[noteIndex]) {
-      rows.push({ kind: "note", key: note.runId, note });
+      rows.push({ kind: "note", key: keyOfNote(note), note });
       speaker = null;
       noteIndex += 1;
     }

@@ -46,7 +46,10 @@ const RowContent = ({ row, state, live, names }: TimelineRowProps) => {
           onDiscard={(clientKey) => live?.discard(clientKey)}
         />
       );
-    case "note":
-      return <NoteRow note={row.note} name={nameOf(state, row.note.entityId, "An agent")} />;
+    case "note": {
+      const { note } = row;
+      const name = note.kind === "unrouted" ? "The router" : nameOf(state, note.entityId, "An agent");
+      return <NoteRow note={note} name={name} />;
+    }
   }
 };

@@ -1,0 +1,47 @@
+import { eq, sql } from "drizzle-orm";
+import type { Database } from "../../shared/database.ts";
+import { routerLedger } from "../schema.ts";
+
+/** What was reserved for one call, on the day on which it was. */
+export type Reservation = { day: string; tokens: number };
+
+/**
+ * B2: the router's tokens a day (UTC), in the space's own object.
+ *
+ * Invariants
+ * 1. A call starts only after what it may cost was reserved and fits: the day's tokens ≤ limit at every start.
+ * 2. A reservation counts as spent from the start; settling puts what was billed in its place. So a call that was cut
+ *    off, and may have been billed, is never forgotten.
+ */
+export class RouterLedger {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Undefined where it does not fit; then nothing is reserved. */
+  reserve(now: number, tokens: number, limit: number): Reservation | undefined {
+    const day = new Date(now).toISOString().slice(0, 10);
+    const row = this.#db.select().from(routerLedger).where(eq(routerLedger.day, day)).get();
+    if ((row?.tokens ?? 0) + tokens > limit) return undefined;
+    this.#add(day, tokens);
+    return { day, tokens };
+  }
+
+  settle({ day, tokens }: Reservation, billed: number): void {
+    if (billed !== tokens) this.#add(day, billed - tokens);
+  }
+
+  clear(): void {
+    this.#db.delete(routerLedger).run();
+  }
+
+  #add(day: string, tokens: number): void {
+    this.#db
+      .insert(routerLedger)
+      .values({ day, tokens })
+      .onConflictDoUpdate({ target: routerLedger.day, set: { tokens: sql`${routerLedger.tokens} + ${tokens}` } })
+      .run();
+  }
+}

@@ -1,0 +1,387 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import type { RouterConfig } from "../../src/protocol/space.ts";
+import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { maxRouterAsks, maxRouterMessages, routerTimeoutMs } from "../../src/space/bounds.ts";
+import { createGate, type Gate } from "../support/gate.ts";
+import {
+  cutStream,
+  installModel,
+  refusal,
+  type Script,
+  type ScriptedModel,
+  scriptedModel,
+  step,
+  text,
+  waitAt,
+} from "../support/scripted-model.ts";
+import { answers, deliveredTo, entity, type House, house, ids, recordReceivers, said, takenBy } from "./fixture.ts";
+import { listen } from "./listener.ts";
+
+beforeAll(recordReceivers);
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+  disarmFaults();
+});
+
+const config: RouterConfig = { model: { provider: "rehearsal", deltasPerSecond: 0 }, maxTokensPerDay: 200_000 };
+const wake = (...names: string[]) => step(text(JSON.stringify({ wake: names })));
+const held = (gate: Gate, ...names: string[]) => step(waitAt(gate), text(JSON.stringify({ wake: names })));
+
+const asked = (script: Script): ScriptedModel => {
+  const model = scriptedModel(script);
+  restore.push(installModel(model));
+  return model;
+};
+
+/** Two people and two agents in a space with a router. */
+const stage = async (router: RouterConfig = config, wakePolicy: "addressed" | "every_message" = "addressed") => {
+  const [ann, bob] = [entity("human", "Ann"), entity("human", "Bob")];
+  const [robo, hal] = [entity("agent", "Robo"), entity("agent", "Hal")];
+  const home = await house([ann, bob, robo, hal], { wakePolicy, router });
+  const post = async (words: string, who = ann) => unwrap(await home.rpc.post(home.as(who), { text: words })).message;
+  return { ann, bob, robo, hal, home, post };
+};
+
+/** What an agent took, and why: "text: source". */
+const sources = (agent: EntityRef): string[] =>
+  deliveredTo(agent).flatMap(({ messages }) => messages.map((one) => `${one.message.text}: ${one.triggerSource}`));
+
+const decided = (home: House, messageId: string) =>
+  vi.waitFor(async () => {
+    const routing = unwrap(await home.rpc.routing(home.key, messageId));
+    expect(routing.outcome).not.toBe("pending");
+    return routing;
+  });
+
+/** The `message.routed` events of the log, each the only one of its message. */
+const events = (home: House) =>
+  runInDurableObject(home.stub, (_, state) =>
+    state.storage.sql
+      .exec("SELECT frame FROM log WHERE type = 'message.routed' ORDER BY seq")
+      .toArray()
+      .map(({ frame }) => JSON.parse(String(frame))),
+  );
+
+const spent = (home: House): Promise<unknown[]> =>
+  runInDurableObject(home.stub, (_, state) =>
+    state.storage.sql
+      .exec("SELECT tokens FROM router_ledger")
+      .toArray()
+      .map(({ tokens }) => tokens),
+  );
+
+/** Lets time pass up to the object's alarm, and rings it. */
+const ring = async (home: House, milliseconds: number): Promise<void> => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + milliseconds });
+  await runDurableObjectAlarm(home.stub);
+};
+
+test("those whom the router chooses wake, the others only read, and the space says so", async () => {
+  const model = asked([wake("Robo")]);
+  const { ann, robo, hal, home, post } = await stage();
+  const socket = await listen(home, home.as(ann));
+  const { id: messageId } = await post("who knows?");
+  await vi.waitFor(() =>
+    expect([sources(robo), sources(hal)]).toEqual([["who knows?: proactive_router"], ["who knows?: none"]]),
+  );
+  await socket.until("message.routed");
+  expect(socket.of("message.routed")).toEqual([
+    { type: "message.routed", cursor: 7, messageId, outcome: "woke", agents: [robo.id] },
+  ]);
+  expect(await decided(home, messageId)).toMatchObject({ outcome: "woke", agents: [robo.id], messageId });
+  expect(model.calls).toHaveLength(1);
+});
+
+test("the post is answered and shown before the router has decided; agents wait for it", async () => {
+  const gate = createGate();
+  asked([held(gate, "Hal")]);
+  const { ann, bob, robo, hal, home, post } = await stage();
+  const socket = await listen(home, home.as(bob));
+  const { id } = await post("anyone?", ann);
+  await socket.until("space.message");
+  await gate.reached;
+  expect(unwrap(await home.rpc.routing(home.as(bob), id))).toEqual({ messageId: id, outcome: "pending", agents: [] });
+  expect([sources(robo), sources(hal)]).toEqual([[], []]);
+  gate.open();
+  await vi.waitFor(() =>
+    expect([sources(robo), sources(hal)]).toEqual([["anyone?: none"], ["anyone?: proactive_router"]]),
+  );
+});
+
+test("the router reads the newest messages and the agents, and no more", async () => {
+  const model = asked(() => wake());
+  const { ann, hal, robo, home, post } = await stage();
+  for (let index = 0; index < maxRouterMessages + 5; index += 1)
+    await decided(home, (await post(`message ${index};`)).id);
+  const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
+  expect(prompt).toContain(robo.id);
+  expect(prompt).toContain(hal.id);
+  expect(prompt).not.toContain(ann.id);
+  expect(prompt).not.toContain("message 4;");
+  expect(prompt).toContain("message 5;");
+  expect(prompt).toContain("message 24;");
+});
+
+test("who is mentioned, a space of two, a space where all wake, a service and an agent ask no router", async () => {
+  const model = asked([]);
+  const { robo, hal, home, post } = await stage();
+  const bot = entity("service", "CI");
+  unwrap(await home.rpc.addMember(home.key, bot));
+  const mention = await post("@Hal hello");
+  await post("the build broke", bot);
+  unwrap(await home.rpc.append(said(home, robo, "I am here")));
+  await vi.waitFor(() =>
+    expect(sources(hal)).toEqual(["@Hal hello: mention", "the build broke: none", "I am here: none"]),
+  );
+  expect(await home.rpc.routing(home.key, mention.id)).toMatchObject({ problem: { code: "not_found" } });
+
+  const open = await stage(config, "every_message");
+  await open.post("hello");
+  await vi.waitFor(() => expect(sources(open.hal)).toEqual(["hello: every_message"]));
+
+  const [cyd, max] = [entity("human", "Cyd"), entity("agent", "Max")];
+  const pair = await house([cyd, max], { wakePolicy: "addressed", router: config });
+  unwrap(await pair.rpc.post(pair.as(cyd), { text: "hello" }));
+  await vi.waitFor(() => expect(sources(max)).toEqual(["hello: auto"]));
+  const people = await house([cyd, entity("human", "Dan"), entity("human", "Eve")], {
+    wakePolicy: "addressed",
+    router: config,
+  });
+  unwrap(await people.rpc.post(people.as(cyd), { text: "hello" }));
+  expect(await events(people)).toEqual([]);
+  expect(model.calls).toEqual([]);
+});
+
+const apiError = (statusCode: number) =>
+  new APICallError({ message: "no", url: "https://m.test", requestBodyValues: {}, statusCode });
+
+test.each([
+  ["refuses", [refusal(apiError(401))], "model_rejected"],
+  ["is not there", [refusal(apiError(503))], "model_unavailable"],
+  ["breaks off", [step(text('{"wake": ["Ro'), cutStream())], "model_unavailable"],
+  ["talks nonsense", [step(text("I would wake Robo and Hal."))], "model_nonsense"],
+  ["never stops", [step(text(...Array.from({ length: 20 }, () => "x".repeat(1000))))], "model_nonsense"],
+])("[R4] a router whose model %s wakes nobody, and says so", async (_, script, code) => {
+  asked(script);
+  const { robo, hal, home, post } = await stage();
+  const { id: messageId } = await post("hello?");
+  await vi.waitFor(() => expect([sources(robo), sources(hal)]).toEqual([["hello?: none"], ["hello?: none"]]));
+  const error = { code, message: expect.stringMatching(/./) };
+  expect(await decided(home, messageId)).toMatchObject({ outcome: "failed", agents: [], error });
+  expect(await events(home)).toMatchObject([{ messageId, outcome: "failed", agents: [], error }]);
+});
+
+test("[R4] a router whose model never answers is given up, and holds nobody up any longer", async () => {
+  const wait = globalThis.setTimeout;
+  // The router's time passes at once; all other timers are as they are.
+  const hurried = (handler: (...given: unknown[]) => void, delay?: number, ...given: unknown[]) =>
+    wait(handler, delay === routerTimeoutMs ? 50 : delay, ...given);
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(hurried as typeof setTimeout);
+  restore.push(() => spy.mockRestore());
+  asked(() => new Promise(() => undefined));
+  const { robo, home, post } = await stage();
+  const { id } = await post("hello?");
+  await post("@Robo you then");
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["hello?: none", "@Robo you then: mention"]));
+  expect(await decided(home, id)).toMatchObject({ outcome: "failed", error: { code: "model_stalled" } });
+});
+
+test("[B2] the router's tokens a day are bounded: a call that does not fit is not made, and that is said", async () => {
+  const model = asked([{ ...wake("Robo"), usage: { inputTokens: 1400, outputTokens: 100 } }]);
+  const { robo, home, post } = await stage({ ...config, maxTokensPerDay: 2000 });
+  await decided(home, (await post("one")).id);
+  expect(await spent(home)).toEqual([1500]);
+  const second = await post("two");
+  expect(await decided(home, second.id)).toMatchObject({ outcome: "failed", error: { code: "budget_exhausted" } });
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["one: proactive_router", "two: none"]));
+  expect(model.calls).toHaveLength(1);
+});
+
+test("[B2] a call is billed as it was, by estimate where that is not told, and not at all where it was refused", async () => {
+  asked([{ ...wake(), usage: null }, refusal(apiError(400)), step(text('{"wake": []}'), cutStream())]);
+  const { home, post } = await stage();
+  await decided(home, (await post("one")).id);
+  const [estimated = 0] = (await spent(home)).map(Number);
+  expect(estimated).toBeGreaterThan(100);
+  expect(estimated).toBeLessThan(1000);
+  await decided(home, (await post("two")).id);
+  expect(await spent(home)).toEqual([estimated]);
+  await decided(home, (await post("three")).id);
+  // Nobody knows what the call that broke off was billed: what was reserved stays.
+  expect(Number((await spent(home))[0])).toBeGreaterThan(estimated + 1000);
+});
+
+test("[S3] a router whose secret is missing wakes nobody, and says which it is", async () => {
+  const model = {
+    provider: "openai-compatible",
+    name: "m",
+    baseUrl: "https://m.test/v1",
+    apiKeySecret: "M_KEY",
+  } as const;
+  const { home, post } = await stage({ ...config, model });
+  const { workspaceId: id } = home;
+  unwrap(await env.WORKSPACE.getByName(id).create({ id, name: "W", keyId: ids.mint("key"), keyHash: id }));
+  const routing = await decided(home, (await post("hello?")).id);
+  expect(routing).toMatchObject({ outcome: "failed", error: { code: "model_misconfigured" } });
+  expect(routing.error?.message).toContain("M_KEY");
+});
+
+test("[D2] agents get everything in the log's order, however long the router takes over what", async () => {
+  const [first, second] = [createGate(), createGate()];
+  asked([held(first, "Robo"), held(second, "Hal")]);
+  const { robo, hal, home, post } = await stage();
+  await post("one");
+  await first.reached;
+  await post("two");
+  await second.reached;
+  await post("@Hal three");
+  unwrap(await home.rpc.append(said(home, robo, "four")));
+  second.open();
+  await vi.waitFor(async () => expect(await events(home)).toHaveLength(1));
+  expect([sources(robo), sources(hal)]).toEqual([[], []]);
+  first.open();
+  await vi.waitFor(() =>
+    expect(sources(hal)).toEqual(["one: none", "two: proactive_router", "@Hal three: mention", "four: none"]),
+  );
+  expect(sources(robo)).toEqual(["one: proactive_router", "two: none", "@Hal three: none"]);
+});
+
+test("[D2] who leaves or comes while the router decides gets what was said while it was in", async () => {
+  const gate = createGate();
+  asked([held(gate, "Robo", "Hal")]);
+  const { robo, hal, home, post } = await stage();
+  const late = entity("agent", "Late");
+  await post("one");
+  await gate.reached;
+  unwrap(await home.rpc.removeMember(home.key, robo.id));
+  unwrap(await home.rpc.addMember(home.key, late));
+  unwrap(await home.rpc.removeMember(home.key, late.id));
+  unwrap(await home.rpc.addMember(home.key, late));
+  await post("@Late two");
+  gate.open();
+  await vi.waitFor(() => expect(sources(hal)).toEqual(["one: proactive_router", "@Late two: none"]));
+  await vi.waitFor(() => expect(sources(late)).toEqual(["@Late two: mention"]));
+  expect(sources(robo)).toEqual(["one: proactive_router"]);
+  expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true });
+});
+
+test("[R1] [D2] a crash before the decision is stored has the router asked again within 30 s, and wakes once", async () => {
+  const model = asked(() => wake("Robo"));
+  const { robo, hal, home, post } = await stage();
+  const crashed = armFault("space.before-decision");
+  post("do not lose me").catch(() => undefined);
+  await crashed;
+  expect(sources(robo)).toEqual([]);
+  await ring(home, 25_001);
+  await vi.waitFor(() => expect(takenBy(robo)).toEqual(["do not lose me"]));
+  await vi.waitFor(() => expect(sources(hal)).toEqual(["do not lose me: none"]));
+  expect(sources(robo)).toEqual(["do not lose me: proactive_router"]);
+  expect(await events(home)).toHaveLength(1);
+  expect(model.calls).toHaveLength(2);
+});
+
+test("[D2] a crash between the decision and the delivery delivers as it was decided, and asks nobody again", async () => {
+  const gate = createGate();
+  const model = asked([held(gate, "Robo")]);
+  const { robo, hal, home, post } = await stage();
+  await post("once");
+  await gate.reached;
+  const crashed = armFault("space.after-append");
+  gate.open();
+  await crashed;
+  expect([sources(robo), sources(hal)]).toEqual([[], []]);
+  await ring(home, 25_001);
+  await vi.waitFor(() => expect([sources(robo), sources(hal)]).toEqual([["once: proactive_router"], ["once: none"]]));
+  expect(await events(home)).toMatchObject([{ outcome: "woke", agents: [robo.id] }]);
+  expect(model.calls).toHaveLength(1);
+});
+
+test("[R1] a router that crashes its space again and again is given up, and says so", async () => {
+  asked(() => wake("Robo"));
+  const { robo, home, post } = await stage();
+  const first = armFault("space.before-decision");
+  post("poison").catch(() => undefined);
+  await first;
+  const second = armFault("space.before-decision");
+  await ring(home, 25_001).catch(() => undefined);
+  await second;
+  await ring(home, 25_001);
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["poison: none"]));
+  expect(await events(home)).toMatchObject([{ outcome: "failed", error: { code: "interrupted" } }]);
+});
+
+test("a router that is edited decides by its new settings, one that is removed is asked no more", async () => {
+  const model = asked(() => wake("Robo"));
+  const { robo, home, post } = await stage();
+  await decided(home, (await post("one")).id);
+  const edited = unwrap(await home.rpc.update(home.key, { router: { ...config, instructions: "Only for tea." } }));
+  expect(edited.router?.instructions).toBe("Only for tea.");
+  await decided(home, (await post("two")).id);
+  expect(JSON.stringify(model.calls.map(({ prompt }) => prompt[0]))).toMatch(/Only for tea/);
+  expect(JSON.stringify(model.calls[0]?.prompt[0])).not.toContain("Only for tea");
+  expect(unwrap(await home.rpc.update(home.key, { router: null }))).not.toHaveProperty("router");
+  await post("three");
+  await vi.waitFor(() =>
+    expect(sources(robo)).toEqual(["one: proactive_router", "two: proactive_router", "three: none"]),
+  );
+  expect(model.calls).toHaveLength(2);
+});
+
+test("[S1] who runs a space without the workspace's rights sets no router", async () => {
+  const ann = entity("human", "Ann");
+  const home = await house([ann], { createdBy: ann });
+  const refused = { ok: false, problem: { code: "forbidden" } };
+  expect(await home.rpc.update(home.as(ann), { router: config })).toMatchObject(refused);
+  expect(await home.rpc.update(home.as(ann), { router: null })).toMatchObject(refused);
+  expect(unwrap(await home.rpc.update(home.as(ann, true), { router: config })).router).toEqual(config);
+  expect(unwrap(await home.rpc.update(home.as(ann), { name: "Hall" })).router).toEqual(config);
+});
+
+test("[B3] the router is asked about a bounded number of messages at a time", async () => {
+  const gate = createGate();
+  const model = asked(() => held(gate, "Robo"));
+  const { home, post } = await stage();
+  const messages = [];
+  for (let index = 0; index <= maxRouterAsks; index += 1) messages.push(await post(`message ${index}`));
+  const over = await decided(home, messages.at(-1)?.id ?? "");
+  expect(over).toMatchObject({ outcome: "failed", error: { code: "limit_reached" } });
+  gate.open();
+  for (const { id } of messages.slice(0, -1)) expect(await decided(home, id)).toMatchObject({ outcome: "woke" });
+  expect(model.calls).toHaveLength(maxRouterAsks);
+});
+
+test("[D2] a space that is deleted while its router decides tells its agents what they had coming, and ends", async () => {
+  const gate = createGate();
+  asked([held(gate, "Robo")]);
+  const { robo, home, post } = await stage();
+  await post("last words");
+  await gate.reached;
+  unwrap(await home.rpc.remove(home.key));
+  await vi.waitFor(() => expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true }));
+  expect(sources(robo)).toEqual(["last words: none"]);
+  gate.open();
+  const kept = () =>
+    runInDurableObject(home.stub, (_, state) =>
+      state.storage.sql.exec("SELECT (SELECT count(*) FROM log) + (SELECT count(*) FROM decisions) AS kept").one(),
+    );
+  await vi.waitFor(async () => expect(await kept()).toEqual({ kept: 0 }));
+});
+
+test("[D2] an agent that is out of reach gets its wake later, as it was decided", async () => {
+  asked([wake("Robo")]);
+  const { robo, home, post } = await stage();
+  answers.set(robo.id, async () => refuse("unavailable", "not now"));
+  await decided(home, (await post("one")).id);
+  await vi.waitFor(() => expect(deliveredTo(robo).length).toBeGreaterThan(0));
+  answers.set(robo.id, async ({ cursor }) => ok({ cursor }));
+  await ring(home, 60_000);
+  await vi.waitFor(() => expect(sources(robo).at(-1)).toBe("one: proactive_router"));
+});
