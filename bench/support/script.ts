@@ -1,4 +1,5 @@
 import type { AgentState, ComposedConfig, KnownSpace } from "../../src/agent/context/agent-state.ts";
+import { composedConfig } from "../../src/agent/context/limits.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { Member } from "../../src/protocol/entity.ts";
 import type { Message } from "../../src/protocol/message.ts";
@@ -39,12 +40,15 @@ const spaces = ["Project", "Reports", "Team"].map((name) => ({
 const at = (minutes: number): string => new Date(startsAt + minutes * 60_000).toISOString();
 
 export const configOf = (continuity: ComposedConfig["continuity"], context = {}): ComposedConfig => ({
-  ...AgentConfig.parse({
-    name: self.name,
-    description: "Answers questions about revenue.",
-    instructions: "Be exact, name the source of every number.",
-    context,
-  }),
+  ...composedConfig(
+    AgentConfig.parse({
+      name: self.name,
+      description: "Answers questions about revenue.",
+      instructions: "Be exact, name the source of every number.",
+      context,
+    }),
+    { name: "scripted", window: null },
+  ),
   continuity,
 });
 

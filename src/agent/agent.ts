@@ -9,12 +9,14 @@ import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
+import { contextView } from "./context-view.ts";
 import { accept, acceptTrigger, revive } from "./deliver.ts";
 import { mergeConfig } from "./merge-config.ts";
 import { type Mind, openMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
-import { agentView, contextView, inboxView, runView } from "./views.ts";
+import { runView, runWithInputs } from "./run-view.ts";
+import { agentView, inboxView } from "./views.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends DurableObject<Env> implements AgentRpc {
@@ -133,21 +135,21 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
         parts.runs.page(cursorOf(cursor), limit + 1, status),
         limit,
         (row) => row.ordinal,
-        (row) => runView(parts, row, false),
+        (row) => runView(parts, row),
       ),
     );
   }
 
-  run(workspaceId: string, runId: string): Promise<Outcome<Run>> {
+  run(workspaceId: string, runId: string, fromStep = 0): Promise<Outcome<Run>> {
     return this.#with(workspaceId, ({ parts }) => {
       const row = parts.runs.get(runId);
       if (!row) throw new ColloquyError("not_found", "there is no such run");
-      return runView(parts, row, true);
+      return runWithInputs(parts, row, fromStep);
     });
   }
 
   cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>> {
-    return this.#with(workspaceId, async ({ parts, loop }) => runView(parts, await loop.cancel(runId), true));
+    return this.#with(workspaceId, async ({ parts, loop }) => runView(parts, await loop.cancel(runId)));
   }
 
   context(workspaceId: string): Promise<Outcome<ContextView>> {

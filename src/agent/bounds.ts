@@ -23,6 +23,8 @@ export const maxToldMembers = 30;
 /** Messages that one `enter_space` or `read_messages` may return, and the estimated tokens that they may fill. */
 export const maxWindowMessages = 200;
 export const maxWindowTokens = 16_000;
+/** Characters of JSON that one answer about a run may fill; past it the rest of the steps is asked for again. */
+export const maxRunViewCharacters = 4_000_000;
 /** Tool calls that one step may make. */
 export const maxCallsPerStep = 32;
 /** UTF-8 of what one step may say and call, in bytes: its row holds it twice, and a model may never end. */

@@ -1,13 +1,13 @@
 import type { ModelMessage } from "ai";
 import { desc, eq, sql } from "drizzle-orm";
-import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
+import type { ComposedConfig } from "./context/agent-state.ts";
 import { compact } from "./context/consciousness/compaction.ts";
 import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
 import type { Cycle, ToldState } from "./context/snapshot.ts";
 import { invocationOf } from "./invocation.ts";
-import type { Journal, Stretch } from "./journal.ts";
+import type { Journal, JournalRow, Stretch } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
 import type { RunRow, Runs } from "./runs.ts";
 import { windows } from "./schema.ts";
@@ -23,6 +23,12 @@ import { estimateMessages } from "./tokens.ts";
  * 3. What a compaction leaves out stays in the journal.
  */
 export type WindowRow = typeof windows.$inferSelect;
+
+/** What a model is given at a step. */
+export type StepMessages = { instructions: string; messages: ModelMessage[] };
+
+/** What inputs begin with, by window and first cycle. */
+export type Heads = Map<string, StepMessages>;
 
 export type OrdinalCycle = Cycle & { ordinal: number };
 
@@ -110,38 +116,46 @@ export class Consciousness {
   }
 
   /** The exact input of a run's last generated step, or null if it generated none. */
-  lastInput(run: RunRow): { instructions: string; messages: ModelMessage[] } | null {
+  lastInput(run: RunRow): StepMessages | null {
     const rows = this.#journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
     const last = rows.findLast((row) => row.meta?.kind === "assistant");
     return last ? this.inputOf(run, rows, last.seq) : null;
   }
 
-  /** The exact input of the step whose assistant row is `assistantSeq`. `rows` are the run's own. */
-  inputOf(
-    run: RunRow,
-    rows: ReturnType<Journal["ofRun"]>,
-    assistantSeq: number,
-  ): { instructions: string; messages: ModelMessage[] } | null {
+  /**
+   * The exact input of the step whose assistant row is `assistantSeq`, before it is adapted to the model's family.
+   * `rows` are the run's own. With the same `heads`, steps share the messages that come before the run.
+   */
+  inputOf(run: RunRow, rows: JournalRow[], assistantSeq: number, heads: Heads = new Map()): StepMessages | null {
     const assistant = rows.find((row) => row.seq === assistantSeq);
     if (assistant?.meta?.kind !== "assistant") return null;
-    const window = this.window(assistant.meta.windowId);
+    const { windowId, firstCycle } = assistant.meta;
+    const head = heads.get(`${windowId}:${firstCycle}`) ?? this.#headOf(run, windowId, firstCycle);
+    if (!head) return null;
+    heads.set(`${windowId}:${firstCycle}`, head);
+    const own = messagesOf(invocationOf(rows.filter((row) => row.seq < assistantSeq)));
+    return { instructions: head.instructions, messages: [...head.messages, ...own] };
+  }
+
+  /** What an input of this run begins with. */
+  #headOf(run: RunRow, windowId: number, firstCycle: number): StepMessages | null {
+    const window = this.window(windowId);
     if (!window) return null;
-    const past = this.past(assistant.meta.firstCycle, run.ordinal).flatMap((cycle) => cycle.messages);
-    return {
-      instructions: window.instructions,
-      messages: [
-        ...summaryMessage(window.summary),
-        ...past,
-        ...messagesOf(invocationOf(rows.filter((row) => row.seq < assistantSeq))),
-      ],
-    };
+    const past = this.past(firstCycle, run.ordinal).flatMap((cycle) => cycle.messages);
+    return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past] };
   }
 
   /**
    * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
    * full by run `toldFrom`. What a model `refused` as too long is halved, whatever the config says that it takes.
    */
-  compact(window: WindowRow, before: number, toldFrom: number, config: AgentConfig, refused = false): WindowRow | null {
+  compact(
+    window: WindowRow,
+    before: number,
+    toldFrom: number,
+    config: ComposedConfig,
+    refused = false,
+  ): WindowRow | null {
     const past = this.past(window.firstRun, before);
     const { minRecentCycles, maxTokens, reservedResponseTokens, compaction: wanted } = config.context;
     const { strategy, keepRecent = minRecentCycles } = wanted;

@@ -1,7 +1,9 @@
 import type { ModelMessage } from "ai";
+import type { ContextLimits } from "../protocol/context-config.ts";
 import type { DeliveredMessage, Root } from "../protocol/rpc.ts";
 import type { Usage } from "../protocol/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
+import type { Dropped } from "./context/composed.ts";
 
 /** What the agent's tables hold as JSON. */
 export type Failure = { code: ErrorCode; message: string };
@@ -54,6 +56,8 @@ export type AssistantMeta = {
   firstCycle: number;
   windowId: number;
   modelId: string;
+  /** What the step's input was made of, its corrected tokens, and the limits that it was composed within. */
+  input: MadeOf & { tokens: number; limits: ContextLimits };
   durationMs: number;
   finishReason: string;
 };
@@ -70,6 +74,10 @@ export type ResultMeta = {
   waits?: true;
   shown?: Shown[];
 };
-export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[] };
+/** What an input is made of, its texts aside. Tokens are estimates before correction. */
+export type MadeOf = { sections: { name: string; tokens: number }[]; dropped: Dropped[] };
+
+/** `made`: of a timeline's input, which is journaled as it was composed. */
+export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[]; made?: MadeOf };
 export type PreviewMeta = { kind: "preview"; upTo: number };
 export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta;

@@ -4,6 +4,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 import { adapters } from "./adapt.ts";
 import { deploymentKey, followAlias } from "./aliases.ts";
+import { modelIdOf } from "./identify-model.ts";
 import type { LanguageModel } from "./language-model.ts";
 import type { ModelDeps, ModelFamily, ModelSpec } from "./model-spec.ts";
 import { createModel } from "./providers.ts";
@@ -62,11 +63,6 @@ const specOf = async (config: ModelConfig, deps: ModelDeps): Promise<ModelSpec> 
     }
   }
 };
-
-const modelIdOf = (spec: ModelSpec): string =>
-  spec.provider === "openai-compatible"
-    ? `${spec.provider}/${new URL(spec.baseUrl).host}/${spec.name}`
-    : `${spec.provider}/${spec.name}`;
 
 /** The model that a config names. Every failure is a `ColloquyError` `model_misconfigured` that says what to set. */
 export const resolveModel = async (config: ModelConfig, deps: ModelDeps): Promise<ResolvedModel> => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ContextConfig } from "./context-config.ts";
 import { entityId } from "./ids.ts";
 import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 import { McpServers, ToolConfigs, ToolRules } from "./tool.ts";
@@ -61,31 +62,6 @@ export const Limits = z.strictObject({
 });
 export type Limits = z.infer<typeof Limits>;
 
-/** How a consciousness makes room: `self_summaries` keeps older cycles' own last words, `truncate` nothing of them. */
-export const Compaction = z.strictObject({
-  strategy: z.enum(["self_summaries", "truncate"]).default("self_summaries"),
-  /** Cycles kept whole; `minRecentCycles` if left out. */
-  keepRecent: z.int().min(1).max(1000).optional(),
-});
-
-export const ContextLimits = z.strictObject({
-  /** The most that one input may hold, in estimated tokens, the answer included. */
-  maxTokens: z.int().min(4000).max(2_000_000).default(100_000),
-  /** Kept free for the answer. */
-  reservedResponseTokens: z.int().min(256).max(200_000).default(4000),
-  /** Of those, what memories may fill. */
-  memoryTokens: z.int().min(256).max(200_000).default(8000),
-  /** Of those, what the history of a space may fill in a timeline, and how many of its messages are shown. */
-  historyTokens: z.int().min(256).max(2_000_000).default(60_000),
-  historyMessages: z.int().min(1).max(200).default(50),
-  /** Whether a timeline shows that history as lines of the prompt, or as model messages. */
-  history: z.enum(["prompt", "messages"]).default("prompt"),
-  /** Cycles that a compaction always keeps whole. */
-  minRecentCycles: z.int().min(1).max(1000).default(10),
-  compaction: Compaction.default(() => Compaction.parse({})),
-});
-export type ContextLimits = z.infer<typeof ContextLimits>;
-
 /** Wakes the agent again and again, so that it looks after what nobody asks for. */
 export const Heartbeat = z
   .strictObject({
@@ -113,7 +89,7 @@ export const AgentConfig = z
     continuity: Continuity.default("consciousness"),
     messaging: Messaging.default("simple"),
     limits: Limits.default(() => Limits.parse({})),
-    context: ContextLimits.default(() => ContextLimits.parse({})),
+    context: ContextConfig.default(() => ContextConfig.parse({})),
     /** Off if left out. */
     heartbeat: Heartbeat.optional(),
     /** Its own tools, beside those that every agent has. */
@@ -125,8 +101,8 @@ export const AgentConfig = z
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 /**
- * What a PATCH may carry: any part of a config; `limits` and `context` merge field by field. The merged
- * whole is parsed again as an `AgentConfig`, so a patch can leave nothing invalid behind.
+ * What a PATCH may carry: any part of a config; `limits` and `context` merge field by field, and `null` takes a field
+ * of `context` out again. The merged whole is parsed again, so a patch can leave nothing invalid behind.
  */
 export const UpdateAgent = z
   .strictObject({

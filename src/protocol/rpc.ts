@@ -168,7 +168,8 @@ export interface AgentRpc {
   retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>>;
   /** Newest first, without the steps' inputs. */
   runs(workspaceId: string, page: PageRequest & { status?: RunStatus | undefined }): Promise<Outcome<Page<Run>>>;
-  run(workspaceId: string, runId: string): Promise<Outcome<Run>>;
+  /** With the steps' inputs, as many steps from `fromStep` on as one answer holds. */
+  run(workspaceId: string, runId: string, fromStep?: number): Promise<Outcome<Run>>;
   cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>>;
   context(workspaceId: string): Promise<Outcome<ContextView>>;
 

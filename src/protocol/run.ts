@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { errorCodes } from "../shared/errors.ts";
+import { ContextLimits } from "./context-config.ts";
 import { entityId, eventId, runId, spaceId, toolCallId } from "./ids.ts";
 import { Timestamp } from "./text.ts";
 
@@ -30,10 +31,31 @@ export const RunToolCall = z.object({
   status: z.enum(["pending", "started", "complete", "error"]),
 });
 
+/** What an input is made of: tokens by section, before correction; and what was left out, by which rule. */
+const madeOf = {
+  tokens: z.int().meta({ description: "Estimated, corrected by what the model was billed before" }),
+  dropped: z.array(z.object({ name: z.string(), reason: z.string() })),
+  limits: ContextLimits,
+};
+
+const StepInput = z
+  .object({
+    continues: z.object({ step: z.int(), messages: z.int() }).optional().meta({
+      description:
+        "The input begins as that of this earlier step of the answer did: with its instructions and so many of its messages. Left out where the input is given whole",
+    }),
+    instructions: z.string().optional(),
+    messages: z.array(z.unknown()).meta({ description: "All of them, or those that follow where it `continues`" }),
+    sections: z.array(z.object({ name: z.string(), tokens: z.int() })),
+    ...madeOf,
+  })
+  .meta({ id: "StepInput" });
+export type StepInput = z.infer<typeof StepInput>;
+
 export const RunStep = z.object({
   index: z.int(),
-  /** The exact input of the step: the instructions and the model messages, as they were sent. Only in `GET runs/:runId`. */
-  input: z.object({ instructions: z.string(), messages: z.array(z.unknown()) }).optional(),
+  /** The exact input of the step, as it was sent. Only in `GET runs/:runId`. */
+  input: StepInput.optional(),
   text: z.string(),
   toolCalls: z.array(RunToolCall),
   usage: Usage,
@@ -63,6 +85,10 @@ export const Run = z
     roots: z.array(z.string()),
     spaceId: spaceId.optional(),
     steps: z.array(RunStep),
+    nextStep: z
+      .int()
+      .optional()
+      .meta({ description: "There are more steps than one answer holds: ask again with this as `fromStep`" }),
     outcome: z.enum(["answered", "silent", "failed"]).optional(),
     reason: z.string().optional(),
     error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
@@ -91,11 +117,18 @@ export type InboxItem = z.infer<typeof InboxItem>;
 /** What the next run's input would be. */
 export const ContextView = z
   .object({
+    trigger: RunTrigger.optional().meta({
+      description:
+        "What the next run would begin with; left out where nothing waits, and the input is as if a service event without content had come",
+    }),
     instructions: z.string(),
     messages: z.array(z.unknown()),
     sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
-    tokens: z.int(),
-    dropped: z.array(z.object({ name: z.string(), reason: z.string() })),
+    ...madeOf,
+    prefixReuse: z
+      .number()
+      .optional()
+      .meta({ description: "Share of the last input that this one repeats as its prefix; 1 is all of it" }),
   })
   .meta({ id: "ContextView" });
 export type ContextView = z.infer<typeof ContextView>;

@@ -36,16 +36,17 @@ runs.openapi(
     path: "/v1/agents/{agentId}/runs/{runId}",
     tags,
     summary: "One run: steps, calls, usage, timings and the exact input of each step",
+    description:
+      "The first step's input is whole; a later one says which step it continues, how many of its messages it begins with, and what follows. Where one answer does not hold all steps, `nextStep` is the `fromStep` of the next.",
     ...access("workspace"),
-    request: { params: runParams },
-    responses: { 200: answers(OneRun, "The run"), ...problems("not_found") },
+    request: { params: runParams, query: z.object({ fromStep: z.coerce.number().int().min(0).max(1000).default(0) }) },
+    responses: { 200: answers(OneRun, "The run"), ...problems("not_found", "invalid_request") },
   }),
   async (context) => {
     const { agentId, runId } = context.req.valid("param");
-    return context.json(
-      { run: unwrap(await agentAt(context, agentId).run(context.var.principal.workspaceId, runId)) },
-      200,
-    );
+    const { fromStep } = context.req.valid("query");
+    const run = unwrap(await agentAt(context, agentId).run(context.var.principal.workspaceId, runId, fromStep));
+    return context.json({ run }, 200);
   },
 );
 
@@ -73,6 +74,8 @@ runs.openapi(
     path: "/v1/agents/{agentId}/context",
     tags,
     summary: "What the next run's input would be, section by section with tokens",
+    description:
+      "As of now: what waits is taken as the next run would take it, and nothing is changed. A `timeline` answers the first event that may wake it, be it a message, a plan that came due or a service event; `trigger` says which.",
     ...access("workspace"),
     request: { params },
     responses: { 200: answers(ContextView, "The input"), ...problems("not_found") },

@@ -148,20 +148,6 @@ test("what the agent did in silence in an earlier run shows between the messages
   expect(prompt).toContain('"quarter": "Q4"');
 });
 
-test("the runs API shows the exact input of each step of a timeline run, and the context what the next would be", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
-  const model = scripted([step(call("send_message", { text: "Hello." })), step(text("Greeted."))]);
-  await space.post(husam, "Hi");
-  const [listed] = await ended(house.workspaceId, analyst, 1);
-  const run = unwrap(await agent.run(house.workspaceId, listed?.id ?? ""));
-  for (const [index, each] of run.steps.entries()) {
-    expect(model.calls[index]?.prompt[0]).toMatchObject({ role: "system", content: each.input?.instructions });
-    expect(each.input?.messages).toHaveLength((model.calls[index]?.prompt.length ?? 0) - 1);
-  }
-  const view = unwrap(await agent.context(house.workspaceId));
-  expect(view.instructions).toContain("TRIGGER says why you run now");
-});
-
 test("a change of continuity takes effect once what runs has ended", async () => {
   const { house, husam, analyst, space, agent } = await stage();
   const gate = createGate();

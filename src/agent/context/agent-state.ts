@@ -1,4 +1,5 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
+import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/context-config.ts";
 import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
@@ -7,10 +8,11 @@ import type { Plan } from "../../protocol/plan.ts";
 export type Continuity = "consciousness" | "timeline";
 export type Messaging = "simple" | "threaded";
 
-/** An agent's config, of any of the four kinds. */
-export type ComposedConfig = Omit<AgentConfig, "continuity" | "messaging"> & {
+/** An agent's config, of any of the four kinds, with its limits resolved for its model. */
+export type ComposedConfig = Omit<AgentConfig, "continuity" | "messaging" | "context"> & {
   continuity: Continuity;
   messaging: Messaging;
+  context: Omit<ContextConfig, "byModel" | keyof ModelLimits> & ContextLimits;
 };
 
 export type SpaceRef = { id: string; name: string };

@@ -57,7 +57,7 @@ const indent = (text: string): string =>
     .join("\n");
 
 /** The system message. */
-export const renderInstructions = (agentId: string, config: ComposedConfig): string => {
+export const renderInstructions = (agentId: string, config: Omit<ComposedConfig, "context">): string => {
   const sections = [
     `IDENTITY:\n  name: ${quote(config.name)}\n  entityId: ${quote(agentId)}`,
     `INSTRUCTIONS:\n${rules[config.continuity](config)

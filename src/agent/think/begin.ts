@@ -8,7 +8,8 @@ import { prepare } from "./prepare.ts";
 
 const triggerTextCharacters = 200;
 
-const triggerOf = (batch: InboxRow[]): RunTrigger => {
+/** What a run that takes this batch is begun by: its newest event that wakes. */
+export const triggerOf = (batch: InboxRow[]): RunTrigger => {
   const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
   if (!newest) throw new Error("a run begins with at least one event");
   const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
@@ -47,13 +48,18 @@ const eventSpaces = (batch: InboxRow[]): string[] => [...new Set(batch.flatMap(s
 export const begin = (parts: Parts): RunRow | undefined =>
   parts.identity.get().config.continuity === "timeline" ? beginTimelineRun(parts) : beginCycle(parts);
 
-/** One event, one run: the first that may wake this agent. Its input is gathered by the run itself. */
-const beginTimelineRun = (parts: Parts): RunRow | undefined => {
-  const agent = parts.identity.get();
-  const { maxWakesPerRoot } = agent.config.limits;
+/** The event that a timeline's next run would answer: the first that may wake this agent. */
+export const nextEvent = (parts: Parts): InboxRow | undefined => {
+  const { maxWakesPerRoot } = parts.identity.get().config.limits;
   const mayWake = (row: InboxRow): boolean =>
     isRetry(row) || alwaysWakes(row) || (parts.roots.wakes([row.rootId]).get(row.rootId) ?? 0) < maxWakesPerRoot;
-  const row = parts.inbox.nextWaking(mayWake);
+  return parts.inbox.nextWaking(mayWake);
+};
+
+/** One event, one run. Its input is gathered by the run itself. */
+const beginTimelineRun = (parts: Parts): RunRow | undefined => {
+  const agent = parts.identity.get();
+  const row = nextEvent(parts);
   if (!row) return undefined;
   return parts.transaction(() => {
     const ordinal = parts.runs.nextOrdinal();

@@ -1,5 +1,6 @@
 import { renderState } from "../context/consciousness/state.ts";
 import type { RunRow } from "../runs.ts";
+import { composingOf } from "./composing.ts";
 import type { Parts } from "./parts.ts";
 
 /** Share of the budget from which on a compaction is due: early enough that no run has to wait for one. */
@@ -10,7 +11,7 @@ const dueShare = 0.8;
  * new window with the earlier cycles summarised.
  */
 export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
-  const { config, correction } = parts.identity.get();
+  const { config, correction } = composingOf(parts);
   const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
   const last = rows.findLast((row) => row.meta?.kind === "assistant")?.meta;
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
@@ -28,7 +29,7 @@ export const compactForRun = (parts: Parts, run: RunRow, step: number, refused =
   const window = parts.consciousness.window(run.windowId);
   if (!window) return false;
   return parts.transaction(() => {
-    const { config } = parts.identity.get();
+    const { config } = composingOf(parts);
     const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, config, refused);
     if (!next) return false;
     parts.journal.append({

@@ -6,6 +6,7 @@ import { toldState } from "../context/consciousness/state.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import type { ToldState } from "../context/snapshot.ts";
 import { asEvent, type InboxRow } from "../inbox.ts";
+import { composingOf } from "./composing.ts";
 import type { Parts } from "./parts.ts";
 
 /** What a run that began now would begin with. Reads only; `begin` writes it, `GET context` shows it. */
@@ -42,7 +43,7 @@ export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
     memories: parts.memories.list(),
     plans: parts.plans.list(),
   };
-  const told = toldState(state, agent.config.context.memoryTokens);
+  const told = toldState(state, composingOf(parts).config.context.memoryTokens);
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
   const text = renderInboxMessage({

@@ -6,12 +6,15 @@ import { fault, faultOnceStored } from "../../shared/fault.ts";
 import type { OrdinalCycle } from "../consciousness.ts";
 import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/composed.ts";
+import { limitsOf } from "../context/limits.ts";
 import { invocationOf } from "../invocation.ts";
-import { messagesOf } from "../journal.ts";
+import { type JournalRow, messagesOf } from "../journal.ts";
+import type { AssistantMeta, MadeOf } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { estimateMessages, estimateText } from "../tokens.ts";
 import { lastBilled, stepName } from "./billing.ts";
 import { compactForRun } from "./compact.ts";
+import { composingOf } from "./composing.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import { kindOf } from "./kind.ts";
@@ -29,16 +32,34 @@ export type StepInput = {
   progressed: () => void;
 };
 
-type Input = { composed: Composed; past: OrdinalCycle[] };
+type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
 
 const inputOf = ({ parts, run, model }: StepInput): Input => {
-  const { config, correction: known, correctionModel } = parts.identity.get();
+  const { config, correction: known, model: present } = composingOf(parts);
   const window = parts.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
   const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
-  const own = messagesOf(invocationOf(parts.journal.ofRun(run.ordinal, run.journalFrom)));
-  const correction = correctionModel === model.modelId ? known : 1;
-  return { composed: compose({ continuity: "consciousness", config, window, past, own }, correction), past };
+  const rows = invocationOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
+  const { told } = run;
+  const correction = present.modelId === model.modelId ? known : 1;
+  const composed = compose(
+    { continuity: "consciousness", config, window, told, past, own: messagesOf(rows) },
+    correction,
+  );
+  const made = { ...madeOf(composed, rows), tokens: composed.tokens, limits: limitsOf(config) };
+  const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
+  return { composed, past, made, maxOutputTokens };
+};
+
+/** What an input is made of. A timeline's was composed before its first step; since then the invocation grew. */
+const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => {
+  const [first] = rows;
+  const own = sections.map(({ name, tokens }) => ({ name, tokens }));
+  if (first?.meta?.kind !== "inbox" || !first.meta.made) return { sections: own, dropped };
+  const { made } = first.meta;
+  const since = estimateMessages(messagesOf(rows.filter(({ kind }) => kind !== "inbox")));
+  const grown = since === 0 ? [] : [{ name: "this_invocation", tokens: since }];
+  return { sections: [...made.sections, ...grown], dropped: made.dropped };
 };
 
 const overBudget = (maxTokensPerDay: number): Ending => {
@@ -56,8 +77,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const first = inputOf(input);
   // Cycles that do not fit are summarised rather than left out, before the model misses them.
   const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
-  const { composed, past } = compacted ? inputOf(input) : first;
-  const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
+  const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input) : first;
 
   const cost = composed.tokens + maxOutputTokens;
   const name = stepName(run, index);
@@ -115,6 +135,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
         windowId: run.windowId,
         modelId: model.modelId,
+        input: made,
         durationMs: generation.durationMs,
         finishReason: generation.finishReason,
       },

@@ -1,5 +1,7 @@
+import type { RunTrigger } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { unwrap } from "../../shared/errors.ts";
+import type { ComposedConfig } from "../context/agent-state.ts";
 import { compose } from "../context/compose.ts";
 import { quoteJson } from "../context/quote.ts";
 import type {
@@ -13,6 +15,7 @@ import type {
 } from "../context/timeline/snapshot.ts";
 import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { composingOf } from "./composing.ts";
 import { callsOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
@@ -123,8 +126,9 @@ const waitingOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
   return { waiting: { text: wait.text, spaceName, names } };
 };
 
-const begunBy = (parts: Parts, run: RunRow): ActiveRun["begunBy"] => {
-  const { type, senderName = "", text = "", spaceId } = run.trigger;
+/** What began a run, as the list of active runs tells it. */
+export const begunBy = (parts: Parts, trigger: RunTrigger): ActiveRun["begunBy"] => {
+  const { type, senderName = "", text = "", spaceId } = trigger;
   const spaceName = spaceId === undefined ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
   return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
 };
@@ -134,7 +138,7 @@ const activeRunsOf = (parts: Parts, thisRun: number): ActiveRun[] =>
     runId: run.id,
     status: run.status,
     isThis: run.ordinal === thisRun,
-    begunBy: begunBy(parts, run),
+    begunBy: begunBy(parts, run.trigger),
     ...waitingOf(parts, run),
   }));
 
@@ -152,12 +156,13 @@ const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {
 /** As of now. `ordinal` is that of the run, or of the one that would come next. */
 export const gatherTimeline = async (
   parts: Parts,
+  config: ComposedConfig,
   event: InboxData,
   ordinal: number,
   signal: AbortSignal,
   resumed: { run: RunRow; activeSpaceId: string | null } | null = null,
 ): Promise<TimelineSnapshot> => {
-  const { id: agentId, config } = parts.identity.get();
+  const { id: agentId } = parts.identity.get();
   const spaces = parts.spaces.mine();
   const trigger = triggerOf(event);
   const homeId = homeOf(event);
@@ -199,15 +204,16 @@ export const composeRun = async (
 ): Promise<void> => {
   const row = parts.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
+  const { config, correction } = composingOf(parts);
   const snapshot = await gatherTimeline(
     parts,
+    config,
     row.data,
     run.ordinal,
     signal,
     step === 0 ? null : { run, activeSpaceId },
   );
   signal.throwIfAborted();
-  const { correction } = parts.identity.get();
   const composed = compose(snapshot, correction);
   const shown = snapshot.histories.flatMap(({ space, entries }) =>
     shownOf(
@@ -215,15 +221,17 @@ export const composeRun = async (
       entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])),
     ),
   );
+  const { sections, dropped } = composed;
+  const made = { sections: sections.map(({ name, tokens }) => ({ name, tokens })), dropped };
   parts.transaction(() => {
     parts.waits.endOf(run.ordinal);
-    for (const message of composed.messages) {
+    for (const [index, message] of composed.messages.entries()) {
       parts.journal.append({
         runOrdinal: run.ordinal,
         step,
         kind: "inbox",
         content: message,
-        meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)], shown },
+        meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)], shown, ...(index === 0 ? { made } : {}) },
       });
     }
   });

@@ -1,4 +1,5 @@
 import type { ComposedConfig, KnownSpace } from "../../../src/agent/context/agent-state.ts";
+import { composedConfig } from "../../../src/agent/context/limits.ts";
 import type {
   ActiveRun,
   History,
@@ -124,13 +125,15 @@ export const thisRun = (trigger: Trigger): ActiveRun => ({
           : { type: trigger.type, name: trigger.tool, text: JSON.stringify(trigger.result) },
 });
 
+export const unknownModel = { name: "unknown", window: null };
+
 type ConfigChanges = Partial<Omit<ComposedConfig, "context">> & { context?: Partial<ComposedConfig["context"]> };
 
 export const configOf = (self: Who, changes: ConfigChanges = {}): ComposedConfig => ({
   ...AgentConfig.parse({ name: self.name }),
   continuity: "timeline",
   ...changes,
-  context: { ...AgentConfig.parse({ name: self.name }).context, ...changes.context },
+  context: { ...composedConfig(AgentConfig.parse({ name: self.name }), unknownModel).context, ...changes.context },
 });
 
 export type Situation = {

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { resolveLimits } from "../../../src/agent/context/limits.ts";
 import type { AssistantMeta, CallRequest, JournalContent, JournalMeta } from "../../../src/agent/records.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "../../../src/agent/think/progress.ts";
+import { ContextConfig } from "../../../src/protocol/context-config.ts";
 
 type Row = {
   kind: "inbox" | "preview" | "assistant" | "call" | "result";
@@ -34,6 +36,12 @@ const assistant = (step: number, calls: CallRequest[], usage = { inputTokens: 10
     firstCycle: 1,
     windowId: 1,
     modelId: "m",
+    input: {
+      sections: [],
+      dropped: [],
+      tokens: 100,
+      limits: resolveLimits(ContextConfig.parse({}), { name: "m", window: null }, undefined),
+    },
     durationMs: 1,
     finishReason: "stop",
   };

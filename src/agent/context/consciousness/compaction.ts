@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import type { ContextLimits } from "../../../protocol/agent.ts";
+import type { ContextConfig } from "../../../protocol/context-config.ts";
 import { estimateMessages, estimateText } from "../../tokens.ts";
 import { excerpt } from "../quote.ts";
 import type { Cycle } from "./snapshot.ts";
@@ -9,7 +9,7 @@ import type { Cycle } from "./snapshot.ts";
  * compacted stays in the journal.
  */
 export type CompactionLimits = {
-  strategy: ContextLimits["compaction"]["strategy"];
+  strategy: ContextConfig["compaction"]["strategy"];
   /** Cycles to keep whole: fewer if they are too large. */
   keepRecent: number;
   /** What summary and kept cycles may fill together, in estimated tokens. */

@@ -2,6 +2,7 @@ import type { ModelMessage } from "ai";
 import { estimateMessages, estimateText } from "../../tokens.ts";
 import { type Composed, type Section, type Strategy, told, toldSection } from "../composed.ts";
 import type { ConsciousnessSnapshot } from "./snapshot.ts";
+import { untold } from "./state.ts";
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
 
@@ -47,7 +48,11 @@ export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, 
     sections: sections.filter((section) => section.tokens > 0),
     tokens: Math.ceil(sections.reduce((sum, section) => sum + section.tokens, 0) * correction),
     firstCycle: first,
-    dropped:
-      first === 0 ? [] : [{ name: "earlier_cycles", reason: `${first} oldest cycles do not fit context.maxTokens` }],
+    dropped: [
+      ...(first === 0
+        ? []
+        : [{ name: "earlier_cycles", reason: `${first} oldest cycles do not fit context.maxTokens` }]),
+      ...untold(snapshot.told ?? {}),
+    ],
   };
 };

@@ -25,6 +25,8 @@ export type ConsciousnessSnapshot = {
   continuity: "consciousness";
   config: ComposedConfig;
   window: Window;
+  /** The state that the running cycle was told, or left out where none was. */
+  told?: ToldState | undefined;
   past: Cycle[];
   /** The running cycle so far, its inbox message first. */
   own: ModelMessage[];

@@ -2,6 +2,7 @@ import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
 import type { AgentState } from "../agent-state.ts";
+import type { Dropped } from "../composed.ts";
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
@@ -22,10 +23,15 @@ const memoryLines = (memories: Memory[], tokens: number): [key: string, line: st
     if (room < 0) break;
     shown.add(memory.key);
   }
-  return memories.map((memory) => [
-    memory.key,
-    shown.has(memory.key) ? memoryLine(memory) : `${quote(memory.key)} is kept, not shown: get_memories reads it`,
-  ]);
+  return memories.map((memory) => [memory.key, shown.has(memory.key) ? memoryLine(memory) : keptLine(memory.key)]);
+};
+
+const keptLine = (key: string): string => `${quote(key)} is kept, not shown: get_memories reads it`;
+
+/** What of a told state is named only, since it did not fit. */
+export const untold = (told: ToldState): Dropped[] => {
+  const kept = Object.entries(told.MEMORIES ?? {}).filter(([key, line]) => line === keptLine(key)).length;
+  return kept === 0 ? [] : [{ name: "memories", reason: `${kept} do not fit context.memoryTokens` }];
 };
 
 /**

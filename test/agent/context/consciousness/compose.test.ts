@@ -2,12 +2,17 @@ import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
+import { composedConfig } from "../../../../src/agent/context/limits.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
 import type { Cycle } from "../../../../src/agent/context/snapshot.ts";
 import { correct } from "../../../../src/agent/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
+import { unknownModel } from "../cast.ts";
 
-const config = AgentConfig.parse({ name: "A", context: { maxTokens: 4000, reservedResponseTokens: 500 } });
+const config = composedConfig(
+  AgentConfig.parse({ name: "A", context: { maxTokens: 4000, reservedResponseTokens: 500 } }),
+  unknownModel,
+);
 
 const cycle = (name: string, words: number): Cycle => ({
   runId: name,

@@ -1,0 +1,99 @@
+import { z } from "zod";
+
+/** How a consciousness makes room: `self_summaries` keeps older cycles' own last words, `truncate` nothing of them. */
+export const Compaction = z.strictObject({
+  strategy: z.enum(["self_summaries", "truncate"]).default("self_summaries"),
+  /** Cycles kept whole; `minRecentCycles` if left out. */
+  keepRecent: z.int().min(1).max(1000).optional(),
+});
+
+/** The limits of one input, in estimated tokens. What is left out follows from the model. */
+const limits = {
+  /** The most that one input may hold, the answer included. */
+  maxTokens: z.int().min(4000).max(2_000_000).optional(),
+  /** Kept free for the answer. */
+  reservedResponseTokens: z.int().min(256).max(200_000).optional(),
+  /** Of those, what memories may fill. */
+  memoryTokens: z.int().min(256).max(200_000).optional(),
+  /** Of those, what the history of a space may fill in a timeline. */
+  historyTokens: z.int().min(256).max(2_000_000).optional(),
+};
+
+export const ModelLimits = z.strictObject(limits);
+export type ModelLimits = z.infer<typeof ModelLimits>;
+
+/** Without a model that is known to take less, and without anything said. */
+export const defaultMaxTokens = 100_000;
+
+/** What the other limits are where only the whole is known: shares of it, up to what a bill should bear unasked. */
+export const defaultLimits = (maxTokens: number) => ({
+  reservedResponseTokens: Math.min(4000, Math.floor(maxTokens / 4)),
+  memoryTokens: Math.min(8000, Math.floor(maxTokens * 0.08)),
+  historyTokens: Math.min(60_000, Math.floor(maxTokens * 0.6)),
+});
+
+const modelName = z
+  .string()
+  .max(256)
+  .regex(/^([^*]+\*?|\*)$/, "must be a model's name, or the beginning of names with * at its end");
+const maxModels = 100;
+
+/** A config's limits, with those that it has for a model in place of its general ones. */
+export const limitsIn = (config: ModelLimits, forModel: ModelLimits = {}): ModelLimits => ({
+  maxTokens: forModel.maxTokens ?? config.maxTokens,
+  reservedResponseTokens: forModel.reservedResponseTokens ?? config.reservedResponseTokens,
+  memoryTokens: forModel.memoryTokens ?? config.memoryTokens,
+  historyTokens: forModel.historyTokens ?? config.historyTokens,
+});
+
+/** Says which limits cannot hold together: an answer and memories that leave room for nothing else. */
+const contradiction = (given: ModelLimits): string | null => {
+  const { maxTokens = defaultMaxTokens } = given;
+  const usual = defaultLimits(maxTokens);
+  const { reservedResponseTokens = usual.reservedResponseTokens, memoryTokens = usual.memoryTokens } = given;
+  if (reservedResponseTokens + memoryTokens < maxTokens) return null;
+  const parts = `reservedResponseTokens (${reservedResponseTokens}) and memoryTokens (${memoryTokens})`;
+  return `maxTokens (${maxTokens}) does not hold ${parts} and anything else: raise it, or lower one of those`;
+};
+
+export const ContextConfig = z
+  .strictObject({
+    ...limits,
+    /** Other limits for some models, by name; a `*` at the end stands for any rest. The longest match counts. */
+    byModel: z
+      .record(modelName, ModelLimits)
+      .refine((models) => Object.keys(models).length <= maxModels, `may name at most ${maxModels} models`)
+      .optional(),
+    /** How many messages of a space a timeline shows. */
+    historyMessages: z.int().min(1).max(200).default(50),
+    /** Whether a timeline shows that history as lines of the prompt, or as model messages. */
+    history: z.enum(["prompt", "messages"]).default("prompt"),
+    /** Cycles that a compaction always keeps whole. */
+    minRecentCycles: z.int().min(1).max(1000).default(10),
+    compaction: Compaction.default(() => Compaction.parse({})),
+  })
+  .superRefine(({ byModel = {}, ...config }, issues) => {
+    const check = (given: ModelLimits, path: string[]): void => {
+      const message = contradiction(given);
+      if (message !== null) issues.addIssue({ code: "custom", path, message });
+    };
+    check(config, ["maxTokens"]);
+    for (const [name, given] of Object.entries(byModel)) {
+      check(limitsIn(config, given), ["byModel", name, "maxTokens"]);
+    }
+  });
+export type ContextConfig = z.infer<typeof ContextConfig>;
+
+/** The limits that an input is composed within: the config's, where it has any, fitted to the agent's model. */
+export const ContextLimits = z
+  .object({
+    model: z.string().meta({ description: "The model's name: what `context.byModel` goes by" }),
+    window: z.int().optional().meta({ description: "The model's own window, where it is known" }),
+    maxTokens: z.int(),
+    reservedResponseTokens: z.int(),
+    memoryTokens: z.int(),
+    historyTokens: z.int(),
+    notes: z.array(z.string()).meta({ description: "Where they are not what the config says, and why" }),
+  })
+  .meta({ id: "ContextLimits" });
+export type ContextLimits = z.infer<typeof ContextLimits>;
