@@ -2,6 +2,8 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { seal } from "../../src/auth/sealing.ts";
+import { providers } from "../../src/models/models.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { RouterConfig } from "../../src/protocol/space.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
@@ -232,6 +234,28 @@ test("[S3] a router whose secret is missing wakes nobody, and says which it is",
   const routing = await decided(home, (await post("hello?")).id);
   expect(routing).toMatchObject({ outcome: "failed", error: { code: "model_misconfigured" } });
   expect(routing.error?.message).toContain("M_KEY");
+});
+
+test("[S3] a router's model gets the secret that it names, opened, and the space shows it nowhere", async () => {
+  const keys: (string | undefined)[] = [];
+  const before = providers["openai-compatible"];
+  providers["openai-compatible"] = async ({ apiKey }) => {
+    keys.push(apiKey);
+    return scriptedModel([wake("Robo")]);
+  };
+  restore.push(() => {
+    providers["openai-compatible"] = before;
+  });
+  const model = { provider: "openai-compatible", name: "m", baseUrl: "https://m.test/v1", apiKeySecret: "KEY" } as const;
+  const { robo, home, post } = await stage({ ...config, model });
+  const { workspaceId: id } = home;
+  const workspace = env.WORKSPACE.getByName(id);
+  unwrap(await workspace.create({ id, name: "W", keyId: ids.mint("key"), keyHash: id }));
+  unwrap(await workspace.putSecret("KEY", await seal(env.SIGNING_SECRET, id, "KEY", "sk-hunter2")));
+  await decided(home, (await post("hello?")).id);
+  expect(keys).toEqual(["sk-hunter2"]);
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["hello?: proactive_router"]));
+  expect(JSON.stringify(unwrap(await home.rpc.describe(home.key)))).not.toContain("hunter2");
 });
 
 test("[D2] agents get everything in the log's order, however long the router takes over what", async () => {
