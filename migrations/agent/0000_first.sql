@@ -26,6 +26,23 @@ CREATE TABLE `goals` (
 	`updated_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `hooks` (
+	`id` text PRIMARY KEY NOT NULL,
+	`scheme` text NOT NULL,
+	`name` text NOT NULL,
+	`header` text,
+	`id_header` text,
+	`event_header` text,
+	`template` text,
+	`events` text,
+	`sealed` text NOT NULL,
+	`version` text NOT NULL,
+	`previous_sealed` text,
+	`previous_until` integer,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `inbox` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`event_id` text NOT NULL,

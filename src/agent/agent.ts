@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
 import { AgentConfig, type Agent as AgentView, type TriggerAgent, type UpdateAgent } from "../protocol/agent.ts";
 import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
@@ -11,6 +10,7 @@ import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts"
 import { fault } from "../shared/fault.ts";
 import { contextView } from "./context-view.ts";
 import { accept, acceptTrigger, revive } from "./deliver.ts";
+import { HookedAgent, type InMind } from "./hooked-agent.ts";
 import { mergeConfig } from "./merge-config.ts";
 import { type Mind, openMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
@@ -19,8 +19,9 @@ import { runView, runWithInputs } from "./run-view.ts";
 import { agentView, inboxView } from "./views.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
-export class Agent extends DurableObject<Env> implements AgentRpc {
+export class Agent extends HookedAgent implements AgentRpc {
   #mind: Mind | undefined;
+  protected readonly inMind: InMind = (workspaceId, work) => this.#with(workspaceId, work);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -31,11 +32,12 @@ export class Agent extends DurableObject<Env> implements AgentRpc {
     });
   }
 
-  /** Every method but `create` and `deliver`: the caller's workspace must be this agent's. */
-  async #with<T>(workspaceId: string, work: (mind: Mind) => T | Promise<T>): Promise<Outcome<T>> {
+  /** Every method but `create`: the caller's workspace, where it knows it, must be this agent's. */
+  async #with<T>(workspaceId: string | undefined, work: (mind: Mind) => T | Promise<T>): Promise<Outcome<T>> {
     try {
       const mind = this.#mind;
-      if (mind?.parts.identity.find()?.workspaceId !== workspaceId) {
+      const own = mind?.parts.identity.find()?.workspaceId;
+      if (!mind || own === undefined || own !== (workspaceId ?? own)) {
         throw new ColloquyError("not_found", "there is no such agent");
       }
       return ok(await work(mind));

@@ -4,6 +4,7 @@ import type { Env } from "../shared/env.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
 import { Consciousness } from "./consciousness.ts";
+import { Hooks } from "./hooks/hooks.ts";
 import { Identity } from "./identity.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
@@ -46,6 +47,7 @@ export const assemble = (
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
     plans: new Plans(db, clock, timers, transaction),
+    hooks: new Hooks(db, clock),
     tools: createRegistry(),
     transaction,
     stopThink,

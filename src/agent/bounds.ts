@@ -13,6 +13,12 @@ export const maxAttempts = 5;
 export const maxBatchAttempts = 2;
 /** UTF-8 of a service event's payload, in bytes. */
 export const maxPayloadBytes = 64 * 1024;
+/** Ways in for webhook senders. */
+export const maxHooks = 50;
+/** How long a delivery that names no id is told from another by its body alone. */
+export const sameBodyMs = 5 * 60_000;
+/** Service events whose ids are remembered, so that they come in once; the oldest are forgotten first. */
+export const maxSeenEvents = 50_000;
 export const maxMemories = 500;
 /** All memories together, in characters. */
 export const maxMemoriesCharacters = 100_000;

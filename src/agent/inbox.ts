@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, isNull, lt, lte, max, min, ne, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNull, lt, lte, max, min, ne, or, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
@@ -10,6 +10,7 @@ import {
   maxBatchEvents,
   maxInboxEvents,
   maxQuietEvents,
+  maxSeenEvents,
 } from "./bounds.ts";
 import type { InboxEvent } from "./context/snapshot.ts";
 import type { Failure, InboxData } from "./records.ts";
@@ -90,7 +91,7 @@ export class Inbox {
     return dropped;
   }
 
-  /** Remembers a service event's id for good; false if it was known. */
+  /** Remembers a service event's id; false if it was known. */
   firstSight(eventId: string): boolean {
     const rows = this.#db
       .insert(seenEvents)
@@ -101,8 +102,22 @@ export class Inbox {
     return rows.length > 0;
   }
 
+  /** When a service event came first, in milliseconds since the epoch. */
+  seenAt(eventId: string): number | undefined {
+    return this.#db.select().from(seenEvents).where(eq(seenEvents.eventId, eventId)).get()?.receivedAt;
+  }
+
+  /** Forgets the ids that came before `time`, and the oldest of more than `maxSeenEvents`. */
   forgetSeenBefore(time: number): void {
-    this.#db.delete(seenEvents).where(lt(seenEvents.receivedAt, time)).run();
+    const newest = this.#db
+      .select({ receivedAt: seenEvents.receivedAt })
+      .from(seenEvents)
+      .orderBy(desc(seenEvents.receivedAt))
+      .limit(1)
+      .offset(maxSeenEvents)
+      .get();
+    const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
+    this.#db.delete(seenEvents).where(lt(seenEvents.receivedAt, before)).run();
   }
 
   /**

@@ -32,4 +32,5 @@ export const messageId = id("msg", "a message's id");
 export const runId = id("run", "a run's id");
 export const toolCallId = id("tc", "a tool call's id");
 export const eventId = id("evt", "an event's id");
+export const hookId = id("hook", "a hook's id");
 export const streamId = id("str", "a stream's id");

@@ -2,13 +2,14 @@ import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
+import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
-import type { AwaitedAnswer, ToolAnswer, ToolCall } from "./tool-call.ts";
+import type { AwaitedAnswer, ToolCall } from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
 /**
@@ -143,15 +144,6 @@ export interface SpaceRpc {
   reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>>;
   /** What the space's router decided about a message; `not_found` where it was not asked. */
   routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>>;
-  /**
-   * A person answers a call that waits. The same answer again is `created: false`; another, or one that comes when
-   * others have decided, is a `conflict`; one after its time, or when the call is canceled, `gone`.
-   */
-  answerToolCall(
-    principal: Principal,
-    toolCallId: string,
-    answer: ToolAnswer,
-  ): Promise<Outcome<{ message: Message; created: boolean }>>;
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
   latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>>;
 
@@ -159,9 +151,23 @@ export interface SpaceRpc {
   window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>>;
   append(message: AgentMessage): Promise<Outcome<Message>>;
-  /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */
-  recordToolCall(call: AgentToolCall): Promise<Outcome<Message>>;
 }
+
+/** A hook to be made. `version` names the creation: the same one again changes nothing. */
+export type NewHook = Omit<HookSettings, "createdAt" | "updatedAt" | "previousSecretUntil"> & {
+  sealed: string;
+  version: string;
+};
+export type HookRotation = { sealed: string; version: string; graceMs: number };
+
+/** What tells whose a webhook is: its hook's settings and living secrets, sealed, the newest first. */
+export type SealedHook = { workspaceId: string; agentId: string; settings: HookSettings; sealed: string[] };
+
+/** A webhook that its sender was proven for, as the agent reads it. One that has no id is told by its body. */
+export type ProvenDelivery = {
+  name: { id: string } | { bodyHash: string };
+  payload: TriggerAgent["payload"];
+};
 
 export interface AgentRpc {
   create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;
@@ -193,6 +199,17 @@ export interface AgentRpc {
   plans(workspaceId: string): Promise<Outcome<Plan[]>>;
   putPlan(workspaceId: string, id: string, plan: PutPlan): Promise<Outcome<Plan>>;
   deletePlan(workspaceId: string, id: string): Promise<Outcome<null>>;
+
+  hooks(workspaceId: string): Promise<Outcome<HookSettings[]>>;
+  createHook(workspaceId: string, hook: NewHook): Promise<Outcome<HookSettings>>;
+  hook(workspaceId: string, id: string): Promise<Outcome<HookSettings>>;
+  updateHook(workspaceId: string, id: string, changes: UpdateHook): Promise<Outcome<HookSettings>>;
+  rotateHook(workspaceId: string, id: string, rotation: HookRotation): Promise<Outcome<HookSettings>>;
+  deleteHook(workspaceId: string, id: string): Promise<Outcome<null>>;
+  /** For who has a hook's address and nothing else yet. */
+  sealedHook(id: string): Promise<Outcome<SealedHook>>;
+  /** Answers once the event is stored; the same delivery again answers the same event (D5). */
+  receive(workspaceId: string, hookId: string, delivery: ProvenDelivery): Promise<Outcome<{ eventId: string }>>;
 }
 
 export interface WorkspaceRpc {

@@ -92,6 +92,7 @@ const owned: Record<string, { prefix: OwnedPrefix; by: "agentId" | "spaceId" }> 
   runId: { prefix: "run", by: "agentId" },
   eventId: { prefix: "evt", by: "agentId" },
   messageId: { prefix: "msg", by: "spaceId" },
+  hookId: { prefix: "hook", by: "agentId" },
 };
 
 /** Ids in the path that were not issued here lead nowhere, before any actor is asked (S6). */
@@ -121,3 +122,9 @@ export const access = (level: Access): Guard => ({
 
 /** Of a route that anybody may call. */
 export const open: { security: Record<string, string[]>[]; "x-who": string } = { security: [], "x-who": "anybody" };
+
+/** Of a route whose caller's signature is checked by what it names. */
+export const bySignature: { security: Record<string, string[]>[]; "x-who": string } = {
+  security: [],
+  "x-who": "who holds the hook's secret",
+};

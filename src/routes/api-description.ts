@@ -30,6 +30,7 @@ export const tags = [
   { name: "Entities", description: "Who takes part: people, services, and agents." },
   { name: "Agents", description: "Participants that think by themselves. An agent's id is its entity id." },
   { name: "Inbox", description: "What came to an agent and waits, or was given up." },
+  { name: "Webhooks", description: "How other systems reach an agent: signed, told apart, each delivery once." },
   { name: "Runs", description: "What an agent did with it, to the exact input of each step." },
   { name: "Mind", description: "What an agent keeps: memories and goals." },
   { name: "Plans", description: "When an agent wakes by itself: once, or again and again." },

@@ -3,10 +3,12 @@ import { ColloquyError } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { crossOrigin } from "./cross-origin.ts";
+import { deliveries } from "./deliveries.ts";
 import { docsOf } from "./docs.ts";
 import { entities } from "./entities.ts";
 import { events } from "./events.ts";
 import { healthz } from "./healthz.ts";
+import { hooks } from "./hooks.ts";
 import { createRoutes } from "./house.ts";
 import { inbox } from "./inbox.ts";
 import { keys } from "./keys.ts";
@@ -65,6 +67,8 @@ const resources = [
   tokens,
   agents,
   inbox,
+  hooks,
+  deliveries,
   runs,
   mind,
   plans,

@@ -83,4 +83,10 @@ const problemOf = (error: unknown, context: Context): Problem => {
     : problem("internal", "Something went wrong here. It was logged; trying again may help.");
 };
 
-export const answerError = (error: unknown, context: Context): Response => problemResponse(problemOf(error, context));
+/** When to try again what could not be done just now, in seconds. */
+const retryAfterSeconds = 30;
+
+export const answerError = (error: unknown, context: Context): Response => {
+  const document = problemOf(error, context);
+  return problemResponse(document, document.status === 503 ? { "retry-after": String(retryAfterSeconds) } : {});
+};

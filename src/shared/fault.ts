@@ -16,6 +16,8 @@ export const faultPoints = [
   "agent.after-effect", // the effect has happened, its result is not stored
   "agent.before-commit", // all is done, nothing is acknowledged
   "plan.after-fire", // the plan's event is in the inbox, its next due time is set, the loop is not awake
+  "hook.before-receive", // the delivery is proven, nothing of it is stored
+  "hook.after-receive", // its event is in the inbox, the loop is not awake, the sender has no answer
   "agent.after-commit", // all is acknowledged, the loop has not gone on
 ] as const;
 

@@ -69,6 +69,13 @@ beforeAll(async () => {
   });
   await call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value: "hunter2" } });
   const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
+  const opened = await expectOk(
+    z.object({ hookId: z.string() }),
+    call(`${path}/hooks`, {
+      bearer: house.secretKey,
+      body: { scheme: "header", name: "monitor", secret: hookSecret, template: "{{payload.a}}", events: ["a"] },
+    }),
+  );
   const runId = await vi.waitFor(
     async () => {
       const { items } = await expectOk(Runs, call(`${path}/runs`, { bearer: house.secretKey }));
@@ -88,12 +95,18 @@ beforeAll(async () => {
     keyId: created.key.id,
     entityId: mona.id,
     eventId: ids.mintOwned("evt", agentId),
+    hookId: opened.hookId,
     key: "tea",
     goalId: "q4",
     planId: "report",
     name: "KEY",
   };
 });
+
+const hookSecret = "a-secret-of-the-sender";
+const extraHeaders: Record<string, Record<string, string>> = {
+  "POST /v1/hooks/{hookId}": { "x-webhook-secret": hookSecret },
+};
 
 const bodies: Record<string, () => unknown> = {
   "POST /v1/workspaces": () => ({ name: "New" }),
@@ -105,6 +118,11 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/agents": () => ({ name: "Other", model: { provider: "workers-ai", name: "@cf/x", temperature: 1 } }),
   "PATCH /v1/agents/{agentId}": () => ({ limits: { maxSteps: 3 } }),
   "POST /v1/agents/{agentId}/trigger": () => ({ serviceName: "jira", payload: { a: [1, null] } }),
+  "POST /v1/agents/{agentId}/hooks": () => ({ scheme: "standard", name: "billing" }),
+  "PATCH /v1/agents/{agentId}/hooks/{hookId}": () => ({ events: null }),
+  // The hook's old secret is valid for a while: the delivery after it is taken.
+  "POST /v1/agents/{agentId}/hooks/{hookId}/rotate": () => ({}),
+  "POST /v1/hooks/{hookId}": () => ({ a: 1 }),
   "PUT /v1/agents/{agentId}/memories/{key}": () => ({ value: "green" }),
   "PUT /v1/agents/{agentId}/goals/{goalId}": () => ({ description: "Finish" }),
   "PUT /v1/agents/{agentId}/plans/{planId}": () => ({ name: "Report", instruction: "Report", cron: "0 9 * * *" }),
@@ -135,6 +153,7 @@ const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
     method: operation.method,
     ...(isOperator ? { bearer: adminKey } : { bearer: house.secretKey, as: mona.id }),
     ...(body === undefined ? {} : { body }),
+    ...(extraHeaders[operation.name] ? { headers: extraHeaders[operation.name] } : {}),
     ...options,
   });
 };

@@ -18,7 +18,15 @@ type Scene = {
   mona: Participant;
   callers: Record<Who, Caller>;
   /** Made anew for each call, so that what one destroys the next still finds. */
-  fresh: { agentId: string; entityId: string; keyId: string; spaceId: string; messageId: string; runId: string };
+  fresh: {
+    agentId: string;
+    entityId: string;
+    keyId: string;
+    spaceId: string;
+    messageId: string;
+    runId: string;
+    hookId: string;
+  };
 };
 
 const nobodies = ["nobody", "forged", "unsigned", "expired", "revokedKey"] as const;
@@ -72,6 +80,13 @@ const rows: Record<string, Row> = {
   "POST /v1/agents/{agentId}/trigger": { own: workspace(202), body: () => ({ serviceName: "jira", payload: 1 }) },
   "GET /v1/agents/{agentId}/inbox": { own: workspace(200) },
   "POST /v1/agents/{agentId}/inbox/{eventId}/retry": { own: workspace(404) },
+  "GET /v1/agents/{agentId}/hooks": { own: workspace(200) },
+  "POST /v1/agents/{agentId}/hooks": { own: workspace(201), body: () => ({ scheme: "github", name: "github" }) },
+  "PATCH /v1/agents/{agentId}/hooks/{hookId}": { own: workspace(200), body: named("monitor") },
+  "POST /v1/agents/{agentId}/hooks/{hookId}/rotate": { own: workspace(200), body: () => ({}) },
+  "DELETE /v1/agents/{agentId}/hooks/{hookId}": { own: workspace(204) },
+  // Whoever calls: what counts is the hook's own secret, which none of them sends.
+  "POST /v1/hooks/{hookId}": { own: all(401), body: () => ({}) },
   "GET /v1/agents/{agentId}/runs": { own: workspace(200) },
   "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(404) },
   "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(404) },
@@ -117,8 +132,8 @@ const rows: Record<string, Row> = {
 };
 
 const expected = (operation: Operation, row: Row, who: Who): number => {
-  if (operation.security.length === 0) return 200;
   const [key] = row.own;
+  if (operation.security.length === 0) return key;
   switch (who) {
     case "nobody":
     case "forged":
@@ -206,11 +221,18 @@ const putForDeletion = async (path: string, agentId: string): Promise<void> => {
   for (const { bearer } of [key, otherKey]) await put("/v1/workspace/secrets/a-name", bearer, { value: "x" });
 };
 
+const newHook = async (agentId: string): Promise<string> => {
+  const body = { scheme: "header", name: "monitor" };
+  const address = `/v1/agents/${agentId}/hooks`;
+  return (await expectOk(z.object({ hookId: z.string() }), call(address, { bearer: scene.house.secretKey, body })))
+    .hookId;
+};
+
 /** New targets of what `operation` may change. */
 const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> => {
   const { house, mona, callers } = scene;
   const agentId =
-    method === "DELETE" && path === "/v1/agents/{agentId}"
+    (method === "DELETE" && path === "/v1/agents/{agentId}") || path.includes("{hookId}")
       ? (await house.agent(newAgent())).id
       : (callers.keyAsAgent.as ?? "");
   const friend = path.includes("{entityId}") ? await house.person("Friend") : mona;
@@ -225,7 +247,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     : "";
   if (method === "DELETE") await putForDeletion(path, agentId);
   const runId = ids.mintOwned("run", agentId);
-  return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId };
+  const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
+  return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId, hookId };
 };
 
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {

@@ -28,6 +28,12 @@ DELETE /v1/agents/{agentId}
 POST /v1/agents/{agentId}/trigger
 GET /v1/agents/{agentId}/inbox
 POST /v1/agents/{agentId}/inbox/{eventId}/retry
+POST /v1/agents/{agentId}/hooks
+GET /v1/agents/{agentId}/hooks
+PATCH /v1/agents/{agentId}/hooks/{hookId}
+POST /v1/agents/{agentId}/hooks/{hookId}/rotate
+DELETE /v1/agents/{agentId}/hooks/{hookId}
+POST /v1/hooks/{hookId}
 GET /v1/agents/{agentId}/runs
 GET /v1/agents/{agentId}/runs/{runId}
 POST /v1/agents/{agentId}/runs/{runId}/cancel

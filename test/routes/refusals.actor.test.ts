@@ -32,6 +32,7 @@ const issued: Record<string, string> = {
   keyId: ids.mint("key"),
   runId: ids.mintOwned("run", agentId),
   eventId: ids.mintOwned("evt", agentId),
+  hookId: ids.mintOwned("hook", agentId),
 };
 const hasIds = (operation: Operation): boolean =>
   Object.keys(issued).some((name) => operation.path.includes(`{${name}}`));
@@ -88,6 +89,9 @@ describe("[S6] an id that was not issued answers 404 and wakes nothing", () => {
 describe("[S6] an id that was issued and is of nothing here answers 404", () => {
   const bodies: Record<string, unknown> = {
     "POST /v1/agents/{agentId}/trigger": { serviceName: "jira", payload: {} },
+    "POST /v1/agents/{agentId}/hooks": { scheme: "github", name: "github" },
+    "PATCH /v1/agents/{agentId}/hooks/{hookId}": { name: "x" },
+    "POST /v1/agents/{agentId}/hooks/{hookId}/rotate": {},
     "PUT /v1/agents/{agentId}/memories/{key}": { value: "x" },
     "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
@@ -181,7 +185,7 @@ test("[S4] a text beyond 32 KiB is refused as too long", async () => {
 });
 
 test("an address that does not exist answers 404, a method that it does not take 405 with Allow", async () => {
-  for (const path of ["/v1", "/v1/nothing", "/v1/spaces/", "/v1/agents/x/blocks", "/v1/hooks/x", "/v1/tool-calls"]) {
+  for (const path of ["/v1", "/v1/nothing", "/v1/spaces/", "/v1/agents/x/blocks", "/v1/hooks", "/v1/tool-calls"]) {
     expect(await problemIn(await call(path, { bearer: house.secretKey })), path).toMatchObject({ code: "not_found" });
   }
   const wrong = await call("/v1/spaces", { method: "PUT", bearer: house.secretKey, body: {} });

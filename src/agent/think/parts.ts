@@ -3,6 +3,7 @@ import type { Env } from "../../shared/env.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Ids } from "../../shared/ids.ts";
 import type { Consciousness } from "../consciousness.ts";
+import type { Hooks } from "../hooks/hooks.ts";
 import type { Identity } from "../identity.ts";
 import type { Inbox } from "../inbox.ts";
 import type { Journal } from "../journal.ts";
@@ -33,6 +34,7 @@ export type Parts = {
   memories: Memories;
   goals: Goals;
   plans: Plans;
+  hooks: Hooks;
   tools: Registry;
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;
