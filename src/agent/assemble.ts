@@ -28,7 +28,16 @@ export const assemble = (
   timers: Timers,
   stopThink: Parts["stopThink"],
 ): Parts => {
-  const transaction: Parts["transaction"] = (work) => ctx.storage.transactionSync(work);
+  const identity = new Identity(db, clock);
+  const spaces = new Spaces(db);
+  const transaction: Parts["transaction"] = (work) => {
+    try {
+      return ctx.storage.transactionSync(work);
+    } catch (error) {
+      for (const remembering of [identity, spaces]) remembering.forget();
+      throw error;
+    }
+  };
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
   return {
@@ -37,10 +46,10 @@ export const assemble = (
     runs,
     journal,
     ids: createIds(env.SIGNING_SECRET),
-    identity: new Identity(db, clock),
+    identity,
     inbox: new Inbox(db, clock),
     consciousness: new Consciousness(db, clock, runs, journal),
-    spaces: new Spaces(db),
+    spaces,
     roots: new Roots(db, clock),
     ledger: new Ledger(db, clock),
     waits: new Waits(db, clock),

@@ -49,11 +49,22 @@ export class Consciousness {
   readonly #clock: Clock;
   readonly #runs: Runs;
   readonly #journal: Journal;
+  /** The one that was read last: a window never changes. */
+  #current: WindowRow | undefined;
   readonly #window = prepared(() =>
     this.#db
       .select()
       .from(windows)
       .where(eq(windows.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  readonly #newest = prepared(() =>
+    this.#db
+      .select()
+      .from(windows)
+      .where(eq(windows.continuity, sql.placeholder("continuity")))
+      .orderBy(desc(windows.id))
+      .limit(1)
       .prepare(),
   );
 
@@ -66,13 +77,7 @@ export class Consciousness {
 
   /** The window that a run with these instructions would have; `id` 0 if it would begin a new one. */
   windowFor(instructions: string, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
-    const current = this.#db
-      .select()
-      .from(windows)
-      .where(eq(windows.continuity, continuity))
-      .orderBy(desc(windows.id))
-      .limit(1)
-      .get();
+    const current = this.#newest().get({ continuity });
     if (current && current.instructions === instructions) return current;
     return {
       id: 0,
@@ -92,7 +97,8 @@ export class Consciousness {
   }
 
   window(id: number): WindowRow | undefined {
-    return this.#window().get({ id });
+    if (this.#current?.id !== id) this.#current = this.#window().get({ id });
+    return this.#current;
   }
 
   /** What the model was told of its state last in this window; null if it was told nothing yet. */

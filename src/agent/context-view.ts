@@ -45,7 +45,7 @@ const nextTimeline = async (parts: Parts, { config }: Composing): Promise<Next> 
 
 const nextCycle = (parts: Parts, { config }: Composing): Next => {
   const events = parts.inbox.nextBatch();
-  const { window, told, ordinal, text } = prepare(parts, events);
+  const { window, told, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
   const past = parts.consciousness.past(window.firstRun, ordinal);
   const own: ModelMessage[] = [{ role: "user", content: text }];
   return { snapshot: { continuity: "consciousness", config, window, told, past, own }, events };

@@ -45,9 +45,11 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
       for (const ordinal of waiting) giveTo(parts, ordinal, eventId);
     }
     const cursor = Math.max(from, delivery.cursor);
-    parts.spaces.follow(delivery.space, cursor, delivery.left);
-    const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
-    if (parts.waits.left(delivery.space.id, members)) arm();
+    parts.spaces.follow(known, delivery.space, cursor, delivery.left);
+    if (known?.version !== delivery.space.version || known.left !== delivery.left) {
+      const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
+      if (parts.waits.left(delivery.space.id, members)) arm();
+    }
     if (fresh.some(({ triggerSource }) => triggerSource === "none")) {
       for (const [spaceId, messages] of parts.inbox.dropQuiet()) parts.spaces.leaveToHistory(spaceId, messages);
     }

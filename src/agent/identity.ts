@@ -5,12 +5,20 @@ import { ColloquyError } from "../shared/errors.ts";
 import type { Failure } from "./records.ts";
 import { agent } from "./schema.ts";
 
-/** Who this agent is: its one row. */
+/**
+ * Who this agent is: its one row.
+ *
+ * Invariants
+ * 1. The row is read once and kept until it is written: this object is its only writer. What was read in a
+ *    transaction that is rolled back must be forgotten (`assemble.ts`).
+ * 2. Nobody changes a row that was handed out.
+ */
 export type AgentRow = typeof agent.$inferSelect;
 
 export class Identity {
   readonly #db: Database;
   readonly #clock: Clock;
+  #known: AgentRow | undefined;
   readonly #row = prepared(() => this.#db.select().from(agent).prepare());
 
   constructor(db: Database, clock: Clock) {
@@ -28,7 +36,8 @@ export class Identity {
   }
 
   find(): AgentRow | undefined {
-    return this.#row().get();
+    this.#known ??= this.#row().get();
+    return this.#known;
   }
 
   /** Throws `not_found` for an object that is no agent. */
@@ -39,7 +48,13 @@ export class Identity {
   }
 
   update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
+    this.forget();
     this.#db.update(agent).set(changes).run();
+  }
+
+  /** The row is read anew when it is asked for next. */
+  forget(): void {
+    this.#known = undefined;
   }
 
   noteError(error: Failure): void {

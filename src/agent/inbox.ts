@@ -2,7 +2,7 @@ import { and, asc, count, desc, eq, gt, isNull, lt, lte, max, min, ne, or, sql }
 import type { Root } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
-import { among, type Database } from "../shared/database.ts";
+import { among, type Database, prepared } from "../shared/database.ts";
 import {
   maxAttempts,
   maxBatchAttempts,
@@ -40,9 +40,75 @@ export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt 
 export const rootOf = (row: InboxRow): Root =>
   row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
 
+const ready = and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, sql.placeholder("now"))));
+const inSpace = sql`json_extract(${inbox.data}, '$.delivered.message.spaceId') = ${sql.placeholder("spaceId")}`;
+
 export class Inbox {
   readonly #db: Database;
   readonly #clock: Clock;
+
+  readonly #add = prepared(() =>
+    this.#db
+      .insert(inbox)
+      .values({
+        eventId: sql.placeholder("eventId"),
+        type: sql.placeholder("type"),
+        data: sql.placeholder("data"),
+        rootId: sql.placeholder("rootId"),
+        wakes: sql.placeholder("wakes"),
+        receivedAt: sql.placeholder("receivedAt"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
+  );
+  readonly #batch = prepared(() =>
+    this.#db.select().from(inbox).where(ready).orderBy(asc(inbox.seq)).limit(maxBatchEvents).prepare(),
+  );
+  readonly #waking = prepared(() =>
+    this.#db
+      .select()
+      .from(inbox)
+      .where(and(ready, eq(inbox.wakes, true)))
+      .orderBy(asc(inbox.seq))
+      .limit(maxBatchEvents)
+      .prepare(),
+  );
+  readonly #wakingRoots = prepared(() =>
+    this.#db
+      .select({
+        rootId: inbox.rootId,
+        retryAt: max(inbox.retryAt),
+        answers: sql<number>`max(${inbox.type} = 'tool_result')`,
+      })
+      .from(inbox)
+      .where(and(ready, eq(inbox.wakes, true)))
+      .groupBy(inbox.rootId)
+      .prepare(),
+  );
+  readonly #quietIn = prepared(() =>
+    this.#db
+      .select()
+      .from(inbox)
+      .where(and(ready, eq(inbox.wakes, false), inSpace))
+      .orderBy(asc(inbox.seq))
+      .limit(maxBatchEvents)
+      .prepare(),
+  );
+  readonly #unprocessed = prepared(() =>
+    this.#db
+      .select({ seq: sql<number>`json_extract(${inbox.data}, '$.delivered.message.seq')` })
+      .from(inbox)
+      .where(and(eq(inbox.type, "space_message"), inSpace))
+      .prepare(),
+  );
+  readonly #byEventId = prepared(() =>
+    this.#db
+      .select()
+      .from(inbox)
+      .where(eq(inbox.eventId, sql.placeholder("eventId")))
+      .prepare(),
+  );
+  readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox).prepare());
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -50,23 +116,19 @@ export class Inbox {
   }
 
   isFull(adding: number): boolean {
-    return (this.#db.select({ rows: count() }).from(inbox).get()?.rows ?? 0) + adding > maxInboxEvents;
+    return (this.#count().get()?.rows ?? 0) + adding > maxInboxEvents;
   }
 
   /** Takes an event in unless its id is there already. */
   add(eventId: string, data: InboxData, wakes: boolean): void {
-    this.#db
-      .insert(inbox)
-      .values({
-        eventId,
-        type: data.type,
-        data,
-        rootId: data.type === "space_message" ? data.delivered.root.id : data.root.id,
-        wakes,
-        receivedAt: this.#clock.now(),
-      })
-      .onConflictDoNothing()
-      .run();
+    this.#add().run({
+      eventId,
+      type: data.type,
+      data,
+      rootId: data.type === "space_message" ? data.delivered.root.id : data.root.id,
+      wakes,
+      receivedAt: this.#clock.now(),
+    });
   }
 
   /** Lets the oldest events that wake nobody go, down to `maxQuietEvents`. Answers how many of each space. */
@@ -125,63 +187,34 @@ export class Inbox {
    * twice, so that one bad event spoils no other.
    */
   nextBatch(): InboxRow[] {
-    const pending = this.#db
-      .select()
-      .from(inbox)
-      .where(this.#ready())
-      .orderBy(asc(inbox.seq))
-      .limit(maxBatchEvents)
-      .all();
+    const pending = this.#batch().all({ now: this.#clock.now() });
     const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
     return suspect ? [suspect] : withinBytes(pending);
   }
 
   /** The first event that asks for a run and that `may` begin one. */
   nextWaking(may: (row: InboxRow) => boolean): InboxRow | undefined {
-    return this.#db
-      .select()
-      .from(inbox)
-      .where(and(this.#ready(), eq(inbox.wakes, true)))
-      .orderBy(asc(inbox.seq))
-      .limit(maxBatchEvents)
-      .all()
-      .find(may);
+    return this.#waking().all({ now: this.#clock.now() }).find(may);
   }
 
   /** Messages of a space that wait and ask for no run: what a cycle had not come to, or what a failed run gave back. */
   quietIn(spaceId: string): InboxRow[] {
-    const inSpace = sql`json_extract(${inbox.data}, '$.delivered.message.spaceId') = ${spaceId}`;
-    return this.#db
-      .select()
-      .from(inbox)
-      .where(and(this.#ready(), eq(inbox.wakes, false), inSpace))
-      .orderBy(asc(inbox.seq))
-      .limit(maxBatchEvents)
-      .all();
+    return this.#quietIn().all({ spaceId, now: this.#clock.now() });
   }
 
   /** The places in a space's log of the messages that no run has acknowledged yet. */
   unprocessed(spaceId: string): Set<number> {
-    const rows = this.#db.select().from(inbox).where(eq(inbox.type, "space_message")).all();
     return new Set(
-      rows.flatMap(({ data }) =>
-        data.type === "space_message" && data.delivered.message.spaceId === spaceId ? [data.delivered.message.seq] : [],
-      ),
+      this.#unprocessed()
+        .all({ spaceId })
+        .map(({ seq }) => seq),
     );
   }
 
   /** The roots of the events that ask for a run now, and whether one of them wakes whatever its root's bound says. */
   wakingRoots(): { rootId: string; unbounded: boolean }[] {
-    return this.#db
-      .select({
-        rootId: inbox.rootId,
-        retryAt: max(inbox.retryAt),
-        answers: sql<number>`max(${inbox.type} = 'tool_result')`,
-      })
-      .from(inbox)
-      .where(and(this.#ready(), eq(inbox.wakes, true)))
-      .groupBy(inbox.rootId)
-      .all()
+    return this.#wakingRoots()
+      .all({ now: this.#clock.now() })
       .map((row) => ({ rootId: row.rootId, unbounded: isRetry(row) || row.answers === 1 }));
   }
 
@@ -193,10 +226,6 @@ export class Inbox {
       .where(and(eq(inbox.status, "pending"), gt(inbox.retryAt, this.#clock.now())))
       .get();
     return row?.at ?? undefined;
-  }
-
-  #ready() {
-    return and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, this.#clock.now())));
   }
 
   rows(seqs: number[]): InboxRow[] {
@@ -270,7 +299,7 @@ export class Inbox {
   }
 
   byEventId(eventId: string): InboxRow | undefined {
-    return this.#db.select().from(inbox).where(eq(inbox.eventId, eventId)).get();
+    return this.#byEventId().get({ eventId });
   }
 
   page(after: number, limit: number): InboxRow[] {

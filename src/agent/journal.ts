@@ -54,6 +54,33 @@ export class Journal {
       .orderBy(asc(journal.seq))
       .prepare(),
   );
+  readonly #append = prepared(() =>
+    this.#db
+      .insert(journal)
+      .values({
+        runOrdinal: sql.placeholder("runOrdinal"),
+        step: sql.placeholder("step"),
+        kind: sql.placeholder("kind"),
+        content: sql.placeholder("content"),
+        meta: sql.placeholder("meta"),
+        createdAt: sql.placeholder("createdAt"),
+      })
+      .returning()
+      .prepare(),
+  );
+  readonly #ofRuns = prepared(() =>
+    this.#db
+      .select()
+      .from(journal)
+      .where(
+        and(
+          between(journal.seq, sql.placeholder("from"), sql.placeholder("to")),
+          sql`${journal.runOrdinal} in (select value from json_each(${sql.placeholder("ordinals")}))`,
+        ),
+      )
+      .orderBy(asc(journal.seq))
+      .prepare(),
+  );
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -61,9 +88,12 @@ export class Journal {
   }
 
   append(row: NewRow): JournalRow {
+    const createdAt = this.#clock.now();
+    // A placeholder would store the text "null" for none.
+    if (row.meta) return this.#append().get({ ...row, createdAt });
     return this.#db
       .insert(journal)
-      .values({ ...row, meta: row.meta ?? null, createdAt: this.#clock.now() })
+      .values({ ...row, meta: null, createdAt })
       .returning()
       .get();
   }
@@ -81,6 +111,16 @@ export class Journal {
   /** All rows of one run, in order. `from` is its first row's sequence number. */
   ofRun(runOrdinal: number, from: number, to?: number): JournalRow[] {
     return this.#ofRun().all({ runOrdinal, from, to: to ?? Number.MAX_SAFE_INTEGER });
+  }
+
+  /** All rows of these runs, which have ended, in order. */
+  ofRuns(runs: { ordinal: number; journalFrom: number; journalTo: number | null }[]): JournalRow[] {
+    if (runs.length === 0) return [];
+    return this.#ofRuns().all({
+      from: Math.min(...runs.map(({ journalFrom }) => journalFrom)),
+      to: Math.max(...runs.map(({ journalFrom, journalTo }) => journalTo ?? journalFrom)),
+      ordinals: JSON.stringify(runs.map(({ ordinal }) => ordinal)),
+    });
   }
 
   /** When this call of a run was begun, in milliseconds since the epoch. */

@@ -27,6 +27,17 @@ export class Ledger {
       .prepare(),
   );
 
+  readonly #store = prepared(() =>
+    this.#db
+      .insert(ledger)
+      .values({ day: sql.placeholder("day"), spent: sql.placeholder("spent"), reserved: sql.placeholder("reserved") })
+      .onConflictDoUpdate({
+        target: ledger.day,
+        set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
+      })
+      .prepare(),
+  );
+
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
@@ -83,11 +94,7 @@ export class Ledger {
   }
 
   #write(values: Omit<LedgerRow, "day">): void {
-    this.#db
-      .insert(ledger)
-      .values({ day: this.today(), ...values })
-      .onConflictDoUpdate({ target: ledger.day, set: values })
-      .run();
+    this.#store().run({ day: this.today(), ...values });
   }
 }
 

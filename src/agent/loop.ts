@@ -163,26 +163,27 @@ export class Loop {
   /** A run that was cut or whose pause is over, or a new one, if there is room for it. */
   #next(): RunRow | undefined {
     const now = this.#parts.clock.now();
-    const running = this.#parts.runs.running();
+    const { newest, active } = this.#parts.runs.front();
+    const running = active.filter((run) => run.status === "running");
     const cut = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
     if (cut) return cut;
     const { continuity, limits } = this.#parts.identity.get().config;
     const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
     if (running.length >= room) return undefined;
     // A cycle's rows lie together in the journal: nothing runs beside it.
-    const answered = running.every((run) => run.continuity === "timeline") ? this.#answered() : undefined;
+    const answered = running.every((run) => run.continuity === "timeline") ? this.#answered(active) : undefined;
     if (answered) return answered;
     // A change of continuity waits until what runs in the old one has ended.
     if (running.some((run) => run.continuity !== continuity)) return undefined;
-    return this.#budgetResetsAt() === undefined ? begin(this.#parts) : undefined;
+    return this.#budgetResetsAt(newest) === undefined ? begin(this.#parts, newest) : undefined;
   }
 
   /** A run that waited for answers and has them all, or whose time is up; it goes on. */
-  #answered(): RunRow | undefined {
+  #answered(active: RunRow[]): RunRow | undefined {
     const { runs, waits } = this.#parts;
-    const run = runs
-      .active()
-      .find((each) => each.status === "waiting_reply" && !this.#live.has(each.id) && !waits.isWaiting(each.ordinal));
+    const run = active.find(
+      (each) => each.status === "waiting_reply" && !this.#live.has(each.id) && !waits.isWaiting(each.ordinal),
+    );
     if (!run) return undefined;
     runs.update(run.ordinal, { status: "running" });
     return { ...run, status: "running" };
@@ -230,9 +231,8 @@ export class Loop {
   }
 
   /** Set while the day's budget is spent: the newest run ended by it today, and the config has not changed since. */
-  #budgetResetsAt(): number | undefined {
-    const { runs, ledger, identity } = this.#parts;
-    const newest = runs.newest();
+  #budgetResetsAt(newest = this.#parts.runs.newest()): number | undefined {
+    const { ledger, identity } = this.#parts;
     if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
     const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
     return isToday && identity.get().updatedAt <= newest.completedAt ? ledger.resetsAt() : undefined;

@@ -1,7 +1,7 @@
 import { lt, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
-import { among, type Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { agentRootEveryMs, rootMemoryMs } from "./bounds.ts";
 import type { OwnRoot } from "./records.ts";
 import { roots } from "./schema.ts";
@@ -14,6 +14,25 @@ export class Roots {
   readonly #db: Database;
   readonly #clock: Clock;
 
+  readonly #wakes = prepared(() =>
+    this.#db
+      .select()
+      .from(roots)
+      .where(sql`${roots.id} in (select value from json_each(${sql.placeholder("ids")}))`)
+      .prepare(),
+  );
+  readonly #count = prepared(() => {
+    const updatedAt = sql.placeholder("updatedAt");
+    return this.#db
+      .insert(roots)
+      .values({ id: sql.placeholder("id"), wakes: 1, updatedAt })
+      .onConflictDoUpdate({
+        target: roots.id,
+        set: { wakes: sql`${roots.wakes} + 1`, updatedAt: sql`excluded.updated_at` },
+      })
+      .prepare();
+  });
+
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
@@ -21,19 +40,13 @@ export class Roots {
 
   wakes(ids: string[]): Map<string, number> {
     if (ids.length === 0) return new Map();
-    const rows = this.#db.select().from(roots).where(among(roots.id, ids)).all();
+    const rows = this.#wakes().all({ ids: JSON.stringify(ids) });
     return new Map(rows.map((row) => [row.id, row.wakes]));
   }
 
   count(ids: string[]): void {
     const updatedAt = this.#clock.now();
-    for (const id of ids) {
-      this.#db
-        .insert(roots)
-        .values({ id, wakes: 1, updatedAt })
-        .onConflictDoUpdate({ target: roots.id, set: { wakes: sql`${roots.wakes} + 1`, updatedAt } })
-        .run();
-    }
+    for (const id of ids) this.#count().run({ id, updatedAt });
   }
 
   forgetOld(): void {

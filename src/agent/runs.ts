@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, ne, sql } from "drizzle-orm";
+import { and, desc, eq, lt, ne, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import { activeRuns, runs } from "./schema.ts";
@@ -13,12 +13,39 @@ import { activeRuns, runs } from "./schema.ts";
  *    remembered is found without reading what is not, however often the agent was silent (B4).
  */
 export type RunRow = typeof runs.$inferSelect;
-export type NewRun = Omit<typeof runs.$inferInsert, "ordinal" | "status" | "keptBefore" | "silentBefore">;
+export type NewRun = Pick<
+  RunRow,
+  | "id"
+  | "continuity"
+  | "trigger"
+  | "events"
+  | "roots"
+  | "spaceIds"
+  | "windowId"
+  | "journalFrom"
+  | "told"
+  | "activeSpaceId"
+  | "startedAt"
+>;
 export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
+
+/** The ordinal of the newest kept run before run `before`; 0 or nothing if there is none. */
+const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} else ${runs.keptBefore} end
+  from ${runs} where ${runs.ordinal} = ${sql.placeholder("before")} - 1`;
 
 export class Runs {
   readonly #db: Database;
   readonly #newest = prepared(() => this.#db.select().from(runs).orderBy(desc(runs.ordinal)).limit(1).prepare());
+  readonly #front = prepared(() =>
+    this.#db
+      .select()
+      .from(runs)
+      .where(
+        sql`${runs.ordinal} in (select ${activeRuns.ordinal} from ${activeRuns} union all select max(${runs.ordinal}) from ${runs})`,
+      )
+      .orderBy(runs.ordinal)
+      .prepare(),
+  );
   readonly #at = prepared(() =>
     this.#db
       .select()
@@ -26,12 +53,48 @@ export class Runs {
       .where(eq(runs.ordinal, sql.placeholder("ordinal")))
       .prepare(),
   );
-  readonly #active = prepared(() =>
+
+  readonly #kept = prepared(() => {
+    const from = sql.placeholder("from");
+    const chain = sql`with recursive chain(ordinal) as (
+      ${newestKeptBefore} union all
+      select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal where ${runs.keptBefore} >= ${from}
+    ) select ordinal from chain where ordinal >= ${from}`;
+    return this.#db.select().from(runs).where(sql`${runs.ordinal} in (${chain})`).orderBy(runs.ordinal).prepare();
+  });
+  readonly #lastKept = prepared(() =>
+    this.#db.select().from(runs).where(sql`${runs.ordinal} = (${newestKeptBefore})`).prepare(),
+  );
+  readonly #sinceKept = prepared(() =>
     this.#db
-      .select({ run: runs })
-      .from(activeRuns)
-      .innerJoin(runs, eq(runs.ordinal, activeRuns.ordinal))
-      .orderBy(activeRuns.ordinal)
+      .select()
+      .from(runs)
+      .where(and(sql`${runs.ordinal} > (${newestKeptBefore})`, lt(runs.ordinal, sql.placeholder("before"))))
+      .orderBy(desc(runs.ordinal))
+      .limit(sql.placeholder("limit"))
+      .prepare(),
+  );
+  readonly #begin = prepared(() =>
+    this.#db
+      .insert(runs)
+      .values({
+        status: "running",
+        ordinal: sql.placeholder("ordinal"),
+        keptBefore: sql.placeholder("keptBefore"),
+        silentBefore: sql.placeholder("silentBefore"),
+        id: sql.placeholder("id"),
+        continuity: sql.placeholder("continuity"),
+        trigger: sql.placeholder("trigger"),
+        events: sql.placeholder("events"),
+        roots: sql.placeholder("roots"),
+        spaceIds: sql.placeholder("spaceIds"),
+        windowId: sql.placeholder("windowId"),
+        journalFrom: sql.placeholder("journalFrom"),
+        told: sql.placeholder("told"),
+        activeSpaceId: sql.placeholder("activeSpaceId"),
+        startedAt: sql.placeholder("startedAt"),
+      })
+      .returning()
       .prepare(),
   );
 
@@ -46,14 +109,14 @@ export class Runs {
 
   /** Those under way or waiting, oldest first. */
   active(): RunRow[] {
-    const concurrent = this.#active()
-      .all()
-      .map(({ run }) => run);
-    // A consciousness' running run is always its newest one: reading it needs no index. Runs of a timeline may still
-    // wait for answers beside it.
-    const newest = this.newest();
-    const cycle = newest?.status === "running" && newest.continuity === "consciousness" ? [newest] : [];
-    return [...concurrent, ...cycle];
+    return this.front().active;
+  }
+
+  /** The newest run, and those under way or waiting, oldest first. A consciousness' running run is its newest one. */
+  front(): { newest: RunRow | undefined; active: RunRow[] } {
+    const rows = this.#front().all();
+    const active = rows.filter(({ status }) => status === "running" || status === "waiting_reply");
+    return { newest: rows.at(-1), active };
   }
 
   newest(): RunRow | undefined {
@@ -61,16 +124,14 @@ export class Runs {
   }
 
   nextOrdinal(): number {
-    return (this.newest()?.ordinal ?? 0) + 1;
+    return ordinalAfter(this.newest());
   }
 
-  begin(run: NewRun, ordinal: number): RunRow {
+  /** `previous` is the newest so far. */
+  begin(run: NewRun, previous: RunRow | undefined): RunRow {
+    const ordinal = ordinalAfter(previous);
     if (run.continuity === "timeline") this.#db.insert(activeRuns).values({ ordinal }).run();
-    return this.#db
-      .insert(runs)
-      .values({ ...run, ...past(this.at(ordinal - 1)), ordinal, status: "running" })
-      .returning()
-      .get();
+    return this.#begin().get({ ...run, ...past(previous), ordinal });
   }
 
   /** The run has ended. */
@@ -93,30 +154,17 @@ export class Runs {
 
   /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */
   kept(from: number, before: number): RunRow[] {
-    const { keptBefore } = past(this.at(before - 1));
-    if (keptBefore < from) return [];
-    const chain = sql`with recursive chain(ordinal) as (
-      select ${keptBefore} union all
-      select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal where ${runs.keptBefore} >= ${from}
-    ) select ordinal from chain`;
-    return this.#db.select().from(runs).where(sql`${runs.ordinal} in (${chain})`).orderBy(runs.ordinal).all();
+    return this.#kept().all({ from, before });
   }
 
   lastKept(before: number): RunRow | undefined {
-    return this.at(past(this.at(before - 1)).keptBefore);
+    return this.#lastKept().get({ before });
   }
 
   /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
   silent(before: number, limit: number): { rows: RunRow[]; events: number } {
-    const { keptBefore, silentBefore } = past(this.at(before - 1));
-    const rows = this.#db
-      .select()
-      .from(runs)
-      .where(and(gt(runs.ordinal, keptBefore), lt(runs.ordinal, before)))
-      .orderBy(desc(runs.ordinal))
-      .limit(limit)
-      .all();
-    return { rows: rows.filter((row) => row.status === "skipped"), events: silentBefore };
+    const rows = this.#sinceKept().all({ before, limit });
+    return { rows: rows.filter((row) => row.status === "skipped"), events: past(rows[0]).silentBefore };
   }
 
   /** Newest first. */
@@ -135,6 +183,8 @@ export class Runs {
       .all();
   }
 }
+
+export const ordinalAfter = (previous: RunRow | undefined): number => (previous?.ordinal ?? 0) + 1;
 
 /** What lies before the run that follows `previous`. */
 const past = (previous: RunRow | undefined): Pick<RunRow, "keptBefore" | "silentBefore"> => {

@@ -4,15 +4,36 @@ import { type Database, prepared } from "../shared/database.ts";
 import { spaces } from "./schema.ts";
 import { type Settled, settle } from "./seen-mark.ts";
 
-/** The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC. */
+/**
+ * The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC.
+ *
+ * Invariants
+ * 1. A row is read once and remembered until anything is written: this object is the table's only writer. What was
+ *    read in a transaction that is rolled back must be forgotten (`assemble.ts`).
+ */
 export type SpaceRow = typeof spaces.$inferSelect;
+
+/** Rows remembered at most: an agent may be in many spaces, and each row holds its space's members. */
+const maxKnownRows = 50;
 
 export class Spaces {
   readonly #db: Database;
+  readonly #known = new Map<string, SpaceRow>();
   readonly #one = prepared(() =>
     this.#db
       .select()
       .from(spaces)
+      .where(eq(spaces.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  readonly #mine = prepared(() =>
+    this.#db.select({ snapshot: spaces.snapshot }).from(spaces).where(eq(spaces.left, false)).prepare(),
+  );
+  readonly #leftToHistory = prepared(() => this.#db.select().from(spaces).where(gt(spaces.leftToHistory, 0)).prepare());
+  readonly #move = prepared(() =>
+    this.#db
+      .update(spaces)
+      .set({ cursor: sql`${sql.placeholder("cursor")}` })
       .where(eq(spaces.id, sql.placeholder("id")))
       .prepare(),
   );
@@ -22,15 +43,29 @@ export class Spaces {
   }
 
   get(id: string): SpaceRow | undefined {
-    return this.#one().get({ id });
+    const known = this.#known.get(id);
+    if (known) return known;
+    const row = this.#one().get({ id });
+    if (!row) return undefined;
+    if (this.#known.size >= maxKnownRows) this.forget();
+    this.#known.set(id, row);
+    return row;
+  }
+
+  /** The rows are read anew when they are asked for next. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  /** The database, to write to this table. */
+  #writing(): Database {
+    this.forget();
+    return this.#db;
   }
 
   /** Those that it is a member of, by name. */
   mine(): SpaceSnapshot[] {
-    return this.#db
-      .select({ snapshot: spaces.snapshot })
-      .from(spaces)
-      .where(eq(spaces.left, false))
+    return this.#mine()
       .all()
       .map((row) => row.snapshot)
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id));
@@ -38,7 +73,7 @@ export class Spaces {
 
   /** Messages of a space that the inbox had no room for: the agent is told how many, and reads them there. */
   leaveToHistory(id: string, messages: number): void {
-    this.#db
+    this.#writing()
       .update(spaces)
       .set({ leftToHistory: sql`${spaces.leftToHistory} + ${messages}` })
       .where(eq(spaces.id, id))
@@ -46,10 +81,7 @@ export class Spaces {
   }
 
   leftToHistory(): { id: string; name: string; messages: number }[] {
-    return this.#db
-      .select()
-      .from(spaces)
-      .where(gt(spaces.leftToHistory, 0))
+    return this.#leftToHistory()
       .all()
       .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory }));
   }
@@ -60,19 +92,19 @@ export class Spaces {
     if (!row) return;
     const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
     if (upTo === row.processedSeq && beyond.length === row.acknowledged.length) return;
-    this.#db.update(spaces).set({ processedSeq: upTo, acknowledged: beyond }).where(eq(spaces.id, id)).run();
+    this.#writing().update(spaces).set({ processedSeq: upTo, acknowledged: beyond }).where(eq(spaces.id, id)).run();
   }
 
   /** A living agent becomes stateless: what its inbox does not hold any more, it has read. */
   settleAll(): void {
-    this.#db
+    this.#writing()
       .update(spaces)
       .set({ processedSeq: sql`${spaces.cursor}`, acknowledged: [] })
       .run();
   }
 
   toldOfHistory(): void {
-    this.#db.update(spaces).set({ leftToHistory: 0 }).where(gt(spaces.leftToHistory, 0)).run();
+    this.#writing().update(spaces).set({ leftToHistory: 0 }).where(gt(spaces.leftToHistory, 0)).run();
   }
 
   isMember(id: string): boolean {
@@ -80,19 +112,22 @@ export class Spaces {
     return row !== undefined && !row.left;
   }
 
-  /** Follows the space's log up to `cursor`; the snapshot is written only if it is a newer one. */
-  follow(snapshot: SpaceSnapshot, cursor: number, left: boolean): void {
-    const known = this.get(snapshot.id);
+  /** Follows the log of a space, `known` so far, up to `cursor`; the snapshot is written only if it is a newer one. */
+  follow(known: SpaceRow | undefined, snapshot: SpaceSnapshot, cursor: number, left: boolean): void {
     if (!known) {
-      this.#db.insert(spaces).values({ id: snapshot.id, snapshot, version: snapshot.version, cursor, left }).run();
+      this.#writing()
+        .insert(spaces)
+        .values({ id: snapshot.id, snapshot, version: snapshot.version, cursor, left })
+        .run();
     } else if (known.version !== snapshot.version || known.left !== left) {
-      this.#db
+      this.#writing()
         .update(spaces)
         .set({ snapshot, version: snapshot.version, cursor, left })
         .where(eq(spaces.id, snapshot.id))
         .run();
     } else {
-      this.#db.update(spaces).set({ cursor }).where(eq(spaces.id, snapshot.id)).run();
+      this.forget();
+      this.#move().run({ id: snapshot.id, cursor });
     }
   }
 }

@@ -1,7 +1,7 @@
-import { eq, gt, min } from "drizzle-orm";
+import { eq, gt, min, sql } from "drizzle-orm";
 import type { Message } from "../protocol/message.ts";
 import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { replyWaitMs } from "./bounds.ts";
 import type { Awaited } from "./records.ts";
 import { waits } from "./schema.ts";
@@ -23,6 +23,14 @@ const isOpen = (wait: WaitRow, now: number): boolean =>
 export class Waits {
   readonly #db: Database;
   readonly #clock: Clock;
+
+  readonly #inSpace = prepared(() =>
+    this.#db
+      .select()
+      .from(waits)
+      .where(eq(waits.spaceId, sql.placeholder("spaceId")))
+      .prepare(),
+  );
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -51,7 +59,7 @@ export class Waits {
   /** Nobody waits for those who are in the space no more. Answers whether anybody did. */
   left(spaceId: string, members: Set<string>): boolean {
     const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
-    const open = this.#db.select().from(waits).where(eq(waits.spaceId, spaceId)).all();
+    const open = this.#inSpace().all({ spaceId });
     const changed = open.filter(({ awaited }) => awaited.some(isGone));
     for (const { callId, awaited } of changed) {
       const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
@@ -74,11 +82,8 @@ export class Waits {
 
   /** Takes a message for the answer that somebody awaits. The ordinals of the runs that it answers. */
   answer(message: Message): number[] {
-    const open = this.#db
-      .select()
-      .from(waits)
-      .where(eq(waits.spaceId, message.spaceId))
-      .all()
+    const open = this.#inSpace()
+      .all({ spaceId: message.spaceId })
       .filter((wait) => isOpen(wait, this.#clock.now()));
     const answered = open.filter((wait) =>
       wait.awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),

@@ -1,7 +1,7 @@
 import { asc, count, eq } from "drizzle-orm";
 import type { Goal, PutGoal } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import type { Database } from "../../shared/database.ts";
+import { type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxGoals } from "../bounds.ts";
 import { goals } from "../schema.ts";
@@ -10,6 +10,7 @@ import { goals } from "../schema.ts";
 export class Goals {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #all = prepared(() => this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)).prepare());
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -17,7 +18,7 @@ export class Goals {
   }
 
   list(): Goal[] {
-    return this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)).all().map(asGoal);
+    return this.#all().all().map(asGoal);
   }
 
   /** All of them, or, where one is refused, none. */

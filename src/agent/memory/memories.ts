@@ -1,7 +1,7 @@
-import { asc, count, eq, inArray, sql } from "drizzle-orm";
+import { asc, count, eq, sql } from "drizzle-orm";
 import { type Memory, maxMemoryCharacters } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import type { Database } from "../../shared/database.ts";
+import { among, type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxMemories, maxMemoriesCharacters } from "../bounds.ts";
 import { memories } from "../schema.ts";
@@ -10,6 +10,7 @@ import { memories } from "../schema.ts";
 export class Memories {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #all = prepared(() => this.#db.select().from(memories).orderBy(asc(memories.key)).prepare());
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -17,8 +18,10 @@ export class Memories {
   }
 
   list(keys?: string[]): Memory[] {
-    const query = this.#db.select().from(memories);
-    const rows = (keys ? query.where(inArray(memories.key, keys)) : query).orderBy(asc(memories.key)).all();
+    const query = keys
+      ? this.#db.select().from(memories).where(among(memories.key, keys)).orderBy(asc(memories.key))
+      : this.#all();
+    const rows = query.all();
     return rows.map((row) => ({ ...row, updatedAt: isoTime(row.updatedAt) }));
   }
 

@@ -2,7 +2,7 @@ import { and, asc, count, desc, eq, lte, min, ne } from "drizzle-orm";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { among, type Database } from "../../shared/database.ts";
+import { among, type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
@@ -36,6 +36,9 @@ export class Plans {
   readonly #clock: Clock;
   readonly #timers: Timers;
   readonly #transaction: Transaction;
+  readonly #all = prepared(() =>
+    this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)).prepare(),
+  );
 
   constructor(db: Database, clock: Clock, timers: Timers, transaction: Transaction) {
     this.#db = db;
@@ -46,7 +49,7 @@ export class Plans {
 
   /** The active ones in the order of their due times, then what became of the last `maxDonePlans` others. */
   list(): Plan[] {
-    return this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)).all().map(asPlan);
+    return this.#all().all().map(asPlan);
   }
 
   /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */

@@ -2,7 +2,7 @@ import type { RunTrigger } from "../../protocol/run.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
 import { alwaysWakes, type InboxRow, isRetry } from "../inbox.ts";
-import type { RunRow } from "../runs.ts";
+import { ordinalAfter, type RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 import { prepare } from "./prepare.ts";
 
@@ -44,9 +44,9 @@ const spaceOf = ({ data }: InboxRow): string[] => {
 
 const eventSpaces = (batch: InboxRow[]): string[] => [...new Set(batch.flatMap(spaceOf))];
 
-/** Begins a run of the agent's kind, if something waits that may wake it. */
-export const begin = (parts: Parts): RunRow | undefined =>
-  parts.identity.get().config.continuity === "timeline" ? beginTimelineRun(parts) : beginCycle(parts);
+/** Begins a run of the agent's kind, if something waits that may wake it. `newest` is its newest run so far. */
+export const begin = (parts: Parts, newest: RunRow | undefined): RunRow | undefined =>
+  parts.identity.get().config.continuity === "timeline" ? beginTimelineRun(parts, newest) : beginCycle(parts, newest);
 
 /** The event that a timeline's next run would answer: the first that may wake this agent. */
 export const nextEvent = (parts: Parts): InboxRow | undefined => {
@@ -57,12 +57,12 @@ export const nextEvent = (parts: Parts): InboxRow | undefined => {
 };
 
 /** One event, one run. Its input is gathered by the run itself. */
-const beginTimelineRun = (parts: Parts): RunRow | undefined => {
+const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
   const agent = parts.identity.get();
   const row = nextEvent(parts);
   if (!row) return undefined;
   return parts.transaction(() => {
-    const ordinal = parts.runs.nextOrdinal();
+    const ordinal = ordinalAfter(newest);
     const instructions = renderInstructions(agent.id, agent.config);
     const window = parts.consciousness.save(parts.consciousness.windowFor(instructions, ordinal, "timeline"));
     if (!isRetry(row)) parts.roots.count([row.rootId]);
@@ -86,7 +86,7 @@ const beginTimelineRun = (parts: Parts): RunRow | undefined => {
         activeSpaceId: home !== undefined && parts.spaces.isMember(home) ? home : null,
         startedAt: parts.clock.now(),
       },
-      ordinal,
+      newest,
     );
   });
 };
@@ -95,17 +95,17 @@ const beginTimelineRun = (parts: Parts): RunRow | undefined => {
  * Begins a cycle, if something waits that may wake this agent: the run, its inbox message in the journal, its events
  * taken and its roots counted, in one transaction.
  */
-const beginCycle = (parts: Parts): RunRow | undefined => {
+const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
   if (!somethingWakes(parts)) return undefined;
   const batch = parts.inbox.nextBatch();
   if (batch.length === 0) return undefined;
   return parts.transaction(() => {
-    const prepared = prepare(parts, batch);
+    const prepared = prepare(parts, batch, ordinalAfter(newest));
     const window = parts.consciousness.save(prepared.window);
     const agent = parts.identity.get();
     const fresh = batch.filter((row) => !isRetry(row));
     parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
-    parts.spaces.toldOfHistory();
+    if (prepared.toldOfHistory) parts.spaces.toldOfHistory();
     parts.inbox.take(batch.map((row) => row.seq));
     const inboxRow = parts.journal.append({
       runOrdinal: prepared.ordinal,
@@ -128,7 +128,7 @@ const beginCycle = (parts: Parts): RunRow | undefined => {
         activeSpaceId: prepared.activeSpaceId,
         startedAt: parts.clock.now(),
       },
-      prepared.ordinal,
+      newest,
     );
   });
 };

@@ -17,6 +17,8 @@ export type Prepared = {
   told: ToldState;
   lines: string[];
   text: string;
+  /** Whether it says how many messages the inbox had no room for. */
+  toldOfHistory: boolean;
   activeSpaceId: string | null;
 };
 
@@ -31,9 +33,9 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
   return { lines: shown, omitted: events - shown.length };
 };
 
-export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
+/** `ordinal` is that of the run. */
+export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = parts.identity.get();
-  const ordinal = parts.runs.nextOrdinal();
   const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal, "consciousness");
   const spaces = parts.spaces.mine();
   const state = {
@@ -46,14 +48,24 @@ export const prepare = (parts: Parts, batch: InboxRow[]): Prepared => {
   const told = toldState(state, composingOf(parts).config.context.memoryTokens);
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
+  const leftToHistory = parts.spaces.leftToHistory();
   const text = renderInboxMessage({
     now: isoTime(parts.clock.now()),
     events,
-    leftToHistory: parts.spaces.leftToHistory(),
+    leftToHistory,
     silent: silentLines(parts, ordinal),
     told,
     toldBefore: parts.consciousness.toldBefore(window, ordinal),
     activeSpace: active ? { id: active.id, name: active.name } : null,
   });
-  return { ordinal, batch, window, told, lines: events.map(eventLine), text, activeSpaceId: active?.id ?? null };
+  return {
+    ordinal,
+    batch,
+    window,
+    told,
+    lines: events.map(eventLine),
+    text,
+    toldOfHistory: leftToHistory.length > 0,
+    activeSpaceId: active?.id ?? null,
+  };
 };

@@ -34,12 +34,12 @@ export type StepInput = {
 
 type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
 
-const inputOf = ({ parts, run, model }: StepInput): Input => {
+const inputOf = ({ parts, run, model }: StepInput, all: JournalRow[]): Input => {
   const { config, correction: known, model: present } = composingOf(parts);
   const window = parts.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
   const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
-  const rows = invocationOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
+  const rows = invocationOf(all);
   const { told } = run;
   const correction = present.modelId === model.modelId ? known : 1;
   const composed = compose(
@@ -74,15 +74,18 @@ const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) &&
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
   const { parts, run, model, signal, progressed } = input;
   const { id: agentId, config } = parts.identity.get();
-  const first = inputOf(input);
+  const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+  const first = inputOf(input, rows);
   // Cycles that do not fit are summarised rather than left out, before the model misses them.
   const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
-  const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input) : first;
+  const { composed, past, made, maxOutputTokens } = compacted
+    ? inputOf(input, parts.journal.ofRun(run.ordinal, run.journalFrom))
+    : first;
 
   const cost = composed.tokens + maxOutputTokens;
   const name = stepName(run, index);
   const { maxTokensPerDay } = config.limits;
-  const before = lastBilled(run, parts.journal.ofRun(run.ordinal, run.journalFrom));
+  const before = lastBilled(run, rows);
   if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay);
   const once = () =>
     generate({

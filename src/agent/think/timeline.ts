@@ -67,25 +67,20 @@ const triggerOf = (data: InboxData): Trigger => {
 };
 
 /** What the agent did in silence in earlier runs for this space, oldest first. */
-const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[] =>
-  parts.runs
+const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[] => {
+  const runs = parts.runs
     .page(before, actionRuns, undefined)
-    .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null)
-    .reverse()
-    .flatMap((run) => {
-      const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
-      const inputs = new Map(
-        rows.flatMap(({ meta }) =>
-          meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [],
-        ),
-      );
-      return rows.flatMap((row): HistoryEntry[] => {
-        const { meta } = row;
-        if (meta?.kind !== "result" || meta.error || unshown.has(meta.toolName)) return [];
-        const action = { toolName: meta.toolName, input: inputs.get(meta.callId) };
-        return [{ kind: "action", at: isoTime(row.createdAt), action }];
-      });
-    });
+    .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null);
+  const rows = parts.journal.ofRuns(runs);
+  const inputs = new Map(
+    rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
+  );
+  return rows.flatMap(({ meta, createdAt }): HistoryEntry[] => {
+    if (meta?.kind !== "result" || meta.error || unshown.has(meta.toolName)) return [];
+    const action = { toolName: meta.toolName, input: inputs.get(meta.callId) };
+    return [{ kind: "action", at: isoTime(createdAt), action }];
+  });
+};
 
 const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entry.message.createdAt : entry.at);
 
@@ -224,7 +219,7 @@ export const composeRun = async (
   const { sections, dropped } = composed;
   const made = { sections: sections.map(({ name, tokens }) => ({ name, tokens })), dropped };
   parts.transaction(() => {
-    parts.waits.endOf(run.ordinal);
+    if (step > 0) parts.waits.endOf(run.ordinal);
     for (const [index, message] of composed.messages.entries()) {
       parts.journal.append({
         runOrdinal: run.ordinal,

@@ -1,0 +1,69 @@
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, expect, test } from "vitest";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { createGate } from "../support/gate.ts";
+import {
+  answer,
+  call,
+  installModel,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+  waitAt,
+} from "../support/scripted-model.ts";
+import { agentStub, ended, openHouse } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+/** Each delays the model's first word. */
+const mostStatements = 40;
+const earlierRuns = 4;
+
+/** The statements that the agent's SQLite executes from now on. */
+const statementsOf = (agent: EntityRef): Promise<string[]> =>
+  runInDurableObject(agentStub(agent), (_, { storage: { sql } }) => {
+    const statements: string[] = [];
+    const execute = sql.exec.bind(sql);
+    Object.defineProperty(sql, "exec", {
+      configurable: true,
+      value: (...given: Parameters<typeof execute>) => {
+        statements.push(given[0]);
+        return execute(...given);
+      },
+    });
+    restore.push(() => Reflect.deleteProperty(sql, "exec"));
+    return statements;
+  });
+
+test.for(["consciousness", "timeline"] as const)(
+  "[B4] from a message to the model's call an agent (%s) asks its database a bounded number of times",
+  async (continuity) => {
+    const house = await openHouse();
+    const husam = await house.person("Husam");
+    const analyst = await house.agent({ name: "Analyst", continuity });
+    const space = await house.space("Alpha", [husam, analyst]);
+    const gate = createGate();
+    const slow: ScriptedStep = step(waitAt(gate), call("send_message", { text: "Here they are." }));
+    const model = scriptedModel();
+    restore.push(installModel(model));
+    for (let run = 1; run <= earlierRuns; run += 1) {
+      model.push(...answer(space.id, "Ready."));
+      await space.post(husam, "Are you ready?");
+      await ended(house.workspaceId, analyst, run);
+    }
+    model.push(slow, step(text("Answered.")));
+
+    const statements = await statementsOf(analyst);
+    await space.post(husam, "The numbers, please");
+    await gate.reached;
+    const before = [...statements];
+    gate.open();
+    await ended(house.workspaceId, analyst, earlierRuns + 1);
+
+    expect(before.length).toBeLessThanOrEqual(mostStatements);
+  },
+);
