@@ -246,7 +246,12 @@ test("[S3] a router's model gets the secret that it names, opened, and the space
   restore.push(() => {
     providers["openai-compatible"] = before;
   });
-  const model = { provider: "openai-compatible", name: "m", baseUrl: "https://m.test/v1", apiKeySecret: "KEY" } as const;
+  const model = {
+    provider: "openai-compatible",
+    name: "m",
+    baseUrl: "https://m.test/v1",
+    apiKeySecret: "KEY",
+  } as const;
   const { robo, home, post } = await stage({ ...config, model });
   const { workspaceId: id } = home;
   const workspace = env.WORKSPACE.getByName(id);
