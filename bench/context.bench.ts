@@ -4,31 +4,41 @@ import { percentile } from "./support/figure.ts";
 import { postJson, withRivals } from "./support/servers.ts";
 
 /**
- * What it takes to compose an agent's next input, through its actor and its space's, however much the space holds:
- * time and rows that SQLite reads must be as good as the same at 10 messages and at 100,000.
+ * What it takes to compose an agent's next input, through its actor and its space's, however much the space holds and
+ * however long the agent has lived: time and rows that SQLite reads must be as good as the same at 10 messages and at
+ * 100,000, after 10 cycles and after 1,000 of which all but the last few were compacted.
  */
-const histories = [10, 1000, 100_000];
+type Past = { messages: number; cycles: number };
+const histories: Past[] = [10, 1000, 100_000].map((messages) => ({ messages, cycles: 0 }));
+const lives: Past[] = [10, 100, 1000].map((cycles) => ({ messages: 10, cycles }));
+/** So that the shortest life fills it too. */
+const shownCycles = 10;
 /** So that the smallest history fills it too: how much is shown is the same for all. */
 const shownMessages = 10;
-const continuities = ["timeline", "consciousness"] as const;
+const compared = [
+  { continuity: "timeline", grows: "messages", pasts: histories },
+  { continuity: "consciousness", grows: "messages", pasts: histories },
+  { continuity: "consciousness", grows: "cycles", pasts: lives },
+] as const;
 const rounds = 60;
 const boundRatio = 1.3;
 
-type Taken = { messages: number; agentId: string; times: number[]; rows: number };
+type Taken = { past: Past; agentId: string; times: number[]; rows: number };
 
 export const bench: Bench = (report) =>
   withRivals(async ({ house }) => {
     const broken: string[] = [];
     const [husam, sara] = [await house.addPerson("Husam"), await house.addPerson("Sara")];
-    for (const continuity of continuities) {
+    for (const { continuity, grows, pasts } of compared) {
       const all: Taken[] = [];
-      for (const messages of histories) {
+      for (const past of pasts) {
+        const size = `${past[grows]} ${grows}`;
         const agentId = await house.addAgent({
-          name: `Reader of ${messages}, ${continuity}`,
+          name: `Reader of ${size}, ${continuity}`,
           continuity,
           context: { historyMessages: shownMessages },
         });
-        const name = `History of ${messages}`;
+        const name = `History of ${size}`;
         const members = [husam.id, sara.id, agentId].map((entityId) => ({ entityId }));
         const { space } = await house.api.post<{ space: { id: string } }>("/v1/spaces", {
           name,
@@ -36,8 +46,11 @@ export const bench: Bench = (report) =>
           wakePolicy: "addressed",
         });
         await husam.api.post(`/v1/spaces/${space.id}/messages`, { text: "What is the revenue of this region?" });
-        await postJson(`${house.url}/bench/fill`, { spaceId: space.id, name, agentIds: [agentId], messages });
-        all.push({ messages, agentId, times: [], rows: 0 });
+        await postJson(`${house.url}/bench/fill`, { spaceId: space.id, name, agentIds: [agentId], ...past });
+        if (past.cycles > 0) {
+          await postJson(`${house.url}/bench/live`, { agentId, cycles: past.cycles, inWindow: shownCycles });
+        }
+        all.push({ past, agentId, times: [], rows: 0 });
       }
       // In turn, so that whatever else the machine does is the same for each.
       for (let round = -10; round < rounds; round += 1) {
@@ -51,8 +64,8 @@ export const bench: Bench = (report) =>
         }
       }
       const medians = all.map(({ times }) => percentile(times, 0.5));
-      for (const [index, { messages, rows }] of all.entries()) {
-        const name = `${continuity}, ${messages} messages`;
+      for (const [index, { past, rows }] of all.entries()) {
+        const name = `${continuity}, ${past[grows]} ${grows}`;
         report({
           case: name,
           figure: "the next input, p50, lower is better",
@@ -68,13 +81,13 @@ export const bench: Bench = (report) =>
       ] as const) {
         const ratio = Math.max(...values) / Math.min(...values);
         report({
-          case: continuity,
+          case: `${continuity}, by ${grows}`,
           figure: `largest over smallest ${unit}, at most ${boundRatio}`,
           unit: "ratio",
           ours: ratio,
           baseline: null,
         });
-        if (!(ratio <= boundRatio)) broken.push(`${continuity}: ${unit} differ by ${ratio.toFixed(2)}`);
+        if (!(ratio <= boundRatio)) broken.push(`${continuity}, by ${grows}: ${unit} differ by ${ratio.toFixed(2)}`);
       }
     }
     return broken;

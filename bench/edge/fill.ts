@@ -30,3 +30,58 @@ export const leaveWaiting = ({ sql }: DurableObjectStorage, spaceName: string, f
     frame,
   );
 };
+
+/** What a cycle left in the journal: its inbox message, and what the agent said to itself at its end. */
+const rowsInCycle = 2;
+
+/**
+ * Gives an agent that has not lived yet `cycles` cycles, as living through them would have left them: compacted after
+ * each `inWindow`, but for the last ones.
+ */
+export const fillCycles = ({ sql }: DurableObjectStorage, cycles: number, inWindow: number): void => {
+  const counted = "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)";
+  sql.exec(
+    `${counted}
+     insert into windows (id, instructions, summary, continuity, first_run, told_from, created_at)
+     select i, 'IDENTITY:', case when i > 1 then 'Cycles before.' end, 'consciousness', (i - 1) * ? + 1, (i - 1) * ? + 1, 0
+     from n`,
+    Math.ceil(cycles / inWindow),
+    inWindow,
+    inWindow,
+  );
+  sql.exec(
+    `${counted}
+     insert into runs (ordinal, id, status, continuity, "trigger", events, roots, space_ids, window_id, journal_from,
+       journal_to, told, kept, kept_before, silent_before, outcome, started_at, completed_at)
+     select i, 'run_' || i, 'completed', 'consciousness', json_object('type', 'service', 'eventId', 'evt_' || i, 'eventCount', 1),
+       '[]', '[]', '[]', (i - 1) / ? + 1, (i - 1) * ? + 1, i * ?, '{}', 1, i - 1, 0, 'silent', 0, 0
+     from n`,
+    cycles,
+    inWindow,
+    rowsInCycle,
+    rowsInCycle,
+  );
+  sql.exec(
+    `${counted}
+     insert into journal (seq, run_ordinal, step, kind, content, meta, created_at)
+     select (i - 1) * ? + 1, i, 0, 'inbox',
+       json_object('role', 'user', 'content', 'INBOX (1 event): a question about the revenue of this region'),
+       json_object('kind', 'inbox', 'lines', json_array()), 0
+     from n`,
+    cycles,
+    rowsInCycle,
+  );
+  sql.exec(
+    `${counted}
+     insert into journal (seq, run_ordinal, step, kind, content, meta, created_at)
+     select i * ?, i, 0, 'assistant', json_object('role', 'assistant', 'content', 'Read it, and had nothing to add.'),
+       json_object('kind', 'assistant', 'text', '', 'calls', json_array(), 'windowId', (i - 1) / ? + 1,
+         'firstCycle', (i - 1) / ? * ? + 1), 0
+     from n`,
+    cycles,
+    rowsInCycle,
+    inWindow,
+    inWindow,
+    inWindow,
+  );
+};

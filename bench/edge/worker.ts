@@ -6,7 +6,7 @@ import {
   Workspace as RealWorkspace,
 } from "../../src/worker.ts";
 import { count, counted, countStatements, takeCounts } from "./counting.ts";
-import { fillLog, leaveWaiting } from "./fill.ts";
+import { fillCycles, fillLog, leaveWaiting } from "./fill.ts";
 import type { Speaker, Speech } from "./speaker.ts";
 
 /**
@@ -22,6 +22,8 @@ type BenchEnv = {
 } & Env;
 
 type Filling = { spaceId: string; name: string; agentIds: string[]; messages: number };
+
+type Living = { agentId: string; cycles: number; inWindow: number };
 
 export class Workspace extends RealWorkspace {
   constructor(ctx: DurableObjectState, env: Env) {
@@ -57,6 +59,10 @@ export class Agent extends RealAgent {
     super(ctx, counted(env));
   }
 
+  live(cycles: number, inWindow: number): void {
+    fillCycles(this.ctx.storage, cycles, inWindow);
+  }
+
   wait(spaceName: string, newest: string): void {
     leaveWaiting(this.ctx.storage, spaceName, newest);
   }
@@ -78,6 +84,11 @@ export default {
       const { spaceId, name, agentIds, messages } = await request.json<Filling>();
       const newest = await env.SPACE.getByName(spaceId).fill(messages);
       for (const agentId of agentIds) await env.AGENT.getByName(agentId).wait(name, newest);
+      return Response.json({});
+    }
+    if (pathname === "/bench/live") {
+      const { agentId, cycles, inWindow } = await request.json<Living>();
+      await env.AGENT.getByName(agentId).live(cycles, inWindow);
       return Response.json({});
     }
     if (pathname === "/bench/counts") return Response.json(takeCounts());
