@@ -1,0 +1,41 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, test } from "vitest";
+import { assemble } from "../../src/agent/assemble.ts";
+import type { SpaceSnapshot } from "../../src/protocol/rpc.ts";
+import { isoTime, systemClock } from "../../src/shared/clock.ts";
+import { openDatabase } from "../../src/shared/database.ts";
+import { Timers } from "../../src/timers/timers.ts";
+import { agentStub, ids, openHouse } from "./fixture.ts";
+
+test("what was read in a transaction that is rolled back is not remembered", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const beta: SpaceSnapshot = {
+    id: ids.mint("spc"),
+    workspaceId: house.workspaceId,
+    name: "Beta",
+    shareOrigin: "text",
+    wakePolicy: "every_message",
+    createdAt: isoTime(0),
+    version: 1,
+    members: [],
+  };
+
+  await runInDurableObject(agentStub(analyst), (_, state) => {
+    const db = openDatabase(state.storage);
+    const timers = new Timers(db, state.storage, systemClock);
+    const { identity, spaces, transaction } = assemble(db, state, env, systemClock, timers, async () => undefined);
+    const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];
+    const failing = (): void =>
+      transaction(() => {
+        identity.update({ activeSpaceId: beta.id });
+        spaces.follow(undefined, beta, 7, false);
+        expect(known()).toEqual([beta.id, 7]);
+        throw new Error("rolled back");
+      });
+
+    expect(failing).toThrow("rolled back");
+    expect(known()).toEqual([null, undefined]);
+  });
+});
