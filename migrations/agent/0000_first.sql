@@ -163,10 +163,14 @@ CREATE TABLE `waits` (
 	`run_ordinal` integer NOT NULL,
 	`space_id` text NOT NULL,
 	`text` text NOT NULL,
+	`question_seq` integer,
 	`awaited` text NOT NULL,
 	`due_at` integer NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE INDEX `waits_by_run` ON `waits` (`run_ordinal`);--> statement-breakpoint
+CREATE INDEX `waits_by_space` ON `waits` (`space_id`);--> statement-breakpoint
+CREATE INDEX `waits_by_due` ON `waits` (`due_at`);--> statement-breakpoint
 CREATE TABLE `windows` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`instructions` text NOT NULL,

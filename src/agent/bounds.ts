@@ -47,6 +47,8 @@ export const stallMs = 90_000;
 export const spaceAnswerMs = 5000;
 /** A run waits for answers in a chat for so long, then goes on without them. */
 export const replyWaitMs = 24 * 60 * 60_000;
+/** Runs of one agent that wait for answers at a time. */
+export const maxWaitingRuns = 50;
 /** How often the deadman looks while there is work. */
 export const deadmanMs = 25_000;
 /** Silence of a model's stream after which its call is given up. */

@@ -67,18 +67,26 @@ const giveTo = (parts: Parts, ordinal: number, eventId: string): void => {
   parts.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
 
-/** A run's message was not said: what was taken for an answer to it is an event like any other again. */
+/** What was taken for an answer and is none is an event like any other again. */
+const takeBack = (parts: Parts, ordinal: number, messageIds: string[]): void => {
+  if (messageIds.length === 0) return;
+  const { id: agentId } = parts.identity.get();
+  const seqs = messageIds.flatMap(
+    (messageId) => parts.inbox.byEventId(parts.ids.deriveOwned("evt", agentId, messageId))?.seq ?? [],
+  );
+  const events = parts.runs.at(ordinal)?.events ?? [];
+  const back = seqs.filter((seq) => events.includes(seq));
+  parts.inbox.release(back);
+  parts.runs.update(ordinal, { events: events.filter((seq) => !back.includes(seq)) });
+};
+
+/** A run's message was not said. */
 export const takeBackWait = (parts: Parts, ordinal: number, callId: string): void =>
-  parts.transaction(() => {
-    const { id: agentId } = parts.identity.get();
-    const seqs = parts.waits
-      .drop(callId)
-      .flatMap((messageId) => parts.inbox.byEventId(parts.ids.deriveOwned("evt", agentId, messageId))?.seq ?? []);
-    const events = parts.runs.at(ordinal)?.events ?? [];
-    const back = seqs.filter((seq) => events.includes(seq));
-    parts.inbox.giveBack(back);
-    parts.runs.update(ordinal, { events: events.filter((seq) => !back.includes(seq)) });
-  });
+  parts.transaction(() => takeBack(parts, ordinal, parts.waits.drop(callId)));
+
+/** A run's message stands at `seq` of its space's log: what was said before it is no answer to it. */
+export const placeWait = (parts: Parts, ordinal: number, callId: string, seq: number): void =>
+  parts.transaction(() => takeBack(parts, ordinal, parts.waits.asked(callId, seq)));
 
 /** Takes in a service's event. The same idempotency key again is the same event. */
 export const acceptTrigger = (

@@ -271,6 +271,11 @@ export class Inbox {
     this.#db.update(inbox).set(back).where(among(inbox.seq, seqs)).run();
   }
 
+  /** Back to pending as if nobody had taken it. */
+  release(seqs: number[]): void {
+    if (seqs.length > 0) this.#db.update(inbox).set({ status: "pending" }).where(among(inbox.seq, seqs)).run();
+  }
+
   /** Back to pending after a failed run; dead after `maxAttempts`. */
   failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
     for (const row of this.rows(seqs)) {

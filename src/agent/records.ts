@@ -30,8 +30,17 @@ export type Receipt = { spaceId: string; messageId: string; firstMessageId?: str
 /** A root that the agent began itself, and when. */
 export type OwnRoot = { id: string; beganAt: number };
 
-/** Somebody whose answer is awaited, and the message that answered. */
-export type Awaited = { id: string; name: string; replyId: string | null; left?: true };
+/**
+ * Somebody whose answer is awaited, and the message that answered. `held`: what it said while the question was being
+ * asked, whose place in the log was not known yet.
+ */
+export type Awaited = {
+  id: string;
+  name: string;
+  replyId: string | null;
+  held?: { messageId: string; seq: number }[];
+  left?: true;
+};
 
 export type JournalCall = { callId: string; toolName: string };
 export type JournalContent = ModelMessage | JournalCall;
@@ -61,6 +70,9 @@ export type AssistantMeta = {
   durationMs: number;
   finishReason: string;
 };
+/** So many messages of a space were left to its history, the model was told. */
+export type LeftToHistory = { id: string; messages: number };
+
 /** The newest message of a space that the model was shown. `upTo` is its place in the log. */
 export type Shown = { spaceId: string; upTo: number };
 
@@ -78,6 +90,6 @@ export type ResultMeta = {
 export type MadeOf = { sections: { name: string; tokens: number }[]; dropped: Dropped[] };
 
 /** `made`: of a timeline's input, which is journaled as it was composed. */
-export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[]; made?: MadeOf };
+export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[]; history?: LeftToHistory[]; made?: MadeOf };
 export type PreviewMeta = { kind: "preview"; upTo: number };
 export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta;

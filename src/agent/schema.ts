@@ -1,4 +1,4 @@
-import { integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { HookScheme } from "../protocol/hook.ts";
 import type { Goal } from "../protocol/mind.ts";
@@ -114,14 +114,24 @@ export const runs = sqliteTable("runs", {
 export const activeRuns = sqliteTable("active_runs", { ordinal: integer("ordinal").primaryKey() });
 
 /** Whose answers a waiting run awaits, for each message that it asked with. Gone when the run goes on or ends. */
-export const waits = sqliteTable("waits", {
-  callId: text("call_id").primaryKey(),
-  runOrdinal: integer("run_ordinal").notNull(),
-  spaceId: text("space_id").notNull(),
-  text: text("text").notNull(),
-  awaited: text("awaited", { mode: "json" }).$type<Awaited[]>().notNull(),
-  dueAt: integer("due_at").notNull(),
-});
+export const waits = sqliteTable(
+  "waits",
+  {
+    callId: text("call_id").primaryKey(),
+    runOrdinal: integer("run_ordinal").notNull(),
+    spaceId: text("space_id").notNull(),
+    text: text("text").notNull(),
+    /** The question's place in the space's log; null while it is being asked. */
+    questionSeq: integer("question_seq"),
+    awaited: text("awaited", { mode: "json" }).$type<Awaited[]>().notNull(),
+    dueAt: integer("due_at").notNull(),
+  },
+  (table) => [
+    index("waits_by_run").on(table.runOrdinal),
+    index("waits_by_space").on(table.spaceId),
+    index("waits_by_due").on(table.dueAt),
+  ],
+);
 
 /** Everything that the model was given, said, called and got back, in order. Append-only. */
 export const journal = sqliteTable("journal", {

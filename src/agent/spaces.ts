@@ -1,6 +1,7 @@
 import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import { type Database, prepared } from "../shared/database.ts";
+import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
 import { type Settled, settle } from "./seen-mark.ts";
 
@@ -103,8 +104,9 @@ export class Spaces {
       .run();
   }
 
-  toldOfHistory(): void {
-    this.#writing().update(spaces).set({ leftToHistory: 0 }).where(gt(spaces.leftToHistory, 0)).run();
+  /** A cycle that is kept was told of these. */
+  toldOfHistory(told: LeftToHistory[]): void {
+    for (const { id, messages } of told) this.leaveToHistory(id, -messages);
   }
 
   isMember(id: string): boolean {

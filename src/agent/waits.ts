@@ -1,4 +1,4 @@
-import { eq, gt, min, sql } from "drizzle-orm";
+import { countDistinct, eq, gt, min, ne, sql } from "drizzle-orm";
 import type { Message } from "../protocol/message.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
@@ -11,8 +11,8 @@ import { waits } from "./schema.ts";
  *
  * Invariants
  * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
- * 2. The first message that somebody awaited says in that space is the answer; it belongs to the waiting run and
- *    begins no other.
+ * 2. The first message that somebody awaited says in that space after the question is the answer; it belongs to the
+ *    waiting run and begins no other. Until the question's place is known, all that they say is held for the run.
  * 3. A run waits as long as anybody awaited who is in the space is silent, and the time is not up.
  */
 export type WaitRow = typeof waits.$inferSelect;
@@ -53,7 +53,36 @@ export class Waits {
   /** The message was not said after all. Answers the ids of the messages that were taken for answers to it. */
   drop(callId: string): string[] {
     const dropped = this.#db.delete(waits).where(eq(waits.callId, callId)).returning().all();
-    return dropped.flatMap(({ awaited }) => awaited.flatMap(({ replyId }) => replyId ?? []));
+    return dropped.flatMap(({ awaited }) =>
+      awaited.flatMap(({ replyId, held = [] }) => [
+        ...(replyId === null ? [] : [replyId]),
+        ...held.map(({ messageId }) => messageId),
+      ]),
+    );
+  }
+
+  /** The question stands at `seq`. Answers the ids of the messages that were held and are no answers to it. */
+  asked(callId: string, seq: number): string[] {
+    const wait = this.#db.select().from(waits).where(eq(waits.callId, callId)).get();
+    if (!wait || wait.questionSeq !== null) return [];
+    const awaited = wait.awaited.map(({ held = [], ...who }) => ({
+      ...who,
+      replyId: held.find((message) => message.seq > seq)?.messageId ?? null,
+    }));
+    this.#db.update(waits).set({ questionSeq: seq, awaited }).where(eq(waits.callId, callId)).run();
+    const answers = new Set(awaited.map(({ replyId }) => replyId));
+    return wait.awaited
+      .flatMap(({ held = [] }) => held.map(({ messageId }) => messageId))
+      .filter((id) => !answers.has(id));
+  }
+
+  /** How many runs wait or are about to, but this one. */
+  runsBeside(runOrdinal: number): number {
+    const others = this.#db
+      .select({ runs: countDistinct(waits.runOrdinal) })
+      .from(waits)
+      .where(ne(waits.runOrdinal, runOrdinal));
+    return others.get()?.runs ?? 0;
   }
 
   /** Nobody waits for those who are in the space no more. Answers whether anybody did. */
@@ -80,16 +109,22 @@ export class Waits {
     return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
   }
 
-  /** Takes a message for the answer that somebody awaits. The ordinals of the runs that it answers. */
+  /** Takes a message for the answer that somebody awaits. The ordinals of the runs that it belongs to. */
   answer(message: Message): number[] {
     const open = this.#inSpace()
       .all({ spaceId: message.spaceId })
       .filter((wait) => isOpen(wait, this.#clock.now()));
-    const answered = open.filter((wait) =>
-      wait.awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
+    const answered = open.filter(
+      ({ awaited, questionSeq }) =>
+        message.seq > (questionSeq ?? 0) &&
+        awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
     );
     for (const wait of answered) {
-      const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? { ...who, replyId: message.id } : who));
+      const taken = (who: Awaited): Awaited =>
+        wait.questionSeq === null
+          ? { ...who, held: [...(who.held ?? []), { messageId: message.id, seq: message.seq }] }
+          : { ...who, replyId: message.id };
+      const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? taken(who) : who));
       this.#db.update(waits).set({ awaited }).where(eq(waits.callId, wait.callId)).run();
     }
     return [...new Set(answered.map((wait) => wait.runOrdinal))];

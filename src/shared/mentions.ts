@@ -37,3 +37,14 @@ export const mentionsIn = (text: string, members: Iterable<Named>): string[] => 
     return undefined;
   }
 };
+
+type Space = { id: string; members: Named[] };
+
+/** The names that `text` mentions of those who are in another of these spaces, and not in the one that it is said in. */
+export const absentIn = (spaces: Space[], spaceId: string, text: string): string[] => {
+  const here = spaces.find(({ id }) => id === spaceId)?.members ?? [];
+  const present = new Set(here.map(({ name }) => fold(name)));
+  const everybody = new Map(spaces.flatMap(({ members }) => members.map((member) => [member.id, member] as const)));
+  const mentioned = mentionsIn(text, everybody.values()).flatMap((id) => everybody.get(id)?.name ?? []);
+  return [...new Set(mentioned.filter((name) => !present.has(fold(name))))];
+};

@@ -1,9 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { answer, call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { agentStub, ended, ids, inboxOf, openHouse, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
@@ -282,4 +283,30 @@ test("[B4] what a run reads does not grow with how often the agent was silent be
   await space.post(husam, "Speak");
   await vi.waitUntil(() => model.calls.length === 7);
   expect(userTexts(model.calls[6])[0]).toContain("Hello");
+});
+
+test("that messages were left to a space's history is told until a cycle that is kept has read it", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const badRequest = new APICallError({ message: "bad", url: "http://m", requestBodyValues: {}, statusCode: 400 });
+  const model = scripted([
+    step(text("Read.")),
+    step(call("skip", {})),
+    refusal(badRequest),
+    step(text("Read.")),
+    step(text("Read.")),
+  ]);
+  await space.post(husam, "zero");
+  await ended(house.workspaceId, analyst, 1);
+  await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+    storage.sql.exec("UPDATE spaces SET left_to_history = 7");
+  });
+  for (const [index, words] of ["one", "two", "three", "four"].entries()) {
+    await space.post(husam, words);
+    await ended(house.workspaceId, analyst, index + 2);
+  }
+  const told = [1, 2, 3, 4].map((index) => userTexts(model.calls[index]).at(-1)?.includes("(7 earlier messages"));
+  expect(told).toEqual([true, true, true, false]);
 });

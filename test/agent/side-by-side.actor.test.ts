@@ -1,10 +1,13 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
+import { maxWaitingRuns } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+import { agentStub, ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -147,8 +150,9 @@ test("[R5] what an absorbed run was saying when it was stopped is told to the ru
   await space.post(husam, "two");
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("absorbed"));
   saying.open();
-  await ended(house.workspaceId, analyst, 2);
+  const [absorbed] = await ended(house.workspaceId, analyst, 2);
   expect(JSON.stringify(model.calls.at(-1)?.prompt.at(-1))).toContain("Half of it.");
+  expect(absorbed?.steps[0]?.toolCalls).toMatchObject([{ status: "complete", output: { success: true } }]);
 });
 
 test("[R5] of two runs that absorb each other one does, and takes over the other's event", async () => {
@@ -195,4 +199,67 @@ test("[S4] a question whose space cannot be reached is waited for by nobody", as
   );
   await space.post(designer, "Yes");
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("completed"));
+});
+
+/** Nothing is delivered to agents until the gate is open. */
+const holdDelivery = (gate: Gate) => {
+  const { deliver } = Agent.prototype;
+  const spy = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+    gate.reach();
+    await gate.opened;
+    return deliver.call(this, delivery);
+  });
+  restore.push(() => spy.mockRestore());
+};
+
+test.each([
+  ["once the run waits", "waiting"],
+  ["while the question is being asked", "asking"],
+])("[R7] what was said before a question and is delivered %s is no answer to it", async (_, when) => {
+  const { house, husam, designer, analyst, space } = await stage({ maxConcurrentRuns: 2 });
+  const [thinking, delivering, asking] = [createGate(), createGate(), createGate()];
+  const model = scripted((options, index) => {
+    if (index === 0) return step(waitAt(thinking), call("send_message", { text: "@Designer good?", wait: true }));
+    return step(text(userTexts(options)[0]?.includes("RESUME") ? "They agree." : "Read."));
+  });
+  await space.post(husam, "Ask");
+  await thinking.reached;
+  holdDelivery(delivering);
+  await space.post(designer, "An old remark");
+  await delivering.reached;
+  if (when === "asking") holdSpeech(asking);
+  thinking.open();
+  if (when === "asking") await asking.reached;
+  else await waits(house.workspaceId, analyst);
+  delivering.open();
+  if (when === "asking") {
+    await vi.waitUntil(async () => (await inboxOf(house.workspaceId, analyst)).length === 2);
+    asking.open();
+  }
+  await vi.waitFor(async () =>
+    expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(["completed", "waiting_reply"]),
+  );
+  expect(userTexts(model.calls[1])[0]).toMatch(/"An old remark" {2}\[NEW\] ← TRIGGER/);
+  await space.post(designer, "Yes");
+  const runs = await ended(house.workspaceId, analyst, 2);
+  await vi.waitFor(() => expect(userTexts(model.calls[2])[0]).toMatch(/"Yes" {2}\[NEW\] ← REPLY/));
+  expect(runs).toHaveLength(2);
+  await vi.waitFor(async () => expect(await inboxOf(house.workspaceId, analyst)).toEqual([]));
+});
+
+test("[B3] past maxWaitingRuns a run cannot wait as well, and is told so", async () => {
+  const { house, husam, analyst, space } = await stage();
+  await runInDurableObject(agentStub(analyst), (_, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxWaitingRuns})
+       INSERT INTO waits (call_id, run_ordinal, space_id, text, awaited, due_at)
+       SELECT 'call' || i, 1000 + i, 'elsewhere', '', '[]', 0 FROM n`,
+    );
+  });
+  scripted([step(call("send_message", { text: "@Designer?", wait: true })), step(text("Not asked."))]);
+  await space.post(husam, "Ask");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.status).toBe("completed");
+  expect(JSON.stringify(run?.steps[0]?.toolCalls[0]?.output)).toContain(`maxWaitingRuns (${maxWaitingRuns})`);
+  expect(await space.texts()).toEqual(["Husam: Ask"]);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maxMentionMarks, mentionsIn } from "../../src/shared/mentions.ts";
+import { absentIn, maxMentionMarks, mentionsIn } from "../../src/shared/mentions.ts";
 
 const named = (...names: string[]) => names.map((name) => ({ id: name, name }));
 const members = named("Ann", "Ann Lee", "Data Analyst", "Zoë", "Ana María", "小明", "C++");
@@ -48,4 +48,18 @@ test("a name between spaces is found whatever it is", () => {
       expect(mentionsIn(`so @${name} . `, named(...names))).toEqual([name]);
     }),
   );
+});
+
+test("who is absent is in another space, and nobody here has that name", () => {
+  const here = { id: "here", members: [{ id: "1", name: "Sara" }] };
+  const there = {
+    id: "there",
+    members: [
+      { id: "2", name: "Sara Lee" },
+      { id: "3", name: "SARA" },
+      { id: "4", name: "Sam" },
+    ],
+  };
+  expect(absentIn([here, there], "here", "@sara, where are @sara lee and @Nobody?")).toEqual(["Sara Lee"]);
+  expect(absentIn([here, there], "there", "@Sam")).toEqual([]);
 });

@@ -105,14 +105,17 @@ const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefine
     const agent = parts.identity.get();
     const fresh = batch.filter((row) => !isRetry(row));
     parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
-    if (prepared.toldOfHistory) parts.spaces.toldOfHistory();
     parts.inbox.take(batch.map((row) => row.seq));
     const inboxRow = parts.journal.append({
       runOrdinal: prepared.ordinal,
       step: 0,
       kind: "inbox",
       content: { role: "user", content: prepared.text },
-      meta: { kind: "inbox", lines: prepared.lines },
+      meta: {
+        kind: "inbox",
+        lines: prepared.lines,
+        ...(prepared.history.length === 0 ? {} : { history: prepared.history }),
+      },
     });
     return parts.runs.begin(
       {

@@ -1,8 +1,9 @@
 import { ColloquyError, type ErrorCode, ok, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { mentionsIn } from "../../shared/mentions.ts";
-import { takeBackWait } from "../deliver.ts";
+import { absentIn, mentionsIn } from "../../shared/mentions.ts";
+import { maxWaitingRuns } from "../bounds.ts";
+import { placeWait, takeBackWait } from "../deliver.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
@@ -36,6 +37,14 @@ const failure = (code: ErrorCode, message: string): Result => ({
   error: true,
 });
 
+const requireRoomToWait = (parts: Parts, run: RunRow): void => {
+  if (parts.waits.runsBeside(run.ordinal) < maxWaitingRuns) return;
+  throw new ColloquyError(
+    "limit_reached",
+    `maxWaitingRuns (${maxWaitingRuns}) of your runs wait for answers; stop one, or say it without wait`,
+  );
+};
+
 const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: Execution): ToolContext => {
   const { id: agentId, workspaceId } = parts.identity.get();
   return {
@@ -49,6 +58,7 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
       const ids = new Set(mentionsIn(text, others));
       return others.filter(({ id }) => ids.has(id)).map(({ id, name }) => ({ id, name }));
     },
+    absent: (spaceId, text) => (text.includes("@") ? absentIn(parts.spaces.mine(), spaceId, text) : []),
     say: async (spaceId, text, how = {}) => {
       const awaits = how.awaits ?? [];
       const message = {
@@ -65,9 +75,14 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
       };
       // A living agent does not wait: the answers come as ordinary events. A run that waits does so before it asks.
       const waits = awaits.length > 0 && run.continuity === "timeline";
-      if (waits) parts.waits.open({ callId: call.callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
+      if (waits) {
+        requireRoomToWait(parts, run);
+        parts.waits.open({ callId: call.callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
+      }
       try {
-        return ok(unwrap(await reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal)));
+        const said = unwrap(await reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal));
+        if (waits) placeWait(parts, run.ordinal, call.callId, said.seq);
+        return ok(said);
       } catch (error) {
         // What was cut is asked again by a replay; anything else was not asked, as far as the run knows.
         if (waits && !signal.aborted) takeBackWait(parts, run.ordinal, call.callId);

@@ -88,6 +88,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     // Of a run that is not kept, a call may still be under way: what came of it is told as it was.
     if (kept && error) closeOpenCalls(parts, run, before, error);
     const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+    if (kept) for (const { meta } of rows) if (meta?.kind === "inbox") parts.spaces.toldOfHistory(meta.history ?? []);
     const receipts = settleEvents(parts, { ...run, events }, rows, ending);
 
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);

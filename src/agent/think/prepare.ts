@@ -6,6 +6,7 @@ import { toldState } from "../context/consciousness/state.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import type { ToldState } from "../context/snapshot.ts";
 import { asEvent, type InboxRow } from "../inbox.ts";
+import type { LeftToHistory } from "../records.ts";
 import { composingOf } from "./composing.ts";
 import type { Parts } from "./parts.ts";
 
@@ -16,9 +17,9 @@ export type Prepared = {
   window: WindowRow;
   told: ToldState;
   lines: string[];
+  /** What it says of messages that were left to their space's history. */
+  history: LeftToHistory[];
   text: string;
-  /** Whether it says how many messages the inbox had no room for. */
-  toldOfHistory: boolean;
   activeSpaceId: string | null;
 };
 
@@ -48,11 +49,11 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
   const told = toldState(state, composingOf(parts).config.context.memoryTokens);
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
-  const leftToHistory = parts.spaces.leftToHistory();
+  const history = parts.spaces.leftToHistory();
   const text = renderInboxMessage({
     now: isoTime(parts.clock.now()),
     events,
-    leftToHistory,
+    leftToHistory: history,
     silent: silentLines(parts, ordinal),
     told,
     toldBefore: parts.consciousness.toldBefore(window, ordinal),
@@ -64,8 +65,8 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     window,
     told,
     lines: events.map(eventLine),
+    history,
     text,
-    toldOfHistory: leftToHistory.length > 0,
     activeSpaceId: active?.id ?? null,
   };
 };

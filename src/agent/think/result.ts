@@ -7,7 +7,7 @@ export type Result = { value: unknown; error: boolean; activeSpaceId?: string | 
 
 /** Journals it: the call's `result` row, which is also the message that the model reads. */
 export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
-  parts.journal.append({
+  const row = parts.journal.append({
     runOrdinal: run.ordinal,
     step,
     kind: "result",
@@ -33,4 +33,7 @@ export const recordResult = (parts: Parts, run: RunRow, step: number, call: Call
       ...(result.shown ? { shown: result.shown } : {}),
     },
   });
+  // It was under way when its run was ended: it belongs to that run all the same.
+  const now = parts.runs.at(run.ordinal);
+  if (now?.journalTo != null && !now.kept) parts.runs.update(run.ordinal, { journalTo: row.seq });
 };

@@ -28,6 +28,8 @@ export type ToolContext = {
   say(spaceId: string, text: string, how?: { replyTo?: string; awaits?: EntityName[] }): Promise<Outcome<Message>>;
   /** The other members of a space whom `text` mentions as `@Name`. */
   mentioned(spaceId: string, text: string): EntityName[];
+  /** Names that `text` mentions of those who are in another space of the agent, and not in this one. */
+  absent(spaceId: string, text: string): string[];
   runs: OwnRuns;
   memories: Memories;
   goals: Goals;

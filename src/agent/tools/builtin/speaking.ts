@@ -17,6 +17,13 @@ const say = async (
   const spaceId = context.activeSpaceId;
   if (spaceId === null) throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
   requireMembership(context, spaceId);
+  const absent = context.absent(spaceId, words);
+  if (absent.length > 0) {
+    throw new ColloquyError(
+      "not_a_member",
+      `${absent.map((name) => JSON.stringify(name)).join(", ")} would not read it: no member of the active space; enter one of theirs, or name them without the @`,
+    );
+  }
   const awaits = how.wait ? context.mentioned(spaceId, words) : [];
   if (how.wait && awaits.length === 0) {
     throw new ColloquyError(
