@@ -16,6 +16,7 @@ export type SpaceRow = typeof spaces.$inferSelect;
 
 /** Rows remembered at most: an agent may be in many spaces, and each row holds its space's members. */
 const maxKnownRows = 50;
+const sameNumbers = (some: number[], others: number[]): boolean => some.join() === others.join();
 
 export class Spaces {
   readonly #db: Database;
@@ -92,7 +93,7 @@ export class Spaces {
     const row = this.get(id);
     if (!row) return;
     const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
-    if (upTo === row.processedSeq && beyond.length === row.acknowledged.length) return;
+    if (upTo === row.processedSeq && sameNumbers(beyond, row.acknowledged)) return;
     this.#writing().update(spaces).set({ processedSeq: upTo, acknowledged: beyond }).where(eq(spaces.id, id)).run();
   }
 
