@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Entity, Member } from "../protocol/entity.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
 import { Space, SpaceListItem } from "../protocol/space.ts";
+import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { createCredentials, type RefreshToken } from "./credentials.ts";
 import { createHttp } from "./http.ts";
 import { type LiveSpace, type OpenSpaceOptions, openLiveSpace } from "./live-space.ts";
@@ -32,6 +33,12 @@ export type Client = {
   listMessages(spaceId: string, page: { before?: number; after?: number; limit: number }): Promise<MessagePage>;
   /** Stored once for each `clientKey`, which is made up if it is left out. */
   postMessage(spaceId: string, input: { text: string; replyTo?: string; clientKey?: string }): Promise<Message>;
+  /**
+   * Answers a tool call that waits for people: an approval with `{result: {approved, note?}}`, any other with a result
+   * that matches its schema, or with an error. Answers its message as it stands then. The same again changes nothing.
+   * Rejects with `forbidden`, `conflict` (others were first), `gone` (too late) or `answer_invalid`, with its issues.
+   */
+  answerToolCall(spaceId: string, toolCallId: string, answer: ToolAnswer): Promise<Message>;
   markRead(spaceId: string, messageId: string): Promise<void>;
   /** Who has read a message, its sender aside, and what came of it where an agent's run took it. */
   listReads(spaceId: string, messageId: string): Promise<ReadReceipt[]>;
@@ -90,6 +97,10 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
     postMessage: async (spaceId, { clientKey = ulid(), ...input }) => {
       const path = at("spaces", spaceId, "messages");
       return (await http({ method: "POST", path, body: { ...input, clientKey }, answer: MessageAnswer })).message;
+    },
+    answerToolCall: async (spaceId, toolCallId, answer) => {
+      const path = at("spaces", spaceId, "tool-calls", toolCallId, "result");
+      return (await http({ method: "POST", path, body: answer, answer: MessageAnswer })).message;
     },
     markRead: async (spaceId, messageId) => {
       await http({ method: "POST", path: at("spaces", spaceId, "read"), body: { messageId }, answer: z.unknown() });

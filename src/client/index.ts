@@ -3,6 +3,7 @@ export type { Message } from "../protocol/message.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
 export { maxUnreadCount } from "../protocol/space.ts";
 export { maxTextBytes, textBytes } from "../protocol/text.ts";
+export type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
 export { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 export { type Client, type ClientOptions, createClient, type Page } from "./client.ts";
 export type { LiveSpace, OpenSpaceOptions } from "./live-space.ts";

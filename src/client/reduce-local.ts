@@ -1,3 +1,4 @@
+import type { Message } from "../protocol/message.ts";
 import type { LocalFrame, OutgoingMessage, SpaceState } from "./space-state.ts";
 import { mergeMessages } from "./timeline.ts";
 
@@ -8,20 +9,12 @@ export const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): 
       // Deltas that are missed while the connection is down would leave holes in a text: a welcome tells it whole.
       return frame.connection.status === "open" ? state : { ...state, connection: frame.connection, typing: [] };
     case "local.latest":
-      return {
-        ...state,
-        messages: mergeMessages(frame.messages, state.messages),
-        history: { status: "ready", hasOlder: frame.hasOlder, loadingOlder: false },
-      };
+      return withPage(state, frame.messages, frame.hasOlder);
     case "local.older.begin":
       return withLoadingOlder(state, true);
     case "local.older":
       if (state.history.status !== "ready") return state; // asked before the window was given up
-      return {
-        ...state,
-        messages: mergeMessages(frame.messages, state.messages),
-        history: { status: "ready", hasOlder: frame.hasOlder, loadingOlder: false },
-      };
+      return withPage(state, frame.messages, frame.hasOlder);
     case "local.older.failed":
       return withLoadingOlder(state, false);
     case "local.history.failed":
@@ -47,6 +40,17 @@ export const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): 
 };
 
 const pending = { kind: "pending" } as const;
+
+/** What came live is newer than what was loaded, and newer than a page is what was updated while it was loading. */
+const withPage = (state: SpaceState, page: readonly Message[], hasOlder: boolean): SpaceState => ({
+  ...state,
+  messages: mergeMessages(
+    page.map((message) => state.unplaced[message.id] ?? message),
+    state.messages,
+  ),
+  unplaced: {},
+  history: { status: "ready", hasOlder, loadingOlder: false },
+});
 
 const withLoadingOlder = (state: SpaceState, loadingOlder: boolean): SpaceState =>
   state.history.status === "ready" ? { ...state, history: { ...state.history, loadingOlder } } : state;

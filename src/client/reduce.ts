@@ -1,5 +1,11 @@
 import type { z } from "zod";
-import type { MessageEvent, ServerFrame, StreamSnapshot, WelcomeFrame } from "../protocol/events.ts";
+import type {
+  MessageEvent,
+  MessageUpdatedEvent,
+  ServerFrame,
+  StreamSnapshot,
+  WelcomeFrame,
+} from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { reduceLocal } from "./reduce-local.ts";
 import { noteOfRead, noteOfRouter, noteOfRun, withNote } from "./run-notes.ts";
@@ -16,6 +22,7 @@ import { mergeMessages, replaceMessage } from "./timeline.ts";
  * 3. A stream is in `streams` from its start until its message, its error, or a welcome without it.
  * 4. An outgoing message leaves `outgoing` only by its message in the log, or by the person's hand.
  * 5. A frame that changes nothing answers the same state.
+ * 6. A message is shown as the newest of its events tells it, whatever older one or older page comes after.
  */
 export const reduce = (state: SpaceState, frame: SpaceFrame, now: number): SpaceState =>
   isLocal(frame) ? reduceLocal(state, frame, now) : advance(reduceServer(state, frame, now), frame);
@@ -37,7 +44,7 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "space.message":
       return message(state, frame);
     case "space.message.updated":
-      return { ...state, messages: replaceMessage(state.messages, frame.message) };
+      return updated(state, frame);
     case "member.joined": {
       const others = state.members.filter((member) => member.id !== frame.member.id);
       return { ...state, members: [...others, frame.member] };
@@ -112,7 +119,7 @@ const streamOf = (
 });
 
 const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
-  const kept = frame.resumed ? state : { ...state, messages: [], notes: [], reads: {}, history: loading };
+  const kept = frame.resumed ? state : { ...state, messages: [], unplaced: {}, notes: [], reads: {}, history: loading };
   const marks = (frame.reads ?? []).map((mark) => [mark.entityId, readMark(kept, mark)] as const);
   return {
     ...kept,
@@ -131,7 +138,7 @@ const loading = { status: "loading" } as const;
 
 const message = (state: SpaceState, { message }: z.infer<typeof MessageEvent>): SpaceState => ({
   ...state,
-  messages: withinWindow(state, message) ? mergeMessages(state.messages, [message]) : state.messages,
+  messages: placed(state, message),
   streams: state.streams.filter((stream) => stream.streamId !== message.streamId),
   typing: state.typing.filter((typing) => typing.entityId !== message.sender.id),
   outgoing:
@@ -140,11 +147,24 @@ const message = (state: SpaceState, { message }: z.infer<typeof MessageEvent>): 
       : state.outgoing,
 });
 
-/** A repeated message from before the window would leave a hole behind it: it is found by loading older ones. */
-const withinWindow = (state: SpaceState, message: Message): boolean => {
-  const first = state.messages[0];
-  const isNew = state.cursor === null || message.seq > state.cursor;
-  return isNew || (first !== undefined && message.seq >= first.seq);
+/**
+ * The window with a message that came. A repeated one from before the window would leave a hole behind it (it is
+ * found by loading older ones); one that is in it may have been updated since.
+ */
+const placed = ({ cursor, messages }: SpaceState, message: Message): readonly Message[] => {
+  if (cursor === null || message.seq > cursor) return mergeMessages(messages, [message]);
+  const first = messages[0];
+  return first !== undefined && message.seq >= first.seq ? mergeMessages([message], messages) : messages;
+};
+
+/** A repeated update is none: the message may have been updated again since. */
+const updated = (state: SpaceState, { cursor, message }: z.infer<typeof MessageUpdatedEvent>): SpaceState => {
+  if (state.cursor !== null && cursor <= state.cursor) return state;
+  const messages = replaceMessage(state.messages, message);
+  if (messages !== state.messages) return { ...state, messages };
+  const { history } = state;
+  const isLoading = history.status === "loading" || (history.status === "ready" && history.loadingOlder);
+  return isLoading ? { ...state, unplaced: { ...state.unplaced, [message.id]: message } } : state;
 };
 
 const read = (state: SpaceState, frame: Extract<ServerFrame, { type: "member.read" }>): SpaceState => {

@@ -69,6 +69,8 @@ export type SpaceState = {
   /** A window of the timeline without holes, oldest first, each `seq` once. */
   messages: readonly Message[];
   history: HistoryState;
+  /** Updates of messages that are not in the window, by id: the page that is loading may hold them as they were. */
+  unplaced: Readonly<Record<string, Message>>;
   /** In the order in which they began. */
   streams: readonly RunningStream[];
   active: readonly ActiveAgent[];
@@ -105,6 +107,7 @@ export const initialSpaceState = (spaceId: string, cursor: number | null = null)
   members: [],
   messages: [],
   history: { status: "loading" },
+  unplaced: {},
   streams: [],
   active: [],
   typing: [],

@@ -86,6 +86,7 @@ const pathPrefixes: Record<string, IdPrefix> = {
   entityId: "ent",
   spaceId: "spc",
   keyId: "key",
+  toolCallId: "tc",
 };
 /** Things that live inside the agent or the space that the path names before them. */
 const owned: Record<string, { prefix: OwnedPrefix; by: "agentId" | "spaceId" }> = {

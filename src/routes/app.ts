@@ -22,6 +22,7 @@ import { secrets } from "./secrets.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
+import { toolCalls } from "./tool-calls.ts";
 import { unknownAddress } from "./unknown-address.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -75,6 +76,7 @@ const resources = [
   spaces,
   members,
   messages,
+  toolCalls,
   stream,
   events,
   healthz,

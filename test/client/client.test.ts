@@ -38,6 +38,17 @@ test("[D1] a message that is posted again under its key is the same message", as
   expect(second.id).toBe(first.id);
 });
 
+test("answers a tool call that waits, once", async () => {
+  const nova = peer.entity("agent", "Nova");
+  const space = peer.createSpace("Alpha", [husam, sara, nova]);
+  const { toolCall } = space.ask(nova, "choose", { of: ["red", "blue"] });
+  const id = toolCall?.id ?? "";
+  const answered = await clientOf().answerToolCall(space.space.id, id, { result: { color: "red" } });
+  expect(answered.toolCall).toMatchObject({ status: "complete", output: { color: "red" } });
+  const late = clientOf().answerToolCall(space.space.id, id, { error: { message: "none of them" } });
+  await expect(late).rejects.toMatchObject({ code: "conflict" });
+});
+
 test("[S4] a refusal is the ColloquyError of its problem document", async () => {
   peer.refuses = "rate_limited";
   const refusal = await clientOf()

@@ -34,6 +34,19 @@ export const said = (seq: number, extra: Partial<Message> = {}): DurableEvent =>
   message: message(seq, extra),
 });
 
+/** An agent's call, whose output counts how often it was changed. */
+export const called = (output: number): Partial<Message> => ({
+  kind: "tool_call",
+  sender: nova,
+  toolCall: { id: ids.deriveOwned("tc", nova.id, "call"), name: "choose", input: {}, output, status: "running" },
+});
+
+export const updated = (cursor: number, message: Message): DurableEvent => ({
+  type: "space.message.updated",
+  cursor,
+  message,
+});
+
 export const space = {
   id: spaceId,
   name: "Project Alpha",

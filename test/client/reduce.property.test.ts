@@ -1,8 +1,22 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { initialSpaceState, reduce, type SpaceFrame, type SpaceState } from "../../src/client/index.ts";
+import { initialSpaceState, type Message, reduce, type SpaceFrame, type SpaceState } from "../../src/client/index.ts";
 import type { DurableEvent } from "../../src/protocol/events.ts";
-import { delta, husam, loaded, message, nova, said, snapshot, spaceId, start, streamId, welcome } from "./frames.ts";
+import {
+  called,
+  delta,
+  husam,
+  loaded,
+  message,
+  nova,
+  said,
+  snapshot,
+  spaceId,
+  start,
+  streamId,
+  updated,
+  welcome,
+} from "./frames.ts";
 
 /**
  * A server in a few lines: a log, running streams, and a line to one client that breaks and comes back whenever
@@ -14,6 +28,8 @@ type Step =
   | { do: "start" }
   | { do: "delta"; text: string }
   | { do: "say" }
+  | { do: "call" }
+  | { do: "update"; back: number }
   | { do: "fail" }
   | { do: "break" }
   | { do: "reconnect"; replayed: number }
@@ -26,6 +42,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("start" as const) }),
   { weight: 3, arbitrary: fc.record({ do: fc.constant("delta" as const), text: fc.string({ maxLength: 4 }) }) },
   fc.record({ do: fc.constant("say" as const) }),
+  fc.record({ do: fc.constant("call" as const) }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("update" as const), back: fc.nat(2) }) },
   fc.record({ do: fc.constant("fail" as const) }),
   fc.record({ do: fc.constant("break" as const) }),
   { weight: 2, arbitrary: fc.record({ do: fc.constant("reconnect" as const), replayed: fc.nat(6) }) },
@@ -74,7 +92,14 @@ const play = (steps: Step[]) => {
     for (const outgoing of state.outgoing) store(outgoing.clientKey);
   };
   const newestStream = (): string | undefined => [...streams.keys()].at(-1);
-  const messages = () => log.flatMap((event) => (event.type === "space.message" ? [event.message] : []));
+  const messages = () => {
+    const now = new Map<number, Message>();
+    for (const event of log) {
+      if (event.type === "space.message" || event.type === "space.message.updated")
+        now.set(event.message.seq, event.message);
+    }
+    return [...now.values()];
+  };
 
   const perform = (one: Step): void => {
     const name = newestStream();
@@ -97,6 +122,11 @@ const play = (steps: Step[]) => {
     if (one.do === "say" && name) {
       streams.delete(name);
       append(said(log.length + 1, { sender: nova, streamId: streamId(name) }));
+    }
+    if (one.do === "call") append(said(log.length + 1, called(0)));
+    if (one.do === "update") {
+      const call = messages().findLast(({ kind }, index, all) => kind === "tool_call" && index < all.length - one.back);
+      if (call) append(updated(log.length + 1, { ...call, ...called(log.length) }));
     }
     if (one.do === "fail" && name) {
       streams.delete(name);

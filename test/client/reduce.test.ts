@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { reduce, type SpaceState } from "../../src/client/index.ts";
 import {
   after,
+  called,
   delta,
   husam,
   loaded,
@@ -16,6 +17,7 @@ import {
   space,
   start,
   streamId,
+  updated,
   welcome,
 } from "./frames.ts";
 
@@ -55,6 +57,34 @@ describe("messages", () => {
     });
     expect(state.messages.map((one) => one.text)).toEqual(["changed", "message 2"]);
     expect(state.cursor).toBe(3);
+  });
+
+  test("[D3] what is repeated takes no update back", () => {
+    const first = said(1, called(0));
+    const [second, third] = [updated(2, message(1, called(1))), updated(3, message(1, called(2)))];
+    const state = after(welcome(0), first, second, third, first, second);
+    expect(state.messages[0]?.toolCall?.output).toBe(2);
+    expect(reduce(state, second, 0)).toBe(state);
+  });
+
+  test("[D3] an update that comes while a page is loading outlives the page, which is older", () => {
+    const page = [message(4, called(0)), message(5)];
+    const latest = after(welcome(5), updated(6, message(4, called(1))), loaded(page, true));
+    expect(latest.messages[0]?.toolCall?.output).toBe(1);
+    expect(latest.unplaced).toEqual({});
+    const older = [message(2, called(0)), message(3)];
+    const asked = [{ type: "local.older.begin" } as const, updated(7, message(2, called(7)))];
+    const whole = [...asked, { type: "local.older" as const, messages: older, hasOlder: false }].reduce(
+      (state: SpaceState, frame) => reduce(state, frame, 0),
+      latest,
+    );
+    expect(whole.messages.map(({ toolCall }) => toolCall?.output)).toEqual([7, undefined, 1, undefined]);
+  });
+
+  test("an update of a message that was not loaded is left to the page that loads it", () => {
+    const state = after(welcome(5), loaded([message(5)], true), updated(6, message(2, called(1))));
+    expect(seqs(state)).toEqual([5]);
+    expect(state.unplaced).toEqual({});
   });
 });
 

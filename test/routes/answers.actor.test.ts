@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { Json } from "../../src/routes/api-schemas.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { question } from "../support/question.ts";
 import { apiDocument, fill, type Operation, operations } from "./operations.ts";
 
 /** Real answers of every operation, held against the schemas that the document tells of them. */
@@ -94,6 +95,7 @@ beforeAll(async () => {
     messageId: message.id,
     keyId: created.key.id,
     entityId: mona.id,
+    toolCallId: await question(house.workspaceId, spaceId, agentId),
     eventId: ids.mintOwned("evt", agentId),
     hookId: opened.hookId,
     key: "tea",
@@ -130,6 +132,7 @@ const bodies: Record<string, () => unknown> = {
   "PATCH /v1/spaces/{spaceId}": () => ({ wakePolicy: "addressed" }),
   "POST /v1/spaces/{spaceId}/members": () => ({ entityId: mona.id }),
   "POST /v1/spaces/{spaceId}/messages": () => ({ text: "hello" }),
+  "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": () => ({ result: { color: "red" } }),
   "POST /v1/spaces/{spaceId}/read": () => ({ messageId: known.messageId }),
 };
 

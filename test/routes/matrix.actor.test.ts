@@ -6,6 +6,7 @@ import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";
 import { deriveKey } from "../../src/shared/ids.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { question } from "../support/question.ts";
 import { fill, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
@@ -26,6 +27,7 @@ type Scene = {
     messageId: string;
     runId: string;
     hookId: string;
+    toolCallId: string;
   };
 };
 
@@ -123,6 +125,11 @@ const rows: Record<string, Row> = {
     own: participant(204),
     removed: 404,
     body: ({ fresh }) => ({ messageId: fresh.messageId }),
+  },
+  "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": {
+    own: participant(200),
+    removed: 404,
+    body: () => ({ result: "yes" }),
   },
   "GET /v1/spaces/{spaceId}/stream": { own: participant(101), removed: 404 },
   "GET /v1/spaces/{spaceId}/events": { own: participant(200), removed: 404 },
@@ -248,7 +255,8 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   if (method === "DELETE") await putForDeletion(path, agentId);
   const runId = ids.mintOwned("run", agentId);
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
-  return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId, hookId };
+  const toolCallId = path.includes("{toolCallId}") ? await question(house.workspaceId, spaceId, agentId) : "";
+  return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId, hookId, toolCallId };
 };
 
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {

@@ -114,6 +114,31 @@ export class PeerSpace {
     return { message, created: true };
   }
 
+  /** An agent's call that asks people. */
+  ask(agent: Participant, name: string, input: unknown): Message {
+    const toolCallId = ids.mintOwned("tc", agent.id);
+    const message: Message = {
+      id: ids.mintOwned("msg", this.space.id),
+      seq: this.head + 1,
+      spaceId: this.space.id,
+      kind: "tool_call",
+      sender: { id: agent.id, name: agent.name, type: agent.type },
+      toolCall: { id: toolCallId, name, input, status: "requires_action" },
+      createdAt: new Date().toISOString(),
+    };
+    this.append({ type: "space.message", message });
+    return message;
+  }
+
+  /** The first answer completes the call; what is answered after it, or to no call, is undefined. */
+  answer(toolCallId: string, output: unknown): Message | undefined {
+    const asked = this.messages.find(({ toolCall }) => toolCall?.id === toolCallId);
+    if (asked?.toolCall?.status !== "requires_action") return undefined;
+    const message: Message = { ...asked, toolCall: { ...asked.toolCall, status: "complete", output } };
+    this.append({ type: "space.message.updated", message });
+    return message;
+  }
+
   begin(agent: Participant, toolName = "send_message"): PeerStream {
     const runId = ids.mintOwned("run", agent.id);
     const streamId = ids.mint("str");

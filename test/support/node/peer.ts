@@ -6,6 +6,7 @@ import type { Entity } from "../../../src/protocol/entity.ts";
 import { ClientFrame, pingText, pongText } from "../../../src/protocol/events.ts";
 import { PostMessage, ReadMark } from "../../../src/protocol/message.ts";
 import { CreateSpace } from "../../../src/protocol/space.ts";
+import { ToolAnswer } from "../../../src/protocol/tool-call.ts";
 import { type ErrorCode, problem } from "../../../src/shared/errors.ts";
 import { ids, PeerSpace } from "./peer-space.ts";
 
@@ -83,6 +84,13 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     if (route === "POST read") {
       space.read(caller.id, ReadMark.parse(await bodyOf(request)).messageId);
       return answer(response, {});
+    }
+    const [, toolCallId] = /^POST tool-calls\/([^/]+)\/result$/.exec(route) ?? [];
+    if (toolCallId !== undefined) {
+      const given = ToolAnswer.parse(await bodyOf(request));
+      const message = space.answer(toolCallId, "result" in given ? given.result : given.error);
+      if (message) return answer(response, { message });
+      return refuse(response, "conflict", "Somebody has answered it already.");
     }
     if (request.method === "DELETE" && rest === `members/${caller.id}`) {
       space.leave(caller.id);
