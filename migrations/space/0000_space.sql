@@ -12,6 +12,7 @@ CREATE TABLE `log` (
 	`message_id` text,
 	`message_count` integer NOT NULL,
 	`routing` text,
+	`outcome` text,
 	`frame` text NOT NULL
 );
 --> statement-breakpoint
@@ -60,3 +61,15 @@ CREATE TABLE `timers` (
 	`due_at` integer NOT NULL,
 	`failures` integer DEFAULT 0 NOT NULL
 ) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `tool_calls` (
+	`seq` integer PRIMARY KEY NOT NULL,
+	`agent_id` text NOT NULL,
+	`is_open` integer NOT NULL,
+	`expires_at` integer,
+	`updated_seq` integer NOT NULL,
+	`message` text NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `tool_calls_open` ON `tool_calls` (`agent_id`) WHERE is_open = 1;--> statement-breakpoint
+CREATE INDEX `tool_calls_due` ON `tool_calls` (`expires_at`) WHERE expires_at IS NOT NULL;

@@ -124,6 +124,8 @@ export const TypingFrame = z.object({ type: z.literal("member.typing"), entityId
 export const ErrorFrame = Problem.omit({ type: true }).extend({
   type: z.literal("error"),
   clientKey: ClientKey.optional(),
+  /** Of the call whose answer is refused. */
+  toolCallId: toolCallId.optional(),
 });
 
 export const LiveFrame = z.union([
@@ -146,6 +148,8 @@ export const ClientFrame = z.discriminatedUnion("type", [
   PostMessage.extend({ type: z.literal("message.send"), clientKey: ClientKey }),
   z.strictObject({ type: z.literal("read"), messageId }),
   z.strictObject({ type: z.literal("typing") }),
+  /** Answers a tool call that waits: `result`, or `error` and why there is none. */
+  z.strictObject({ type: z.literal("tool.result"), toolCallId, result: z.json() }),
 ]);
 export type ClientFrame = z.infer<typeof ClientFrame>;
 

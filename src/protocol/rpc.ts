@@ -9,7 +9,7 @@ import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
-import type { AwaitedAnswer, ToolCall } from "./tool-call.ts";
+import type { AwaitedAnswer, ToolAnswer, ToolCall } from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
 /**
@@ -144,6 +144,15 @@ export interface SpaceRpc {
   reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>>;
   /** What the space's router decided about a message; `not_found` where it was not asked. */
   routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>>;
+  /**
+   * A person answers a call that waits. The same answer again is `created: false`; another, or one that comes when
+   * others have decided, is a `conflict`; one after its time, or when the call is canceled, `gone`.
+   */
+  answerToolCall(
+    principal: Principal,
+    toolCallId: string,
+    answer: ToolAnswer,
+  ): Promise<Outcome<{ message: Message; created: boolean }>>;
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
   latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>>;
 
@@ -151,6 +160,8 @@ export interface SpaceRpc {
   window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>>;
   append(message: AgentMessage): Promise<Outcome<Message>>;
+  /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */
+  recordToolCall(call: AgentToolCall): Promise<Outcome<Message>>;
 }
 
 /** A hook to be made. `version` names the creation: the same one again changes nothing. */

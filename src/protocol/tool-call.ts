@@ -43,3 +43,15 @@ export const ToolCall = z
   })
   .meta({ id: "ToolCall" });
 export type ToolCall = z.infer<typeof ToolCall>;
+
+/** What a person answers to a call that waits: a result, or why there is none. */
+export const ToolAnswer = z
+  .union([
+    z.strictObject({ result: z.json() }),
+    z.strictObject({ error: z.strictObject({ message: z.string().min(1).max(1000) }) }),
+  ])
+  .meta({ id: "ToolAnswer" });
+export type ToolAnswer = z.infer<typeof ToolAnswer>;
+
+/** The result that answers an approval. */
+export const ApprovalResult = z.strictObject({ approved: z.boolean(), note: z.string().max(1000).optional() });

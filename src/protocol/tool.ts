@@ -137,4 +137,6 @@ const uniqueNames = <Named extends { name: string }>(list: z.ZodType<Named[]>) =
 
 export const ToolConfigs = uniqueNames(z.array(ToolConfig).max(64));
 export const ToolRules = z.array(ToolRule).max(64);
-export const McpServers = z.strictObject({ servers: uniqueNames(z.array(McpServer).max(8)) }).meta({ id: "McpServers" });
+export const McpServers = z
+  .strictObject({ servers: uniqueNames(z.array(McpServer).max(8)) })
+  .meta({ id: "McpServers" });

@@ -69,3 +69,14 @@ export const maxRouterAnswerCharacters = 16_000;
 /** How long the agents are waited for to describe themselves, and for how long what they said is good. */
 export const describeWaitMs = 2000;
 export const descriptionsKeptMs = 5 * 60_000;
+
+/** Tool calls that run or wait in one space at a time. */
+export const maxOpenToolCalls = 20_000;
+/** The input and the output of a call that shows here, as JSON; of a longer output the beginning is kept. */
+export const maxToolInputBytes = 64 * 1024;
+export const maxToolOutputBytes = 32 * 1024;
+export const maxToolErrorCharacters = 2000;
+/** What a person answers, as JSON. */
+export const maxAnswerBytes = 64 * 1024;
+/** Calls that expire, or are canceled with their agent, in one go. */
+export const maxLapsesAtOnce = 50;

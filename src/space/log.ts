@@ -3,6 +3,8 @@ import { DurableEvent } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import { log } from "./schema.ts";
+import type { CallMessage } from "./tool-calls/call-message.ts";
+import type { CallOutcome } from "./tool-calls/call-outcome.ts";
 import type { Routing } from "./wake.ts";
 
 /**
@@ -23,7 +25,7 @@ export type NewEvent = DurableEvent extends infer Event
   ? Event extends { type: "space.message" }
     ? { type: "space.message"; message: Omit<Message, "seq">; routing: Routing }
     : Event extends { type: "space.message.updated" }
-      ? never
+      ? { type: "space.message.updated"; message: CallMessage; outcome: CallOutcome | null }
       : Omit<Event, "cursor">
   : never;
 
@@ -136,17 +138,21 @@ export class Log {
 }
 
 const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
+  const row = { seq, type: event.type, messageId: null, messageCount, routing: null, outcome: null };
   if (event.type === "space.message") {
     const { type, message, routing } = event;
     const frame = JSON.stringify({ type, cursor: seq, message: { ...message, seq } });
     const { id: messageId, sender } = message;
-    return { seq, type, entityId: sender.id, messageId, messageCount: messageCount + 1, routing, frame };
+    return { ...row, entityId: sender.id, messageId, messageCount: messageCount + 1, routing, frame };
   }
-  const frame = JSON.stringify({ ...event, cursor: seq });
-  return { seq, type: event.type, entityId: subjectOf(event), messageId: null, messageCount, routing: null, frame };
+  if (event.type === "space.message.updated") {
+    const { type, message, outcome } = event;
+    return { ...row, entityId: message.sender.id, outcome, frame: JSON.stringify({ type, cursor: seq, message }) };
+  }
+  return { ...row, entityId: subjectOf(event), frame: JSON.stringify({ ...event, cursor: seq }) };
 };
 
-const subjectOf = (event: Exclude<NewEvent, { type: "space.message" }>): string | null => {
+const subjectOf = (event: Exclude<NewEvent, { type: "space.message" | "space.message.updated" }>): string | null => {
   switch (event.type) {
     case "member.joined":
       return event.member.id;
@@ -158,9 +164,9 @@ const subjectOf = (event: Exclude<NewEvent, { type: "space.message" }>): string 
   }
 };
 
-/** The message in a stored frame. Parsed, not trusted: what an older version stored must still make sense. */
+/** The message in a stored frame, as it was then. Parsed, not trusted: what an older version stored must still make sense. */
 export const messageOf = (frame: string): Message => {
   const event = DurableEvent.parse(JSON.parse(frame));
-  if (event.type !== "space.message") throw new Error(`log: ${event.type} is not a message`);
-  return event.message;
+  if (event.type === "space.message" || event.type === "space.message.updated") return event.message;
+  throw new Error(`log: ${event.type} is not a message`);
 };

@@ -7,6 +7,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { type Append, type Parts, record } from "./parts.ts";
 import { runs, seen, spaceIn } from "./rights.ts";
+import { cancelCallsOf } from "./tool-calls/lapses.ts";
 
 /** Puts `entity` into the space; an agent begins to follow the log with its own joining. In a transaction. */
 export const join = (parts: Parts, append: Append, entity: EntityRef): MemberRow => {
@@ -46,7 +47,7 @@ export const addMember = (parts: Parts, principal: Principal, entity: EntityRef)
   return publicMember(row);
 };
 
-/** Keys and admins may remove anyone, an entity only itself. Sockets close and streams end at once. */
+/** Keys and admins may remove anyone, an entity only itself. Sockets close, streams end and an agent's open calls are canceled at once. */
 export const removeMember = (parts: Parts, principal: Principal, entityId: string): null => {
   seen(parts, principal);
   if (!hasWorkspaceRights(principal) && principal.entityId !== entityId) {
@@ -57,6 +58,7 @@ export const removeMember = (parts: Parts, principal: Principal, entityId: strin
   parts.live.stopAgent(entityId, "not_a_member", "The agent was removed from the space");
   parts.sockets.closeMember(entityId, closeCodes.removed, "removed from the space");
   record(parts, (append) => {
+    if (member.type === "agent") cancelCallsOf(parts, append, entityId);
     const { seq } = append({ type: "member.left", entityId, name: member.name });
     parts.members.remove(entityId);
     parts.settings.change({ version: seq });

@@ -11,6 +11,7 @@ import type { Router } from "./router/router.ts";
 import type { Settings } from "./settings.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { LiveStreams } from "./streams/live-streams.ts";
+import type { ToolCalls } from "./tool-calls/tool-calls.ts";
 
 /** What a space is made of; the modules beside this one act on it. */
 export type Parts = {
@@ -27,6 +28,7 @@ export type Parts = {
   router: Router;
   sockets: Sockets;
   live: LiveStreams;
+  toolCalls: ToolCalls;
   /** Bytes that the database holds now. */
   databaseBytes: () => number;
 };

@@ -5,11 +5,11 @@ import { MessageText, maxTextBytes, textBytes } from "../protocol/text.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
-import { maxDatabaseBytes } from "./bounds.ts";
 import { messageOf } from "./log.ts";
 import type { MemberRow } from "./members.ts";
 import { type Parts, record } from "./parts.ts";
 import { acting, spaceIn } from "./rights.ts";
+import { checkRoom } from "./room.ts";
 import type { SettingsRow } from "./settings.ts";
 import type { Routing } from "./wake.ts";
 
@@ -38,9 +38,7 @@ export const post = (
     }
     return { message, created: false };
   }
-  if (replyTo !== undefined && !parts.log.findMessage(replyTo)) {
-    throw new ColloquyError("unknown_reference", `There is no message ${replyTo} in this space to reply to`);
-  }
+  if (replyTo !== undefined) checkRepliable(parts, replyTo);
   const root: Root = { id, kind: member.type === "human" ? "person" : "service" };
   const body: NewMessage = { id, text };
   if (replyTo !== undefined) body.replyTo = replyTo;
@@ -69,9 +67,7 @@ export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
   if (origin !== undefined) body.origin = origin;
   if (expectsReply) body.expectsReply = true;
   if (replyTo !== undefined) {
-    if (!parts.log.findMessage(replyTo)) {
-      throw new ColloquyError("unknown_reference", `${replyTo} is no message of this space: reply to one that is`);
-    }
+    checkRepliable(parts, replyTo);
     body.replyTo = replyTo;
   }
   if (streamId === undefined) return store(parts, space, member, body, root);
@@ -82,9 +78,7 @@ export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
 };
 
 const store = (parts: Parts, space: SettingsRow, sender: MemberRow, body: NewMessage, root: Root): Message => {
-  if (parts.databaseBytes() > maxDatabaseBytes) {
-    throw new ColloquyError("limit_reached", `This space holds ${maxDatabaseBytes} bytes, the most: open a new one`);
-  }
+  checkRoom(parts);
   const named = body.text.includes("@")
     ? parts.members.all().map(({ entityId, name }) => ({ id: entityId, name }))
     : [];
@@ -118,6 +112,16 @@ const store = (parts: Parts, space: SettingsRow, sender: MemberRow, body: NewMes
 /** Whether the space has a router, and agents that it could wake. */
 const isRouted = ({ members }: Parts, { router, wakePolicy }: SettingsRow): boolean =>
   router !== null && wakePolicy === "addressed" && members.all().some(({ type }) => type === "agent");
+
+const checkRepliable = ({ log }: Parts, replyTo: string): void => {
+  const row = log.findMessage(replyTo);
+  if (!row) {
+    throw new ColloquyError("unknown_reference", `${replyTo} is no message of this space: reply to one that is`);
+  }
+  if (messageOf(row.frame).kind === "tool_call") {
+    throw new ColloquyError("not_repliable", `${replyTo} is a tool call: say what you have to say without replyTo`);
+  }
+};
 
 const checkText = (text: string): void => {
   if (textBytes(text) > maxTextBytes) {

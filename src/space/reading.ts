@@ -28,7 +28,7 @@ export const listMessages = (parts: Parts, principal: Principal, page: MessagePa
   const ordinals: Ordinals = forward
     ? { over, upTo: Math.min(upTo, over + limit) }
     : { over: Math.max(over, upTo - limit), upTo };
-  const items = parts.log.messages(ordinals);
+  const items = parts.toolCalls.current(parts.log.messages(ordinals));
   const more = forward ? ordinals.upTo < upTo : ordinals.over > over;
   const last = forward ? items.at(-1) : items[0];
   return { items, nextCursor: more && last ? String(last.seq) : null };
@@ -38,7 +38,8 @@ export const listMessages = (parts: Parts, principal: Principal, page: MessagePa
 export const latest = (parts: Parts, principal: Principal): { lastMessage?: Message; unreadCount?: number } => {
   seen(parts, principal);
   const { messageCount } = parts.log.head();
-  const [lastMessage] = parts.log.messages({ over: messageCount - 1, upTo: messageCount });
+  const newest = parts.log.messages({ over: messageCount - 1, upTo: messageCount });
+  const [lastMessage] = parts.toolCalls.current(newest);
   const member = principal.entityId === undefined ? undefined : parts.members.find(principal.entityId);
   if (!member) return lastMessage ? { lastMessage } : {};
   const unread = { over: member.readCount, upTo: Math.min(messageCount, member.readCount + maxUnreadScan) };
@@ -57,6 +58,7 @@ export const windowFor = (
   if (!parts.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
   const total = parts.log.head().messageCount;
   const upTo = Math.max(0, total - Math.max(0, Math.trunc(page.offset)));
-  const messages = parts.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
+  const found = parts.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
+  const messages = parts.toolCalls.current(found);
   return { space: snapshotOf(space, parts.members.all()), messages, total };
 };

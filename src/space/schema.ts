@@ -5,6 +5,8 @@ import type { DurableEvent } from "../protocol/events.ts";
 import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ReadMark } from "./read-mark.ts";
 import type { StoredDecision } from "./router/stored-decision.ts";
+import type { CallMessage } from "./tool-calls/call-message.ts";
+import type { CallOutcome } from "./tool-calls/call-outcome.ts";
 import type { Routing } from "./wake.ts";
 
 export { timers } from "../timers/schema.ts";
@@ -42,6 +44,8 @@ export const log = sqliteTable(
     messageCount: integer("message_count").notNull(),
     /** Messages only: what delivery needs to know and nobody is shown. */
     routing: text("routing", { mode: "json" }).$type<Routing>(),
+    /** Updated messages only: what was decided about the call, which its agent is told. */
+    outcome: text("outcome").$type<CallOutcome>(),
     /** The event as it goes over the wire, JSON. */
     frame: text("frame").notNull(),
   },
@@ -96,3 +100,22 @@ export const routerLedger = sqliteTable("router_ledger", {
   day: text("day").primaryKey(),
   tokens: integer("tokens").notNull(),
 });
+/** The tool calls that show here as they stand now; the log has how each began, and every change. */
+export const toolCalls = sqliteTable(
+  "tool_calls",
+  {
+    /** Of its message. */
+    seq: integer("seq").primaryKey(),
+    agentId: text("agent_id").notNull(),
+    isOpen: integer("is_open", { mode: "boolean" }).notNull(),
+    /** Until when people may answer; null when nobody may any more. */
+    expiresAt: integer("expires_at"),
+    /** The place in the log of the event that made it so. */
+    updatedSeq: integer("updated_seq").notNull(),
+    message: text("message", { mode: "json" }).$type<CallMessage>().notNull(),
+  },
+  (table) => [
+    index("tool_calls_open").on(table.agentId).where(sql`is_open = 1`),
+    index("tool_calls_due").on(table.expiresAt).where(sql`expires_at IS NOT NULL`),
+  ],
+);

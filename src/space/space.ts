@@ -5,8 +5,9 @@ import type { Member } from "../protocol/entity.ts";
 import { pingText, pongText } from "../protocol/events.ts";
 import type { Message, MessageRouting, PostMessage, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { AgentMessage, EntityRef, Page, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
+import type { AgentMessage, AgentToolCall, EntityRef, Page, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
 import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
+import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
@@ -35,6 +36,10 @@ import { connect } from "./sockets/connect.ts";
 import { expiryTimer, Sockets } from "./sockets/sockets.ts";
 import { readChannel } from "./streams/channel.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
+import { answerToolCall } from "./tool-calls/answer-tool-call.ts";
+import { callsTimer, onCallsTimer } from "./tool-calls/lapses.ts";
+import { recordToolCall } from "./tool-calls/record-tool-call.ts";
+import { ToolCalls } from "./tool-calls/tool-calls.ts";
 
 /**
  * A shared timeline with members: the one writer of its log, which is the only way that anything leaves it.
@@ -108,6 +113,17 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     return this.#answer(() => routingOf(this.#parts, principal, messageId));
   }
 
+  async answerToolCall(
+    principal: Principal,
+    toolCallId: string,
+    answer: ToolAnswer,
+  ): Promise<Outcome<{ message: Message; created: boolean }>> {
+    return this.#answer(() => {
+      const { message, created } = answerToolCall(this.#parts, principal, toolCallId, answer);
+      return { message, created };
+    });
+  }
+
   async latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>> {
     return this.#answer(() => latest(this.#parts, principal));
   }
@@ -122,6 +138,10 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
 
   async append(message: AgentMessage): Promise<Outcome<Message>> {
     return this.#answer(() => appendFromAgent(this.#parts, message));
+  }
+
+  async recordToolCall(call: AgentToolCall): Promise<Outcome<Message>> {
+    return this.#answer(() => recordToolCall(this.#parts, call));
   }
 
   async speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>> {
@@ -162,6 +182,7 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     await this.#parts.timers.fire((name) => {
       if (name === deliverTimer) this.#parts.delivery.onTimer();
       else if (name === routeTimer) this.#parts.router.onTimer();
+      else if (name === callsTimer) onCallsTimer(this.#parts);
       else if (name === expiryTimer) this.#parts.sockets.onTimer();
     });
   }
@@ -195,10 +216,12 @@ const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
   const live = new LiveStreams(clock, (frame) => sockets.tell(frame));
   const decisions = new Decisions(db);
   const ledger = new RouterLedger(db);
+  const toolCalls = new ToolCalls(db);
   const onForgotten = (): void => {
     log.clear();
     decisions.clear();
     ledger.clear();
+    toolCalls.clear();
     members.clear();
   };
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
@@ -206,7 +229,7 @@ const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
   const router = new Router({ ...around, ledger, record: (write) => record(parts, write) });
   const ids = createIds(env.SIGNING_SECRET);
   const databaseBytes = (): number => ctx.storage.sql.databaseSize;
-  const told = { delivery, router, sockets, live };
+  const told = { toolCalls, delivery, router, sockets, live };
   const parts = { db, clock, ids, timers, settings, members, log, subscribers, decisions, ...told, databaseBytes };
   return parts;
 };

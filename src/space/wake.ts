@@ -13,10 +13,13 @@ export type Routing = {
   pair: boolean;
   /** The space's router decides; until it has, the message is delivered to nobody. */
   asksRouter?: true;
+  /** It wakes nobody: a tool call that shows. */
+  quiet?: true;
 };
 
 /** Why a message wakes this agent, who is not its sender. `chosen`: by the space's router, where it was asked. */
 export const triggerSource = (routing: Routing, agentId: string, chosen: readonly string[]): TriggerSource => {
+  if (routing.quiet) return "none";
   if (routing.asksRouter) return chosen.includes(agentId) ? "proactive_router" : "none";
   if (routing.mentions.includes(agentId)) return "mention";
   if (routing.pair) return "auto";

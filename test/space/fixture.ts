@@ -5,7 +5,15 @@ import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { EntityType } from "../../src/protocol/entity.ts";
 import type { EntityPrincipal, KeyPrincipal } from "../../src/protocol/principal.ts";
-import type { AgentMessage, Delivery, EntityRef, IndexDelivery, SpaceRpc } from "../../src/protocol/rpc.ts";
+import type {
+  AgentMessage,
+  AgentToolCall,
+  Delivery,
+  EntityRef,
+  IndexDelivery,
+  SpaceRpc,
+  ToolCallOutcome,
+} from "../../src/protocol/rpc.ts";
 import type { RouterConfig, Space as SpaceView, WakePolicy } from "../../src/protocol/space.ts";
 import { type Outcome, ok, unwrap } from "../../src/shared/errors.ts";
 import { createIds } from "../../src/shared/ids.ts";
@@ -50,6 +58,16 @@ export const takenBy = (agent: EntityRef): (string | undefined)[] => {
     const fresh = delivery.messages.filter(({ message }) => message.seq > cursor);
     cursor = Math.max(cursor, delivery.cursor);
     return fresh.map(({ message }) => message.text);
+  });
+};
+
+/** What an agent heard of its calls: each once, as its cursor says. */
+export const answersTo = (agent: EntityRef): ToolCallOutcome[] => {
+  let cursor = 0;
+  return deliveredTo(agent).flatMap((delivery) => {
+    const fresh = (delivery.answers ?? []).filter(({ seq }) => seq > cursor);
+    cursor = Math.max(cursor, delivery.cursor);
+    return fresh;
   });
 };
 
@@ -124,4 +142,27 @@ export const said = ({ workspaceId, space }: House, agent: EntityRef, text: stri
   const runId = ids.deriveOwned("run", agent.id, "run");
   const messageId = ids.deriveOwned("msg", space.id, runId, call);
   return { workspaceId, agentId: agent.id, runId, messageId, text, root: { id: messageId, kind: "agent" } };
+};
+
+/** A tool call as its run would show it: the same `call` is the same message. */
+export const called = (
+  { workspaceId, space }: House,
+  agent: EntityRef,
+  call: string,
+  more: Partial<AgentToolCall> = {},
+): AgentToolCall => {
+  const toolCallId = ids.deriveOwned("tc", agent.id, call);
+  const messageId = ids.deriveOwned("msg", space.id, toolCallId);
+  return {
+    workspaceId,
+    agentId: agent.id,
+    runId: ids.deriveOwned("run", agent.id, "run"),
+    messageId,
+    toolCallId,
+    name: "deploy",
+    input: { version: "1.2" },
+    status: "running",
+    root: { id: messageId, kind: "agent" },
+    ...more,
+  };
 };

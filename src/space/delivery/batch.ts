@@ -1,12 +1,15 @@
-import type { DeliveredMessage } from "../../protocol/rpc.ts";
+import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { type LogRow, messageOf } from "../log.ts";
+import { toldOutcome } from "../tool-calls/call-outcome.ts";
 import { triggerSource } from "../wake.ts";
 import type { SubscriberRow } from "./subscribers.ts";
 
 /** What one walk along the log found for one subscriber. */
 export type Batch = {
   messages: DeliveredMessage[];
+  /** What was decided about the subscriber's own tool calls. */
+  answers: ToolCallOutcome[];
   /** The last event walked, and whether the subscriber was a member there. */
   cursor: number;
   inside: boolean;
@@ -21,8 +24,11 @@ type Place = Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside">;
 const changes = new Set<LogRow["type"]>(["member.joined", "member.left", "member.renamed", "space.updated"]);
 
 /** Whether the subscriber, as a member, would be told of this event. */
-export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow): boolean =>
-  row.type === "space.message" ? kind === "agent" && row.entityId !== id : changes.has(row.type);
+export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow): boolean => {
+  if (row.type === "space.message") return kind === "agent" && row.entityId !== id;
+  if (row.type === "space.message.updated") return row.outcome !== null && row.entityId === id;
+  return changes.has(row.type);
+};
 
 /** Whom the space's router chose, by the `seq` of the message. */
 export type Chosen = ReadonlyMap<number, readonly string[]>;
@@ -33,6 +39,7 @@ export const batchFor = (subscriber: Place, rows: LogRow[], chosen: Chosen = new
 
 const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
   messages: [],
+  answers: [],
   cursor: rows.at(-1)?.seq ?? subscriber.cursor,
   inside: true,
   left: false,
@@ -40,12 +47,13 @@ const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
 });
 
 /**
- * An agent has everything coming that was stored while it was a member, its own messages and read marks aside; its
- * own leaving ends a batch, so that a return begins a new one.
+ * An agent has everything coming that was stored while it was a member, its own messages and read marks aside, and
+ * what was decided about its own calls; its own leaving ends a batch, so that a return begins a new one.
  */
 const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch => {
   const batch: Batch = {
     messages: [],
+    answers: [],
     cursor: subscriber.cursor,
     inside: subscriber.inside,
     left: false,
@@ -66,6 +74,11 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch =>
         root,
         triggerSource: triggerSource(row.routing, subscriber.id, chosen.get(row.seq) ?? []),
       });
+      length += row.frame.length;
+    }
+    const { toolCall } = row.outcome ? messageOf(row.frame) : {};
+    if (row.outcome && toolCall) {
+      batch.answers.push(toldOutcome(row.seq, toolCall, row.outcome));
       length += row.frame.length;
     }
     if (own && row.type === "member.left") return { ...batch, inside: false, left: true };

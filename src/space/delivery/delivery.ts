@@ -70,8 +70,10 @@ export class Delivery {
   /** Belongs in the transaction that appended `rows`. */
   arm(rows: LogRow[]): void {
     const { timers, clock, subscribers } = this.#around;
-    const isFor = (row: LogRow): boolean =>
-      row.type === "space.message" ? subscribers.anyAgentBut(row.entityId ?? "") : row.type !== "member.read";
+    const isFor = (row: LogRow): boolean => {
+      if (row.type === "space.message") return subscribers.anyAgentBut(row.entityId ?? "");
+      return row.type === "space.message.updated" ? row.outcome !== null : row.type !== "member.read";
+    };
     if (rows.some(isFor)) timers.setNoLater(deliverTimer, clock.now() + deadmanMs);
   }
 
@@ -148,7 +150,7 @@ export class Delivery {
     }
     if (end < head) return undefined;
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
-      const batch: Batch = { messages: [], cursor: deletedSeq, inside: false, left: true, pending: true };
+      const batch: Batch = { messages: [], answers: [], cursor: deletedSeq, inside: false, left: true, pending: true };
       return { batch, after: subscriber.cursor, deleted: true };
     }
     if (subscriber.kind === "agent" && !place.inside && !members.find(subscriber.id)) subscribers.remove(subscriber.id);
@@ -163,6 +165,7 @@ export class Delivery {
     const row = settings.find();
     if (!row) throw new Error("delivery: the space has no settings");
     const { cursor, messages, left } = batch;
+    const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
     const space = snapshotOf(deleted ? { ...row, version: cursor } : row, members.all());
     const late = () => refuse("unavailable", `${subscriber.id} did not answer in ${deliverTimeoutMs} ms`);
     if (subscriber.kind === "index") {
@@ -172,7 +175,14 @@ export class Delivery {
       if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
       return cursor;
     }
-    const deliver = receivers.AGENT.getByName(subscriber.id).deliver({ space, messages, after, cursor, left });
+    const deliver = receivers.AGENT.getByName(subscriber.id).deliver({
+      space,
+      messages,
+      ...answers,
+      after,
+      cursor,
+      left,
+    });
     const delivered = await within(deliverTimeoutMs, deliver, late);
     if (delivered.ok) return delivered.value.cursor;
     // Who is gone for good need not be told of what it left.

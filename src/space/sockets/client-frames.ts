@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { ClientFrame, closeCodes, type ErrorFrame } from "../../protocol/events.ts";
+import { toolCallId } from "../../protocol/ids.ts";
 import { ClientKey } from "../../protocol/message.ts";
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import { ColloquyError, errorKind, type Issue } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
+import { unsoundness } from "../../shared/sound-json.ts";
 import { maxBadFrames, maxFrameLength, maxFrames } from "../bounds.ts";
 import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
 import { markRead } from "../read-marks.ts";
 import { acting } from "../rights.ts";
+import { answerToolCall } from "../tool-calls/answer-tool-call.ts";
 import type { Session } from "./sockets.ts";
 
 /**
@@ -22,15 +25,15 @@ export const receiveFrame = (parts: Parts, session: Session, data: string | Arra
     sockets.close(session, closeCodes.slowDown, `more than ${maxFrames} frames in 10 s: slow down`);
     return;
   }
-  let clientKey: string | undefined;
+  let names: Names = {};
   try {
     const raw = rawFrame(data);
-    clientKey = Draft.safeParse(raw).data?.clientKey;
+    names = Named.safeParse(raw).data ?? {};
     obey(parts, session, parseFrame(raw));
   } catch (error) {
     if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId: session.entityId });
     const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
-    sockets.send(session, JSON.stringify(errorFrame(refusal, clientKey)));
+    sockets.send(session, JSON.stringify(errorFrame(refusal, names)));
     if (refusal.code === "bad_frame" && !session.badFrames.admits(clock.now())) {
       sockets.close(session, closeCodes.badFrames, `more than ${maxBadFrames} bad frames in 10 s`);
     }
@@ -43,6 +46,13 @@ const obey = (parts: Parts, session: Session, frame: ClientFrame): void => {
   else if (frame.type === "typing") {
     acting(parts, principal);
     parts.sockets.typing(entityId);
+  } else if (frame.type === "tool.result") {
+    const {
+      message,
+      created,
+      updatedSeq: cursor,
+    } = answerToolCall(parts, principal, frame.toolCallId, { result: frame.result });
+    if (!created) parts.sockets.send(session, JSON.stringify({ type: "space.message.updated", cursor, message }));
   } else {
     const { type: _, ...input } = frame;
     const { message, created } = post(parts, principal, input);
@@ -56,11 +66,15 @@ const rawFrame = (data: string | ArrayBuffer): unknown => {
   if (data.length > maxFrameLength) {
     throw new ColloquyError("bad_frame", `A frame has at most ${maxFrameLength} characters`);
   }
+  let raw: unknown;
   try {
-    return JSON.parse(data);
+    raw = JSON.parse(data);
   } catch (cause) {
     throw new ColloquyError("bad_frame", "Send one JSON object in a frame", { cause });
   }
+  const issue = unsoundness(raw);
+  if (issue) throw new ColloquyError("bad_frame", "Send sound JSON, as the issue says", { issues: [issue] });
+  return raw;
 };
 
 const parseFrame = (raw: unknown): ClientFrame => {
@@ -70,16 +84,20 @@ const parseFrame = (raw: unknown): ClientFrame => {
     throw new ColloquyError("text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8`);
   }
   const issues = parsed.error.issues.map(({ path, message }): Issue => ({ path: path.join("."), message }));
-  throw new ColloquyError("bad_frame", "Send message.send, read or typing as the protocol says", { issues });
+  throw new ColloquyError("bad_frame", "Send message.send, read, typing or tool.result as the protocol says", {
+    issues,
+  });
 };
 
-/** What can be made out of a frame whatever else is wrong with it: which message is refused, and whether for length. */
-const Draft = z.object({
+/** What can be made out of a frame whatever else is wrong with it: what is refused, and whether for length. */
+const Draft = z.object({ text: z.string().optional().catch(undefined) });
+const Named = z.object({
   clientKey: ClientKey.optional().catch(undefined),
-  text: z.string().optional().catch(undefined),
+  toolCallId: toolCallId.optional().catch(undefined),
 });
+type Names = z.infer<typeof Named>;
 
-const errorFrame = ({ code, message, issues }: ColloquyError, clientKey: string | undefined): ErrorFrame => ({
+const errorFrame = ({ code, message, issues }: ColloquyError, { clientKey, toolCallId }: Names): ErrorFrame => ({
   type: "error",
   title: errorKind(code).title,
   status: errorKind(code).status,
@@ -87,4 +105,5 @@ const errorFrame = ({ code, message, issues }: ColloquyError, clientKey: string 
   detail: message,
   ...(issues ? { issues } : {}),
   ...(clientKey === undefined ? {} : { clientKey }),
+  ...(toolCallId === undefined ? {} : { toolCallId }),
 });

@@ -1,0 +1,96 @@
+import { and, asc, eq, isNotNull, lte, notInArray, sql } from "drizzle-orm";
+import type { Message } from "../../protocol/message.ts";
+import { among, type Database } from "../../shared/database.ts";
+import { members, toolCalls } from "../schema.ts";
+import type { CallMessage } from "./call-message.ts";
+import { isOver } from "./standing.ts";
+
+export type CallRow = typeof toolCalls.$inferSelect;
+
+/** In these very words, so that the partial index answers. */
+const isOpen = sql`${toolCalls.isOpen} = 1`;
+
+/**
+ * How the tool calls that show here stand now.
+ *
+ * Invariants
+ * 1. A row is its message as the newest of its events in the log tells it; both are written in one transaction.
+ * 2. `isOpen` is set until the call is over, `expiresAt` while people may answer.
+ */
+export class ToolCalls {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** By the `seq` of its message. */
+  at(seq: number): CallRow | undefined {
+    return this.#db.select().from(toolCalls).where(eq(toolCalls.seq, seq)).get();
+  }
+
+  /** The messages with their calls as they stand now. Reads a row for each that is one. */
+  current(messages: Message[]): Message[] {
+    const seqs = messages.flatMap(({ kind, seq }) => (kind === "tool_call" ? [seq] : []));
+    if (seqs.length === 0) return messages;
+    const rows = this.#db.select().from(toolCalls).where(among(toolCalls.seq, seqs)).all();
+    const bySeq = new Map(rows.map((row) => [row.seq, row.message]));
+    return messages.map((message) => bySeq.get(message.seq) ?? message);
+  }
+
+  /** Belongs in the transaction that appended the message, as `updatedSeq` says. */
+  store(message: CallMessage, updatedSeq: number): void {
+    const { status, awaits } = message.toolCall;
+    const expiresAt = status === "requires_action" && awaits ? Date.parse(awaits.expiresAt) : null;
+    const state = { isOpen: !isOver(status), expiresAt, updatedSeq, message };
+    this.#db
+      .insert(toolCalls)
+      .values({ seq: message.seq, agentId: message.sender.id, ...state })
+      .onConflictDoUpdate({ target: toolCalls.seq, set: state })
+      .run();
+  }
+
+  /** How many are open, counted no further than `most`. */
+  countOpen(most: number): number {
+    return this.#db.select({ seq: toolCalls.seq }).from(toolCalls).where(isOpen).limit(most).all().length;
+  }
+
+  openOf(agentId: string, limit: number): CallRow[] {
+    const own = and(isOpen, eq(toolCalls.agentId, agentId));
+    return this.#db.select().from(toolCalls).where(own).orderBy(asc(toolCalls.seq)).limit(limit).all();
+  }
+
+  /** Open calls of those who are in the space no more. */
+  orphans(limit: number): CallRow[] {
+    const present = this.#db.select({ id: members.entityId }).from(members);
+    const left = and(isOpen, notInArray(toolCalls.agentId, present));
+    return this.#db.select().from(toolCalls).where(left).limit(limit).all();
+  }
+
+  /** Those whose time is up, the earliest first. */
+  due(now: number, limit: number): CallRow[] {
+    return this.#db
+      .select()
+      .from(toolCalls)
+      .where(lte(toolCalls.expiresAt, now))
+      .orderBy(asc(toolCalls.expiresAt))
+      .limit(limit)
+      .all();
+  }
+
+  /** When the next one's time is up. */
+  nextDue(): number | undefined {
+    const next = this.#db
+      .select({ at: sql<number>`${toolCalls.expiresAt}` })
+      .from(toolCalls)
+      .where(isNotNull(toolCalls.expiresAt))
+      .orderBy(asc(toolCalls.expiresAt))
+      .limit(1)
+      .get();
+    return next?.at;
+  }
+
+  clear(): void {
+    this.#db.delete(toolCalls).run();
+  }
+}
