@@ -81,6 +81,14 @@ const call = (toolName: string, input: object, value: object): ModelMessage[] =>
   ];
 };
 
+const entryOf = (message: Message) => ({
+  id: message.id,
+  senderName: message.sender.name,
+  senderType: message.sender.type,
+  content: message.text,
+  timestamp: message.createdAt,
+});
+
 const enter = ({ id, name }: KnownSpace, ...messages: Message[]): ModelMessage[] =>
   call(
     "enter_space",
@@ -89,13 +97,7 @@ const enter = ({ id, name }: KnownSpace, ...messages: Message[]): ModelMessage[]
       success: true,
       spaceId: id,
       spaceName: name,
-      history: messages.map((message) => ({
-        id: message.id,
-        senderName: message.sender.name,
-        senderType: message.sender.type,
-        content: message.text,
-        timestamp: message.createdAt,
-      })),
+      history: messages.map(entryOf),
       totalMessages: messages.length,
     },
   );
@@ -130,6 +132,47 @@ test("seed 003: an agent that moves between spaces sees in later cycles where it
     own: [inbox({ time: "14:10:01", events: [arrived(dev, thanks)], now: state(), before: state(), active: family })],
   });
   await expect(readable(composed, standing)).toMatchFileSnapshot("./space-switching.golden.txt");
+});
+
+test("seed 003: a space that is not its own, words with no active space, and messages before the window", async () => {
+  const refused = (code: string, message: string) => ({ success: false, error: { code, message } });
+  const asked = said("60", "14:20", sarah, "What did Husam say first?");
+  const composed = compose({
+    continuity: "consciousness",
+    config,
+    window: { instructions, summary: null },
+    past: [],
+    own: [
+      inbox({ time: "14:20:01", events: [arrived(dev, asked)], now: state(), before: null, active: null }),
+      ...call(
+        "send_message",
+        { text: "One moment" },
+        refused("no_active_space", "no space is active: call enter_space first"),
+      ),
+      ...call(
+        "enter_space",
+        { spaceId: "spc_ELSEWHERE" },
+        refused("not_a_member", "you are not a member of that space; YOUR SPACES lists yours"),
+      ),
+      ...call(
+        "enter_space",
+        { spaceId: dev.id, limit: 1 },
+        {
+          success: true,
+          spaceId: dev.id,
+          spaceName: dev.name,
+          history: [entryOf(asked)],
+          totalMessages: 61,
+        },
+      ),
+      ...call(
+        "read_messages",
+        { offset: 60, limit: 50 },
+        { messages: [entryOf(said("0", "09:00", husam, "Welcome, all"))], total: 61 },
+      ),
+    ],
+  });
+  await expect(readable(composed, standing)).toMatchFileSnapshot("./refusals-and-paging.golden.txt");
 });
 
 test("plans, goals and memories are told as they change, with absolute times, and a due plan is an event", async () => {
