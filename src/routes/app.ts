@@ -22,7 +22,7 @@ import { secrets } from "./secrets.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
-import { toolCalls } from "./tool-calls.ts";
+import { toolAnswers } from "./tool-answers.ts";
 import { unknownAddress } from "./unknown-address.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -76,7 +76,7 @@ const resources = [
   spaces,
   members,
   messages,
-  toolCalls,
+  toolAnswers,
   stream,
   events,
   healthz,

@@ -6,9 +6,9 @@ import { createRoutes } from "./house.ts";
 import { inSpace, requireParticipant, spaceAt } from "./in-space.ts";
 import { answers, badBody, jsonBody, pathId, problems } from "./route-parts.ts";
 
-export const toolCalls = createRoutes();
+export const toolAnswers = createRoutes();
 
-toolCalls.openapi(
+toolAnswers.openapi(
   createRoute({
     method: "post",
     path: "/v1/spaces/{spaceId}/tool-calls/{toolCallId}/result",
