@@ -13,6 +13,7 @@ export type Demo = {
 
 const people = ["Husam", "Sara"];
 
+/** One of each of the four kinds: how it lives through its past, and whether it can reply and wait. */
 const agents = [
   {
     name: "Analyst",
@@ -22,14 +23,23 @@ const agents = [
   },
   {
     name: "Scout",
+    continuity: "timeline",
     description: "Finds things out and reports in one cheerful line",
     instructions: "You are Scout. You are cheerful and brief: one short sentence is usually enough.",
   },
   {
     name: "Scribe",
+    messaging: "threaded",
     description: "Keeps notes of what was decided and recalls them when asked",
     instructions:
       "You are Scribe. You keep notes: when something is decided or should be remembered, you store it; when asked, you recall it word for word. Otherwise you stay silent.",
+  },
+  {
+    name: "Envoy",
+    continuity: "timeline",
+    messaging: "threaded",
+    description: "Asks others on your behalf, waits for what they say, and reports it",
+    instructions: "You are Envoy. You ask whom you are told to ask, wait for all of their answers, and report them.",
   },
 ];
 
@@ -40,6 +50,7 @@ const spaces = [
   { name: "Town Square", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"] },
   { name: "Project Alpha", members: ["Husam", "Sara", "Analyst", "Scribe"] },
   { name: "Husam and Scout", members: ["Husam", "Scout"] },
+  { name: "Errands", members: ["Husam", "Sara", "Scribe", "Envoy"] },
   {
     name: "Help Desk",
     members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"],

@@ -8,6 +8,7 @@ import type {
 } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { reduceLocal } from "./reduce-local.ts";
+import { leftBackingOff, reducePresence } from "./reduce-presence.ts";
 import { noteOfRead, noteOfRouter, noteOfRun, withNote } from "./run-notes.ts";
 import type { LocalFrame, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
 import { mergeMessages, replaceMessage } from "./timeline.ts";
@@ -79,11 +80,8 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "tool-call.complete":
       return state; // the stream goes with its message, so that its words never blink
     case "agent.active":
-      return state.active.some((agent) => agent.runId === frame.runId)
-        ? state
-        : { ...state, active: [...state.active, { entityId: frame.entityId, runId: frame.runId }] };
     case "agent.inactive":
-      return { ...state, active: state.active.filter((agent) => agent.runId !== frame.runId) };
+      return reducePresence(state, frame);
     case "member.typing":
       return frame.entityId === state.you?.id
         ? state
@@ -102,8 +100,10 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
             { type: "local.refused", clientKey: frame.clientKey, code: frame.code, message: frame.detail },
             now,
           );
-    default:
-      return withNote(state, noteOfRun(frame, newestSeq(state)));
+    default: {
+      const note = noteOfRun(frame, newestSeq(state));
+      return withNote(leftBackingOff(state, frame.runId), note);
+    }
   }
 };
 
@@ -129,6 +129,7 @@ const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
     cursor: frame.resumed && state.cursor !== null ? state.cursor : frame.cursor,
     streams: frame.streams.map((snapshot) => ({ ...streamOf(snapshot), text: snapshot.text })),
     active: frame.active,
+    backingOff: frame.resumed ? state.backingOff : [],
     reads: { ...kept.reads, ...Object.fromEntries(marks) },
     connection: { status: "open" },
   };

@@ -74,6 +74,8 @@ export type SpaceState = {
   /** In the order in which they began. */
   streams: readonly RunningStream[];
   active: readonly ActiveAgent[];
+  /** Agents whose model is out of reach for now: they try again by themselves. */
+  backingOff: readonly ActiveAgent[];
   typing: readonly Typing[];
   reads: Readonly<Record<string, ReadMark>>;
   notes: readonly Note[];
@@ -110,6 +112,7 @@ export const initialSpaceState = (spaceId: string, cursor: number | null = null)
   unplaced: {},
   streams: [],
   active: [],
+  backingOff: [],
   typing: [],
   reads: {},
   notes: [],

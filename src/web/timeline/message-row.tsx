@@ -16,6 +16,8 @@ type MessageRowProps = {
   senderName: string;
   names: readonly string[];
   replied: { name: string; text: string } | null;
+  /** Whose answer it still waits for. */
+  awaited: string | null;
   opensDay: boolean;
   opensGroup: boolean;
   opensUnread: boolean;
@@ -23,7 +25,7 @@ type MessageRowProps = {
 };
 
 export const MessageRow = memo((props: MessageRowProps) => {
-  const { message, senderName, names, replied, opensDay, opensGroup, opensUnread, readers } = props;
+  const { message, senderName, names, replied, awaited, opensDay, opensGroup, opensUnread, readers } = props;
   return (
     <>
       {opensDay && (
@@ -45,9 +47,9 @@ export const MessageRow = memo((props: MessageRowProps) => {
         {replied && <QuoteLine {...replied} />}
         {message.text !== undefined && <Markdown text={message.text} names={names} />}
         {message.toolCall && <ToolCallCard call={message.toolCall} />}
-        {message.expectsReply && (
+        {awaited !== null && (
           <p className="message-aside">
-            <Icon name="warning" size={14} /> waits for an answer
+            <Icon name="clock" size={14} /> waits for {awaited}
           </p>
         )}
         <ReaderFaces readers={readers} />

@@ -1,7 +1,12 @@
 import type { SpaceState } from "../../client/index.ts";
+import { awaited } from "./awaited.ts";
 
 /** Who does what right now, most telling first. */
-export type Doing = { entityId: string; name: string; doing: "writing" | "using a tool" | "thinking" | "typing" };
+export type Doing = {
+  entityId: string;
+  name: string;
+  doing: "writing" | "using a tool" | "thinking" | "typing" | "trying again soon" | `waiting for ${string}`;
+};
 
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
   state.members.find((member) => member.id === entityId)?.name ?? fallback;
@@ -16,6 +21,11 @@ export const presence = (state: SpaceState): Doing[] => {
   for (const { entityId, toolName } of state.streams)
     found.set(entityId, isSpeech(toolName) ? "writing" : "using a tool");
   for (const { entityId } of state.active) if (!found.has(entityId)) found.set(entityId, "thinking");
+  for (const { entityId } of state.backingOff) if (!found.has(entityId)) found.set(entityId, "trying again soon");
+  for (const message of state.messages) {
+    const names = message.sender.type === "agent" ? awaited(message, state) : null;
+    if (names !== null && !found.has(message.sender.id)) found.set(message.sender.id, `waiting for ${names}`);
+  }
   for (const { entityId } of state.typing) found.set(entityId, "typing");
   return [...found].map(([entityId, doing]) => ({ entityId, name: nameOf(state, entityId), doing }));
 };

@@ -1,4 +1,5 @@
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
+import { awaited } from "./awaited.ts";
 import { MessageRow } from "./message-row.tsx";
 import { NoteRow } from "./note-row.tsx";
 import { OutgoingRow } from "./outgoing-row.tsx";
@@ -26,7 +27,8 @@ const RowContent = ({ row, state, live, names }: TimelineRowProps) => {
       const { message, opensDay, opensGroup, opensUnread, readers } = row;
       const senderName = nameOf(state, message.sender.id, message.sender.name);
       const replied = repliedTo(state, message.replyTo);
-      return <MessageRow {...{ message, senderName, names, replied, opensDay, opensGroup, opensUnread, readers }} />;
+      const told = { message, senderName, names, replied, awaited: awaited(message, state), readers };
+      return <MessageRow {...told} {...{ opensDay, opensGroup, opensUnread }} />;
     }
     case "stream": {
       const { stream, opensGroup } = row;

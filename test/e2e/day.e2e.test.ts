@@ -1,0 +1,122 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createClient } from "../../src/client/index.ts";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse, type Person } from "./support/house.ts";
+
+/** A day in one space with an agent of each of the four kinds, as two people see it in the page. */
+let house: House;
+let browser: Browser;
+let husam: Person;
+let sara: Person;
+let spaceId: string;
+let his: Page;
+let hers: Page;
+
+const phone = { width: 390, height: 844 };
+
+const kinds = {
+  Sage: { continuity: "consciousness", messaging: "simple" },
+  Consul: { continuity: "consciousness", messaging: "threaded" },
+  Clerk: { continuity: "timeline", messaging: "simple" },
+  Envoy: { continuity: "timeline", messaging: "threaded" },
+} as const;
+
+const signIn = async (person: Person, viewport?: typeof phone): Promise<Page> => {
+  const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
+  await page.goto(person.link);
+  if (viewport) await page.getByRole("button", { name: "Show spaces" }).click();
+  await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "The office" }).click();
+  await page.getByRole("heading", { level: 1, name: "The office" }).waitFor();
+  return page;
+};
+
+beforeAll(async () => {
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+  husam = await house.addPerson("Husam");
+  sara = await house.addPerson("Sara");
+  const model = { provider: "rehearsal", deltasPerSecond: 20 };
+  const agents: string[] = [];
+  for (const [name, kind] of Object.entries(kinds)) agents.push(await house.addAgent({ name, model, ...kind }));
+  spaceId = await house.addSpace("The office", [husam.id, sara.id, ...agents]);
+  his = await signIn(husam);
+  hers = await signIn(sara, phone);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+});
+
+/** `SHOTS=<folder>` keeps what the pages look like. */
+const shoot = async (name: string): Promise<void> => {
+  const folder = process.env.SHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await his.screenshot({ path: join(folder, `${name}-desktop.png`) });
+  await hers.screenshot({ path: join(folder, `${name}-phone.png`) });
+};
+
+const write = async (page: Page, text: string): Promise<void> => {
+  const box = page.getByRole("combobox");
+  await box.fill(text);
+  // A click sends on every device: on a phone Enter breaks the line.
+  await page.getByRole("button", { name: "Send" }).click();
+};
+
+const said = (page: Page, sender: string, text: string | RegExp): Locator =>
+  page.getByRole("article", { name: new RegExp(`^${sender}, \\d`) }).filter({ hasText: text });
+
+const seenByBoth = (sender: string, text: string | RegExp) =>
+  Promise.all([his, hers].map((page) => said(page, sender, text).first().waitFor()));
+
+test.each(Object.keys(kinds))("%s answers a person, and both see it", async (name) => {
+  await write(his, `@${name} say the office is open`);
+  await seenByBoth(name, /the office is open/i);
+});
+
+test("[R6] a plan that a person asks for comes due, and is said where it was asked", async () => {
+  await write(hers, "@Sage remind us in 2 seconds to water the plants");
+  await seenByBoth("Sage", "in 2 seconds");
+  await seenByBoth("Sage", "water the plants");
+});
+
+test("whom an agent waits for shows until that person answers; then its report comes", async () => {
+  await write(his, "@Envoy ask Sara is the room booked?");
+  await seenByBoth("Envoy", "is the room booked?");
+  await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").first().waitFor()));
+  await his.locator(".presence", { hasText: "Envoy is waiting for Sara" }).waitFor();
+  await shoot("waiting");
+  await write(hers, "yes, from nine");
+  await seenByBoth("Envoy", "Sara said: yes, from nine");
+  await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").waitFor({ state: "detached" })));
+  await shoot("answered");
+});
+
+test("who read a message and had nothing to say shows beside it, and the client tells it", async () => {
+  await write(hers, "I will be back at noon.");
+  const message = said(his, "Sara", "back at noon");
+  await message.waitFor();
+  const readers = message.getByRole("img", { name: /Read by .*Clerk.*said nothing/ });
+  await readers.waitFor();
+  const client = createClient({ baseUrl: house.url, token: husam.token });
+  const { items } = await client.listMessages(spaceId, { limit: 1 });
+  const reads = await client.listReads(spaceId, items[0]?.id ?? "");
+  const agents = reads.filter(({ entityId }) => entityId !== husam.id);
+  expect(agents.map(({ outcome }) => outcome)).toEqual(["silent", "silent", "silent", "silent"]);
+  await shoot("read");
+});
+
+test("what each kind would read next can be read, with its limits", async () => {
+  const { items } = await house.api.get<{ items: { id: string; name: string }[] }>("/v1/agents");
+  for (const { id, name } of items) {
+    const context = await house.api.get<{ instructions: string; limits: { model: string } }>(
+      `/v1/agents/${id}/context`,
+    );
+    expect(context.instructions).toContain(name);
+    expect(context.limits.model).toBe("rehearsal");
+  }
+  expect(await hers.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
+});
