@@ -1,10 +1,13 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { maxQuietEvents } from "../../src/agent/bounds.ts";
+import { maxQuietEvents, maxSeenEvents } from "../../src/agent/bounds.ts";
+import { Inbox } from "../../src/agent/inbox.ts";
 import type { Delivery, TriggerSource } from "../../src/protocol/rpc.ts";
+import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { ended, ids, inboxOf, openHouse, userTexts } from "./fixture.ts";
+import { agentStub, ended, ids, inboxOf, openHouse, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -91,4 +94,18 @@ test("[B3] a service's payload that is too large is refused by an error that nam
   const refused = await env.AGENT.getByName(analyst.id).trigger(house.workspaceId, event);
   expect(refused).toMatchObject({ ok: false, problem: { code: "payload_too_large" } });
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[B3] ids of service events are remembered for their time, the newest maxSeenEvents of them", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(analyst), (_agent, { storage }) => {
+    const fill = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxSeenEvents + 10})`;
+    storage.sql.exec(`${fill} INSERT INTO seen_events SELECT 'evt_' || i, i FROM n`);
+    const inbox = new Inbox(openDatabase(storage), { now: () => 0 });
+    inbox.forgetSeenBefore(0);
+    expect([inbox.seenAt("evt_10"), inbox.seenAt("evt_11")]).toEqual([undefined, 11]);
+    inbox.forgetSeenBefore(100);
+    expect([inbox.seenAt("evt_99"), inbox.seenAt("evt_100")]).toEqual([undefined, 100]);
+  });
 });

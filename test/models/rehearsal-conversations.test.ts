@@ -272,6 +272,14 @@ describe("cycles", () => {
     );
   });
 
+  test("of an event that says itself in words, those are announced", () => {
+    const role = 'Announce events in "Family".';
+    const said = (payload: string) => rehearseLines({ role }, [`  [Service "github"] ${payload}`]).said[0]?.text;
+    expect(said('{"event":"push","text":"Mona pushed to main"}')).toBe("Event from github: Mona pushed to main");
+    expect(said('{"event":"push","text":7}')).toBe('Event from github: {"event":"push","text":7}');
+    expect(said('"plain"')).toBe('Event from github: "plain"');
+  });
+
   test("a prompt without an inbox gets an honest word", () => {
     const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Summarise this." }] }];
     expect(decide(parsePrompt(prompt), toolNames)).toEqual({

@@ -37,8 +37,19 @@ const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState)
   return asked ? { doing: cannotAnswer(turn) } : { silent: "not addressed to me" };
 };
 
+/** What an event says in words, where it does (a webhook's template); else all of it. */
+const wordsOf = (payload: string): string => {
+  try {
+    const value: unknown = JSON.parse(payload);
+    const text: unknown = value instanceof Object ? Object.getOwnPropertyDescriptor(value, "text")?.value : undefined;
+    return typeof text === "string" && text.trim() !== "" ? text : payload;
+  } catch {
+    return payload;
+  }
+};
+
 function* announce(event: ServiceEvent, spaceId: string, spaceName: string, cycle: CycleState): Doing {
-  const said = yield* sayIn(cycle, spaceId, `Event from ${event.service}: ${event.payload}`);
+  const said = yield* sayIn(cycle, spaceId, `Event from ${event.service}: ${wordsOf(event.payload)}`);
   return said ? `announced in "${spaceName}"` : `could not announce in "${spaceName}"`;
 }
 
