@@ -28,7 +28,12 @@ export default defineConfig({
             },
           }),
         ],
-        test: { name: "actors", include: ["test/**/*.actor.test.ts"], testTimeout: 20_000 },
+        test: {
+          name: "actors",
+          include: ["test/**/*.actor.test.ts"],
+          testTimeout: 20_000,
+          globalSetup: ["test/support/remote.ts"],
+        },
       },
       {
         test: {

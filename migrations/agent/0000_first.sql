@@ -174,6 +174,7 @@ CREATE INDEX `waits_by_due` ON `waits` (`due_at`);--> statement-breakpoint
 CREATE TABLE `windows` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`instructions` text NOT NULL,
+	`toolset` text NOT NULL,
 	`summary` text,
 	`continuity` text NOT NULL,
 	`first_run` integer NOT NULL,

@@ -16,7 +16,10 @@ import { type Mind, openMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { runView, runWithInputs } from "./run-view.ts";
+import { checkedConfig } from "./tools/check-config.ts";
 import { agentView, inboxView } from "./views.ts";
+
+const toolOptions = ({ ENVIRONMENT }: Env) => ({ allowLoopback: ENVIRONMENT === "development" });
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends HookedAgent implements AgentRpc {
@@ -46,7 +49,18 @@ export class Agent extends HookedAgent implements AgentRpc {
     }
   }
 
+  async check(config: AgentConfig): Promise<Outcome<null>> {
+    try {
+      checkedConfig(config, toolOptions(this.env));
+      return ok(null);
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
   async create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<AgentView>> {
+    const checked = await this.check(input.config);
+    if (!checked.ok) return checked;
     if (!this.#mind) {
       await createSchema(openDatabase(this.ctx.storage), migrations);
       // Another call may have made it meanwhile, and there is one loop only.
@@ -66,7 +80,8 @@ export class Agent extends HookedAgent implements AgentRpc {
 
   update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<AgentView>> {
     return this.#with(workspaceId, ({ parts, timers, loop }) => {
-      const config = mergeConfig(parts.identity.get().config, changes);
+      const merged = mergeConfig(parts.identity.get().config, changes);
+      const config = checkedConfig(merged, toolOptions(parts.env));
       parts.transaction(() => {
         const before = parts.identity.get().config.continuity;
         if (before === "consciousness" && config.continuity === "timeline") parts.spaces.settleAll();

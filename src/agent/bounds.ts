@@ -31,6 +31,11 @@ export const maxWindowMessages = 200;
 export const maxWindowTokens = 16_000;
 /** Characters of JSON that one answer about a run may fill; past it the rest of the steps is asked for again. */
 export const maxRunViewCharacters = 4_000_000;
+/** Of a server's answer to a tool, what is read, in bytes, and what of it a result may hold, in estimated tokens. */
+export const maxAnswerBytes = 1024 * 1024;
+export const maxToolOutputTokens = 16_000;
+/** All tools of one agent as JSON, in bytes: its row holds 2 MB. */
+export const maxToolsBytes = 512 * 1024;
 /** Tool calls that one step may make. */
 export const maxCallsPerStep = 32;
 /** UTF-8 of what one step may say and call, in bytes: its row holds it twice, and a model may never end. */

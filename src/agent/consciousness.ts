@@ -12,13 +12,14 @@ import { isMessage, messagesOf } from "./journal.ts";
 import type { RunRow, Runs } from "./runs.ts";
 import { windows } from "./schema.ts";
 import { estimateMessages } from "./tokens.ts";
+import { sameToolset, type Toolset } from "./toolset.ts";
 
 /**
  * What the agent remembers living through: the cycles of kept runs, read from the journal.
  *
  * Invariants
  * 1. Within a window the past only grows: what a model was given is never rewritten.
- * 2. A new window begins when the instructions changed or a compaction was due; the model is then told the whole
+ * 2. A new window begins when the instructions or the tools changed, or a compaction was due; the model is then told the whole
  *    state again, and earlier cycles stay whole or are summarised whole.
  * 3. What a compaction leaves out stays in the journal.
  */
@@ -75,13 +76,19 @@ export class Consciousness {
     this.#journal = journal;
   }
 
-  /** The window that a run with these instructions would have; `id` 0 if it would begin a new one. */
-  windowFor(instructions: string, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
+  /** The window that a run with these instructions and tools would have; `id` 0 if it would begin a new one. */
+  windowFor(
+    instructions: string,
+    toolset: Toolset,
+    nextOrdinal: number,
+    continuity: WindowRow["continuity"],
+  ): WindowRow {
     const current = this.#newest().get({ continuity });
-    if (current && current.instructions === instructions) return current;
+    if (current && current.instructions === instructions && sameToolset(current.toolset, toolset)) return current;
     return {
       id: 0,
       instructions,
+      toolset,
       continuity,
       summary: current?.summary ?? null,
       firstRun: current?.firstRun ?? nextOrdinal,
@@ -176,6 +183,7 @@ export class Consciousness {
     return this.save({
       id: 0,
       instructions: window.instructions,
+      toolset: window.toolset,
       continuity: window.continuity,
       summary: compaction.summary,
       firstRun: past[compaction.keptFrom]?.ordinal ?? before,

@@ -7,6 +7,7 @@ import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToldState } from "./context/snapshot.ts";
 import type { Awaited, Failure, InboxData, JournalContent, JournalMeta, OwnRoot, Receipt } from "./records.ts";
+import type { Toolset } from "./toolset.ts";
 
 export { timers } from "../timers/schema.ts";
 
@@ -148,6 +149,8 @@ export const journal = sqliteTable("journal", {
 export const windows = sqliteTable("windows", {
   id: integer("id").primaryKey(),
   instructions: text("instructions").notNull(),
+  /** The agent's own tools, and the rules of all: fixed for the runs in it. */
+  toolset: text("toolset", { mode: "json" }).$type<Toolset>().notNull(),
   summary: text("summary"),
   continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
   /** The first run whose cycle is whole in it. */

@@ -181,6 +181,8 @@ export type ProvenDelivery = {
 };
 
 export interface AgentRpc {
+  /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
+  check(config: AgentConfig): Promise<Outcome<null>>;
   create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;
   describe(workspaceId: string): Promise<Outcome<Agent>>;
   update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<Agent>>;

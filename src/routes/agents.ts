@@ -79,7 +79,9 @@ agents.openapi(
     const workspace = workspaceOf(context);
     const answer = await idempotently(context, { body: config, schema: OneAgent }, async (newId) => {
       await checkModel(context.env, workspace, config.model);
-      const { id } = unwrap(await workspace.createAgentEntity(newId("ent"), config.name));
+      const newAgentId = newId("ent");
+      unwrap(await agentAt(context, newAgentId).check(config));
+      const { id } = unwrap(await workspace.createAgentEntity(newAgentId, config.name));
       // Under a key the next try finishes what this one began; without one nobody would, so the name is given back.
       const isRepeatable = context.req.valid("header")[idempotencyHeader] !== undefined;
       const agent = await orTakeBack(

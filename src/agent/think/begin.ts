@@ -3,6 +3,7 @@ import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
 import { alwaysWakes, type InboxRow, isRetry } from "../inbox.ts";
 import { ordinalAfter, type RunRow } from "../runs.ts";
+import { toolsetOf } from "../toolset.ts";
 import type { Parts } from "./parts.ts";
 import { prepare } from "./prepare.ts";
 
@@ -64,7 +65,9 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
   return parts.transaction(() => {
     const ordinal = ordinalAfter(newest);
     const instructions = renderInstructions(agent.id, agent.config);
-    const window = parts.consciousness.save(parts.consciousness.windowFor(instructions, ordinal, "timeline"));
+    const window = parts.consciousness.save(
+      parts.consciousness.windowFor(instructions, toolsetOf(agent.config), ordinal, "timeline"),
+    );
     if (!isRetry(row)) parts.roots.count([row.rootId]);
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;

@@ -2,12 +2,13 @@ import { ColloquyError, type ErrorCode, ok, unwrap } from "../../shared/errors.t
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { absentIn, mentionsIn } from "../../shared/mentions.ts";
-import { maxWaitingRuns } from "../bounds.ts";
+import { maxWaitingRuns, stallMs } from "../bounds.ts";
 import { placeWait, takeBackWait } from "../deliver.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { kindOf } from "./kind.ts";
+import { openSecret } from "./open-secret.ts";
 import { ownRuns } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
@@ -30,6 +31,8 @@ export type Execution = {
   /** What the step said while it was generated; undefined in a replay. */
   speech: Speech | undefined;
   signal: AbortSignal;
+  /** Called while a tool takes its time, which its own timeout bounds: the run has not stalled. */
+  progressed: () => void;
 };
 
 const failure = (code: ErrorCode, message: string): Result => ({
@@ -93,6 +96,13 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
     goals: parts.goals,
     plans: callPlans(parts, run, call),
     runs: ownRuns(parts, run),
+    outside: {
+      callId: call.callId,
+      openSecret: (name) => openSecret(parts, name),
+      fetch: (input, init) => globalThis.fetch(input, init),
+      signal,
+      allowLoopback: parts.env.ENVIRONMENT === "development",
+    },
   };
 };
 
@@ -116,6 +126,12 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
   const tool = parts.tools.find(call.toolName, kindOf(parts, run));
   if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
+  try {
+    tool.check(call.input);
+  } catch (error) {
+    if (error instanceof ColloquyError) return failure(error.code, error.message);
+    throw error;
+  }
   if (started && !tool.idempotent) {
     return failure("outcome_unknown", "the call was interrupted; whether it took effect is not known");
   }
@@ -130,6 +146,7 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   await faultOnceStored("agent.after-call", parts.object);
   // Another run may have ended this one a moment ago: no effect begins after that (R5).
   execution.signal.throwIfAborted();
+  const alive = tool.config ? setInterval(execution.progressed, stallMs / 3) : undefined;
   try {
     const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
     return { ...output, error: false };
@@ -138,6 +155,8 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
     if (error instanceof ColloquyError) return failure(error.code, error.message);
     log.error("tool.failed", error, { runId: run.id, callId: call.callId, tool: call.toolName });
     return failure("tool_failed", "the tool failed; try something else");
+  } finally {
+    clearInterval(alive);
   }
 };
 

@@ -7,6 +7,7 @@ import { renderInstructions } from "../context/instructions.ts";
 import type { ToldState } from "../context/snapshot.ts";
 import { asEvent, type InboxRow } from "../inbox.ts";
 import type { LeftToHistory } from "../records.ts";
+import { toolsetOf } from "../toolset.ts";
 import { composingOf } from "./composing.ts";
 import type { Parts } from "./parts.ts";
 
@@ -37,7 +38,8 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
 /** `ordinal` is that of the run. */
 export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = parts.identity.get();
-  const window = parts.consciousness.windowFor(renderInstructions(agent.id, agent.config), ordinal, "consciousness");
+  const instructions = renderInstructions(agent.id, agent.config);
+  const window = parts.consciousness.windowFor(instructions, toolsetOf(agent.config), ordinal, "consciousness");
   const spaces = parts.spaces.mine();
   const state = {
     agentId: agent.id,

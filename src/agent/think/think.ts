@@ -1,4 +1,3 @@
-import { open } from "../../auth/sealing.ts";
 import type { ModelFailure } from "../../models/failure.ts";
 import { resolveModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -16,6 +15,7 @@ import { execute } from "./execute.ts";
 import { type Ending, finish } from "./finish.ts";
 import { kindOf } from "./kind.ts";
 import { ModelError } from "./model-error.ts";
+import { openSecret } from "./open-secret.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { readFramesOf } from "./receipts.ts";
@@ -91,12 +91,6 @@ const wait = async (parts: Parts, run: RunRow, channels: Channels): Promise<Thin
   return { kind: "waiting" };
 };
 
-const openSecret = async (parts: Parts, name: string): Promise<string | undefined> => {
-  const { workspaceId, secrets } = parts.identity.get();
-  const sealed = secrets[name];
-  return sealed === undefined ? undefined : open(parts.env.SIGNING_SECRET, workspaceId, name, sealed);
-};
-
 const overLimit = (code: Failure["code"], message: string): Ending => ({
   kind: "failed",
   error: { code, message },
@@ -142,7 +136,7 @@ const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
         continue;
       }
       if (next.kind === "execute") {
-        const entered = await execute(parts, { run, ...next, activeSpaceId, speech, signal });
+        const entered = await execute(parts, { run, ...next, activeSpaceId, speech, signal, progressed });
         // Its members see that the agent is there.
         if (entered) thinking.channels.to(entered);
         continue;

@@ -1,4 +1,4 @@
-import { jsonSchema, type Schema, tool as sdkTool, type ToolSet, zodSchema } from "ai";
+import { tool as sdkTool, type ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import { deleteGoals, setGoals } from "./builtin/goals.ts";
 import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
@@ -7,11 +7,12 @@ import { absorbRun, getMyRuns, stopRun } from "./builtin/runs.ts";
 import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
 import { sendMessage, sendReply, sendThreadedMessage } from "./builtin/speaking.ts";
+import { configuredTool } from "./configured/configured-tool.ts";
 import type { Tool } from "./tool.ts";
 
 /**
- * The tools of an agent, in an order that never changes: their declarations are part of the input that providers
- * bill less for when it repeats.
+ * The tools of an agent, in an order that never changes: those that every agent has, then its own in the order of its
+ * config. Their declarations are part of the input that providers bill less for when it repeats.
  */
 const builtin: Tool[] = [
   enterSpace,
@@ -35,10 +36,16 @@ const builtin: Tool[] = [
 ];
 
 /** What decides which tools an agent has. */
-export type Kind = Pick<AgentConfig, "continuity" | "messaging">;
+export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools">;
 
-const has = (tool: Tool, kind: Kind): boolean =>
+/** The names that no configured tool may have, whatever kind of agent it is of. */
+export const builtinNames: ReadonlySet<string> = new Set(builtin.map(({ name }) => name));
+
+const has = (tool: Tool, kind: Pick<Kind, "continuity" | "messaging">): boolean =>
   tool.only === "all" || tool.only === kind.continuity || tool.only === kind.messaging;
+
+export const hasBuiltin = (name: string, kind: Pick<Kind, "continuity" | "messaging">): boolean =>
+  builtin.some((tool) => tool.name === name && has(tool, kind));
 
 export type Registry = {
   /** Undefined for a tool that agents of this kind do not have. */
@@ -47,30 +54,25 @@ export type Registry = {
   declarations(kind: Kind): ToolSet;
 };
 
-const schemas = new Map<Tool, Schema<unknown>>();
+/** The agent's own, made once for each list of them: a config that did not change is the same object. */
+const made = new WeakMap<Kind["tools"], Tool[]>();
 
-/** A tool's JSON Schema, made once and not at every step. What it refuses is refused in the words of its own parser. */
-const schemaOf = (tool: Tool): Schema<unknown> => {
-  const known = schemas.get(tool);
-  const { input } = tool;
+const ownTools = ({ tools }: Kind): Tool[] => {
+  const known = made.get(tools);
   if (known) return known;
-  const { jsonSchema: json } = zodSchema(input);
-  const schema = jsonSchema<unknown>(() => json, {
-    validate: (value) => {
-      const parsed = input.safeParse(value);
-      return parsed.success ? { success: true, value: parsed.data } : { success: false, error: parsed.error };
-    },
-  });
-  schemas.set(tool, schema);
-  return schema;
+  const own = tools.map(configuredTool);
+  made.set(tools, own);
+  return own;
 };
 
 export const createRegistry = (): Registry => ({
-  find: (name, kind) => builtin.find((tool) => tool.name === name && has(tool, kind)),
+  find: (name, kind) =>
+    builtin.find((tool) => tool.name === name && has(tool, kind)) ?? ownTools(kind).find((tool) => tool.name === name),
   declarations: (kind) =>
     Object.fromEntries(
-      builtin
-        .filter((tool) => has(tool, kind))
-        .map((tool) => [tool.name, sdkTool({ description: tool.description, inputSchema: schemaOf(tool) })]),
+      [...builtin.filter((tool) => has(tool, kind)), ...ownTools(kind)].map((tool) => [
+        tool.name,
+        sdkTool({ description: tool.description, inputSchema: tool.schema() }),
+      ]),
     ),
 });

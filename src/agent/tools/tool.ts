@@ -1,11 +1,14 @@
+import { jsonSchema, type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { SpaceWindow } from "../../protocol/rpc.ts";
-import { ColloquyError, type Outcome } from "../../shared/errors.ts";
+import type { ToolConfig } from "../../protocol/tool.ts";
+import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
 import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
+import type { Outside } from "./configured/run-configured.ts";
 
 /** Plans, as one call may change them: setting them again in a replay of the call changes nothing. */
 export type CallPlans = {
@@ -34,6 +37,7 @@ export type ToolContext = {
   memories: Memories;
   goals: Goals;
   plans: CallPlans;
+  outside: Outside;
 };
 
 /** The agent's own runs, as one of them sees them. Refusals are thrown. */
@@ -77,26 +81,57 @@ type Definition<Input> = {
 };
 
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
-export type Tool = Required<Omit<Definition<unknown>, "execute" | "only" | "speaks">> & {
+export type Tool = Required<Omit<Definition<unknown>, "execute" | "only" | "speaks" | "input">> & {
   only: Switch | "all";
   speaks: boolean;
+  /** Of a tool that the agent's owner wrote. */
+  config?: ToolConfig;
+  /** What a model is told that its input must look like. */
+  schema(): Schema<unknown>;
+  /** Throws what is wrong with an input, before anything begins. */
+  check(input: unknown): void;
   execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
 };
 
-export const defineTool = <Input>(definition: Definition<Input>): Tool => ({
-  movesSpace: false,
-  effect: false,
-  only: "all",
-  speaks: false,
-  ...definition,
-  execute: async (input, context) => {
-    const parsed = definition.input.safeParse(input);
-    if (parsed.success) return definition.execute(parsed.data, context);
-    const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-    throw new ColloquyError(
-      "tool_input_invalid",
-      issues.map(({ path, message }) => `${path || "input"}: ${message}`).join("; "),
-      { issues },
-    );
-  },
-});
+/** An input that breaks its schema, as the model is told of it. */
+export const invalidInput = (issues: Issue[]): ColloquyError =>
+  new ColloquyError(
+    "tool_input_invalid",
+    issues.map(({ path, message }) => `${path || "input"}: ${message}`).join("; "),
+    { issues },
+  );
+
+export const defineTool = <Input>(definition: Definition<Input>): Tool => {
+  const { input: parser, execute, ...plain } = definition;
+  const parse = (input: unknown): Input => {
+    const parsed = parser.safeParse(input);
+    if (parsed.success) return parsed.data;
+    throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
+  };
+  let schema: Schema<unknown> | undefined;
+  return {
+    movesSpace: false,
+    effect: false,
+    only: "all",
+    speaks: false,
+    ...plain,
+    schema: () => {
+      schema ??= schemaOf(parser);
+      return schema;
+    },
+    // Its own parser has read it already when it executes.
+    check: () => undefined,
+    execute: async (input, context) => execute(parse(input), context),
+  };
+};
+
+/** A tool's JSON Schema, made once and not at every step. What it refuses is refused in the words of its own parser. */
+const schemaOf = (parser: z.ZodType<unknown>): Schema<unknown> => {
+  const { jsonSchema: json } = zodSchema(parser);
+  return jsonSchema<unknown>(() => json, {
+    validate: (value) => {
+      const parsed = parser.safeParse(value);
+      return parsed.success ? { success: true, value: parsed.data } : { success: false, error: parsed.error };
+    },
+  });
+};

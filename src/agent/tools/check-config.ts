@@ -1,0 +1,92 @@
+import type { AgentConfig } from "../../protocol/agent.ts";
+import { mcpSeparator, type ToolConfig, type ToolRule } from "../../protocol/tool.ts";
+import { schemaProblems } from "../../shared/check-json-schema.ts";
+import { ColloquyError, type Issue } from "../../shared/errors.ts";
+import { checkOutgoing } from "../../shared/outgoing.ts";
+import { maxToolsBytes } from "../bounds.ts";
+import { parseTemplate } from "./configured/template.ts";
+import { builtinNames, hasBuiltin } from "./registry.ts";
+import { ruleIssues } from "./rules.ts";
+
+/** What is wrong with a config's tools, beyond its shape, told when it is set and not when they are first called. */
+type Options = {
+  /** In development only. */
+  allowLoopback: boolean;
+};
+
+const maxOutputBytes = 16 * 1024;
+
+const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value) ?? "").length;
+
+const under = (path: string, issues: Issue[]): Issue[] =>
+  issues.map((issue) => ({ ...issue, path: issue.path === "" ? path : `${path}.${issue.path}` }));
+
+/** Of an external tool: its place is fixed, since what is sent there is signed and not filled in. */
+const externalIssues = (
+  execution: Extract<ToolConfig, { executionType: "external" }>["execution"],
+  options: Options,
+): Issue[] => {
+  if (execution === undefined) return [];
+  const parsed = parseTemplate({ ...execution, method: "POST" }, options);
+  return parsed.ok ? [] : parsed.issues;
+};
+
+const ownIssues = (tool: ToolConfig, options: Options): Issue[] => {
+  const schema = under("inputSchema", schemaProblems(tool.inputSchema, { ofObject: true }));
+  switch (tool.executionType) {
+    case "gateway": {
+      const parsed = parseTemplate(tool.execution, options);
+      return parsed.ok ? schema : [...schema, ...under("execution", parsed.issues)];
+    }
+    case "external":
+      return [...schema, ...under("execution", externalIssues(tool.execution, options))];
+    case "space": {
+      const answer = tool.answer.schema === undefined ? [] : schemaProblems(tool.answer.schema, { ofObject: false });
+      return [...schema, ...under("answer.schema", answer)];
+    }
+    case "internal":
+      return bytesOf(tool.output) <= maxOutputBytes
+        ? schema
+        : [...schema, { path: "output", message: `must be at most ${maxOutputBytes} bytes (maxOutputBytes)` }];
+  }
+};
+
+const toolIssues = (tool: ToolConfig, options: Options): Issue[] =>
+  builtinNames.has(tool.name)
+    ? [{ path: "name", message: "is the name of a tool that every agent has" }, ...ownIssues(tool, options)]
+    : ownIssues(tool, options);
+
+/** Whether a rule may name it: MCP servers tell their tools later, so of those the server's name is all that is known. */
+const isTool = (config: AgentConfig, name: string): boolean =>
+  hasBuiltin(name, config) ||
+  config.tools.some((tool) => tool.name === name) ||
+  config.mcp.servers.some((server) => name.startsWith(server.name + mcpSeparator));
+
+const unknownIn = (config: AgentConfig, rule: ToolRule): Issue[] => {
+  const message = "is no tool of this agent";
+  const named =
+    rule.rule === "requires_prior" ? rule.tools.map((name, index) => ({ name, path: `tools.${index}` })) : [];
+  return [{ name: rule.tool, path: "tool" }, ...named]
+    .filter(({ name }) => !isTool(config, name))
+    .map(({ path }) => ({ path, message }));
+};
+
+const serverIssues = (url: string, options: Options): Issue[] => {
+  const verdict = checkOutgoing(url, options);
+  return verdict.ok ? [] : [{ path: "url", message: `cannot be used: ${verdict.reason}` }];
+};
+
+/** The config itself. Throws `invalid_request` with an issue for each thing that is wrong, by its path. */
+export const checkedConfig = (config: AgentConfig, options: Options): AgentConfig => {
+  const issues = [
+    ...config.tools.flatMap((tool, index) => under(`tools.${index}`, toolIssues(tool, options))),
+    ...config.toolRules.flatMap((rule, index) => under(`toolRules.${index}`, unknownIn(config, rule))),
+    ...under("toolRules", ruleIssues(config.toolRules)),
+    ...config.mcp.servers.flatMap(({ url }, index) => under(`mcp.servers.${index}`, serverIssues(url, options))),
+  ];
+  if (bytesOf(config.tools) > maxToolsBytes) {
+    issues.push({ path: "tools", message: `must be at most ${maxToolsBytes} bytes together (maxToolsBytes)` });
+  }
+  if (issues.length === 0) return config;
+  throw new ColloquyError("invalid_request", "the agent's tools cannot be used as they are written", { issues });
+};

@@ -1,0 +1,146 @@
+/**
+ * Secrets that a call used, taken out of what came back: as they are, percent-encoded, escaped as in JSON, in any
+ * mixture of these, and inside base64. The remote end may have sent them back in any of these forms.
+ */
+export type Redactor = {
+  /** `cut`: more would have followed, so the end may be half of a secret; it is left out. */
+  text(text: string, options?: { cut: boolean }): string;
+  /** Every text, name and number in it. */
+  json(value: unknown): unknown;
+};
+
+const marker = "[redacted]";
+/** Stand in for the marker where a secret would still be seen beside it; one that no secret holds a part of. */
+const plainMarkers = ["█", "▓", "▒", "░", "■", "□"];
+/** A core of base64 shorter than this says little and is everywhere. */
+const minBase64Core = 6;
+
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+const eitherCase = (hex: string): string =>
+  hex.replace(/[a-f]/gi, (each) => `[${each.toLowerCase()}${each.toUpperCase()}]`);
+const hexOf = (code: number, digits: number): string => eitherCase(code.toString(16).padStart(digits, "0"));
+
+const jsonEscapes: Record<string, string> = {
+  '"': '\\\\{1,7}"',
+  "\\": "\\\\{2,8}",
+  "/": "\\\\{1,3}\\/",
+  "\n": "\\\\{1,3}n",
+  "\r": "\\\\{1,3}r",
+  "\t": "\\\\{1,3}t",
+  "\b": "\\\\{1,3}b",
+  "\f": "\\\\{1,3}f",
+};
+const entities: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#(?:39|x27);",
+};
+
+const utf8 = (text: string): number[] => [...new TextEncoder().encode(text)];
+
+/** One character in all of its forms, as a pattern. */
+const formsOf = (character: string): string => {
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  const forms = [
+    ...(jsonEscapes[character] === undefined ? [] : [jsonEscapes[character]]),
+    ...(entities[character] === undefined ? [] : [entities[character]]),
+    escaped(character),
+    utf8(character)
+      .map((byte) => `%(?:25)?${hexOf(byte, 2)}`)
+      .join(""),
+    units.map((unit) => `\\\\{1,3}u${hexOf(unit, 4)}`).join(""),
+    ...(character === " " ? ["\\+"] : []),
+  ];
+  return `(?:${forms.join("|")})`;
+};
+
+/** What of a secret's base64 does not depend on its neighbours, for each place that it may begin at. */
+const base64Cores = (secret: string): string[] =>
+  [0, 1, 2].flatMap((offset) => {
+    const bytes = [...Array.from({ length: offset }, () => 0), ...utf8(secret)];
+    const text = btoa(String.fromCharCode(...bytes));
+    const core = text.slice(Math.ceil((offset * 8) / 6), Math.floor((bytes.length * 8) / 6));
+    return core.length < minBase64Core ? [] : [core, core.replaceAll("+", "-").replaceAll("/", "_")];
+  });
+
+/** A long secret is looked for piece by piece: a pattern of thousands of characters takes an engine seconds. */
+const pieceCharacters = 128;
+
+const piecesOf = (secret: string): string[] => {
+  const characters = [...secret];
+  const pieces = Math.max(1, Math.floor(characters.length / pieceCharacters));
+  return Array.from({ length: pieces }, (_, index) =>
+    characters
+      .slice(index * pieceCharacters, index + 1 === pieces ? undefined : (index + 1) * pieceCharacters)
+      .join(""),
+  );
+};
+
+const patternsOf = (secret: string): RegExp[] => {
+  const forms = piecesOf(secret).map((piece) => [...piece].map(formsOf).join(""));
+  const cores = base64Cores(secret).map(escaped);
+  return [...new Set([...forms, ...cores])].map((form) => new RegExp(form, "g"));
+};
+
+/** Where a pattern matches, overlaps included: from, and up to. */
+const spansOf = (pattern: RegExp, text: string): [number, number][] => {
+  const spans: [number, number][] = [];
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
+    spans.push([match.index, match.index + match[0].length]);
+    pattern.lastIndex = match.index + 1;
+  }
+  return spans;
+};
+
+/** The most that one character takes in any form: `\\\uXXXX` for each unit. */
+const longestForm = 9;
+
+export const createRedactor = (secrets: Iterable<string>): Redactor => {
+  const used = [...new Set(secrets)].filter((secret) => secret !== "").sort((one, other) => other.length - one.length);
+  if (used.length === 0) return { text: (text) => text, json: (value) => value };
+  const patterns = used.flatMap(patternsOf);
+  const holds = (text: string): boolean => patterns.some((pattern) => text.search(pattern) >= 0);
+  /** Matches may overlap, as the pieces of a secret that repeats itself do: what any of them covers goes. */
+  const without = (text: string, mark: string): string => {
+    const spans = patterns.flatMap((pattern) => spansOf(pattern, text)).sort(([one], [other]) => one - other);
+    let result = "";
+    let shownTo = 0;
+    let hiddenTo = -1;
+    for (const [from, to] of spans) {
+      if (from > hiddenTo) result += text.slice(shownTo, from) + mark;
+      hiddenTo = Math.max(hiddenTo, to);
+      shownTo = hiddenTo;
+    }
+    return result + text.slice(shownTo);
+  };
+  const plain = plainMarkers.find((mark) => !used.some((secret) => secret.includes(mark))) ?? "";
+
+  const clean = (text: string): string => {
+    if (!holds(text)) return text;
+    const marked = without(text, marker);
+    if (!holds(marked)) return marked;
+    // The marker's own letters complete a secret: one that has none, and shrinks what is left, ends.
+    let result = text;
+    while (holds(result)) result = without(result, plain);
+    return result;
+  };
+  const longest = longestForm * (used[0]?.length ?? 0);
+
+  const json = (value: unknown): unknown => {
+    if (typeof value === "string") return clean(value);
+    if (typeof value === "number") return holds(String(value)) ? clean(String(value)) : value;
+    if (Array.isArray(value)) return value.map(json);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, held]) => [clean(name), json(held)]));
+  };
+  return {
+    json,
+    text: (text, options) => {
+      const result = clean(text);
+      return options?.cut ? result.slice(0, Math.max(0, result.length - longest)) : result;
+    },
+  };
+};

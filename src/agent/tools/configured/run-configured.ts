@@ -1,0 +1,124 @@
+import type { ToolConfig } from "../../../protocol/tool.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
+import { maxAnswerBytes, maxToolOutputTokens } from "../../bounds.ts";
+import { estimateText } from "../../tokens.ts";
+import { type Answer, readAnswer } from "./read-answer.ts";
+import { createRedactor, type Redactor } from "./redact.ts";
+import { renderRequest } from "./render-request.ts";
+import { parseTemplate, secretNames } from "./template.ts";
+
+/** How a configured tool reaches the world while one call runs. */
+export type Outside = {
+  callId: string;
+  /** Undefined where the workspace has no such secret. */
+  openSecret(name: string): Promise<string | undefined>;
+  fetch: typeof globalThis.fetch;
+  signal: AbortSignal;
+  /** In development only. */
+  allowLoopback: boolean;
+};
+
+type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
+type Internal = Extract<ToolConfig, { executionType: "internal" }>;
+
+/** Tools that run here; the others are done by people, or by somebody's server. */
+export type RunnableTool = Gateway | Internal;
+
+const quotedCharacters = 500;
+
+/** Fits a text to what a result may hold, in estimated tokens. */
+const fitted = (text: string): { text: string; cut: boolean } => {
+  let fitting = text;
+  let tokens = estimateText(fitting);
+  while (tokens > maxToolOutputTokens) {
+    fitting = fitting.slice(0, Math.floor(fitting.length * Math.min(0.95, maxToolOutputTokens / tokens)));
+    tokens = estimateText(fitting);
+  }
+  return { text: fitting.toWellFormed(), cut: fitting.length < text.length };
+};
+
+const cutNote = `only the beginning: a result holds at most ${maxAnswerBytes} bytes and ${maxToolOutputTokens} tokens (maxAnswerBytes, maxToolOutputTokens)`;
+
+const asResult = (text: string, cut: boolean): unknown => {
+  const fits = fitted(text);
+  return cut || fits.cut ? { text: fits.text, note: cutNote } : text;
+};
+
+/** An answer as the model reads it: JSON as it is, text as text, anything else described. */
+const resultOf = (answer: Answer, status: number, redactor: Redactor): unknown => {
+  switch (answer.kind) {
+    case "empty":
+      return { status };
+    case "other": {
+      const size = answer.bytes === undefined ? {} : { bytes: answer.bytes };
+      return {
+        contentType: redactor.text(answer.contentType),
+        ...size,
+        note: "neither text nor JSON: it is not shown",
+      };
+    }
+    case "text":
+      return asResult(redactor.text(answer.text, { cut: answer.cut }), answer.cut);
+    case "json": {
+      const value = redactor.json(answer.value);
+      const text = JSON.stringify(value);
+      return fitted(text).cut ? asResult(text, true) : value;
+    }
+  }
+};
+
+const openSecrets = async (names: string[], { openSecret }: Outside): Promise<Map<string, string>> => {
+  const secrets = new Map<string, string>();
+  for (const name of names) {
+    const value = (await openSecret(name))?.trim();
+    if (value) secrets.set(name, value);
+  }
+  return secrets;
+};
+
+const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Promise<unknown> => {
+  const parsed = parseTemplate(tool.execution, outside);
+  if (!parsed.ok) throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", parsed);
+  const needed = secretNames(parsed.template);
+  const secrets = await openSecrets(needed.all, outside);
+  const redactor = createRedactor(secrets.values());
+  const request = renderRequest(parsed.template, { input, secrets });
+
+  const headers = new Map(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
+  if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
+  if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+  if (request.method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", outside.callId);
+
+  const timeout = AbortSignal.timeout(tool.timeoutMs);
+  const signal = AbortSignal.any([outside.signal, timeout]);
+  try {
+    const answered = await fetchOutgoing(
+      { ...request, headers: [...headers] },
+      { ...outside, signal, confidential: needed.inBody.length > 0 },
+    );
+    if (!answered.ok) throw new ColloquyError("tool_failed", `the tool's server: ${answered.reason}`);
+    const { response } = answered;
+    const answer = await readAnswer(response, signal);
+    const result = resultOf(answer, response.status, redactor);
+    if (response.ok) return result;
+    const said = answer.kind === "text" || answer.kind === "json" ? `: ${JSON.stringify(result)}` : "";
+    throw new ColloquyError(
+      "tool_failed",
+      `the tool's server answered ${response.status}${said.slice(0, quotedCharacters)}`,
+    );
+  } catch (error) {
+    outside.signal.throwIfAborted();
+    if (!timeout.aborted) throw error;
+    throw new ColloquyError("tool_timeout", `the tool's server took longer than timeoutMs (${tool.timeoutMs})`);
+  }
+};
+
+/**
+ * Runs a tool that runs here, in or outside a run; its input was checked before. Refusals and failures are thrown as
+ * `ColloquyError`s without any secret; the signal's reason where it was aborted.
+ */
+export const runConfigured = async (tool: RunnableTool, input: unknown, outside: Outside): Promise<unknown> => {
+  if (tool.executionType === "gateway") return runGateway(tool, input, outside);
+  return tool.output === undefined ? input : tool.output;
+};

@@ -1,0 +1,101 @@
+import type { ToolRule } from "../../protocol/tool.ts";
+import type { Issue } from "../../shared/errors.ts";
+
+/**
+ * What a model must keep to. Declared in its instructions and enforced by the loop, from the run's journal alone:
+ * whatever is replayed, the same calls are refused.
+ *
+ * Invariants
+ * 1. A call counts once it was executed, whatever came of it; as one that had to come before another it counts only if
+ *    it succeeded. A refused call counts for nothing.
+ * 2. Silence (`skip`) is no exit: the cycle that it rolls back never was.
+ */
+export type PastCall = { toolName: string; error: boolean; refused: boolean };
+
+/** A rule in the words that the model reads. */
+export const ruleLine = (rule: ToolRule): string => {
+  const tool = `\`${rule.tool}\``;
+  switch (rule.rule) {
+    case "start_constraint":
+      return `Call ${tool} first before any other tools`;
+    case "required_before_exit":
+      return `Call ${tool} before ending the conversation`;
+    case "exit_loop":
+      return `The conversation will end after calling ${tool}`;
+    case "continue_loop":
+      return `The conversation will be continued after calling ${tool}`;
+    case "requires_prior":
+      return `Call ${tool} only after calling ${rule.tools.map((name) => `\`${name}\``).join(", ")}`;
+    case "max_calls":
+      return `Call ${tool} at most ${rule.count} times`;
+  }
+};
+
+const executed = (past: PastCall[]): PastCall[] => past.filter(({ refused }) => !refused);
+
+const isCalled = (past: PastCall[], toolName: string): boolean =>
+  executed(past).some((call) => call.toolName === toolName);
+
+const succeeded = (past: PastCall[], toolName: string): boolean =>
+  executed(past).some((call) => call.toolName === toolName && !call.error);
+
+const breaks = (rule: ToolRule, toolName: string, past: PastCall[], starts: ReadonlySet<string>): boolean => {
+  if (rule.rule === "start_constraint") return !starts.has(toolName) && !isCalled(past, rule.tool);
+  if (rule.tool !== toolName) return false;
+  if (rule.rule === "requires_prior") return !rule.tools.every((name) => succeeded(past, name));
+  if (rule.rule === "max_calls")
+    return executed(past).filter((call) => call.toolName === toolName).length >= rule.count;
+  return false;
+};
+
+/** The first rule that a call of `toolName` would break now. `past`: all calls of the run that have their result. */
+export const brokenRule = (rules: ToolRule[], toolName: string, past: PastCall[]): ToolRule | undefined => {
+  const starts = new Set(rules.flatMap((rule) => (rule.rule === "start_constraint" ? [rule.tool] : [])));
+  return rules.find((rule) => breaks(rule, toolName, past, starts));
+};
+
+/** Whether the calls of a step, each with its result, end the run: an `exit_loop` that succeeded, unless one of them goes on. */
+export const endsLoop = (rules: ToolRule[], calls: PastCall[]): boolean => {
+  const ruled = (kind: ToolRule["rule"]): boolean =>
+    rules.some((rule) => rule.rule === kind && succeeded(calls, rule.tool));
+  return ruled("exit_loop") && !ruled("continue_loop");
+};
+
+/** Whether a call of a step says that the run goes on, where it would have ended otherwise. */
+export const goesOn = (rules: ToolRule[], calls: PastCall[]): boolean =>
+  rules.some((rule) => rule.rule === "continue_loop" && succeeded(calls, rule.tool));
+
+/** What the run still has to call before it may end. */
+export const missingBeforeExit = (rules: ToolRule[], past: PastCall[]): ToolRule[] =>
+  rules.filter((rule) => rule.rule === "required_before_exit" && !isCalled(past, rule.tool));
+
+/** Rules that cannot be kept together, or say the same thing twice. Paths count from the list. */
+export const ruleIssues = (rules: ToolRule[]): Issue[] => {
+  const issues: Issue[] = [];
+  const has = (tool: string, kind: ToolRule["rule"]): boolean =>
+    rules.some((rule) => rule.rule === kind && rule.tool === tool);
+  const needs = new Map(rules.flatMap((rule) => (rule.rule === "requires_prior" ? [[rule.tool, rule.tools]] : [])));
+  const leadsTo = (from: string, to: string, seen: Set<string>): boolean =>
+    (needs.get(from) ?? []).some((name) => {
+      if (name === to) return true;
+      if (seen.has(name)) return false;
+      seen.add(name);
+      return leadsTo(name, to, seen);
+    });
+  for (const [index, rule] of rules.entries()) {
+    const report = (message: string): void => void issues.push({ path: `${index}`, message });
+    if (rules.findIndex((other) => other.rule === rule.rule && other.tool === rule.tool) < index) {
+      report(`says ${rule.rule} of ${rule.tool} again: one is enough`);
+    }
+    if (rule.rule === "exit_loop" && has(rule.tool, "continue_loop")) {
+      report("contradicts continue_loop of the same tool");
+    }
+    if (rule.rule === "requires_prior" && leadsTo(rule.tool, rule.tool, new Set())) {
+      report("can never be kept: the tools require each other");
+    }
+    if (rule.rule === "requires_prior" && has(rule.tool, "start_constraint")) {
+      report("can never be kept: start_constraint has the tool called first");
+    }
+  }
+  return issues;
+};

@@ -1,0 +1,80 @@
+import { checkOutgoing } from "./outgoing.ts";
+
+/**
+ * Sends a request out, and follows its redirects by hand (S3).
+ *
+ * Invariants
+ * 1. Every address is checked before it is asked, a redirect's too; none leads to loopback.
+ * 2. What the caller set as headers goes to the origin that it named and to no other, and a body that must not be
+ *    shared does neither.
+ */
+export type OutgoingRequest = {
+  method: string;
+  url: string;
+  headers: [string, string][];
+  body?: string | undefined;
+};
+
+export type OutgoingOptions = {
+  fetch: typeof globalThis.fetch;
+  /** The address that is named first may be loopback: in development only. */
+  allowLoopback: boolean;
+  signal: AbortSignal;
+  /** The body holds what only the origin that is named first may know. */
+  confidential?: boolean | undefined;
+};
+
+/** `reason` follows "it could not be asked: "; it repeats nothing of the address. */
+export type OutgoingAnswer = { ok: true; response: Response } | { ok: false; reason: string };
+
+export const maxRedirects = 5;
+
+const redirecting = new Set([301, 302, 303, 307, 308]);
+/** What says nothing of who asks. */
+const harmless = new Set(["accept", "accept-language", "content-type", "user-agent"]);
+
+const refused = (reason: string): OutgoingAnswer => ({ ok: false, reason });
+
+/** What browsers do: 303 asks with GET, and so do 301 and 302 after a POST. */
+const redirected = (request: OutgoingRequest, status: number, url: string): OutgoingRequest => {
+  const turnsToGet = status === 303 ? request.method !== "HEAD" : status <= 302 && request.method === "POST";
+  if (!turnsToGet) return { ...request, url };
+  const headers = request.headers.filter(([name]) => !/^content-/i.test(name));
+  return { method: "GET", url, headers };
+};
+
+/** Throws the signal's reason where it was aborted, and nothing else: whatever goes wrong is told as a reason. */
+export const fetchOutgoing = async (first: OutgoingRequest, options: OutgoingOptions): Promise<OutgoingAnswer> => {
+  let request = first;
+  for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
+    const verdict = checkOutgoing(request.url, { allowLoopback: options.allowLoopback && redirects === 0 });
+    if (!verdict.ok) return refused(redirects === 0 ? verdict.reason : `it redirects, and there ${verdict.reason}`);
+    const { method, headers, body } = request;
+    let response: Response;
+    try {
+      response = await options.fetch(request.url, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+        redirect: "manual",
+        signal: options.signal,
+      });
+    } catch {
+      options.signal.throwIfAborted();
+      return refused("it could not be reached");
+    }
+    const target = redirecting.has(response.status) ? response.headers.get("location") : null;
+    if (target === null) return { ok: true, response };
+    void response.body?.cancel().catch(() => undefined);
+    if (!URL.canParse(target, request.url)) return refused("it redirects to what is no address");
+    const next = new URL(target, request.url);
+    const leaves = next.origin !== verdict.url.origin;
+    request = redirected(request, response.status, next.href);
+    if (!leaves) continue;
+    if (options.confidential && request.body !== undefined) {
+      return refused("it redirects to another origin, which must not read the body: a secret is in it");
+    }
+    request = { ...request, headers: request.headers.filter(([name]) => harmless.has(name.toLowerCase())) };
+  }
+  return refused(`it redirects more than ${maxRedirects} times (maxRedirects)`);
+};

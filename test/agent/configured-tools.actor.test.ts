@@ -1,0 +1,239 @@
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, inject, test } from "vitest";
+import { seal } from "../../src/auth/sealing.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { SeenRequests } from "../support/remote.ts";
+import { call, installModel, type ScriptedPart, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { type AgentSettings, ended, ids, openHouse } from "./fixture.ts";
+
+/** Tools that an agent's owner wrote, called by a scripted model, over real HTTP where they go out. */
+let restore: (() => void) | undefined;
+afterEach(() => restore?.());
+
+/** As an owner would write it. */
+type Tool = { name: string; executionType: string; [field: string]: unknown };
+
+const described = (tools: Tool[]): unknown[] => tools.map((tool) => ({ description: `Does ${tool.name}`, ...tool }));
+
+const requestsTo = async (path: string) =>
+  SeenRequests.parse(await (await fetch(`${inject("remote")}/requests?path=${encodeURIComponent(path)}`)).json());
+
+/** An agent with these tools, whose model makes these steps; answers the run that a person's message began. */
+const runWith = async (
+  tools: Tool[],
+  steps: ScriptedPart[][],
+  { secrets = {}, ...settings }: Partial<AgentSettings> & { secrets?: Record<string, string> } = {},
+) => {
+  const house = await openHouse();
+  const { tools: parsed } = AgentConfig.parse({ name: "Worker", tools: described(tools) });
+  const agent = await house.agent({ name: "Worker", ...settings, tools: parsed });
+  const sealed = await Promise.all(
+    Object.entries(secrets).map(async ([name, value]) => [
+      name,
+      await seal(env.SIGNING_SECRET, house.workspaceId, name, value),
+    ]),
+  );
+  unwrap(await env.AGENT.getByName(agent.id).setSecrets(house.workspaceId, Object.fromEntries(sealed)));
+  const model = scriptedModel([...steps.map((parts) => step(...parts)), step(text("Done."))]);
+  restore = installModel(model);
+  const person = await house.person("Ann");
+  const space = await house.space("Lab", [person, agent]);
+  await space.post(person, "Go");
+  const [run] = await ended(house.workspaceId, agent, 1);
+  if (!run) throw new Error("no run");
+  const full = unwrap(await env.AGENT.getByName(agent.id).run(house.workspaceId, run.id));
+  return { run: full, calls: full.steps.flatMap(({ toolCalls }) => toolCalls), model, house, agent, space };
+};
+
+const gateway = (path: string, execution: object = {}, more: object = {}): Tool => ({
+  name: "ask",
+  executionType: "gateway",
+  execution: { url: `${inject("remote")}${path}`, method: "GET", ...execution },
+  inputSchema: { type: "object", properties: { q: { type: "string", minLength: 2 } }, required: ["q"] },
+  ...more,
+});
+
+const ask = (q: unknown = "hello"): ScriptedPart[] => [call("ask", { q })];
+
+const failure = (code: string, message: string | RegExp) => ({
+  success: false,
+  error: { code, message: typeof message === "string" ? message : expect.stringMatching(message) },
+});
+
+describe("an internal tool", () => {
+  test("answers its output, or its input, and goes on", async () => {
+    const { calls, run } = await runWith(
+      [
+        { name: "fixed", executionType: "internal", output: { status: "ok" } },
+        { name: "echo", executionType: "internal" },
+      ],
+      [[call("fixed", {}), call("echo", { a: [1] })]],
+    );
+    expect(calls).toMatchObject([
+      { name: "fixed", status: "complete", output: { status: "ok" } },
+      { name: "echo", status: "complete", output: { a: [1] } },
+    ]);
+    expect(run.status).toBe("completed");
+  });
+});
+
+describe("a gateway tool", () => {
+  test("[S3] makes its request with what the model gave and the workspace's secrets, which come back redacted", async () => {
+    const { calls, model } = await runWith(
+      [
+        gateway(`/echo/{{input.q}}?key=\${secret.KEY}`, {
+          method: "POST",
+          headers: { Authorization: `Bearer \${secret.KEY}` },
+          body: { q: "{{input.q}}", key: `\${secret.KEY}` },
+        }),
+      ],
+      [ask("a/../b")],
+      { secrets: { KEY: "s3cr&t-value" } },
+    );
+    expect(calls).toMatchObject([
+      {
+        status: "complete",
+        output: {
+          method: "POST",
+          url: "/echo/a%2F..%2Fb?key=[redacted]",
+          headers: { authorization: "Bearer [redacted]", "content-type": "application/json", "user-agent": "Colloquy" },
+          body: '{"q":"a/../b","key":"[redacted]"}',
+        },
+      },
+    ]);
+    expect(await requestsTo("/echo/a%2F..%2Fb")).toMatchObject([
+      {
+        url: "/echo/a%2F..%2Fb?key=s3cr%26t-value",
+        headers: { authorization: "Bearer s3cr&t-value", "idempotency-key": calls[0]?.id },
+        body: '{"q":"a/../b","key":"s3cr&t-value"}',
+      },
+    ]);
+    expect(JSON.stringify(model.calls)).not.toMatch(/s3cr(&|%26)t/);
+  });
+
+  test("[S3] a secret that comes back in pieces, or in an error, is redacted too", async () => {
+    const split = "/answer?status=403&type=text/plain&body=denied%20s3cr&body=&body=3t-va&body=lue";
+    const { calls } = await runWith([gateway(split, { headers: { "X-Key": `\${secret.KEY}` } })], [ask()], {
+      secrets: { KEY: "s3cr3t-value" },
+    });
+    expect(calls).toMatchObject([
+      { status: "error", output: failure("tool_failed", /server answered 403: "denied \[redacted\]"$/) },
+    ]);
+  });
+
+  test("[S3] a secret that is not there is named", async () => {
+    const { calls } = await runWith([gateway(`/echo?key=\${secret.GONE}`)], [ask()]);
+    expect(calls).toMatchObject([{ status: "error", output: failure("tool_misconfigured", /"GONE"/) }]);
+  });
+
+  test("[S4] input that breaks the schema runs nothing: the model is told where and what, and goes on", async () => {
+    const { calls, run } = await runWith(
+      [gateway("/echo/never-asked")],
+      [[call("ask", { q: "x" })], [call("ask", {})], [call("ask", { q: 5 })], [call("ask", ["q"])]],
+    );
+    expect(calls.map(({ output }) => output)).toEqual([
+      failure("tool_input_invalid", /^q: .*too short/),
+      failure("tool_input_invalid", /^input: .*"q"/),
+      failure("tool_input_invalid", /^q: .*"string"/),
+      failure("tool_input_invalid", /^input: .*"object"/),
+    ]);
+    expect(run.status).toBe("completed");
+    expect(await requestsTo("/echo/never-asked")).toEqual([]);
+  });
+
+  test.each<[string, string, unknown]>([
+    ["JSON is parsed", "/answer?body={%22a%22:[1,null]}", { a: [1, null] }],
+    ["JSON of its own kind is parsed", "/answer?type=application/problem%2Bjson&body={}", {}],
+    ["broken JSON is text", "/answer?body={%22a%22:", '{"a":'],
+    ["text is text", "/answer?type=text/plain;charset=utf-8&body=%C3%A4", "ä"],
+    ["nothing is its status", "/answer?status=204", { status: 204 }],
+    [
+      "what is neither is described",
+      "/answer?type=image/png&body=xyz",
+      { contentType: "image/png", note: expect.any(String) },
+    ],
+  ])("%s", async (_, path, output) => {
+    const { calls } = await runWith([gateway(path)], [ask()]);
+    expect(calls).toMatchObject([{ status: "complete", output }]);
+  });
+
+  test("[B3][S4] of 50 MiB, a beginning is read, and that is said", async () => {
+    const { calls } = await runWith([gateway("/huge/one")], [ask()]);
+    const output = calls[0]?.output as { text: string; note: string };
+    expect(output.note).toContain("maxAnswerBytes");
+    expect(output.text).toMatch(/^x+$/);
+    expect(output.text.length).toBeLessThanOrEqual(1024 * 1024);
+    const [seen] = await requestsTo("/huge/one");
+    expect(seen?.written).toBeLessThan(25 * 1024 * 1024);
+  });
+
+  test("[B3] what is no text is not read at all", async () => {
+    const { calls } = await runWith([gateway("/huge/two?type=application/zip")], [ask()]);
+    expect(calls).toMatchObject([{ status: "complete", output: { contentType: "application/zip" } }]);
+  });
+
+  test.each(["/never", "/silent"])("[B3][S4] %s is given up after timeoutMs", async (path) => {
+    const { calls } = await runWith([gateway(path, {}, { timeoutMs: 300 })], [ask()]);
+    expect(calls).toMatchObject([{ status: "error", output: failure("tool_timeout", /took longer than timeoutMs/) }]);
+  });
+
+  test.each([
+    ["127.0.0.1", "http://127.0.0.1:1/"],
+    ["metadata", "https://169.254.169.254/latest/meta-data"],
+    ["plain http", "http://example.com/"],
+    ["itself", "/echo"],
+  ])("[S3] a redirect to %s is not followed", async (_, location) => {
+    const path = `/answer?status=302&location=${encodeURIComponent(location)}`;
+    const { calls } = await runWith([gateway(path)], [ask()]);
+    expect(calls).toMatchObject([{ status: "error", output: failure("tool_failed", /redirects/) }]);
+    expect(JSON.stringify(calls)).not.toContain("meta-data");
+  });
+
+  test("a server that is not there is a failure in words", async () => {
+    const { calls } = await runWith([gateway("", { url: "http://127.0.0.1:9/" })], [ask()]);
+    expect(calls).toMatchObject([{ status: "error", output: failure("tool_failed", /could not be reached/) }]);
+  });
+});
+
+test("[S4] a config whose tools cannot be used stores nothing, and says where and why", async () => {
+  const house = await openHouse();
+  const id = ids.mint("ent");
+  const config = AgentConfig.parse({
+    name: "Worker",
+    tools: described([
+      { name: "send_message", executionType: "internal" },
+      gateway("", { url: "https://{{input.host}}/" }),
+      { name: "typo", executionType: "internal", inputSchema: { type: "object", properties: { a: { type: "text" } } } },
+    ]),
+    toolRules: [
+      { tool: "nothing", rule: "exit_loop" },
+      { tool: "ask", rule: "requires_prior", tools: ["typo", "gone"] },
+    ],
+    mcp: { servers: [{ name: "inside", url: "https://10.0.0.1/mcp" }] },
+  });
+  const refused = await env.AGENT.getByName(id).create({ id, workspaceId: house.workspaceId, config });
+  expect(refused).toMatchObject({ ok: false, problem: { code: "invalid_request" } });
+  expect(refused.ok ? [] : refused.problem.issues?.map(({ path }) => path)).toEqual([
+    "tools.0.name",
+    "tools.1.execution.url",
+    "tools.2.inputSchema.properties.a.type",
+    "toolRules.0.tool",
+    "toolRules.1.tools.1",
+    "mcp.servers.0.url",
+  ]);
+  expect(await env.AGENT.getByName(id).describe(house.workspaceId)).toMatchObject({ problem: { code: "not_found" } });
+});
+
+test("[S4] a change of the tools is checked as a whole, and changes nothing where it is refused", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Worker" });
+  const stub = env.AGENT.getByName(agent.id);
+  const { tools } = AgentConfig.parse({ name: "W", tools: described([{ name: "note", executionType: "internal" }]) });
+  const rule = { tool: "note", rule: "max_calls", count: 1 } as const;
+  unwrap(await stub.update(house.workspaceId, { tools, toolRules: [rule] }));
+  expect(await stub.update(house.workspaceId, { tools: [] })).toMatchObject({
+    problem: { code: "invalid_request", issues: [{ path: "toolRules.0.tool" }] },
+  });
+  expect(unwrap(await stub.describe(house.workspaceId)).config).toMatchObject({ tools, toolRules: [rule] });
+});

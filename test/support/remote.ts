@@ -1,0 +1,122 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { TestProject } from "vitest/node";
+import { z } from "zod";
+
+/**
+ * Somebody's server on loopback, for tools to ask: real HTTP, from inside workerd too. Vitest starts it beside the
+ * actors' tests and hands its address to them as `inject("remote")`.
+ *
+ * `/answer?…` answers as its query says (`status`, `type`, `body`, `location`, `after` milliseconds, `chunks` of `body`);
+ * `/echo` answers what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/requests?path=…` tells what
+ * came to a path, with what became of it.
+ */
+declare module "vitest" {
+  interface ProvidedContext {
+    remote: string;
+  }
+}
+
+const Seen = z.object({
+  method: z.string(),
+  url: z.string(),
+  headers: z.record(z.string(), z.unknown()),
+  body: z.string(),
+  /** Bytes that were written before the client hung up, or all. */
+  written: z.int(),
+  closed: z.boolean(),
+});
+export const SeenRequests = z.array(Seen);
+type Seen = z.infer<typeof Seen>;
+
+const hugeBytes = 50 * 1024 * 1024;
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) text += chunk;
+  return text;
+};
+
+/** Writes `chunk` again and again, as fast as it is read, until `bytes` were written or the client is gone. */
+const pour = (response: ServerResponse, chunk: Buffer, bytes: number, seen: Seen): void => {
+  const more = (): void => {
+    while (!response.destroyed && seen.written < bytes) {
+      seen.written += chunk.length;
+      if (!response.write(chunk)) return void response.once("drain", more);
+    }
+    if (!response.destroyed) response.end();
+  };
+  more();
+};
+
+const answers: Record<string, (response: ServerResponse, query: URLSearchParams, seen: Seen) => void> = {
+  "/answer": (response, query, seen) => {
+    const location = query.get("location");
+    response.writeHead(Number(query.get("status") ?? 200), {
+      ...(query.get("type") === "" ? {} : { "content-type": query.get("type") ?? "application/json" }),
+      ...(location === null ? {} : { location }),
+    });
+    const parts = query.getAll("body");
+    const send = (): void => {
+      const next = parts.shift();
+      if (next === undefined) return void response.end();
+      seen.written += next.length;
+      response.write(next, () => setImmediate(send));
+    };
+    send();
+  },
+  "/echo": (response, _, { method, url, headers, body }) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ method, url, headers, body }));
+  },
+  "/huge": (response, query, seen) => {
+    response.writeHead(200, { "content-type": query.get("type") ?? "text/plain" });
+    pour(response, Buffer.alloc(64 * 1024, "x"), hugeBytes, seen);
+  },
+  "/never": (response) => {
+    response.writeHead(200, { "content-type": "text/plain" });
+    const drip = setInterval(() => response.write("x"), 20);
+    response.once("close", () => clearInterval(drip));
+  },
+  "/silent": () => undefined,
+};
+
+export const startRemote = async (): Promise<{ url: string; stop(): Promise<void> }> => {
+  const requests: Seen[] = [];
+  const server = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://remote.test");
+    if (pathname === "/requests") {
+      const wanted = requests.filter(({ url }) => url.startsWith(searchParams.get("path") ?? "/"));
+      response.writeHead(200, { "content-type": "application/json" });
+      return void response.end(JSON.stringify(wanted));
+    }
+    const { method = "GET", url = "/", headers } = request;
+    const seen: Seen = { method, url, headers, body: await bodyOf(request), written: 0, closed: false };
+    requests.push(seen);
+    response.once("close", () => {
+      seen.closed = true;
+    });
+    const [, kind = ""] = /^(\/[a-z]+)/.exec(pathname) ?? [];
+    const answer = answers[kind];
+    if (answer) return answer(response, searchParams, seen);
+    response.writeHead(404).end();
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  server.unref();
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the remote server has no port");
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    stop: () =>
+      new Promise((stopped) => {
+        server.close(() => stopped());
+        server.closeAllConnections();
+      }),
+  };
+};
+
+/** Vitest's global setup of the actors' tests. */
+export default async ({ provide }: TestProject): Promise<() => Promise<void>> => {
+  const remote = await startRemote();
+  provide("remote", remote.url);
+  return remote.stop;
+};
