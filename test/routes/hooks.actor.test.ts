@@ -1,5 +1,5 @@
 import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import { env, exports } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { maxHooks, maxInboxEvents } from "../../src/agent/bounds.ts";
@@ -232,6 +232,24 @@ describe("[S4] a bad delivery gets its typed answer and changes nothing", () => 
     const { hookId, secret } = await create({ scheme: "standard" });
     expect(await problemIn(await deliver(hookId, send(secret)))).toMatchObject({ status, code });
     expect(await inbox()).toEqual([]);
+  });
+
+  test("[B3] a body that says no length is read no further than a MiB", async () => {
+    const { create } = await openAgent();
+    const { hookId } = await create({ scheme: "standard" });
+    let pulled = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(64 * 1024));
+      },
+    });
+    const answer = await exports.default.fetch(`https://colloquy.test/v1/hooks/${hookId}`, {
+      method: "POST",
+      body: endless,
+    });
+    expect(await problemIn(answer)).toMatchObject({ status: 413, code: "payload_too_large" });
+    expect(pulled).toBeLessThan(32);
   });
 
   test("what is too large for an event is cut by a template instead, and the refusal says so", async () => {

@@ -33,6 +33,7 @@ const issued: Record<string, string> = {
   runId: ids.mintOwned("run", agentId),
   eventId: ids.mintOwned("evt", agentId),
   hookId: ids.mintOwned("hook", agentId),
+  toolCallId: ids.mintOwned("tc", agentId),
 };
 const hasIds = (operation: Operation): boolean =>
   Object.keys(issued).some((name) => operation.path.includes(`{${name}}`));
@@ -95,6 +96,7 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
     "PUT /v1/agents/{agentId}/memories/{key}": { value: "x" },
     "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
+    "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": { result: 1 },
   };
   test.each(withIds)("$name", async (operation) => {
     const body =

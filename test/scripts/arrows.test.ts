@@ -51,6 +51,7 @@ const wrong: [string, string][] = [
   ["src/agent/memory/goals.ts", "../think/run.ts"],
   ["src/agent/memory/goals.ts", "cloudflare:workers"],
   ["src/agent/plans/due.ts", "../tools/registry.ts"],
+  ["src/agent/hooks/hooks.ts", "../think/parts.ts"],
   ["src/workspace/follow.ts", "../space/space.ts"],
 ];
 
