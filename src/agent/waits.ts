@@ -109,8 +109,9 @@ export class Waits {
     return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
   }
 
-  /** Takes a message for the answer that somebody awaits. The ordinals of the runs that it belongs to. */
+  /** Takes a message for the answer that somebody awaits: a tool call is none. The ordinals of the runs it belongs to. */
   answer(message: Message): number[] {
+    if (message.kind === "tool_call") return [];
     const open = this.#inSpace()
       .all({ spaceId: message.spaceId })
       .filter((wait) => isOpen(wait, this.#clock.now()));

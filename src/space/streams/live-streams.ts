@@ -3,7 +3,7 @@ import type { LiveFrame, StreamSnapshot } from "../../protocol/events.ts";
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
-import { maxChannels, maxEndedStreams, maxStreamsPerChannel } from "../bounds.ts";
+import { maxChannels, maxEndedStreams, maxStreamsPerChannel, maxToolInputBytes } from "../bounds.ts";
 import { Coalescer } from "./coalescer.ts";
 
 /**
@@ -170,8 +170,9 @@ export class LiveStreams {
   #delta(stream: Stream | undefined, text: string): void {
     if (!stream) return;
     stream.bytes += textBytes(text);
-    if (stream.bytes > maxTextBytes) {
-      this.#giveUp(stream, "text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8`);
+    const most = spokenTools.has(stream.toolName) ? maxTextBytes : maxToolInputBytes;
+    if (stream.bytes > most) {
+      this.#giveUp(stream, "text_too_long", `What is streamed here has at most ${most} bytes of UTF-8`);
       return;
     }
     stream.coalescer.push(text);

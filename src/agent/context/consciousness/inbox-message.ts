@@ -1,3 +1,4 @@
+import { shownCall } from "../call-line.ts";
 import { originNote } from "../origin.ts";
 import { plain } from "../plain.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
@@ -20,7 +21,7 @@ export const eventLine = (event: InboxEvent): string => {
   return [
     `[${quote(event.spaceName)}, ${message.spaceId}]`,
     `${quote(message.sender.name)} (${message.sender.type}, id: ${message.sender.id}, ${message.id}):`,
-    quote(message.text ?? ""),
+    message.toolCall ? shownCall(message.toolCall) : quote(message.text ?? ""),
     ...notes,
   ].join(" ");
 };
@@ -74,8 +75,9 @@ const glanceAt = (event: InboxEvent): string => {
   const glance = (text: string) => quote(excerpt(text, previewCharacters));
   switch (event.type) {
     case "space_message": {
-      const { sender, text } = event.delivered.message;
-      return `[${quote(event.spaceName)}] ${quote(sender.name)}: ${glance(text ?? "")}`;
+      const { sender, text, toolCall } = event.delivered.message;
+      const said = toolCall ? `called ${glance(toolCall.name)} [${toolCall.status}]` : glance(text ?? "");
+      return `[${quote(event.spaceName)}] ${quote(sender.name)}: ${said}`;
     }
     case "plan":
       return `[Plan ${quote(event.planName)}] ${glance(event.instruction)}`;

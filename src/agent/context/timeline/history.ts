@@ -1,8 +1,8 @@
 import type { Message } from "../../../protocol/message.ts";
+import { callLine, shownCall } from "../call-line.ts";
 import { originNote } from "../origin.ts";
 import { quote } from "../quote.ts";
 import { shortTime } from "../time.ts";
-import { callLine } from "./action.ts";
 import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
 
 /** What stands out in a history: own messages, the trigger, the answers that a wait was for. */
@@ -16,10 +16,7 @@ export const marksOf = ({ state, trigger, resume }: TimelineSnapshot): Marks => 
 
 export const isOwn = (message: Message, marks: Marks): boolean => message.sender.id === marks.agentId;
 
-export const contentOf = ({ text, toolCall }: Message): string =>
-  toolCall
-    ? callLine({ toolName: toolCall.name, input: toolCall.input, output: toolCall.output }, toolCall.status)
-    : quote(text ?? "");
+export const contentOf = ({ text, toolCall }: Message): string => (toolCall ? shownCall(toolCall) : quote(text ?? ""));
 
 /** `[NEW] ← TRIGGER` and its kin. */
 export const endOf = (message: Message, seen: boolean, marks: Marks): string =>

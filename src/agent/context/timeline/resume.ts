@@ -1,5 +1,5 @@
+import { callLine } from "../call-line.ts";
 import { quote } from "../quote.ts";
-import { callLine } from "./action.ts";
 import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { Resume } from "./snapshot.ts";
 

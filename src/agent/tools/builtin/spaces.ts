@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Message } from "../../../protocol/message.ts";
+import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
@@ -11,7 +12,7 @@ const asEntry = (message: Message, isSeen: SeenBefore) => ({
   id: message.id,
   senderName: message.sender.name,
   senderType: message.sender.type,
-  content: message.text ?? "",
+  ...(message.toolCall ? { kind: "tool_call", content: shownCall(message.toolCall) } : { content: message.text ?? "" }),
   timestamp: message.createdAt,
   ...(isSeen === undefined ? {} : { seen: isSeen(message) }),
   ...(message.replyTo === undefined ? {} : { replyTo: message.replyTo }),

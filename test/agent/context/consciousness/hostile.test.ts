@@ -8,9 +8,17 @@ import { goal, memory, plan } from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { linesOf, Reader, readOrigin } from "../reader.ts";
 
-type Said = { space: string; sender: string; text: string; replyTo: string | undefined; origin: Origin | undefined };
+type Called = { name: string; input: unknown; output: unknown };
+type Said = {
+  call: Called | undefined;
+  space: string;
+  sender: string;
+  text: string;
+  replyTo: string | undefined;
+  origin: Origin | undefined;
+};
 
-const asEvent = ({ space, sender, text, replyTo, origin }: Said): InboxEvent => ({
+const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxEvent => ({
   type: "space_message",
   eventId: "evt_1",
   spaceName: space,
@@ -19,9 +27,8 @@ const asEvent = ({ space, sender, text, replyTo, origin }: Said): InboxEvent => 
       id: "msg_1",
       seq: 1,
       spaceId: "spc_1",
-      kind: "text",
+      ...(call ? { kind: "tool_call", toolCall: { id: "tc_1", status: "complete", ...call } } : { kind: "text", text }),
       sender: { id: "ent_1", name: sender, type: "human" },
-      text,
       createdAt: "2026-02-18T15:07:00.000Z",
       ...(replyTo === undefined ? {} : { replyTo }),
       ...(origin === undefined ? {} : { origin }),
@@ -37,6 +44,7 @@ const event: fc.Arbitrary<InboxEvent> = fc.oneof(
       space: hostile,
       sender: hostile,
       text: hostile,
+      call: fc.option(fc.record({ name: hostile, input: hostileJson, output: hostileJson }), { nil: undefined }),
       replyTo: fc.constantFrom(undefined, "msg_0"),
       origin: fc.option(hostileOrigin, { nil: undefined }),
     })
@@ -67,8 +75,18 @@ const facts = (each: InboxEvent): unknown => {
   if (each.type === "plan") return { plan: each.planName, instruction: each.instruction };
   if (each.type === "service") return { service: each.serviceName, payload: each.payload };
   if (each.type === "tool_result") return { tool: each.tool, result: each.result };
-  const { sender, text, replyTo, origin } = each.delivered.message;
-  return { space: each.spaceName, sender: sender.name, text, replyTo, origin: origin && readBack(origin) };
+  const { sender, text, toolCall, replyTo, origin } = each.delivered.message;
+  const { name, input, output } = toolCall ?? {};
+  const said = toolCall ? JSON.parse(JSON.stringify({ name, input, output })) : text;
+  return { space: each.spaceName, sender: sender.name, said, replyTo, origin: origin && readBack(origin) };
+};
+
+const readCall = (reader: Reader): unknown => {
+  const name = reader.rest.startsWith('"') ? reader.string() : reader.match(/[\w.-]+/);
+  reader.take("(");
+  const input = reader.json();
+  reader.take(") [complete] → ");
+  return { name, input, output: reader.json() };
 };
 
 const read = (line: string): unknown => {
@@ -99,13 +117,13 @@ const read = (line: string): unknown => {
   reader.take(", spc_1] ");
   const sender = reader.string();
   reader.take(" (human, id: ent_1, msg_1): ");
-  const text = reader.string();
+  const said = reader.takes("called ") ? readCall(reader) : reader.string();
   reader.take(" [triggerSource: every_message]");
   const replyTo = reader.takes(" [reply to ") ? reader.match(/\w+/) : undefined;
   if (replyTo !== undefined) reader.take("]");
   const origin = reader.takes(" [") ? readOrigin(reader) : undefined;
   reader.end();
-  return { space, sender, text, replyTo, origin };
+  return { space, sender, said, replyTo, origin };
 };
 
 const nothing = { agentId: "ent_ME", spaces: [], goals: [], memories: [], plans: [] };

@@ -50,6 +50,21 @@ const message = (text: string, more: object = {}): InboxEvent => ({
 });
 
 const now = "2026-02-18T15:07:00.000Z";
+
+test("a tool call of another agent tells its name, input, status, and what came of it", () => {
+  const tellOf = (toolCall: object) => {
+    const event = message("", { kind: "tool_call", text: undefined, toolCall: { id: "tc_1", ...toolCall } });
+    const input = { now, events: [event], silent: { lines: [], omitted: 0 }, leftToHistory: [] };
+    const whole = renderInboxMessage({ ...input, told: state, toldBefore: state, activeSpace: null });
+    return { line: whole.split("\n")[1] ?? "", glance: renderInboxPreview([event], 1) };
+  };
+  const call = { name: "deploy", input: { version: "1.2" } };
+  const waiting = tellOf({ ...call, status: "requires_action" });
+  expect(waiting.line).toContain('called deploy({"version":"1.2"}) [requires_action]');
+  expect(waiting.glance).toContain('"Husam": called "deploy" [requires_action]');
+  const failed = tellOf({ ...call, status: "error", error: { code: "tool_failed", message: "no\nlight" } });
+  expect(failed.line).toContain('[error] → {"error":{"code":"tool_failed","message":"no\\nlight"}}');
+});
 test("the first inbox message of a window tells the whole state", async () => {
   const text = renderInboxMessage({
     now,

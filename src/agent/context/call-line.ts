@@ -1,0 +1,1 @@
+export { callLine, shownCall } from "../../shared/call-line.ts";

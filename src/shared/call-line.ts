@@ -1,0 +1,25 @@
+import type { ToolCall } from "../protocol/tool-call.ts";
+import { excerpt, quote, quoteJson } from "./quote.ts";
+
+const maxShownCharacters = 2000;
+
+/** A value as JSON on one line; of a long one its beginning, as a string, with how much there is. */
+const shortJson = (value: unknown): string => {
+  const json = quoteJson(value);
+  if (json.length <= maxShownCharacters) return json;
+  return `(first ${maxShownCharacters} of ${json.length} characters) ${quote(excerpt(json, maxShownCharacters))}`;
+};
+
+type Called = { toolName: string; input: unknown; output?: unknown };
+
+/** `called name({…}) [status] → {…}`, on one line. A text, which is quoted, can never look like it (S2). */
+export const callLine = ({ toolName, input, output }: Called, status?: string): string =>
+  [
+    `called ${/^[\w.-]+$/.test(toolName) ? toolName : quote(toolName)}(${shortJson(input)})`,
+    ...(status === undefined ? [] : [`[${status}]`]),
+    ...(output === undefined ? [] : [`→ ${shortJson(output)}`]),
+  ].join(" ");
+
+/** A call that shows in a space, as it stands: what came of it is its output, or its error. */
+export const shownCall = ({ name, input, status, output, error }: ToolCall): string =>
+  callLine({ toolName: name, input, output: output === undefined && error ? { error } : output }, status);
