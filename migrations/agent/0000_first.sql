@@ -74,6 +74,25 @@ CREATE TABLE `ledger` (
 	`reserved` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `mcp_lists` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`tools` text NOT NULL,
+	`created_at` integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `mcp_servers` (
+	`name` text PRIMARY KEY NOT NULL,
+	`address` text NOT NULL,
+	`tools` text NOT NULL,
+	`left_out` text NOT NULL,
+	`protocol_version` text,
+	`fetched_at` integer,
+	`failing_since` integer,
+	`last_error` text,
+	`failures` integer NOT NULL,
+	`next_at` integer
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `memories` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text NOT NULL,

@@ -70,6 +70,7 @@ export class Agent extends HookedAgent implements AgentRpc {
     if (!parts.identity.find()) {
       const { config } = parts.identity.create(input.id, input.workspaceId, AgentConfig.parse(input.config));
       startHeartbeat(timers, config.heartbeat, parts.clock.now());
+      parts.mcp.configured();
     }
     return this.describe(input.workspaceId);
   }
@@ -87,6 +88,7 @@ export class Agent extends HookedAgent implements AgentRpc {
         if (before === "consciousness" && config.continuity === "timeline") parts.spaces.settleAll();
         parts.identity.update({ config, updatedAt: parts.clock.now() });
         if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, parts.clock.now());
+        if (changes.mcp !== undefined) parts.mcp.configured();
       });
       loop.reconsider();
       return agentView(parts.identity.get(), parts, loop.state());
@@ -94,8 +96,9 @@ export class Agent extends HookedAgent implements AgentRpc {
   }
 
   remove(workspaceId: string): Promise<Outcome<null>> {
-    return this.#with(workspaceId, async ({ loop }) => {
+    return this.#with(workspaceId, async ({ parts, loop }) => {
       await loop.stop();
+      parts.mcp.stop();
       this.#mind = undefined;
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();
@@ -106,6 +109,7 @@ export class Agent extends HookedAgent implements AgentRpc {
   setSecrets(workspaceId: string, sealed: Record<string, string>): Promise<Outcome<null>> {
     return this.#with(workspaceId, ({ parts, loop }) => {
       parts.identity.update({ secrets: sealed });
+      parts.mcp.reconsider();
       loop.reconsider();
       return null;
     });

@@ -15,7 +15,10 @@ import { Plans } from "./plans/plans.ts";
 import { Roots } from "./roots.ts";
 import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
+import { openSecret } from "./think/open-secret.ts";
 import type { Parts } from "./think/parts.ts";
+import { Mcp } from "./tools/mcp/mcp.ts";
+import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { createRegistry } from "./tools/registry.ts";
 import { Waits } from "./waits.ts";
 
@@ -40,15 +43,28 @@ export const assemble = (
   };
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
+  const consciousness = new Consciousness(db, clock, runs, journal);
+  const mcp = new Mcp({
+    store: new McpStore(db),
+    clock,
+    timers,
+    transaction,
+    servers: () => identity.get().config.mcp.servers,
+    listsInUse: () => runs.active().flatMap(({ windowId }) => consciousness.window(windowId)?.toolset.mcpListId ?? []),
+    openSecret: (name) => openSecret({ env, identity }, name),
+    allowLoopback: env.ENVIRONMENT === "development",
+    fetch: (address, init) => fetch(address, init),
+  });
   return {
     env,
     clock,
     runs,
     journal,
-    ids: createIds(env.SIGNING_SECRET),
     identity,
+    consciousness,
+    mcp,
+    ids: createIds(env.SIGNING_SECRET),
     inbox: new Inbox(db, clock),
-    consciousness: new Consciousness(db, clock, runs, journal),
     spaces,
     roots: new Roots(db, clock),
     ledger: new Ledger(db, clock),

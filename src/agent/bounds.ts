@@ -72,3 +72,27 @@ export const maxPlanAheadMs = 3653 * 24 * 60 * 60_000;
 export const planRetryMs = 60_000;
 /** Recurring plans that an agent set itself begin at most one new root in this time (B1). */
 export const agentRootEveryMs = 5 * 60_000;
+/** Tools that one MCP server may bring, what each may say of itself, and what the list of one server may fill. */
+export const maxMcpTools = 64;
+export const maxMcpDescriptionCharacters = 1000;
+export const maxMcpSchemaBytes = 8 * 1024;
+export const maxMcpListBytes = 128 * 1024;
+/** Pages of such a list that are asked for, and how many tools that were left out are told of. */
+export const maxMcpPages = 20;
+export const maxMcpLeftOut = 50;
+/** What one answer of an MCP server may hold, and what of a call's result the model is shown. */
+export const maxMcpAnswerBytes = 1024 * 1024;
+export const maxMcpResultCharacters = 24_000;
+/** How long a server has to be connected to and again to list its tools, and for each request of connecting. */
+export const mcpListTimeoutMs = 15_000;
+export const mcpProbeTimeoutMs = 7000;
+/** A connection that nobody uses for so long is closed: the object could not sleep beside it. */
+export const mcpIdleMs = 20_000;
+/** A list older than this is fetched again when its server is called, or when a run begins. */
+export const mcpFreshMs = 60_000;
+export const mcpStaleMs = 10 * 60_000;
+/** A server that fails is asked again after this time, twice that the next time, up to the longest. */
+export const mcpFirstRetryMs = 5000;
+export const mcpLongestRetryMs = 30 * 60_000;
+/** A fetch that was cut is begun again after this time. */
+export const mcpLeaseMs = 40_000;

@@ -9,6 +9,7 @@ import { Loop, loopTimer } from "./loop.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { plansTimer } from "./plans/plans.ts";
 import type { Parts } from "./think/parts.ts";
+import { mcpTimer } from "./tools/mcp/mcp.ts";
 
 /** An agent that was created, awake: its parts, and what works on them. */
 export type Mind = {
@@ -27,6 +28,8 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
   const arm = (): void => loop.arm();
   const due = async (name: string): Promise<void> => {
     if (name === loopTimer) return loop.fired();
+    // A server may take its time, and other timers do not wait for it.
+    if (name === mcpTimer) return ctx.waitUntil(parts.mcp.fetchDue());
     if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
     if (name === heartbeatTimer) {
       const { heartbeat } = parts.identity.get().config;

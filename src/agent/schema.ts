@@ -7,6 +7,7 @@ import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToldState } from "./context/snapshot.ts";
 import type { Awaited, Failure, InboxData, JournalContent, JournalMeta, OwnRoot, Receipt } from "./records.ts";
+import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
 import type { Toolset } from "./toolset.ts";
 
 export { timers } from "../timers/schema.ts";
@@ -149,7 +150,7 @@ export const journal = sqliteTable("journal", {
 export const windows = sqliteTable("windows", {
   id: integer("id").primaryKey(),
   instructions: text("instructions").notNull(),
-  /** The agent's own tools, and the rules of all: fixed for the runs in it. */
+  /** The agent's own tools, those of its MCP servers, and the rules of all: fixed for the runs in it. */
   toolset: text("toolset", { mode: "json" }).$type<Toolset>().notNull(),
   summary: text("summary"),
   continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
@@ -223,4 +224,26 @@ export const hooks = sqliteTable("hooks", {
   previousUntil: integer("previous_until"),
   createdAt: integer("created_at").notNull(),
   updatedAt: integer("updated_at").notNull(),
+});
+
+/** The MCP servers of its config: what each had when it was asked last, and when it is asked again. */
+export const mcpServers = sqliteTable("mcp_servers", {
+  name: text("name").primaryKey(),
+  /** Where and with what headers it was asked: another address is another server. */
+  address: text("address").notNull(),
+  tools: text("tools", { mode: "json" }).$type<McpTool[]>().notNull(),
+  leftOut: text("left_out", { mode: "json" }).$type<LeftOut[]>().notNull(),
+  protocolVersion: text("protocol_version"),
+  fetchedAt: integer("fetched_at"),
+  failingSince: integer("failing_since"),
+  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+  failures: integer("failures").notNull(),
+  nextAt: integer("next_at"),
+});
+
+/** The tools of all its MCP servers as they were at a time; a window's runs have those of one row. */
+export const mcpLists = sqliteTable("mcp_lists", {
+  id: integer("id").primaryKey(),
+  tools: text("tools", { mode: "json" }).$type<McpTool[]>().notNull(),
+  createdAt: integer("created_at").notNull(),
 });

@@ -22,6 +22,7 @@ export const agentView = (row: AgentRow, parts: Parts, loop: LoopState): Agent =
       : { lastError: { code: row.lastError.code, message: row.lastError.message, at: isoTime(row.lastError.at) } }),
     tokensToday: parts.ledger.spent(),
   },
+  ...(row.config.mcp.servers.length === 0 ? {} : { mcp: parts.mcp.status() }),
 });
 
 const inboxData = ({ data }: InboxRow): unknown => {

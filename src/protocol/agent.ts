@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ContextConfig } from "./context-config.ts";
 import { entityId } from "./ids.ts";
 import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
-import { McpServers, ToolConfigs, ToolRules } from "./tool.ts";
+import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
 const sampling = {
   temperature: z.number().min(0).max(2).optional(),
@@ -141,6 +141,8 @@ export const Agent = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
     activity: AgentActivity.optional(),
+    /** Its MCP servers, if it has any. */
+    mcp: z.array(McpStatus).optional(),
   })
   .meta({ id: "Agent" });
 export type Agent = z.infer<typeof Agent>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { entityId } from "./ids.ts";
-import { Label } from "./text.ts";
+import { Label, Timestamp } from "./text.ts";
 
 /** A JSON Schema 2020-12, of an object for inputs; checked when the config is set, and never fetched from anywhere. */
 const JsonSchema = z.record(z.string(), z.json());
@@ -121,6 +121,8 @@ export const McpServer = z
     headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
     /** All that the server has, if left out. */
     allowedTools: z.array(z.string().min(1).max(128)).max(200).optional(),
+    /** How long one call of its tools may take. */
+    timeoutMs: z.int().min(100).max(60_000).default(30_000),
   })
   .meta({ id: "McpServer" });
 export type McpServer = z.infer<typeof McpServer>;
@@ -140,3 +142,23 @@ export const ToolRules = z.array(ToolRule).max(64);
 export const McpServers = z
   .strictObject({ servers: uniqueNames(z.array(McpServer).max(8)) })
   .meta({ id: "McpServers" });
+
+/** What is known of an agent's MCP server. */
+export const McpStatus = z
+  .object({
+    name: z.string(),
+    /** `pending` until it was asked for the first time; a failing one is asked again at `nextTryAt`. */
+    state: z.enum(["pending", "ok", "failing"]),
+    /** As the model calls them. While a server fails they are those that it had. */
+    tools: z.array(z.string()),
+    /** What it has and the agent has not, and why. */
+    leftOut: z.array(z.object({ tool: z.string(), reason: z.string() })),
+    /** The revision of the protocol that is spoken with it. */
+    protocolVersion: z.string().optional(),
+    fetchedAt: Timestamp.optional(),
+    failingSince: Timestamp.optional(),
+    nextTryAt: Timestamp.optional(),
+    lastError: z.object({ code: z.string(), message: z.string() }).optional(),
+  })
+  .meta({ id: "McpStatus" });
+export type McpStatus = z.infer<typeof McpStatus>;

@@ -66,7 +66,7 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
     const ordinal = ordinalAfter(newest);
     const instructions = renderInstructions(agent.id, agent.config);
     const window = parts.consciousness.save(
-      parts.consciousness.windowFor(instructions, toolsetOf(agent.config), ordinal, "timeline"),
+      parts.consciousness.windowFor(instructions, toolsetOf(agent.config, parts.mcp.newestList()), ordinal, "timeline"),
     );
     if (!isRetry(row)) parts.roots.count([row.rootId]);
     const spaceIds = eventSpaces([row]);

@@ -2,8 +2,11 @@ import { open } from "../../auth/sealing.ts";
 import type { Parts } from "./parts.ts";
 
 /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */
-export const openSecret = async (parts: Parts, name: string): Promise<string | undefined> => {
-  const { workspaceId, secrets } = parts.identity.get();
+export const openSecret = async (
+  { env, identity }: Pick<Parts, "env" | "identity">,
+  name: string,
+): Promise<string | undefined> => {
+  const { workspaceId, secrets } = identity.get();
   const sealed = secrets[name];
-  return sealed === undefined ? undefined : open(parts.env.SIGNING_SECRET, workspaceId, name, sealed);
+  return sealed === undefined ? undefined : open(env.SIGNING_SECRET, workspaceId, name, sealed);
 };

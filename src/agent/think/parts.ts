@@ -14,6 +14,7 @@ import type { Plans } from "../plans/plans.ts";
 import type { Roots } from "../roots.ts";
 import type { Runs } from "../runs.ts";
 import type { Spaces } from "../spaces.ts";
+import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { Waits } from "../waits.ts";
 
@@ -36,6 +37,7 @@ export type Parts = {
   plans: Plans;
   hooks: Hooks;
   tools: Registry;
+  mcp: Mcp;
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;
   /** Stops the think of another run, and waits until it has ended. Set by the loop. */

@@ -39,7 +39,12 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
 export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = parts.identity.get();
   const instructions = renderInstructions(agent.id, agent.config);
-  const window = parts.consciousness.windowFor(instructions, toolsetOf(agent.config), ordinal, "consciousness");
+  const window = parts.consciousness.windowFor(
+    instructions,
+    toolsetOf(agent.config, parts.mcp.newestList()),
+    ordinal,
+    "consciousness",
+  );
   const spaces = parts.spaces.mine();
   const state = {
     agentId: agent.id,

@@ -54,9 +54,13 @@ export const think = async (
   const minutes = new AbortController();
   const deadline = setTimeout(() => minutes.abort(), config.limits.maxRunMinutes * 60_000);
   try {
+    parts.mcp.runBegins();
     const lived = parts.journal.ofRun(run.ordinal, run.journalFrom).length > 1;
     channels.tellRun({ event: lived || run.faults > 0 ? "run.resumed" : "run.started" });
-    const model = await resolveModel(config.model, { env: parts.env, openSecret: (name) => openSecret(parts, name) });
+    const model = await resolveModel(config.model, {
+      env: parts.env,
+      openSecret: (name) => openSecret(parts, name),
+    });
     const ending = await steps({
       parts,
       run,

@@ -12,7 +12,7 @@ import type { Tool } from "./tool.ts";
 
 /**
  * The tools of an agent, in an order that never changes: those that every agent has, then its own in the order of its
- * config. Their declarations are part of the input that providers bill less for when it repeats.
+ * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
 const builtin: Tool[] = [
   enterSpace,
@@ -36,7 +36,10 @@ const builtin: Tool[] = [
 ];
 
 /** What decides which tools an agent has. */
-export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools">;
+export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
+  /** What its MCP servers bring. */
+  mcpTools?: Tool[];
+};
 
 /** The names that no configured tool may have, whatever kind of agent it is of. */
 export const builtinNames: ReadonlySet<string> = new Set(builtin.map(({ name }) => name));
@@ -67,10 +70,11 @@ const ownTools = ({ tools }: Kind): Tool[] => {
 
 export const createRegistry = (): Registry => ({
   find: (name, kind) =>
-    builtin.find((tool) => tool.name === name && has(tool, kind)) ?? ownTools(kind).find((tool) => tool.name === name),
+    builtin.find((tool) => tool.name === name && has(tool, kind)) ??
+    [...ownTools(kind), ...(kind.mcpTools ?? [])].find((tool) => tool.name === name),
   declarations: (kind) =>
     Object.fromEntries(
-      [...builtin.filter((tool) => has(tool, kind)), ...ownTools(kind)].map((tool) => [
+      [...builtin.filter((tool) => has(tool, kind)), ...ownTools(kind), ...(kind.mcpTools ?? [])].map((tool) => [
         tool.name,
         sdkTool({ description: tool.description, inputSchema: tool.schema() }),
       ]),

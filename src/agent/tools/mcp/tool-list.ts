@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { McpServer } from "../../../protocol/tool.ts";
+import {
+  maxMcpDescriptionCharacters,
+  maxMcpLeftOut,
+  maxMcpListBytes,
+  maxMcpSchemaBytes,
+  maxMcpTools,
+} from "../../bounds.ts";
+import { mcpToolName } from "./tool-name.ts";
+
+/** A server's tool as the agent has it: bounded, named for the model, ready to be declared. */
+export type McpTool = {
+  /** What the model calls it by. */
+  name: string;
+  server: string;
+  /** What its server calls it by. */
+  tool: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  /** Its server says that calling it again changes nothing more. */
+  idempotent: boolean;
+};
+
+/** A tool that its server has and the agent has not, and why. */
+export type LeftOut = { tool: string; reason: string };
+
+const Listed = z.looseObject({
+  name: z.string().min(1).max(128),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  inputSchema: z.looseObject({ type: z.literal("object") }),
+  annotations: z.looseObject({ readOnlyHint: z.boolean(), idempotentHint: z.boolean() }).partial().optional(),
+});
+type Listed = z.infer<typeof Listed>;
+
+const bytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length;
+
+/** What a server writes is quoted: it describes a tool, and instructs nobody. */
+const descriptionOf = (server: string, { title, description }: Listed): string => {
+  const said = (description ?? title ?? "").toWellFormed().trim();
+  const from = `A tool of the MCP server "${server}"`;
+  if (said === "") return `${from}.`;
+  const cut = said.length > maxMcpDescriptionCharacters ? `${said.slice(0, maxMcpDescriptionCharacters)}…` : said;
+  return `${from}, which describes it so: ${JSON.stringify(cut)}`;
+};
+
+const nameOf = (raw: unknown): string => {
+  const named = z.looseObject({ name: z.string() }).safeParse(raw);
+  return named.success ? named.data.name.toWellFormed().slice(0, 128) : "(without a name)";
+};
+
+/** Names and schemas of strangers: nothing but JSON text may come of them. */
+const wellFormed = (schema: Record<string, unknown>): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(schema, (_, held: unknown) => (typeof held === "string" ? held.toWellFormed() : held)));
+
+/**
+ * Which of a server's tools the agent has, in the server's order, and which not: the config's choice, and bounds that
+ * a hostile server cannot pass. Pure.
+ */
+export const acceptTools = (
+  { name: server, allowedTools }: Pick<McpServer, "name" | "allowedTools">,
+  listed: unknown[],
+): { tools: McpTool[]; leftOut: LeftOut[] } => {
+  const tools: McpTool[] = [];
+  const leftOut: LeftOut[] = [];
+  const names = new Set<string>();
+  let listBytes = 0;
+  const refusal = (raw: unknown): string | undefined => {
+    const parsed = Listed.safeParse(raw);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      return `it is not described as a tool is: ${issue?.path.join(".")}: ${issue?.message}`;
+    }
+    const { data } = parsed;
+    const size = bytes(data.inputSchema);
+    if (size > maxMcpSchemaBytes) {
+      return `its schema has ${size} bytes; at most ${maxMcpSchemaBytes} are taken (maxMcpSchemaBytes)`;
+    }
+    const tool: McpTool = {
+      name: mcpToolName(server, data.name),
+      server,
+      tool: data.name,
+      description: descriptionOf(server, data),
+      inputSchema: wellFormed(data.inputSchema),
+      idempotent: data.annotations?.readOnlyHint === true || data.annotations?.idempotentHint === true,
+    };
+    if (names.has(tool.name)) return `another tool of the server is named ${tool.name} already`;
+    if (tools.length >= maxMcpTools)
+      return `a server may bring ${maxMcpTools} tools (maxMcpTools): choose by allowedTools`;
+    const next = listBytes + bytes(tool);
+    if (next > maxMcpListBytes) {
+      return `the server's tools would fill more than ${maxMcpListBytes} bytes (maxMcpListBytes): choose by allowedTools`;
+    }
+    listBytes = next;
+    names.add(tool.name);
+    tools.push(tool);
+    return undefined;
+  };
+  for (const raw of listed) {
+    const tool = nameOf(raw);
+    if (allowedTools && !allowedTools.includes(tool)) continue;
+    const reason = refusal(raw);
+    if (reason !== undefined) leftOut.push({ tool, reason });
+  }
+  const had = new Set(listed.map(nameOf));
+  for (const tool of allowedTools ?? []) {
+    if (!had.has(tool)) leftOut.push({ tool, reason: "allowedTools names it, and the server has no such tool" });
+  }
+  const told = leftOut.slice(0, maxMcpLeftOut);
+  if (told.length < leftOut.length)
+    told.push({ tool: `${leftOut.length - told.length} more`, reason: "they are left out too" });
+  return { tools, leftOut: told };
+};

@@ -1,0 +1,236 @@
+import { evictDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
+import { mcpFirstRetryMs } from "../../../src/agent/bounds.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { createGate } from "../../support/gate.ts";
+import {
+  type Revision,
+  revisions,
+  type TestMcpServer,
+  type TestTool,
+  testMcpServer,
+} from "../../support/mcp-server.ts";
+import { call, step, text } from "../../support/scripted-model.ts";
+import { agentStub, ended, passTime, runsOf, userTexts } from "../fixture.ts";
+import { config, network, open, resultsOf, scripted, shout, stage } from "./scene.ts";
+
+describe.each(revisions)("a server of %s", (revision: Revision) => {
+  test("its tools are listed, declared after the agent's own, and called", async () => {
+    const server = testMcpServer(revision, [shout]);
+    open(server);
+    const scene = await stage(config());
+    expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"], leftOut: [], protocolVersion: revision });
+    const model = scripted([step(call("desk__shout", { text: "hello" })), step(text("Done."))]);
+    await scene.space.post(scene.husam, "Say it");
+    const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+    expect(run).toMatchObject({ status: "completed" });
+    const names = (model.calls[0]?.tools ?? []).map(({ name }) => name);
+    expect(names.indexOf("desk__shout")).toBe(names.length - 1);
+    expect(names.length).toBeGreaterThan(10);
+    expect(await resultsOf(scene, run?.id ?? "")).toEqual(["HELLO"]);
+  });
+
+  test("a list that changes is picked up, and the next run begins a new window with it", async () => {
+    const whisper: TestTool = { name: "whisper", answer: ({ text: words = "" }) => words.toLowerCase() };
+    const grow: TestTool = {
+      name: "grow",
+      answer: () => {
+        server.setTools([shout, whisper]);
+        return "grown";
+      },
+    };
+    const server = testMcpServer(revision, [grow]);
+    open(server);
+    const scene = await stage(config());
+    await scene.until("ok");
+    const model = scripted([
+      step(call("desk__grow", {})),
+      step(call("desk__grow", {})),
+      step(text("Done.")),
+      step(call("desk__whisper", { text: "B" })),
+      step(text("Done.")),
+    ]);
+    await scene.space.post(scene.husam, "One");
+    await ended(scene.house.workspaceId, scene.nova, 1);
+    await vi.waitFor(async () => expect((await scene.status())?.tools).toEqual(["desk__shout", "desk__whisper"]), {
+      timeout: 5000,
+    });
+    await scene.space.post(scene.husam, "Two");
+    const [, second] = await ended(scene.house.workspaceId, scene.nova, 2);
+    expect(await resultsOf(scene, second?.id ?? "")).toEqual(["b"]);
+    const declared = (index: number) =>
+      (model.calls[index]?.tools ?? []).map(({ name }) => name).filter((name) => name.startsWith("desk__"));
+    expect([0, 1, 2].map(declared)).toEqual([["desk__grow"], ["desk__grow"], ["desk__grow"]]);
+    expect(declared(3)).toEqual(["desk__shout", "desk__whisper"]);
+    // A new window tells the whole state again.
+    expect(userTexts(model.calls[3]).at(-1)).toContain("YOUR SPACES");
+  });
+});
+
+test("a session that the server has forgotten is begun anew, once, and the call is made", async () => {
+  const server = testMcpServer("2025-11-25", [shout]);
+  open(server);
+  const scene = await stage(config());
+  await scene.until("ok");
+  scripted([
+    step(call("desk__shout", { text: "once" })),
+    step(text("Done.")),
+    step(call("desk__shout", { text: "again" })),
+    step(text("Done.")),
+  ]);
+  await scene.space.post(scene.husam, "Say it");
+  await ended(scene.house.workspaceId, scene.nova, 1);
+  const begun = () => server.requests.filter(({ method }) => method === "initialize").length;
+  const before = begun();
+  server.forgetSessions();
+  await scene.space.post(scene.husam, "Again");
+  const [, run] = await ended(scene.house.workspaceId, scene.nova, 2);
+  expect(await resultsOf(scene, run?.id ?? "")).toEqual(["AGAIN"]);
+  expect(begun()).toBe(before + 1);
+});
+
+test("an object that was evicted has lost its session, and opens another", async () => {
+  const server = testMcpServer("2025-11-25", [shout]);
+  open(server);
+  const scene = await stage(config());
+  await scene.until("ok");
+  await evictDurableObject(agentStub(scene.nova));
+  scripted([step(call("desk__shout", { text: "awake" })), step(text("Done."))]);
+  await scene.space.post(scene.husam, "Say it");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(await resultsOf(scene, run?.id ?? "")).toEqual(["AWAKE"]);
+});
+
+test("[R4] a server that is down stops no run: its tools answer why, its status says since when, and it is asked again", async () => {
+  const server = testMcpServer("2026-07-28", [shout]);
+  open(server);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const scene = await stage(config());
+  await scene.until("ok");
+  network({});
+  scripted([
+    step(call("desk__shout", { text: "a" })),
+    step(text("It is down.")),
+    step(call("desk__shout", { text: "b" })),
+    step(text("Done.")),
+  ]);
+  await scene.space.post(scene.husam, "Say it");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(run).toMatchObject({ status: "completed" });
+  const told = { code: "unavailable", message: 'MCP server "desk": it cannot be reached' };
+  expect(await resultsOf(scene, run?.id ?? "")).toEqual([{ success: false, error: told }]);
+  expect(await scene.until("failing")).toMatchObject({
+    tools: ["desk__shout"],
+    lastError: { code: "unavailable" },
+    failingSince: expect.any(String),
+    nextTryAt: expect.any(String),
+  });
+  open(server);
+  await passTime(scene.nova, mcpFirstRetryMs + 1);
+  await scene.until("ok");
+  await scene.space.post(scene.husam, "Say it");
+  const [, second] = await ended(scene.house.workspaceId, scene.nova, 2);
+  expect(await resultsOf(scene, second?.id ?? "")).toEqual(["B"]);
+});
+
+test("a server that was never there leaves the agent as it is, and brings its tools once it comes", async () => {
+  network({});
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const scene = await stage(config());
+  expect(await scene.until("failing")).toMatchObject({ tools: [], lastError: { message: "it cannot be reached" } });
+  scripted([step(text("Nothing to do."))]);
+  await scene.space.post(scene.husam, "Hello");
+  expect(await ended(scene.house.workspaceId, scene.nova, 1)).toMatchObject([{ status: "completed" }]);
+  open(testMcpServer("2026-07-28", [shout]));
+  await passTime(scene.nova, mcpFirstRetryMs + 1);
+  expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"] });
+});
+
+const broken = (): TestMcpServer => {
+  const server = testMcpServer("2026-07-28", [
+    shout,
+    { name: "look", annotations: { readOnlyHint: true }, answer: () => "seen" },
+  ]);
+  return {
+    ...server,
+    fetch: async (request) => {
+      const body = await request.clone().text();
+      if (!body.includes("tools/call")) return server.fetch(request);
+      const cut = new ReadableStream({
+        start: (controller) => controller.enqueue(new TextEncoder().encode(": working\n\n")),
+        pull: (controller) => controller.error(new Error("cut")),
+      });
+      return new Response(cut, { headers: { "content-type": "text/event-stream" } });
+    },
+  };
+};
+
+test("[R3] a connection that breaks in the middle of a call: its outcome is unknown, unless the server says that it is idempotent", async () => {
+  open(broken());
+  const scene = await stage(config());
+  await scene.until("ok");
+  scripted([step(call("desk__shout", {}), call("desk__look", {})), step(text("Done."))]);
+  await scene.space.post(scene.husam, "Do it");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(await resultsOf(scene, run?.id ?? "")).toEqual([
+    { success: false, error: { code: "outcome_unknown", message: expect.stringContaining("is not known") } },
+    { success: false, error: { code: "unavailable", message: expect.stringContaining("broke") } },
+  ]);
+});
+
+test("a tool that takes too long is given up after its server's timeoutMs, and the server is no failing one for it", async () => {
+  const never: TestTool = { name: "never", answer: () => new Promise<string>(() => undefined) };
+  open(testMcpServer("2026-07-28", [never]));
+  const scene = await stage(config({ timeoutMs: 200 }));
+  await scene.until("ok");
+  scripted([step(call("desk__never", {})), step(text("Done."))]);
+  await scene.space.post(scene.husam, "Do it");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ error: { code: "tool_timeout" } }]);
+  expect(await scene.status()).toMatchObject({ state: "ok" });
+});
+
+test("[R5] a run that is canceled waits for no server, and the server is told", async () => {
+  const told = createGate();
+  const never: TestTool = {
+    name: "never",
+    answer: (_, signal) =>
+      new Promise<string>((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          told.open();
+          reject(new Error("aborted"));
+        });
+        called.open();
+      }),
+  };
+  const called = createGate();
+  open(testMcpServer("2026-07-28", [never]));
+  const scene = await stage(config());
+  await scene.until("ok");
+  scripted([step(call("desk__never", {}))]);
+  await scene.space.post(scene.husam, "Do it");
+  await called.opened;
+  const [run] = await runsOf(scene.house.workspaceId, scene.nova);
+  unwrap(await scene.agent.cancelRun(scene.house.workspaceId, run?.id ?? ""));
+  expect(await ended(scene.house.workspaceId, scene.nova, 1)).toMatchObject([{ status: "canceled" }]);
+  await told.opened;
+});
+
+test("what the server calls an error is the tool's error, in quotes of its own", async () => {
+  const fail: TestTool = {
+    name: "fail",
+    answer: () => {
+      throw new Error("no such city");
+    },
+  };
+  open(testMcpServer("2026-07-28", [fail]));
+  const scene = await stage(config());
+  await scene.until("ok");
+  scripted([step(call("desk__fail", {})), step(call("desk__fail", { text: 7 })), step(text("Done."))]);
+  await scene.space.post(scene.husam, "Do it");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([
+    { error: { code: "tool_failed", message: 'MCP server "desk": the server says: no such city' } },
+    { error: { code: "tool_failed", message: expect.stringContaining("text") } },
+  ]);
+});

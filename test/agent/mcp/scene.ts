@@ -1,0 +1,76 @@
+import { env } from "cloudflare:workers";
+import { afterEach, vi } from "vitest";
+import type { McpStatus } from "../../../src/protocol/tool.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import type { TestMcpServer, TestTool } from "../../support/mcp-server.ts";
+import { installModel, scriptedModel } from "../../support/scripted-model.ts";
+import { openHouse } from "../fixture.ts";
+
+/** An agent with one MCP server named desk, on a network that the test makes up. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+export const url = "http://localhost:4000/mcp";
+export const config = (more: object = {}) => ({
+  servers: [{ name: "desk", url, headers: {}, timeoutMs: 5000, ...more }],
+});
+
+/** The network from now on, with these servers in it and nobody else. */
+export const network = (servers: Record<string, Pick<TestMcpServer, "fetch">>) => {
+  vi.stubGlobal("fetch", async (address: string, init?: RequestInit) => {
+    const server = servers[new URL(address).origin];
+    if (!server) throw new TypeError("fetch failed");
+    return server.fetch(new Request(address, init));
+  });
+};
+
+export const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+export const shout: TestTool = {
+  name: "shout",
+  description: "Says it louder.",
+  answer: ({ text: words = "" }) => words.toUpperCase(),
+};
+
+export const stage = async (mcp: ReturnType<typeof config>) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const nova = await house.agent({ name: "Nova", mcp });
+  const space = await house.space("Alpha", [husam, nova]);
+  const agent = env.AGENT.getByName(nova.id);
+  const status = async (): Promise<McpStatus | undefined> => unwrap(await agent.describe(house.workspaceId)).mcp?.[0];
+  return {
+    house,
+    husam,
+    nova,
+    space,
+    agent,
+    status,
+    until: (state: McpStatus["state"]) =>
+      vi.waitFor(
+        async () => {
+          const now = await status();
+          if (now?.state !== state) throw new Error(JSON.stringify(now));
+          return now;
+        },
+        { timeout: 5000, interval: 20 },
+      ),
+  };
+};
+
+export const resultsOf = async (
+  { agent, house }: Awaited<ReturnType<typeof stage>>,
+  runId: string,
+): Promise<unknown[]> =>
+  unwrap(await agent.run(house.workspaceId, runId)).steps.flatMap((each) =>
+    each.toolCalls.map((made) => made.output ?? made),
+  );
+
+export const open = (server: TestMcpServer) => network({ "http://localhost:4000": server });
