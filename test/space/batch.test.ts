@@ -10,7 +10,7 @@ const spaceId = ids.mint("spc");
 const [me, other] = [ids.mint("ent"), ids.mint("ent")];
 const at = "2026-02-18T15:06:55.000Z";
 
-type Kind = "said" | "mine" | "read" | "renamed" | "joined" | "left";
+type Kind = "said" | "mine" | "decided" | "counted" | "others" | "read" | "renamed" | "joined" | "left";
 
 const rowFor = (kind: Kind, seq: number): LogRow => {
   const row = { seq, messageId: null, messageCount: 0, routing: null, outcome: null, frame: "{}" };
@@ -33,6 +33,21 @@ const rowFor = (kind: Kind, seq: number): LogRow => {
     };
     const frame = JSON.stringify({ type: "space.message", cursor: seq, message });
     return { ...row, type: "space.message", entityId: sender.id, messageId: message.id, routing, frame };
+  }
+  if (kind === "decided" || kind === "counted" || kind === "others") {
+    const owner = kind === "others" ? other : me;
+    const message = {
+      id: ids.mintOwned("msg", spaceId),
+      seq: 1,
+      spaceId,
+      kind: "tool_call",
+      sender: { id: owner, name: "N", type: "agent" },
+      toolCall: { id: ids.mintOwned("tc", owner), name: "deploy", input: {}, output: seq, status: "complete" },
+      createdAt: at,
+    };
+    const frame = JSON.stringify({ type: "space.message.updated", cursor: seq, message });
+    const outcome = kind === "counted" ? null : ("answered" as const);
+    return { ...row, type: "space.message.updated", entityId: owner, outcome, frame };
   }
   if (kind === "joined") return { ...row, type: "member.joined", entityId: me };
   if (kind === "left") return { ...row, type: "member.left", entityId: me };
@@ -64,31 +79,39 @@ const walk = (rows: LogRow[], limit: number): Batch[] => {
   return batches;
 };
 
-const kinds = fc.array(fc.constantFrom<Kind>("said", "mine", "read", "renamed", "joined", "left"), { maxLength: 60 });
+const kinds = fc.array(
+  fc.constantFrom<Kind>("said", "mine", "decided", "counted", "others", "read", "renamed", "joined", "left"),
+  { maxLength: 60 },
+);
 
-test("[D2] however a log is cut into deliveries, an agent gets what others said while it was in, once and in order", () => {
+test("[D2] however a log is cut into deliveries, an agent gets what others said, and what they answered it, while it was in, once and in order", () => {
   fc.assert(
     fc.property(kinds, fc.integer({ min: 1, max: 20 }), (events, limit) => {
       const rows = logOf(events);
       let inside = false;
       const expected: string[] = [];
+      const answers: number[] = [];
       for (const row of rows) {
         if (row.entityId === me && row.type === "member.joined") inside = true;
         if (row.entityId === me && row.type === "member.left") inside = false;
         if (inside && row.type === "space.message" && row.entityId !== me) expected.push(`${row.seq}`);
+        if (inside && row.outcome && row.entityId === me) answers.push(row.seq);
       }
       const batches = walk(rows, limit);
       expect(batches.flatMap(({ messages }) => messages.map(({ message }) => message.text))).toEqual(expected);
+      expect(batches.flatMap((batch) => batch.answers)).toMatchObject(
+        answers.map((seq) => ({ seq, outcome: "answered", output: seq })),
+      );
       const leavings = rows.filter((row) => row.type === "member.left").length;
       expect(batches.filter(({ left }) => left)).toHaveLength(leavings);
     }),
   );
 });
 
-test("own messages and read marks alone are no delivery", () => {
-  const [joined, ...rest] = walk(logOf(["mine", "read", "mine"]), 1);
+test("own messages, read marks and what is not decided alone are no delivery", () => {
+  const [joined, ...rest] = walk(logOf(["mine", "read", "counted", "others"]), 1);
   expect(joined?.pending).toBe(true);
-  expect(rest.map(({ pending }) => pending)).toEqual([false, false, false]);
+  expect(rest.map(({ pending }) => pending)).toEqual([false, false, false, false]);
 });
 
 test("[B3] a delivery carries a bounded number of messages", () => {

@@ -2,7 +2,7 @@ import { beforeAll, expect, test, vi } from "vitest";
 import type { ChannelFrame } from "../../src/protocol/channel.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { entity, type House, house, ids, recordReceivers, said } from "./fixture.ts";
+import { called, entity, type House, house, ids, recordReceivers, said } from "./fixture.ts";
 import { listen } from "./listener.ts";
 
 beforeAll(recordReceivers);
@@ -226,4 +226,23 @@ test("a flood of deltas reaches each socket as few frames with the same text", a
   agent.say(start(streamId), ...words.map((word) => delta(streamId, word)));
   for (const socket of sockets) await vi.waitUntil(() => socket.textOf(streamId) === words.join(""));
   for (const socket of sockets) expect(socket.of("tool-input-delta").length).toBeLessThan(20);
+});
+
+test("[D4] [B3] a visible tool's input grows as JSON, longer than a message may, and ends as its tool call", async () => {
+  const home = await house([ann, robo]);
+  const socket = await listen(home, home.as(ann));
+  const streamId = ids.mint("str");
+  const agent = speaker(home, robo);
+  const input = { text: "x".repeat(40_000) };
+  agent.say({ type: "start", streamId, toolName: "deploy" }, delta(streamId, JSON.stringify(input)));
+  await vi.waitUntil(() => socket.textOf(streamId).length > 40_000);
+  unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", { input, streamId })));
+  unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", { input, streamId, status: "complete", output: 1 })));
+  await socket.until("space.message.updated");
+  agent.say({ type: "end" });
+  await agent.answer;
+  expect(socket.of("tool-input-delta").every(({ textDelta }) => textDelta === undefined)).toBe(true);
+  expect(JSON.parse(socket.textOf(streamId))).toEqual(input);
+  expect(socket.of("space.message").map(({ message }) => message.streamId)).toEqual([streamId]);
+  expect(socket.of("tool-call.error")).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { AgentToolCall, EntityRef } from "../../src/protocol/rpc.ts";
 import type { AwaitedAnswer } from "../../src/protocol/tool-call.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
-import { maxAnswerBytes, maxToolInputBytes, maxToolOutputBytes } from "../../src/space/bounds.ts";
+import { maxAnswerBytes, maxOpenToolCalls, maxToolInputBytes, maxToolOutputBytes } from "../../src/space/bounds.ts";
 import { counted } from "./counted.ts";
 import {
   answers,
@@ -416,4 +416,25 @@ test("[B4] [B3] a page of messages reads one more row for each call on it, howev
   const many = await counted(home, page);
   expect(many.rowsRead).toBe(few.rowsRead);
   expect(many.rowsRead).toBeLessThan(30);
+});
+
+test("[B3] a space has so many open calls at a time, and one that ends makes room", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  const first = called(home, robo, "first");
+  unwrap(await home.rpc.recordToolCall(first));
+  await runInDurableObject(home.stub, (_, { storage: { sql } }) => {
+    sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+       INSERT INTO tool_calls (seq, agent_id, is_open, updated_seq, message) SELECT 1000000 + i, ?2, 1, 1, '{}' FROM n`,
+      maxOpenToolCalls - 1,
+      robo.id,
+    );
+  });
+  const refused = await home.rpc.recordToolCall(called(home, robo, "one more"));
+  expect(refused).toMatchObject({
+    problem: { code: "limit_reached", detail: expect.stringContaining("maxOpenToolCalls") },
+  });
+  unwrap(await home.rpc.recordToolCall({ ...first, status: "canceled" }));
+  unwrap(await home.rpc.recordToolCall(called(home, robo, "one more")));
 });
