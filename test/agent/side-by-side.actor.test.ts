@@ -6,6 +6,7 @@ import { maxWaitingRuns } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate, type Gate } from "../support/gate.ts";
+import { question } from "../support/question.ts";
 import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { agentStub, ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
 
@@ -199,6 +200,23 @@ test("[S4] a question whose space cannot be reached is waited for by nobody", as
   );
   await space.post(designer, "Yes");
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst)).at(-1)?.status).toBe("completed"));
+});
+
+test("a tool call is no reply: who was asked is waited for until it says something", async () => {
+  const { house, husam, designer, analyst, space } = await stage();
+  scripted([
+    step(call("send_message", { text: "@Designer?", wait: true })),
+    step(text("He still waits.")),
+    step(text("It is there.")),
+  ]);
+  const statuses = async () => (await runsOf(house.workspaceId, analyst)).map(({ status }) => status);
+  await space.post(husam, "Ask");
+  await waits(house.workspaceId, analyst);
+  await question(house.workspaceId, space.id, designer.id);
+  await space.post(husam, "Still there?");
+  await vi.waitFor(async () => expect(await statuses()).toEqual(["completed", "waiting_reply"]));
+  await space.post(designer, "Yes");
+  await vi.waitFor(async () => expect(await statuses()).toEqual(["completed", "completed"]));
 });
 
 /** Nothing is delivered to agents until the gate is open. */
