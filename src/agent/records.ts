@@ -84,6 +84,8 @@ export type ResultMeta = {
   activeSpaceId?: string | null;
   /** The call asks for answers: the run waits for them once its step is done. */
   waits?: true;
+  /** It broke a tool rule and was not executed. */
+  refused?: true;
   shown?: Shown[];
 };
 /** What an input is made of, its texts aside. Tokens are estimates before correction. */
@@ -91,5 +93,7 @@ export type MadeOf = { sections: { name: string; tokens: number }[]; dropped: Dr
 
 /** `made`: of a timeline's input, which is journaled as it was composed. */
 export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[]; history?: LeftToHistory[]; made?: MadeOf };
+/** An exit was answered with the tool rule that it broke. */
+export type ReminderMeta = { kind: "reminder" };
 export type PreviewMeta = { kind: "preview"; upTo: number };
-export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta;
+export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta | ReminderMeta;

@@ -1,15 +1,21 @@
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, inject, test } from "vitest";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { call, installModel, type ScriptedPart, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, ids, openHouse } from "./fixture.ts";
+import { type AgentSettings, ended, ids, inboxOf, openHouse, passTime, userTexts } from "./fixture.ts";
 
 /** Tools that an agent's owner wrote, called by a scripted model, over real HTTP where they go out. */
 let restore: (() => void) | undefined;
-afterEach(() => restore?.());
+afterEach(() => {
+  restore?.();
+  disarmFaults();
+  vi.useRealTimers();
+});
 
 /** As an owner would write it. */
 type Tool = { name: string; executionType: string; [field: string]: unknown };
@@ -24,6 +30,7 @@ const runWith = async (
   tools: Tool[],
   steps: ScriptedPart[][],
   { secrets = {}, ...settings }: Partial<AgentSettings> & { secrets?: Record<string, string> } = {},
+  meanwhile: (agent: EntityRef) => Promise<unknown> = async () => undefined,
 ) => {
   const house = await openHouse();
   const { tools: parsed } = AgentConfig.parse({ name: "Worker", tools: described(tools) });
@@ -40,10 +47,12 @@ const runWith = async (
   const person = await house.person("Ann");
   const space = await house.space("Lab", [person, agent]);
   await space.post(person, "Go");
+  await meanwhile(agent);
   const [run] = await ended(house.workspaceId, agent, 1);
   if (!run) throw new Error("no run");
   const full = unwrap(await env.AGENT.getByName(agent.id).run(house.workspaceId, run.id));
-  return { run: full, calls: full.steps.flatMap(({ toolCalls }) => toolCalls), model, house, agent, space };
+  const calls = full.steps.flatMap(({ toolCalls }) => toolCalls);
+  return { run: full, calls, model, house, agent, space, person };
 };
 
 const gateway = (path: string, execution: object = {}, more: object = {}): Tool => ({
@@ -236,4 +245,98 @@ test("[S4] a change of the tools is checked as a whole, and changes nothing wher
     problem: { code: "invalid_request", issues: [{ path: "toolRules.0.tool" }] },
   });
   expect(unwrap(await stub.describe(house.workspaceId)).config).toMatchObject({ tools, toolRules: [rule] });
+});
+
+const internal = (name: string): Tool => ({ name, executionType: "internal", output: { done: name } });
+
+describe.each(["consciousness", "timeline"] as const)("tool rules of a %s", (continuity) => {
+  const ruled = (toolRules: AgentConfig["toolRules"], steps: ScriptedPart[][]) =>
+    runWith([internal("log"), internal("pay"), internal("finish")], steps, { continuity, toolRules });
+
+  test("stand in the instructions; a call that breaks one is answered with it, and the run goes on", async () => {
+    const { calls, run, model } = await ruled(
+      [
+        { tool: "log", rule: "start_constraint" },
+        { tool: "pay", rule: "max_calls", count: 1 },
+      ],
+      [
+        [call("pay", {}), call("log", {})],
+        [call("pay", {}), call("pay", {})],
+      ],
+    );
+    expect(calls.map(({ output }) => output)).toEqual([
+      failure("tool_rule_broken", "not executed, it breaks a rule: Call `log` first before any other tools"),
+      { done: "log" },
+      { done: "pay" },
+      failure("tool_rule_broken", "not executed, it breaks a rule: Call `pay` at most 1 times"),
+    ]);
+    expect(run.status).toBe("completed");
+    expect(JSON.stringify(model.calls[0]?.prompt)).toContain("# Tool Execution Rules\\n\\n- Call `log` first");
+  });
+
+  test("[R5] a call that ends the loop ends it, after every call of its step has its result", async () => {
+    const { calls, run, model } = await ruled(
+      [{ tool: "finish", rule: "exit_loop" }],
+      [[call("finish", {}), call("log", {})], [call("pay", {})]],
+    );
+    expect(calls.map(({ status, name }) => [name, status])).toEqual([
+      ["finish", "complete"],
+      ["log", "complete"],
+    ]);
+    expect([run.status, model.calls.length]).toEqual(["completed", 1]);
+  });
+
+  test("an exit without a required call is answered once, and may then be put right", async () => {
+    const { run, calls, model } = await ruled(
+      [{ tool: "log", rule: "required_before_exit" }],
+      [[text("I am done.")], [call("log", {})]],
+    );
+    expect(JSON.stringify(model.calls[1]?.prompt.at(-1))).toContain(
+      "REMINDER: Call `log` before ending the conversation.",
+    );
+    expect([run.status, calls.length, model.calls.length]).toEqual(["completed", 1, 3]);
+  });
+
+  test("an exit against a reminder fails the run, whose events are not tried again", async () => {
+    const { run, house, agent, model } = await ruled(
+      [{ tool: "log", rule: "required_before_exit" }],
+      [[text("I am done.")], [text("I said that I am done.")]],
+    );
+    expect(run).toMatchObject({ status: "failed", error: { code: "tool_rule_broken" } });
+    expect(run.error?.message).toContain("Call `log` before ending the conversation");
+    expect(model.calls).toHaveLength(2);
+    expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
+  });
+
+  test("a change of the tools takes effect with the next run, and begins a new window", async () => {
+    const { model, house, agent, space, person } = await ruled([], [[call("log", {})]]);
+    const before = unwrap(await env.AGENT.getByName(agent.id).describe(house.workspaceId)).config;
+    const [log, pay] = before.tools;
+    if (!log || !pay) throw new Error("no tools");
+    unwrap(await env.AGENT.getByName(agent.id).update(house.workspaceId, { tools: [pay, log] }));
+    model.push(step(call("finish", {})), step(text("Done.")));
+    await space.post(person, "Again");
+    const [, run] = await ended(house.workspaceId, agent, 2);
+    expect(run?.steps[0]?.toolCalls).toMatchObject([{ name: "finish", output: { error: { code: "tool_unknown" } } }]);
+    const declared = model.calls.map(({ tools = [] }) => tools.map(({ name }) => name).slice(-3));
+    expect(declared[0]).toEqual(["log", "pay", "finish"]);
+    expect(declared[2]?.slice(1)).toEqual(["pay", "log"]);
+    if (continuity === "consciousness") expect(userTexts(model.calls[2]).at(-1)).toContain("YOUR SPACES");
+  });
+});
+
+test("[R3] a call that was cut is made again only if the tool is idempotent", async () => {
+  for (const [idempotent, path] of [
+    [true, "/echo/again"],
+    [false, "/echo/once"],
+  ] as const) {
+    const crashed = armFault("agent.after-effect");
+    const back = async (agent: EntityRef): Promise<void> => {
+      await crashed;
+      await vi.waitFor(() => passTime(agent, 26_000), { timeout: 5000, interval: 50 });
+    };
+    const { calls } = await runWith([gateway(path, {}, { idempotent })], [ask()], {}, back);
+    expect(calls[0]?.output).toMatchObject(idempotent ? { url: path } : failure("outcome_unknown", /not known/));
+    expect(await requestsTo(path)).toHaveLength(idempotent ? 2 : 1);
+  }
 });

@@ -1,3 +1,5 @@
+import type { ToolRule } from "../../protocol/tool.ts";
+import { ruleLine } from "../rule-line.ts";
 import type { ComposedConfig } from "./agent-state.ts";
 import { quote } from "./quote.ts";
 
@@ -56,6 +58,13 @@ const indent = (text: string): string =>
     .map((line) => (line === "" ? "" : `  ${line}`))
     .join("\n");
 
+/** What comes first stands first; the rest in the owner's order. */
+const toolRules = (ruled: ToolRule[]): string => {
+  const first = ruled.filter(({ rule }) => rule === "start_constraint");
+  const lines = [...first, ...ruled.filter((rule) => !first.includes(rule))].map((rule) => `- ${ruleLine(rule)}`);
+  return `# Tool Execution Rules\n\n${lines.join("\n")}`;
+};
+
 /** The system message. */
 export const renderInstructions = (agentId: string, config: Omit<ComposedConfig, "context">): string => {
   const sections = [
@@ -66,5 +75,6 @@ export const renderInstructions = (agentId: string, config: Omit<ComposedConfig,
   ];
   if (config.description.trim() !== "") sections.push(`DESCRIPTION:\n${indent(config.description.trim())}`);
   if (config.instructions.trim() !== "") sections.push(`YOUR ROLE:\n${indent(config.instructions.trim())}`);
+  if (config.toolRules.length > 0) sections.push(toolRules(config.toolRules));
   return sections.join("\n\n");
 };

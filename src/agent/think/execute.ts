@@ -1,3 +1,4 @@
+import type { ToolRule } from "../../protocol/tool.ts";
 import { ColloquyError, type ErrorCode, ok, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -5,9 +6,12 @@ import { absentIn, mentionsIn } from "../../shared/mentions.ts";
 import { maxWaitingRuns, stallMs } from "../bounds.ts";
 import { placeWait, takeBackWait } from "../deliver.ts";
 import type { CallRequest } from "../records.ts";
+import { ruleLine } from "../rule-line.ts";
 import type { RunRow } from "../runs.ts";
+import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
-import { kindOf } from "./kind.ts";
+import { pastCalls } from "./keep-rules.ts";
+import { kindOf, rulesOf } from "./kind.ts";
 import { openSecret } from "./open-secret.ts";
 import { ownRuns } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
@@ -121,11 +125,22 @@ const callPlans = (parts: Parts, run: RunRow, { callId }: CallRequest): CallPlan
   },
 });
 
+/** The rule that a call would break, if it were begun now. */
+const brokenBy = (parts: Parts, run: RunRow, { toolName }: CallRequest): ToolRule | undefined => {
+  const rules = rulesOf(parts, run);
+  if (rules.length === 0) return undefined;
+  return brokenRule(rules, toolName, pastCalls(parts.journal.ofRun(run.ordinal, run.journalFrom)));
+};
+
 const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   const { call, started, run, step } = execution;
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
   const tool = parts.tools.find(call.toolName, kindOf(parts, run));
   if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
+  const broken = started ? undefined : brokenBy(parts, run, call);
+  if (broken) {
+    return { ...failure("tool_rule_broken", `not executed, it breaks a rule: ${ruleLine(broken)}`), refused: true };
+  }
   try {
     tool.check(call.input);
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { ToolRule } from "../../protocol/tool.ts";
 import type { RunRow } from "../runs.ts";
 import type { Kind } from "../tools/registry.ts";
 import type { Parts } from "./parts.ts";
@@ -12,3 +13,7 @@ export const kindOf = (parts: Parts, run: RunRow): Kind => {
     mcpTools: parts.mcp.tools(toolset?.mcpListId ?? null),
   };
 };
+
+/** The rules of its tools, which are fixed when it begins too. */
+export const rulesOf = (parts: Parts, run: RunRow): ToolRule[] =>
+  parts.consciousness.window(run.windowId)?.toolset.toolRules ?? [];

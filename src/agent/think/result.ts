@@ -3,7 +3,14 @@ import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 
 /** What came of one call. */
-export type Result = { value: unknown; error: boolean; activeSpaceId?: string | null; waits?: true; shown?: Shown[] };
+export type Result = {
+  value: unknown;
+  error: boolean;
+  activeSpaceId?: string | null;
+  waits?: true;
+  refused?: true;
+  shown?: Shown[];
+};
 
 /** Journals it: the call's `result` row, which is also the message that the model reads. */
 export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
@@ -30,6 +37,7 @@ export const recordResult = (parts: Parts, run: RunRow, step: number, call: Call
       error: result.error,
       ...(result.activeSpaceId === undefined ? {} : { activeSpaceId: result.activeSpaceId }),
       ...(result.waits ? { waits: true as const } : {}),
+      ...(result.refused ? { refused: true as const } : {}),
       ...(result.shown ? { shown: result.shown } : {}),
     },
   });

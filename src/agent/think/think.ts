@@ -13,7 +13,8 @@ import { Channels } from "./channels.ts";
 import { compactForRun } from "./compact.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish } from "./finish.ts";
-import { kindOf } from "./kind.ts";
+import { keepRules } from "./keep-rules.ts";
+import { kindOf, rulesOf } from "./kind.ts";
 import { ModelError } from "./model-error.ts";
 import { openSecret } from "./open-secret.ts";
 import type { Parts } from "./parts.ts";
@@ -127,9 +128,14 @@ const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
         await composeRun(parts, run, 0, null, signal);
         continue;
       }
-      const next = progressOf(rows);
+      const next = keepRules(progressOf(rows), rows, rulesOf(parts, run), run.continuity);
       progressed();
       if (next.kind === "done") return { kind: "completed" };
+      if (next.kind === "broken") return overLimit("tool_rule_broken", next.message);
+      if (next.kind === "remind") {
+        remind(parts, run, next.step, next.text);
+        continue;
+      }
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
       // A living agent's cycle ends here: the answers come as ordinary events.
       if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
@@ -180,6 +186,15 @@ const speechFor = ({ parts, run, channels }: Thinking, activeSpaceId: string | n
     () => parts.ids.mint("str"),
     (toolName) => parts.tools.find(toolName, kindOf(parts, run)),
   );
+
+const remind = (parts: Parts, run: RunRow, step: number, text: string): void =>
+  void parts.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "preview",
+    content: { role: "user", content: text },
+    meta: { kind: "reminder" },
+  });
 
 const previewEvents = 10;
 

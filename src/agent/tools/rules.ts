@@ -10,45 +10,29 @@ import type { Issue } from "../../shared/errors.ts";
  *    it succeeded. A refused call counts for nothing.
  * 2. Silence (`skip`) is no exit: the cycle that it rolls back never was.
  */
-export type PastCall = { toolName: string; error: boolean; refused: boolean };
-
-/** A rule in the words that the model reads. */
-export const ruleLine = (rule: ToolRule): string => {
-  const tool = `\`${rule.tool}\``;
-  switch (rule.rule) {
-    case "start_constraint":
-      return `Call ${tool} first before any other tools`;
-    case "required_before_exit":
-      return `Call ${tool} before ending the conversation`;
-    case "exit_loop":
-      return `The conversation will end after calling ${tool}`;
-    case "continue_loop":
-      return `The conversation will be continued after calling ${tool}`;
-    case "requires_prior":
-      return `Call ${tool} only after calling ${rule.tools.map((name) => `\`${name}\``).join(", ")}`;
-    case "max_calls":
-      return `Call ${tool} at most ${rule.count} times`;
-  }
+export type PastCall = {
+  toolName: string;
+  /** `open`: it has begun, and what came of it is not known yet. */
+  state: "open" | "succeeded" | "failed" | "refused";
 };
 
-const executed = (past: PastCall[]): PastCall[] => past.filter(({ refused }) => !refused);
+const callsOf = (past: PastCall[], toolName: string): PastCall[] =>
+  past.filter((call) => call.toolName === toolName && call.state !== "refused");
 
-const isCalled = (past: PastCall[], toolName: string): boolean =>
-  executed(past).some((call) => call.toolName === toolName);
+const isCalled = (past: PastCall[], toolName: string): boolean => callsOf(past, toolName).length > 0;
 
 const succeeded = (past: PastCall[], toolName: string): boolean =>
-  executed(past).some((call) => call.toolName === toolName && !call.error);
+  callsOf(past, toolName).some(({ state }) => state === "succeeded");
 
 const breaks = (rule: ToolRule, toolName: string, past: PastCall[], starts: ReadonlySet<string>): boolean => {
   if (rule.rule === "start_constraint") return !starts.has(toolName) && !isCalled(past, rule.tool);
   if (rule.tool !== toolName) return false;
   if (rule.rule === "requires_prior") return !rule.tools.every((name) => succeeded(past, name));
-  if (rule.rule === "max_calls")
-    return executed(past).filter((call) => call.toolName === toolName).length >= rule.count;
+  if (rule.rule === "max_calls") return callsOf(past, toolName).length >= rule.count;
   return false;
 };
 
-/** The first rule that a call of `toolName` would break now. `past`: all calls of the run that have their result. */
+/** The first rule that a call of `toolName` would break now. `past`: all calls of the run that have begun or were refused. */
 export const brokenRule = (rules: ToolRule[], toolName: string, past: PastCall[]): ToolRule | undefined => {
   const starts = new Set(rules.flatMap((rule) => (rule.rule === "start_constraint" ? [rule.tool] : [])));
   return rules.find((rule) => breaks(rule, toolName, past, starts));

@@ -17,6 +17,25 @@ test.each(kinds)("the system message of an agent of kind %s, %s", async (continu
   );
 });
 
+test("the rules of its tools stand at the end, what comes first first", async () => {
+  const config = configOf(analyst, {
+    continuity: "consciousness",
+    description: "",
+    instructions: "Be brief.",
+    toolRules: [
+      { tool: "send_message", rule: "exit_loop" },
+      { tool: "search", rule: "continue_loop" },
+      { tool: "api_request", rule: "max_calls", count: 3 },
+      { tool: "pay", rule: "requires_prior", tools: ["check", "quote"] },
+      { tool: "log", rule: "required_before_exit" },
+      { tool: "context", rule: "start_constraint" },
+    ],
+  });
+  await expect(`${renderInstructions(analyst.id, config)}\n`).toMatchFileSnapshot(
+    "./instructions-tool-rules.golden.txt",
+  );
+});
+
 test("what the owner wrote stands in its own places, each line indented", () => {
   const config = configOf(analyst, {
     continuity: "consciousness",
