@@ -161,7 +161,7 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   await faultOnceStored("agent.after-call", parts.object);
   // Another run may have ended this one a moment ago: no effect begins after that (R5).
   execution.signal.throwIfAborted();
-  const alive = tool.config ? setInterval(execution.progressed, stallMs / 3) : undefined;
+  const alive = tool.config || tool.isTimed ? setInterval(execution.progressed, stallMs / 3) : undefined;
   try {
     const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
     return { ...output, error: false };

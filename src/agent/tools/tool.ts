@@ -86,6 +86,8 @@ export type Tool = Required<Omit<Definition<unknown>, "execute" | "only" | "spea
   speaks: boolean;
   /** Of a tool that the agent's owner wrote. */
   config?: ToolConfig;
+  /** It ends by a timeout of its own: while it runs, its run has not stalled. */
+  isTimed?: true;
   /** What a model is told that its input must look like. */
   schema(): Schema<unknown>;
   /** Throws what is wrong with an input, before anything begins. */

@@ -1,6 +1,6 @@
-import { evictDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, evictDurableObject } from "cloudflare:test";
 import { describe, expect, test, vi } from "vitest";
-import { mcpFirstRetryMs } from "../../../src/agent/bounds.ts";
+import { mcpFirstRetryMs, mcpLeaseMs } from "../../../src/agent/bounds.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import {
@@ -233,4 +233,46 @@ test("what the server calls an error is the tool's error, in quotes of its own",
     { error: { code: "tool_failed", message: 'MCP server "desk": the server says: no such city' } },
     { error: { code: "tool_failed", message: expect.stringContaining("text") } },
   ]);
+});
+
+test("[R1] a fetch that was cut is begun again by itself", async () => {
+  const asked = createGate();
+  const server = testMcpServer("2026-07-28", [shout]);
+  open({
+    ...server,
+    fetch: (request) => {
+      asked.open();
+      return new Promise<Response>(() => void request);
+    },
+  });
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const scene = await stage(config());
+  await asked.opened;
+  await abortAllDurableObjects();
+  open(server);
+  await passTime(scene.nova, mcpLeaseMs + 1);
+  expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"] });
+});
+
+test("a call that is under way is not cut by a change of the config or of a secret", async () => {
+  const [called, go] = [createGate(), createGate()];
+  const slow: TestTool = {
+    name: "slow",
+    answer: async () => {
+      called.open();
+      await go.opened;
+      return "there";
+    },
+  };
+  open(testMcpServer("2025-11-25", [slow]));
+  const scene = await stage(config());
+  await scene.until("ok");
+  scripted([step(call("desk__slow", {})), step(text("Done."))]);
+  await scene.space.post(scene.husam, "Do it");
+  await called.opened;
+  unwrap(await scene.agent.setSecrets(scene.house.workspaceId, {}));
+  unwrap(await scene.agent.update(scene.house.workspaceId, { mcp: config({ headers: { "x-new": "1" } }) }));
+  go.open();
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(await resultsOf(scene, run?.id ?? "")).toEqual(["there"]);
 });

@@ -24,6 +24,7 @@ export const mcpTool = (tool: McpTool, mcp: Caller): Tool => {
     movesSpace: false,
     only: "all",
     speaks: false,
+    isTimed: true,
     schema: () => schema,
     check: (input) => void parse(input),
     execute: async (input, { outside }) => ({ value: await mcp.call(tool, parse(input), outside.signal) }),

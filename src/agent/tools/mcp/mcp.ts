@@ -50,6 +50,7 @@ export class Mcp {
   readonly #deps: McpDeps;
   readonly #sessions: McpSessions;
   readonly #fetching = new Set<string>();
+  #stopped = false;
   /** What lists say never changes. */
   readonly #lists = new Map<number, Tool[]>();
 
@@ -146,8 +147,9 @@ export class Mcp {
     }
   }
 
-  /** The agent is being deleted. */
+  /** The agent is being deleted: nothing is stored any more. */
   stop(): void {
+    this.#stopped = true;
     this.#sessions.dropAll();
   }
 
@@ -208,7 +210,7 @@ export class Mcp {
     if (!server || this.#fetching.has(row.name)) return;
     this.#fetching.add(row.name);
     const redactor = await this.#redactor(server);
-    const isStillIt = (): boolean => store.row(row.name)?.address === row.address;
+    const isStillIt = (): boolean => !this.#stopped && store.row(row.name)?.address === row.address;
     try {
       const { listed, version } = await this.#sessions.use(server, 0, async (connection) => ({
         listed: await connection.listTools(),
@@ -274,6 +276,7 @@ export class Mcp {
   }
 
   #wantSoon(name: string): void {
+    if (this.#stopped) return;
     const row = this.#deps.store.row(name);
     // However often a server says so.
     if (row) this.#want(row, Math.max(this.#deps.clock.now(), (row.fetchedAt ?? 0) + minListPauseMs));

@@ -18,6 +18,13 @@ type Open = {
   idle?: ReturnType<typeof setTimeout>;
 };
 
+const close = ({ connection }: Open): void => {
+  connection.then(
+    (opened) => opened.close(),
+    () => undefined,
+  );
+};
+
 export class McpSessions {
   readonly #connect: (server: McpServer) => Promise<McpConnection>;
   readonly #open = new Map<string, Open>();
@@ -26,7 +33,10 @@ export class McpSessions {
     this.#connect = connect;
   }
 
-  /** Hands `work` the server's connection. What it throws is thrown on; a connection that cannot be opened as well. `keepMs`: for how long it is kept after that. */
+  /**
+   * Hands `work` the server's connection, which is kept for `keepMs` after that. What `work` throws is thrown on, and
+   * so is why a connection cannot be opened.
+   */
   async use<T>(server: McpServer, keepMs: number, work: (connection: McpConnection) => Promise<T>): Promise<T> {
     const open = this.#of(server);
     open.users += 1;
@@ -36,20 +46,18 @@ export class McpSessions {
       return await work(await open.connection);
     } finally {
       open.users -= 1;
-      if (open.users === 0) open.idle = setTimeout(() => this.drop(server.name, open), open.keepMs);
+      if (open.users === 0 && this.#open.get(server.name) !== open) close(open);
+      else if (open.users === 0) open.idle = setTimeout(() => this.drop(server.name, open), open.keepMs);
     }
   }
 
-  /** Closes the server's connection. `only`: unless another has taken its place. */
+  /** Nobody uses it from now on; it is closed when those who do are done. `only`: unless another has taken its place. */
   drop(name: string, only?: Open): void {
     const open = this.#open.get(name);
     if (!open || (only && only !== open)) return;
     this.#open.delete(name);
     clearTimeout(open.idle);
-    open.connection.then(
-      (connection) => connection.close(),
-      () => undefined,
-    );
+    if (open.users === 0) close(open);
   }
 
   dropAll(): void {
