@@ -198,6 +198,55 @@ test("writing, mentioning and sending need no mouse", async () => {
   expect(await page.getByRole("combobox").inputValue()).toBe("");
 });
 
+test("a reply shows what it answers, and leads there", async () => {
+  const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
+  await write(hers, "who brings the *keys*?");
+  const asked = his.getByRole("article", { name: sara.name });
+  await asked.hover();
+  await asked.getByRole("button", { name: `Reply to ${sara.name}` }).click();
+  const strip = his.locator(".reply-strip", { hasText: `Answering ${sara.name}who brings the` });
+  await strip.waitFor();
+  await his.keyboard.press("Escape");
+  await strip.waitFor({ state: "detached" });
+  await asked.getByRole("button", { name: `Reply to ${sara.name}` }).focus();
+  await his.keyboard.press("Enter");
+  await his.reload();
+  await strip.waitFor();
+  await write(his, "I do");
+  await strip.waitFor({ state: "detached" });
+  const answer = hers.getByRole("article", { name: husam.name });
+  await answer.getByRole("button", { name: `Answers ${sara.name}` }).click();
+  const target = hers.locator(".message[data-target=true]");
+  await target.filter({ hasText: "who brings the keys?" }).waitFor();
+  await hers.waitForFunction(() => document.activeElement?.matches("[data-target=true]"));
+  await hers.getByRole("combobox").focus();
+  await target.waitFor({ state: "detached" });
+  await write(his, "and you?");
+  await hers.getByText("and you?").first().waitFor();
+  expect(await his.locator("button.message-quote").count()).toBe(1);
+  expect((await sara.api.get<{ items: { replyTo?: string }[] }>(`/v1/spaces/${spaceId}/messages`)).items).toMatchObject(
+    [{}, { replyTo: expect.stringMatching(/^msg_/) }, {}],
+  );
+});
+
+test("on a phone a tap on a message offers to reply", async () => {
+  const context = await browser.newContext({ viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
+  const page = await context.newPage();
+  pages.push(page);
+  await sara.api.post(`/v1/spaces/${spaceId}/messages`, { text: "who brings the keys?" });
+  await page.goto(husam.link);
+  await page.getByRole("button", { name: "Show spaces" }).tap();
+  await enter(page, "Town square");
+  const asked = page.getByRole("article", { name: sara.name });
+  await asked.getByText("who brings the keys?").tap();
+  await asked.getByRole("button", { name: `Reply to ${sara.name}` }).tap();
+  await page.locator(".reply-strip").waitFor();
+  await page.getByRole("combobox").fill("I do");
+  await page.getByRole("button", { name: "Send" }).tap();
+  await page.getByRole("button", { name: `Answers ${sara.name}` }).waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+});
+
 test("on a phone the spaces are a drawer, and nothing overflows", async () => {
   const page = await (await browser.newContext({ viewport: { width: 360, height: 640 } })).newPage();
   pages.push(page);

@@ -29,6 +29,8 @@ export const FakeStep = z.strictObject({
   /** After so many chunks: the connection is cut, nothing more comes, a broken line or an error is sent. */
   cutAfter: z.int().optional(),
   stallAfter: z.int().optional(),
+  /** After so many chunks nothing comes until `release`. */
+  holdAfter: z.int().optional(),
   garbageAfter: z.int().optional(),
   errorAfter: z.strictObject({ chunks: z.int(), error: z.json() }).optional(),
   delayMs: z.int().optional(),
@@ -55,6 +57,8 @@ export type FakeOpenAi = {
   baseUrl: string;
   requests: FakeRequest[];
   script(steps: FakeStep[], model?: string): void;
+  /** Lets all go on that are held. */
+  release(): void;
   stop(): Promise<void>;
 };
 
@@ -166,7 +170,12 @@ const whole = (step: FakeStep, model: string): unknown => ({
   usage: usageOf(step),
 });
 
-const stream = async (step: FakeStep, model: string, response: ServerResponse): Promise<void> => {
+const stream = async (
+  step: FakeStep,
+  model: string,
+  response: ServerResponse,
+  released: () => Promise<void>,
+): Promise<void> => {
   response.writeHead(200, { "content-type": "text/event-stream", ...step.headers });
   response.flushHeaders();
   const send = (data: string): void => {
@@ -177,6 +186,7 @@ const stream = async (step: FakeStep, model: string, response: ServerResponse): 
     if (response.destroyed) return;
     if (step.cutAfter === index) return void response.destroy();
     if (step.stallAfter === index) return;
+    if (step.holdAfter === index) await released();
     if (step.garbageAfter === index) send('{"choices": [');
     if (step.errorAfter?.chunks === index) send(JSON.stringify({ error: step.errorAfter.error }));
     if (step.delayMs) await wait(step.delayMs);
@@ -192,6 +202,8 @@ export const startFakeOpenAi = async (
   const requests: FakeRequest[] = [];
   const forAll: FakeStep[] = [];
   const byModel = new Map<string, FakeStep[]>();
+  const held: (() => void)[] = [];
+  const released = (): Promise<void> => new Promise((goOn) => held.push(goOn));
   const script = (steps: FakeStep[], model?: string): void => {
     if (model === undefined) forAll.push(...steps);
     else byModel.set(model, [...(byModel.get(model) ?? []), ...steps]);
@@ -213,7 +225,7 @@ export const startFakeOpenAi = async (
     const step = byModel.get(model)?.shift() ?? forAll.shift() ?? answer(seen);
     if (!step) return sendJson(response, 500, openAiError("The fake server has no step left", "server_error"));
     if (step.status !== undefined) return sendJson(response, step.status, step.body, step.headers);
-    if (streamed) return stream(step, model, response);
+    if (streamed) return stream(step, model, response, released);
     return sendJson(response, 200, whole(step, model), step.headers);
   };
   const server = createServer(async (request, response) => {
@@ -242,6 +254,9 @@ export const startFakeOpenAi = async (
     baseUrl: `http://127.0.0.1:${address.port}/v1`,
     requests,
     script,
+    release: () => {
+      for (const goOn of held.splice(0)) goOn();
+    },
     stop: () =>
       new Promise((stopped) => {
         server.close(() => stopped());

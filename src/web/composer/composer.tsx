@@ -1,9 +1,11 @@
-import { type KeyboardEvent, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { ColloquyError, type Member, maxTextBytes, textBytes } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
 import { recall, remember } from "../session/storage.ts";
+import type { Quoted } from "../timeline/quoted.ts";
 import { useToast } from "../toasts/toasts.tsx";
 import { MentionList, optionId } from "./mention-list.tsx";
+import { ReplyStrip } from "./reply-strip.tsx";
 import { useMentions } from "./use-mentions.ts";
 import "./composer.css";
 
@@ -16,12 +18,15 @@ type ComposerProps = {
   /** Whom a mention may name. */
   people: readonly Member[];
   isClosed: boolean;
+  /** What the next message answers. */
+  replied: Quoted | null;
+  onCancelReply: () => void;
   onSend: (text: string) => void;
   onTyping: () => void;
 };
 
 /** Where one writes. Drafts outlive a change of space and a reload. */
-export const Composer = ({ spaceId, spaceName, people, isClosed, onSend, onTyping }: ComposerProps) => {
+export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on }: ComposerProps) => {
   const draftKey = `colloquy.draft.${spaceId}`;
   const [edit, setEdit] = useState(() => ({ text: recall("tab", draftKey) ?? "", caret: 0 }));
   const area = useRef<HTMLTextAreaElement>(null);
@@ -50,10 +55,15 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, onSend, onTypin
     caretToSet.current = null;
   }, [text]);
 
+  const repliedId = replied?.id;
+  useEffect(() => {
+    if (repliedId !== undefined) area.current?.focus();
+  }, [repliedId]);
+
   const send = (): void => {
     if (!canSend) return;
     try {
-      onSend(text);
+      on.onSend(text);
       change({ text: "", caret: 0 });
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;
@@ -64,6 +74,7 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, onSend, onTypin
 
   const keyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing || mentions.handleKey(event)) return;
+    if (event.key === "Escape" && replied) on.onCancelReply();
     const sends = event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches;
     if (!sends) return;
     event.preventDefault();
@@ -87,6 +98,16 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, onSend, onTypin
         />
       )}
       <div className="composer-box" data-too-long={isTooLong}>
+        {replied && (
+          <ReplyStrip
+            name={replied.name}
+            text={replied.text ?? ""}
+            onCancel={() => {
+              on.onCancelReply();
+              area.current?.focus();
+            }}
+          />
+        )}
         <textarea
           ref={area}
           className="composer-text"
@@ -105,7 +126,7 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, onSend, onTypin
           disabled={isClosed}
           onChange={(event) => {
             change({ text: event.target.value, caret: event.target.selectionStart });
-            if (event.target.value.trim() !== "") onTyping();
+            if (event.target.value.trim() !== "") on.onTyping();
           }}
           onSelect={(event) => {
             const caret = event.currentTarget.selectionStart;

@@ -2,9 +2,11 @@ import { useEffect, useState } from "react";
 import type { SpaceListItem } from "../../client/index.ts";
 import { useSpace } from "../../client/react/index.ts";
 import { Composer } from "../composer/composer.tsx";
+import { useReply } from "../composer/use-reply.ts";
 import { useSignedIn } from "../session/signed-in.ts";
 import type { OpenSpace } from "../spaces/space-items.ts";
 import { Announcer } from "../timeline/announcer.tsx";
+import { quotedIn } from "../timeline/quoted.ts";
 import { Timeline } from "../timeline/timeline.tsx";
 import { useToast } from "../toasts/toasts.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
@@ -29,6 +31,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const { state, live } = useSpace(client, spaceId);
   const [isAtBottom, setAtBottom] = useState(true);
   const [areMembersShown, setMembersShown] = useState(false);
+  const reply = useReply(state);
   const toast = useToast();
   const unreadFromSeq = useUnreadStart(state, listed?.unreadCount ?? 0);
   const { isWatched, readSeq } = useReading(state, live, isAtBottom);
@@ -48,6 +51,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
 
   const name = openName ?? listed?.name ?? "";
   const others = state.members.filter((member) => member.id !== entityId);
+  const replied = reply.message && quotedIn(state, reply.message.id);
   return (
     <div className="space-view" data-members={areMembersShown}>
       <section className="space-column" aria-label={name || "Space"}>
@@ -59,7 +63,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
           onMenu={onMenu}
         />
         <ConnectionBanner connection={connection} />
-        <Timeline {...{ state, live, unreadFromSeq, isAtBottom }} onAtBottom={setAtBottom} />
+        <Timeline {...{ state, live, unreadFromSeq, isAtBottom }} onAtBottom={setAtBottom} onReply={reply.choose} />
         <div className="space-foot">
           <PresenceLine state={state} />
           <Composer
@@ -67,7 +71,12 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
             spaceName={name}
             people={others}
             isClosed={connection.status === "closed"}
-            onSend={(text) => live?.send(text)}
+            replied={replied}
+            onCancelReply={() => reply.choose(null)}
+            onSend={(text) => {
+              live?.send(text, replied ? { replyTo: replied.id } : {});
+              reply.choose(null);
+            }}
             onTyping={() => live?.typing()}
           />
         </div>

@@ -1,4 +1,5 @@
 import type { Message } from "../../client/index.ts";
+import type { Quoted } from "./quoted.ts";
 
 /** Why an agent speaks here: "because Husam asked in Project Alpha", as far as that space shares it. */
 export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
@@ -12,9 +13,24 @@ export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> 
   );
 };
 
-/** What a message answers. */
-export const QuoteLine = ({ name, text }: { name: string; text: string }) => (
-  <span className="message-line message-quote">
-    <strong>{name}</strong> {text}
-  </span>
-);
+type QuoteLineProps = { quoted: Quoted; onGoTo?: ((messageId: string) => void) | undefined };
+
+/** What a message answers; it leads there where that is loaded. */
+export const QuoteLine = ({ quoted: { id, name, text }, onGoTo }: QuoteLineProps) =>
+  text === null || !onGoTo ? (
+    <span className="message-line message-quote">
+      <span className="visually-hidden">Answers </span>
+      <strong>{name}</strong> {text}
+    </span>
+  ) : (
+    <button
+      type="button"
+      className="message-line message-quote"
+      title="Go to this message"
+      onClick={() => onGoTo(id)}
+      dir="auto"
+    >
+      <span className="visually-hidden">Answers </span>
+      <strong>{name}</strong> {text}
+    </button>
+  );

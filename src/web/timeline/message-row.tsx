@@ -5,27 +5,38 @@ import { day } from "../look/time.ts";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame } from "./message-frame.tsx";
 import { OriginLine, QuoteLine } from "./message-lines.tsx";
+import type { Quoted } from "./quoted.ts";
 import { ReaderFaces } from "./reader-faces.tsx";
 import type { Reader } from "./readers.ts";
 import { ToolCallCard } from "./tool-call-card.tsx";
 import "./message-row.css";
+
+/** What rows let a person do; the same functions for all of them. */
+export type RowActions = {
+  onReply: (messageId: string) => void;
+  onGoTo: (messageId: string) => void;
+  /** The row that somebody was led to is left again. */
+  onLeft: () => void;
+};
 
 type MessageRowProps = {
   message: Message;
   /** What its sender is called now. */
   senderName: string;
   names: readonly string[];
-  replied: { name: string; text: string } | null;
+  quoted: Quoted | null;
   /** Whose answer it still waits for. */
   awaited: string | null;
   opensDay: boolean;
   opensGroup: boolean;
   opensUnread: boolean;
   readers: readonly Reader[];
-};
+  isTarget: boolean;
+} & RowActions;
 
 export const MessageRow = memo((props: MessageRowProps) => {
-  const { message, senderName, names, replied, awaited, opensDay, opensGroup, opensUnread, readers } = props;
+  const { message, senderName, names, quoted, awaited, opensDay, opensGroup, opensUnread, readers } = props;
+  const { isTarget, onReply, onGoTo, onLeft } = props;
   return (
     <>
       {opensDay && (
@@ -42,9 +53,12 @@ export const MessageRow = memo((props: MessageRowProps) => {
         sender={{ ...message.sender, name: senderName }}
         createdAt={message.createdAt}
         opensGroup={opensGroup}
+        isTarget={isTarget}
+        onLeft={isTarget ? onLeft : undefined}
+        onReply={message.kind === "text" ? () => onReply(message.id) : undefined}
       >
         {message.origin && <OriginLine origin={message.origin} />}
-        {replied && <QuoteLine {...replied} />}
+        {quoted && <QuoteLine quoted={quoted} onGoTo={onGoTo} />}
         {message.text !== undefined && <Markdown text={message.text} names={names} />}
         {message.toolCall && <ToolCallCard call={message.toolCall} />}
         {awaited !== null && (

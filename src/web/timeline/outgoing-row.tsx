@@ -2,10 +2,13 @@ import { memo } from "react";
 import type { OutgoingMessage } from "../../client/index.ts";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame } from "./message-frame.tsx";
+import { QuoteLine } from "./message-lines.tsx";
+import type { Quoted } from "./quoted.ts";
 import "./outgoing-row.css";
 
 type OutgoingRowProps = {
   outgoing: OutgoingMessage;
+  quoted: Quoted | null;
   you: { id: string; name: string };
   names: readonly string[];
   opensGroup: boolean;
@@ -16,7 +19,7 @@ type OutgoingRowProps = {
 
 /** One's own message before the log has it: on its way, waiting for the line, or refused with the reason. */
 export const OutgoingRow = memo((props: OutgoingRowProps) => {
-  const { outgoing, you, names, opensGroup, isConnected, onRetry, onDiscard } = props;
+  const { outgoing, quoted, you, names, opensGroup, isConnected, onRetry, onDiscard } = props;
   const { status, clientKey } = outgoing;
   return (
     <MessageFrame
@@ -25,6 +28,7 @@ export const OutgoingRow = memo((props: OutgoingRowProps) => {
       opensGroup={opensGroup}
       isDimmed={status.kind === "pending"}
     >
+      {quoted && <QuoteLine quoted={quoted} />}
       <Markdown text={outgoing.text} names={names} />
       {status.kind === "pending" && !isConnected && (
         <p className="outgoing-waits">Will be sent when the connection is back.</p>

@@ -97,7 +97,7 @@ export const timelineRows = (state: SpaceState, unreadFromSeq: number | null): R
   }
   const youId = state.you?.id ?? "";
   for (const outgoing of state.outgoing) {
-    const opensGroup = !continues(speaker, youId, outgoing.createdAt);
+    const opensGroup = outgoing.replyTo !== undefined || !continues(speaker, youId, outgoing.createdAt);
     rows.push({ kind: "outgoing", key: outgoing.clientKey, outgoing, opensGroup });
     speaker = { entityId: youId, at: outgoing.createdAt };
   }

@@ -1,34 +1,39 @@
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
 import { awaited } from "./awaited.ts";
-import { MessageRow } from "./message-row.tsx";
+import { MessageRow, type RowActions } from "./message-row.tsx";
 import { NoteRow } from "./note-row.tsx";
 import { OutgoingRow } from "./outgoing-row.tsx";
 import { nameOf } from "./presence.ts";
+import { quotedIn } from "./quoted.ts";
 import type { Row } from "./rows.ts";
 import { StreamRow } from "./stream-row.tsx";
 
-type TimelineRowProps = { row: Row; state: SpaceState; live: LiveSpace | null; names: readonly string[] };
-
-const repliedTo = (state: SpaceState, messageId: string | undefined): { name: string; text: string } | null => {
-  const message = messageId === undefined ? undefined : state.messages.find((one) => one.id === messageId);
-  return message ? { name: nameOf(state, message.sender.id, message.sender.name), text: message.text ?? "" } : null;
+type TimelineRowProps = {
+  row: Row;
+  state: SpaceState;
+  live: LiveSpace | null;
+  names: readonly string[];
+  /** The message that somebody was led to. */
+  targetId: string | null;
+  actions: RowActions;
 };
 
 /** One row in the middle column, by its kind. */
-export const TimelineRow = ({ row, state, live, names }: TimelineRowProps) => (
+export const TimelineRow = (props: TimelineRowProps) => (
   <div className="timeline-row">
-    <RowContent {...{ row, state, live, names }} />
+    <RowContent {...props} />
   </div>
 );
 
-const RowContent = ({ row, state, live, names }: TimelineRowProps) => {
+const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowProps) => {
   switch (row.kind) {
     case "message": {
       const { message, opensDay, opensGroup, opensUnread, readers } = row;
       const senderName = nameOf(state, message.sender.id, message.sender.name);
-      const replied = repliedTo(state, message.replyTo);
-      const told = { message, senderName, names, replied, awaited: awaited(message, state), readers };
-      return <MessageRow {...told} {...{ opensDay, opensGroup, opensUnread }} />;
+      const quoted = quotedIn(state, message.replyTo);
+      const told = { message, senderName, names, quoted, awaited: awaited(message, state), readers };
+      const isTarget = message.id === targetId;
+      return <MessageRow {...told} {...{ opensDay, opensGroup, opensUnread, isTarget }} {...actions} />;
     }
     case "stream": {
       const { stream, opensGroup } = row;
@@ -40,6 +45,7 @@ const RowContent = ({ row, state, live, names }: TimelineRowProps) => {
       return (
         <OutgoingRow
           outgoing={row.outgoing}
+          quoted={quotedIn(state, row.outgoing.replyTo)}
           you={state.you ?? { id: "", name: "You" }}
           names={names}
           opensGroup={row.opensGroup}

@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
 import { useToast } from "../toasts/toasts.tsx";
@@ -17,21 +17,22 @@ type TimelineProps = {
   unreadFromSeq: number | null;
   isAtBottom: boolean;
   onAtBottom: (isAtBottom: boolean) => void;
+  onReply: (messageId: string) => void;
 };
 
-export const Timeline = ({ state, live, unreadFromSeq, isAtBottom, onAtBottom }: TimelineProps) => {
+export const Timeline = ({ state, live, unreadFromSeq, isAtBottom, onAtBottom, onReply }: TimelineProps) => {
   const rows = useMemo(() => timelineRows(state, unreadFromSeq), [state, unreadFromSeq]);
   if (state.history.status === "failed") {
     return <TimelineFailed message={state.history.message} onRetry={() => live?.reloadHistory()} />;
   }
   if (state.history.status === "loading") return <TimelineLoading />;
   if (rows.length === 0) return <TimelineEmpty members={state.members} youId={state.you?.id} />;
-  return <TimelineList {...{ state, live, rows, isAtBottom, onAtBottom }} />;
+  return <TimelineList {...{ state, live, rows, isAtBottom, onAtBottom, onReply }} />;
 };
 
 type TimelineListProps = Omit<TimelineProps, "unreadFromSeq"> & { rows: readonly Row[] };
 
-const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom }: TimelineListProps) => {
+const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply }: TimelineListProps) => {
   const list = useRef<VirtuosoHandle>(null);
   const toast = useToast();
   const [seenSeq, setSeenSeq] = useState<number | null>(null);
@@ -61,6 +62,25 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom }: TimelineLis
     live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
   }, [live, toast]);
 
+  const [targetId, setTargetId] = useState<string | null>(null);
+  const shownRows = useRef(rows);
+  useEffect(() => {
+    shownRows.current = rows;
+  }, [rows]);
+  const actions = useMemo(
+    () => ({
+      onReply,
+      onGoTo: (messageId: string) => {
+        const index = shownRows.current.findIndex((row) => row.kind === "message" && row.message.id === messageId);
+        if (index < 0) return;
+        list.current?.scrollToIndex({ index, align: "center" });
+        setTargetId(messageId);
+      },
+      onLeft: () => setTargetId(null),
+    }),
+    [onReply],
+  );
+
   return (
     <div className="timeline">
       <Virtuoso
@@ -80,7 +100,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom }: TimelineLis
         startReached={loadOlder}
         context={{ state }}
         components={{ Header: TimelineHeader, Footer: TimelineFooter }}
-        itemContent={(_, row) => <TimelineRow row={row} state={state} live={live} names={names} />}
+        itemContent={(_, row) => <TimelineRow {...{ row, state, live, names, targetId, actions }} />}
       />
       <JumpButton
         isShown={!isAtBottom}

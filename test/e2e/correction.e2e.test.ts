@@ -1,0 +1,106 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { type FakeOpenAi, type FakeRequest, type FakeStep, startFakeOpenAi } from "../support/fake-openai.ts";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse, type Person } from "./support/house.ts";
+
+/** A person corrects an agent while it speaks. The model's words are held, so that the correction comes in the middle. */
+let house: House;
+let browser: Browser;
+let fake: FakeOpenAi;
+let husam: Person;
+let sara: Person;
+
+const wrong = ["The rent ", "is due ", "on Friday", ", as always."];
+const right = "Corrected: the rent is due on Thursday.";
+const correction = "no, it is due on Thursday";
+
+const speech = (text: string[], more: Partial<FakeStep> = {}): FakeStep => ({
+  toolCalls: [{ name: "send_message", arguments: ['{"text":"', ...text, '"}'] }],
+  ...more,
+});
+const call = (name: string, input: Record<string, string>): FakeStep => ({ toolCalls: [{ name, arguments: input }] });
+
+const Turns = z.array(z.looseObject({ role: z.string() }));
+
+/** What the model is given, the standing instructions aside. */
+const told = ({ body }: FakeRequest): string =>
+  JSON.stringify(Turns.parse(body.messages).filter(({ role }) => role !== "system"));
+
+/** A mind is one run: the correction shows in it between two steps. */
+const mind = (request: FakeRequest): FakeStep => {
+  const given = told(request);
+  if (given.includes(right)) return { text: "That was all." };
+  if (given.includes("INBOX PREVIEW") && given.includes(correction)) return speech([right]);
+  const spaceId = /spc_[0-9A-Z]{34}/.exec(given)?.[0] ?? "";
+  return given.includes(`"name":"enter_space"`) ? speech(wrong, { holdAfter: 4 }) : call("enter_space", { spaceId });
+};
+
+/** In a timeline the correction begins a run of its own, which takes over the one that speaks. */
+const scribe = (request: FakeRequest): FakeStep => {
+  const given = told(request);
+  if (given.includes(right)) return { text: "That was all." };
+  if (!given.includes(correction)) return speech(wrong, { stallAfter: 4 });
+  const other = /(run_[0-9A-Z]+) \(running\)/.exec(given)?.[1] ?? "";
+  return given.includes(`"name":"absorb_run"`) ? speech([right]) : call("absorb_run", { runId: other });
+};
+
+beforeAll(async () => {
+  fake = await startFakeOpenAi((request) => (request.model === "mind" ? mind(request) : scribe(request)));
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+  husam = await house.addPerson("Husam");
+  sara = await house.addPerson("Sara");
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+  await fake?.stop();
+});
+
+const open = async (person: Person, name: string): Promise<Page> => {
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(person.link);
+  await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name }).click();
+  await page.getByRole("combobox", { name: `Message to ${name}` }).waitFor();
+  return page;
+};
+
+const write = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole("combobox").fill(text);
+  await page.keyboard.press("Enter");
+};
+
+const meet = async (name: string, continuity: string): Promise<[Page, Page]> => {
+  const model = { provider: "openai-compatible", name, baseUrl: fake.baseUrl };
+  const agent = await house.addAgent({ name: `Clerk ${name}`, model, continuity });
+  const room = `Room of ${name}`;
+  await house.addSpace(room, [husam.id, sara.id, agent]);
+  const pages = await Promise.all([open(husam, room), open(sara, room)]);
+  await write(pages[0], "when is the rent due?");
+  await Promise.all(pages.map((page) => page.locator(".markdown[data-growing=true]", { hasText: "on Fri" }).waitFor()));
+  await write(pages[1], correction);
+  await Promise.all(pages.map((page) => page.getByRole("article").getByText(correction).waitFor()));
+  return pages;
+};
+
+const words = (page: Page): Promise<string[]> =>
+  page.getByRole("article", { name: "Clerk" }).locator(".markdown").allTextContents();
+
+test("[D4] a mind that is corrected while it speaks ends its sentence, then corrects itself in the same run", async () => {
+  const pages = await meet("mind", "consciousness");
+  fake.release();
+  await Promise.all(pages.map((page) => page.getByRole("article").getByText(right).waitFor()));
+  for (const page of pages) expect(await words(page)).toEqual([wrong.join(""), right]);
+});
+
+test("[D4] a timeline agent that is corrected takes back what it was saying, and says it right", async () => {
+  const pages = await meet("scribe", "timeline");
+  await Promise.all(pages.map((page) => page.getByRole("article").getByText(right).waitFor()));
+  for (const page of pages) {
+    expect(await words(page)).toEqual([right]);
+    expect(await page.locator(".markdown[data-growing=true]").count()).toBe(0);
+  }
+  expect(fake.requests.find(({ model }) => model === "scribe")?.aborted).toBe(true);
+});
