@@ -34,6 +34,8 @@ export const maxRunViewCharacters = 4_000_000;
 /** Of a server's answer to a tool, what is read, in bytes, and what of it a result may hold, in estimated tokens. */
 export const maxAnswerBytes = 1024 * 1024;
 export const maxToolOutputTokens = 16_000;
+/** The same, in bytes of JSON: estimates say little of what is no words. */
+export const maxToolOutputBytes = 256 * 1024;
 /** All tools of one agent as JSON, in bytes: its row holds 2 MB. */
 export const maxToolsBytes = 512 * 1024;
 /** Tool calls that one step may make. */

@@ -170,9 +170,9 @@ describe("a gateway tool", () => {
   test("[B3][S4] of 50 MiB, a beginning is read, and that is said", async () => {
     const { calls } = await runWith([gateway("/huge/one")], [ask()]);
     const output = calls[0]?.output as { text: string; note: string };
-    expect(output.note).toContain("maxAnswerBytes");
+    expect(output.note).toContain("maxToolOutputBytes");
     expect(output.text).toMatch(/^x+$/);
-    expect(output.text.length).toBeLessThanOrEqual(1024 * 1024);
+    expect(output.text.length).toBeLessThanOrEqual(256 * 1024);
     const [seen] = await requestsTo("/huge/one");
     expect(seen?.written).toBeLessThan(25 * 1024 * 1024);
   });

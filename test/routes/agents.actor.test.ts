@@ -45,6 +45,31 @@ test("an agent is made, listed, changed and deleted, under a name of its own", a
   expect((await create(house, { name: "Counter" })).status).toBe(201);
 });
 
+test("[S4] tools that cannot be used are refused where they stand, and make no agent and take no name", async () => {
+  const house = await openHouse();
+  const schema = { type: "object", properties: { id: { type: "string" } } };
+  const tool = { name: "ask", description: "Asks", executionType: "gateway", inputSchema: schema };
+  const body = { name: "Analyst", tools: [{ ...tool, execution: { url: "https://{{input.id}}/" } }] };
+  const refused = await call("/v1/agents", {
+    bearer: house.secretKey,
+    body,
+    headers: { "idempotency-key": "tools-1" },
+  });
+  expect(refused.status).toBe(400);
+  expect(await problemIn(refused)).toMatchObject({
+    code: "invalid_request",
+    issues: [{ path: "tools.0.execution.url", message: expect.stringContaining("host") }],
+  });
+  const twice = { ...tool, execution: { url: "https://example.com/{{input.id}}" } };
+  expect(await problemIn(await create(house, { name: "Analyst", tools: [twice, twice] }))).toMatchObject({
+    issues: [{ path: "tools.1.name" }],
+  });
+  expect(await problemIn(await create(house, { name: "Analyst", tools: [{ ...twice, name: "a__b" }] }))).toMatchObject({
+    issues: [{ path: "tools.0.name" }],
+  });
+  expect((await create(house, { name: "Analyst", tools: [twice] })).status).toBe(201);
+});
+
 test("[S4] a change that leaves something invalid is refused whole, the name too", async () => {
   const house = await openHouse();
   const bearer = house.secretKey;

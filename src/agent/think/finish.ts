@@ -3,6 +3,7 @@ import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, Failure, Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
+import { kindOf } from "./kind.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
@@ -38,8 +39,14 @@ const effects = new Set([
 ]);
 
 /** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
-const didAnything = (rows: JournalRow[]): boolean =>
-  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && effects.has(row.meta.toolName));
+const didAnything = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean => {
+  const kind = kindOf(parts, run);
+  const acts = (toolName: string): boolean => {
+    const tool = effects.has(toolName) ? undefined : parts.tools.find(toolName, kind);
+    return effects.has(toolName) || (tool?.config !== undefined && tool.effect);
+  };
+  return rows.some((row) => row.meta?.kind === "result" && !row.meta.error && acts(row.meta.toolName));
+};
 
 const speaking = new Set(["send_message", "send_reply"]);
 
@@ -82,7 +89,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
   return parts.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
-    const lived = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(before));
+    const lived = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(parts, run, before));
     // A timeline run is read back from its space's history, not lived through.
     const kept = lived && run.continuity === "consciousness";
     // Of a run that is not kept, a call may still be under way: what came of it is told as it was.

@@ -1,7 +1,8 @@
+import { textBytes } from "../../../protocol/text.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
-import { maxAnswerBytes, maxToolOutputTokens } from "../../bounds.ts";
+import { maxToolOutputBytes, maxToolOutputTokens } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
 import { type Answer, readAnswer } from "./read-answer.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
@@ -27,18 +28,20 @@ export type RunnableTool = Gateway | Internal;
 
 const quotedCharacters = 500;
 
-/** Fits a text to what a result may hold, in estimated tokens. */
+/** How much more a text holds than a result may: 1 and less fits. */
+const excess = (text: string): number =>
+  Math.max(textBytes(JSON.stringify(text)) / maxToolOutputBytes, estimateText(text) / maxToolOutputTokens);
+
+/** Fits a text to what a result may hold, in bytes and in estimated tokens. */
 const fitted = (text: string): { text: string; cut: boolean } => {
   let fitting = text;
-  let tokens = estimateText(fitting);
-  while (tokens > maxToolOutputTokens) {
-    fitting = fitting.slice(0, Math.floor(fitting.length * Math.min(0.95, maxToolOutputTokens / tokens)));
-    tokens = estimateText(fitting);
+  for (let over = excess(fitting); over > 1; over = excess(fitting)) {
+    fitting = fitting.slice(0, Math.floor(fitting.length * Math.min(0.95, 1 / over)));
   }
   return { text: fitting.toWellFormed(), cut: fitting.length < text.length };
 };
 
-const cutNote = `only the beginning: a result holds at most ${maxAnswerBytes} bytes and ${maxToolOutputTokens} tokens (maxAnswerBytes, maxToolOutputTokens)`;
+const cutNote = `only the beginning: a result holds at most ${maxToolOutputBytes} bytes and ${maxToolOutputTokens} tokens (maxToolOutputBytes, maxToolOutputTokens)`;
 
 const asResult = (text: string, cut: boolean): unknown => {
   const fits = fitted(text);
