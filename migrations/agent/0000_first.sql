@@ -16,6 +16,33 @@ CREATE TABLE `agent` (
 	`own_root` text
 );
 --> statement-breakpoint
+CREATE TABLE `calls` (
+	`call_id` text PRIMARY KEY NOT NULL,
+	`run_ordinal` integer NOT NULL,
+	`tool` text NOT NULL,
+	`input` text NOT NULL,
+	`space_id` text,
+	`active_space_id` text,
+	`root` text NOT NULL,
+	`origin` text,
+	`stream_id` text,
+	`attached` integer NOT NULL,
+	`phase` text NOT NULL,
+	`outcome` text,
+	`approval` text,
+	`told` text,
+	`pushed` integer DEFAULT false NOT NULL,
+	`listed` integer DEFAULT false NOT NULL,
+	`failures` integer DEFAULT 0 NOT NULL,
+	`lease` text,
+	`due_at` integer,
+	`kept_until` integer,
+	`look_at` integer,
+	`created_at` integer NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE INDEX `calls_run` ON `calls` (`run_ordinal`);--> statement-breakpoint
+CREATE INDEX `calls_look` ON `calls` (`look_at`);--> statement-breakpoint
 CREATE TABLE `goals` (
 	`id` text PRIMARY KEY NOT NULL,
 	`description` text NOT NULL,

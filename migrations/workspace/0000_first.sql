@@ -74,6 +74,15 @@ CREATE TABLE `timers` (
 	`failures` integer DEFAULT 0 NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `waiting_calls` (
+	`position` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`tool_call_id` text NOT NULL,
+	`agent_id` text NOT NULL,
+	`call` text NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `waiting_calls_id` ON `waiting_calls` (`tool_call_id`);--> statement-breakpoint
+CREATE INDEX `waiting_calls_agent` ON `waiting_calls` (`agent_id`);--> statement-breakpoint
 CREATE TABLE `workspace` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,

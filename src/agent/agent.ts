@@ -4,10 +4,12 @@ import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
 import type { Plan, PutPlan } from "../protocol/plan.ts";
 import type { AgentRpc, Delivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "../protocol/run.ts";
+import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../protocol/tool-call.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
+import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { contextView } from "./context-view.ts";
 import { accept, acceptTrigger, revive } from "./deliver.ts";
 import { HookedAgent, type InMind } from "./hooked-agent.ts";
@@ -96,8 +98,8 @@ export class Agent extends HookedAgent implements AgentRpc {
   }
 
   remove(workspaceId: string): Promise<Outcome<null>> {
-    return this.#with(workspaceId, async ({ parts, loop }) => {
-      await loop.stop();
+    return this.#with(workspaceId, async ({ parts, loop, callWork }) => {
+      await Promise.all([loop.stop(), callWork.stop()]);
       parts.mcp.stop();
       this.#mind = undefined;
       await this.ctx.storage.deleteAlarm();
@@ -120,6 +122,7 @@ export class Agent extends HookedAgent implements AgentRpc {
       const accepted = accept(parts, delivery, () => loop.arm());
       fault("agent.after-deliver", this.ctx);
       loop.wake();
+      if (delivery.answers || delivery.left) parts.wakeCalls();
       return accepted;
     });
   }
@@ -219,6 +222,23 @@ export class Agent extends HookedAgent implements AgentRpc {
     return this.#with(workspaceId, ({ parts }) => {
       if (parts.plans.delete([id]) === 0) throw new ColloquyError("not_found", `there is no plan "${id}"`);
       return null;
+    });
+  }
+
+  claimToolCall(workspaceId: string, id: string, claim: ClaimToolCall): Promise<Outcome<WaitingToolCall>> {
+    return this.#with(workspaceId, ({ parts }) => {
+      const claimed = claimCall(parts, id, claim);
+      parts.wakeCalls();
+      return claimed;
+    });
+  }
+
+  answerToolCall(workspaceId: string, id: string, answer: ToolAnswer): Promise<Outcome<AnsweredToolCall>> {
+    return this.#with(workspaceId, ({ parts, loop }) => {
+      const answered = answerCall(parts, id, answer, () => loop.arm());
+      loop.wake();
+      parts.wakeCalls();
+      return answered;
     });
   }
 

@@ -3,6 +3,7 @@ import type { Database } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
+import { Calls } from "./calls/calls.ts";
 import { Consciousness } from "./consciousness.ts";
 import { Hooks } from "./hooks/hooks.ts";
 import { Identity } from "./identity.ts";
@@ -29,7 +30,7 @@ export const assemble = (
   env: Env,
   clock: Clock,
   timers: Timers,
-  stopThink: Parts["stopThink"],
+  work: Pick<Parts, "stopThink" | "tellCall" | "wakeCalls">,
 ): Parts => {
   const identity = new Identity(db, clock);
   const spaces = new Spaces(db);
@@ -69,13 +70,14 @@ export const assemble = (
     roots: new Roots(db, clock),
     ledger: new Ledger(db, clock),
     waits: new Waits(db, clock),
+    calls: new Calls(db, clock, timers),
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
     plans: new Plans(db, clock, timers, transaction),
     hooks: new Hooks(db, clock),
     tools: createRegistry(),
     transaction,
-    stopThink,
+    ...work,
     object: ctx,
   };
 };

@@ -56,6 +56,17 @@ export const spaceAnswerMs = 5000;
 export const replyWaitMs = 24 * 60 * 60_000;
 /** Runs of one agent that wait for answers at a time. */
 export const maxWaitingRuns = 50;
+/** Tool calls of an agent that wait for people or servers, or run beside its runs. */
+export const maxOpenCalls = 1000;
+/** Errands of calls that are under way at a time: the platform allows six connections. */
+export const maxErrands = 4;
+/** Pauses of an errand that failed. */
+export const callBackoffMs = 1000;
+export const longestCallBackoffMs = 5 * 60_000;
+/** A server may still answer so long after its call's run went on, or where no run waited. */
+export const lateAnswerMs = 24 * 60 * 60_000;
+/** How long an answered call is known, so that the same answer again is no error. */
+export const answeredMemoryMs = 24 * 60 * 60_000;
 /** How often the deadman looks while there is work. */
 export const deadmanMs = 25_000;
 /** Silence of a model's stream after which its call is given up. */

@@ -4,6 +4,7 @@ import { textBytes } from "../protocol/text.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
+import type { CallRow } from "./calls/call-row.ts";
 import type { InboxRow } from "./inbox.ts";
 import type { PlanRow } from "./plans/plans.ts";
 import { ownRoot } from "./roots.ts";
@@ -44,18 +45,38 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
       );
       for (const ordinal of waiting) giveTo(parts, ordinal, eventId);
     }
+    const decided = (delivery.answers ?? [])
+      .filter(({ seq }) => seq > from)
+      .filter((each) => parts.calls.decided(each));
     const cursor = Math.max(from, delivery.cursor);
     parts.spaces.follow(known, delivery.space, cursor, delivery.left);
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
       if (parts.waits.left(delivery.space.id, members)) arm();
     }
+    if (delivery.left) parts.calls.left(delivery.space.id);
+    if (delivery.left || decided.length > 0) arm();
     if (fresh.some(({ triggerSource }) => triggerSource === "none")) {
       for (const [spaceId, messages] of parts.inbox.dropQuiet()) parts.spaces.leaveToHistory(spaceId, messages);
     }
     if (fresh.length > 0) arm();
     return { cursor };
   });
+};
+
+/** Takes in what came of a call that no run waited for. In a transaction; throws while the inbox is full. */
+export const acceptToolResult = (parts: Parts, call: CallRow, arm: () => void): void => {
+  if (parts.inbox.isFull(1)) throw full();
+  const { callId: toolCallId, tool, outcome, activeSpaceId, root } = call;
+  const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "tool_result", toolCallId);
+  const result = outcome?.value ?? null;
+  const failed = outcome?.status !== "complete";
+  parts.inbox.add(
+    eventId,
+    { type: "tool_result", toolCallId, tool: tool.name, result, failed, activeSpaceId, root },
+    true,
+  );
+  arm();
 };
 
 /** An answer belongs to the run that waits for it: it begins no other, and is acknowledged with that one. */

@@ -4,7 +4,7 @@ import { log } from "../shared/log.ts";
 import { settledWithin } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
 import { deadmanMs, rootMemoryMs, stallMs } from "./bounds.ts";
-import type { RunRow } from "./runs.ts";
+import { isActive, type RunRow } from "./runs.ts";
 import { begin } from "./think/begin.ts";
 import { compactIfDue } from "./think/compact.ts";
 import { finish } from "./think/finish.ts";
@@ -67,14 +67,11 @@ export class Loop {
     this.#draining = true;
     if (this.#cut) this.#tell(tellLastReceipts(this.#parts));
     this.#cut = false;
-    const work = this.#drain()
-      .catch((error: unknown) => {
-        log.error("loop.failed", error);
-        if (!this.#stopped) this.arm();
-      })
-      .finally(() => {
-        this.#draining = false;
-      });
+    const work = this.#drain().catch((error: unknown) => {
+      this.#draining = false;
+      log.error("loop.failed", error);
+      if (!this.#stopped) this.arm();
+    });
     this.#background(work);
   }
 
@@ -102,8 +99,7 @@ export class Loop {
   async cancel(runId: string): Promise<RunRow> {
     const run = this.#parts.runs.get(runId);
     if (!run) throw new ColloquyError("not_found", "there is no such run");
-    if (run.status !== "running" && run.status !== "waiting_reply")
-      throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
+    if (!isActive(run)) throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
     await this.abort(runId, "the run was canceled");
     const after = this.#parts.runs.get(runId) ?? run;
     const cutHere = after.completedAt === null;
@@ -155,7 +151,11 @@ export class Loop {
         await faultOnceStored("agent.after-take", this.#parts.object);
         this.#start(run);
       }
-      if (this.#live.size === 0) return this.#rest();
+      if (this.#live.size === 0) {
+        // In the turn that found nothing to do: what comes a moment later begins a drain of its own.
+        this.#draining = false;
+        return this.#rest();
+      }
       await Promise.race([this.#poke.promise, ...[...this.#live.values()].map((live) => live.done)]);
     }
   }
@@ -173,17 +173,19 @@ export class Loop {
     // A cycle's rows lie together in the journal: nothing runs beside it.
     const answered = running.every((run) => run.continuity === "timeline") ? this.#answered(active) : undefined;
     if (answered) return answered;
+    // A cycle that waits for a server is still the one that the mind is in.
+    if (active.some((run) => run.continuity === "consciousness")) return undefined;
     // A change of continuity waits until what runs in the old one has ended.
     if (running.some((run) => run.continuity !== continuity)) return undefined;
     return this.#budgetResetsAt(newest) === undefined ? begin(this.#parts, newest) : undefined;
   }
 
-  /** A run that waited for answers and has them all, or whose time is up; it goes on. */
+  /** A run that waited for answers or results and has them all, or whose time is up; it goes on. */
   #answered(active: RunRow[]): RunRow | undefined {
-    const { runs, waits } = this.#parts;
-    const run = active.find(
-      (each) => each.status === "waiting_reply" && !this.#live.has(each.id) && !waits.isWaiting(each.ordinal),
-    );
+    const { runs, waits, calls } = this.#parts;
+    const goesOn = ({ status, ordinal }: RunRow): boolean =>
+      (status === "waiting_reply" && !waits.isWaiting(ordinal)) || (status === "waiting_tool" && !calls.holds(ordinal));
+    const run = active.find((each) => !this.#live.has(each.id) && goesOn(each));
     if (!run) return undefined;
     runs.update(run.ordinal, { status: "running" });
     return { ...run, status: "running" };
@@ -224,6 +226,7 @@ export class Loop {
       ...this.#parts.runs.running().map((run) => run.resumeAt),
       this.#parts.inbox.nextRetryAt(),
       this.#parts.waits.nextDueAt(),
+      this.#parts.calls.nextDueAt(),
       this.#budgetResetsAt(),
     ].filter((at): at is number => typeof at === "number");
     if (due.length === 0) this.#timers.clear(loopTimer);

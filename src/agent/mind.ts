@@ -4,6 +4,8 @@ import type { Env } from "../shared/env.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { Timers } from "../timers/timers.ts";
 import { assemble } from "./assemble.ts";
+import { CallWork } from "./calls/call-work.ts";
+import { callsTimer } from "./calls/calls.ts";
 import { acceptHeartbeat, acceptPlan } from "./deliver.ts";
 import { Loop, loopTimer } from "./loop.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
@@ -16,6 +18,7 @@ export type Mind = {
   parts: Parts;
   timers: Timers;
   loop: Loop;
+  callWork: CallWork;
   /** The timer `name` is due. */
   due(name: string): Promise<void>;
 };
@@ -23,11 +26,18 @@ export type Mind = {
 export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
   const db = openDatabase(ctx.storage);
   const timers = new Timers(db, ctx.storage, systemClock);
-  const parts = assemble(db, ctx, env, systemClock, timers, (runId, why) => loop.abort(runId, why));
-  const loop: Loop = new Loop(parts, timers, (work) => ctx.waitUntil(work));
+  const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const arm = (): void => loop.arm();
+  const parts = assemble(db, ctx, env, systemClock, timers, {
+    stopThink: (runId, why) => loop.abort(runId, why),
+    tellCall: (callId) => callWork.tell(callId),
+    wakeCalls: () => callWork.wake(),
+  });
+  const loop: Loop = new Loop(parts, timers, background);
+  const callWork: CallWork = new CallWork(parts, { background, wakeLoop: () => loop.wake(), armLoop: arm });
   const due = async (name: string): Promise<void> => {
     if (name === loopTimer) return loop.fired();
+    if (name === callsTimer) return callWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(parts.mcp.fetchDue());
     if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
@@ -39,5 +49,5 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
     await faultOnceStored("plan.after-fire", ctx);
     loop.wake();
   };
-  return { parts, timers, loop, due };
+  return { parts, timers, loop, callWork, due };
 };

@@ -42,6 +42,19 @@ export type Awaited = {
   left?: true;
 };
 
+/** What came of a call that has a row of its own. `value` is what the model is given. */
+export type CallOutcome = {
+  status: "complete" | "error" | "expired" | "canceled";
+  value: unknown;
+  error?: { code: string; message: string };
+};
+
+/** The people who approved a call, and their notes. */
+export type CallApproval = { by: string[]; notes: string[] };
+
+/** A server that has claimed a call, by the name that it gave itself; `until` in milliseconds since the epoch. */
+export type CallLease = { holder: string; until: number };
+
 export type JournalCall = { callId: string; toolName: string };
 export type JournalContent = ModelMessage | JournalCall;
 

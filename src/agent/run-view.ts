@@ -14,15 +14,16 @@ type AssistantRow = JournalRow & { meta: AssistantMeta };
 
 const isAssistant = (row: JournalRow): row is AssistantRow => row.meta?.kind === "assistant";
 
-const stepOf = ({ step, meta }: AssistantRow, rows: JournalRow[]): RunStep => ({
+const stepOf = (parts: Parts, { step, meta }: AssistantRow, rows: JournalRow[]): RunStep => ({
   index: step,
   text: meta.text,
-  toolCalls: meta.calls.map((call) => callView(call, rows)),
+  toolCalls: meta.calls.map((call) => callView(parts, call, rows)),
   usage: meta.usage,
   durationMs: meta.durationMs,
 });
 
 const callView = (
+  parts: Parts,
   call: { callId: string; toolName: string; input: unknown },
   rows: JournalRow[],
 ): RunStep["toolCalls"][number] => {
@@ -34,6 +35,7 @@ const callView = (
     return { ...common, output, status: result.meta.error ? "error" : "complete" };
   }
   const started = rows.some((row) => "callId" in row.content && row.content.callId === call.callId);
+  if (started && parts.calls.isAwaited(call.callId)) return { ...common, status: "waiting" };
   return { ...common, status: started ? "started" : "pending" };
 };
 
@@ -63,7 +65,7 @@ const withSteps = (parts: Parts, run: RunRow, steps: RunStep[], nextStep?: numbe
 /** A run without its steps' inputs. */
 export const runView = (parts: Parts, run: RunRow): Run => {
   const rows = rowsOf(parts, run);
-  const steps = rows.filter(isAssistant).map((row) => stepOf(row, rows));
+  const steps = rows.filter(isAssistant).map((row) => stepOf(parts, row, rows));
   return withSteps(parts, run, steps);
 };
 
@@ -105,7 +107,7 @@ export const runWithInputs = (parts: Parts, run: RunRow, fromStep: number): Run 
     const family = row.meta.modelId.slice(0, row.meta.modelId.indexOf("/"));
     const adapt = family in adapters ? adapters[family as keyof typeof adapters] : undefined;
     const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };
-    const step: RunStep = { ...stepOf(row, rows), ...(now ? { input: inputView(row.meta, now, before) } : {}) };
+    const step: RunStep = { ...stepOf(parts, row, rows), ...(now ? { input: inputView(row.meta, now, before) } : {}) };
     room -= JSON.stringify(step).length;
     if (room < 0 && steps.length > 0) return withSteps(parts, run, steps, row.step);
     steps.push(step);

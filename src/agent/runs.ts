@@ -7,7 +7,7 @@ import { activeRuns, runs } from "./schema.ts";
  * The agent's runs.
  *
  * Invariants
- * 1. Of a consciousness one at most is `running`, and it is the newest: it does one thing at a time. A timeline
+ * 1. Of a consciousness one at most is active, and it is the newest: it does one thing at a time. A timeline
  *    agent's running runs have a row in `active_runs`, which is gone when they end.
  * 2. Ordinals count 1, 2, 3 … without a gap, and each run names the newest kept one before it, so that what is
  *    remembered is found without reading what is not, however often the agent was silent (B4).
@@ -27,6 +27,11 @@ export type NewRun = Pick<
   | "activeSpaceId"
   | "startedAt"
 >;
+
+/** Under way, or waiting for somebody. */
+export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
+  status === "running" || status === "waiting_reply" || status === "waiting_tool";
+
 export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
 
 /** The ordinal of the newest kept run before run `before`; 0 or nothing if there is none. */
@@ -115,7 +120,7 @@ export class Runs {
   /** The newest run, and those under way or waiting, oldest first. A consciousness' running run is its newest one. */
   front(): { newest: RunRow | undefined; active: RunRow[] } {
     const rows = this.#front().all();
-    const active = rows.filter(({ status }) => status === "running" || status === "waiting_reply");
+    const active = rows.filter(isActive);
     return { newest: rows.at(-1), active };
   }
 

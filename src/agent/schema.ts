@@ -1,12 +1,26 @@
 import { index, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { HookScheme } from "../protocol/hook.ts";
+import type { Origin } from "../protocol/message.ts";
 import type { Goal } from "../protocol/mind.ts";
 import type { Plan } from "../protocol/plan.ts";
 import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
+import type { ToolConfig } from "../protocol/tool.ts";
+import type { ToolCall } from "../protocol/tool-call.ts";
 import type { ToldState } from "./context/snapshot.ts";
-import type { Awaited, Failure, InboxData, JournalContent, JournalMeta, OwnRoot, Receipt } from "./records.ts";
+import type {
+  Awaited,
+  CallApproval,
+  CallLease,
+  CallOutcome,
+  Failure,
+  InboxData,
+  JournalContent,
+  JournalMeta,
+  OwnRoot,
+  Receipt,
+} from "./records.ts";
 import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
 import type { Toolset } from "./toolset.ts";
 
@@ -133,6 +147,55 @@ export const waits = sqliteTable(
     index("waits_by_space").on(table.spaceId),
     index("waits_by_due").on(table.dueAt),
   ],
+);
+
+/**
+ * Tool calls that are more than a step of their run: those that show in a space, wait for somebody, or whose result
+ * comes through the inbox. Gone when nothing more can come of them.
+ */
+export const calls = sqliteTable(
+  "calls",
+  {
+    callId: text("call_id").primaryKey(),
+    runOrdinal: integer("run_ordinal").notNull(),
+    /** The tool as it was configured when it was called: it may wait for months. */
+    tool: text("tool", { mode: "json" }).$type<ToolConfig>().notNull(),
+    input: text("input", { mode: "json" }).$type<unknown>().notNull(),
+    /** Where it shows; null if it does not. */
+    spaceId: text("space_id"),
+    /** Where the agent was. */
+    activeSpaceId: text("active_space_id"),
+    root: text("root", { mode: "json" }).$type<Root>().notNull(),
+    origin: text("origin", { mode: "json" }).$type<Origin>(),
+    streamId: text("stream_id"),
+    /** Its run waits for the result; if not, the result comes through the inbox. */
+    attached: integer("attached", { mode: "boolean" }).notNull(),
+    /**
+     * asked: people are; ready: it may run; running: it does; out: a server has it; late: its run has gone on, a server
+     * may still answer; answered: its outcome is known, but not handed to the model; done.
+     */
+    phase: text("phase").$type<"asked" | "ready" | "running" | "out" | "late" | "answered" | "done">().notNull(),
+    outcome: text("outcome", { mode: "json" }).$type<CallOutcome>(),
+    /** Who let it run, and what they said to it. */
+    approval: text("approval", { mode: "json" }).$type<CallApproval>(),
+    /** The status that the space was told last. */
+    told: text("told").$type<ToolCall["status"]>(),
+    /** It was sent to its server; it stands in the workspace's list. */
+    pushed: integer("pushed", { mode: "boolean" }).notNull().default(false),
+    listed: integer("listed", { mode: "boolean" }).notNull().default(false),
+    /** Errands of it that failed in a row. */
+    failures: integer("failures").notNull().default(0),
+    /** Until when a server has it for itself, and under which name. */
+    lease: text("lease", { mode: "json" }).$type<CallLease>(),
+    /** When its run waits no longer; then, when nobody does. */
+    dueAt: integer("due_at"),
+    /** A call that is done is known until then, so that the same answer again is no error. */
+    keptUntil: integer("kept_until"),
+    /** When it is looked at next; null while it waits for others alone. */
+    lookAt: integer("look_at"),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [index("calls_run").on(table.runOrdinal), index("calls_look").on(table.lookAt)],
 );
 
 /** Everything that the model was given, said, called and got back, in order. Append-only. */

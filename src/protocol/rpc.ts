@@ -9,7 +9,14 @@ import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
-import type { AwaitedAnswer, ToolAnswer, ToolCall } from "./tool-call.ts";
+import type {
+  AnsweredToolCall,
+  AwaitedAnswer,
+  ClaimToolCall,
+  ToolAnswer,
+  ToolCall,
+  WaitingToolCall,
+} from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
 /**
@@ -203,6 +210,11 @@ export interface AgentRpc {
   cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>>;
   context(workspaceId: string): Promise<Outcome<ContextView>>;
 
+  /** From a server that executes `external` tools. `conflict` while another holds it, `gone` when it is over. */
+  claimToolCall(workspaceId: string, toolCallId: string, claim: ClaimToolCall): Promise<Outcome<WaitingToolCall>>;
+  /** The first answer wins; the same again is `created: false`, another a `conflict`. */
+  answerToolCall(workspaceId: string, toolCallId: string, answer: ToolAnswer): Promise<Outcome<AnsweredToolCall>>;
+
   memories(workspaceId: string): Promise<Outcome<Memory[]>>;
   putMemory(workspaceId: string, key: string, value: string): Promise<Outcome<Memory>>;
   deleteMemory(workspaceId: string, key: string): Promise<Outcome<null>>;
@@ -264,6 +276,11 @@ export interface WorkspaceRpc {
 
   /** From spaces, in order; what is older than what it has is ignored. */
   follow(delivery: IndexDelivery): Promise<Outcome<null>>;
+  /** From agents: a call waits for servers, or does no more. */
+  noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>>;
+  /** Oldest first. */
+  toolCalls(page: PageRequest): Promise<Outcome<Page<WaitingToolCall>>>;
+
   /** Newest first; with `entityId`, only its own. */
   spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>>;
 

@@ -28,7 +28,8 @@ export const RunToolCall = z.object({
   name: z.string(),
   input: z.unknown(),
   output: z.unknown().optional(),
-  status: z.enum(["pending", "started", "complete", "error"]),
+  /** `waiting`: people or a server have it, and the run waits for them. */
+  status: z.enum(["pending", "started", "waiting", "complete", "error"]),
 });
 
 /** What an input is made of: tokens by section, before correction; and what was left out, by which rule. */

@@ -55,3 +55,34 @@ export type ToolAnswer = z.infer<typeof ToolAnswer>;
 
 /** The result that answers an approval. */
 export const ApprovalResult = z.strictObject({ approved: z.boolean(), note: z.string().max(1000).optional() });
+
+/** A call of an `external` tool that waits for whoever asks for it, claims it and answers it. */
+export const WaitingToolCall = z
+  .object({
+    toolCallId,
+    agentId: entityId,
+    name: z.string(),
+    input: z.unknown(),
+    createdAt: Timestamp,
+    /** How long somebody waits for an answer. */
+    dueAt: Timestamp,
+    /** By whom, and until when nobody else may. */
+    claim: z.object({ holder: z.string(), until: Timestamp }).optional(),
+  })
+  .meta({ id: "WaitingToolCall" });
+export type WaitingToolCall = z.infer<typeof WaitingToolCall>;
+
+export const ClaimToolCall = z
+  .strictObject({
+    /** A name for who claims, so that the same one may claim again. */
+    holder: z.string().min(1).max(128),
+    leaseSeconds: z.int().min(1).max(3600).default(60),
+  })
+  .meta({ id: "ClaimToolCall" });
+export type ClaimToolCall = z.infer<typeof ClaimToolCall>;
+
+/** How an answered call stands. */
+export const AnsweredToolCall = z
+  .object({ toolCallId, status: ToolCallStatus, created: z.boolean() })
+  .meta({ id: "AnsweredToolCall" });
+export type AnsweredToolCall = z.infer<typeof AnsweredToolCall>;

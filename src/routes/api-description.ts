@@ -36,6 +36,7 @@ export const tags = [
   { name: "Plans", description: "When an agent wakes by itself: once, or again and again." },
   { name: "Spaces", description: "Shared timelines and their members." },
   { name: "Messages", description: "What was said, and how far it was read." },
+  { name: "Tool calls", description: "What agents ask of people and of servers." },
   { name: "Stream", description: "A space, live." },
   { name: "Deployment", description: "About this deployment itself." },
 ];

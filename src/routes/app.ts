@@ -23,6 +23,7 @@ import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
 import { toolAnswers } from "./tool-answers.ts";
+import { toolCalls } from "./tool-calls.ts";
 import { unknownAddress } from "./unknown-address.ts";
 import { workspaces } from "./workspaces.ts";
 
@@ -77,6 +78,7 @@ const resources = [
   members,
   messages,
   toolAnswers,
+  toolCalls,
   stream,
   events,
   healthz,

@@ -14,6 +14,8 @@ export const faultPoints = [
   "agent.after-journal", // the step is stored, its calls are not executed
   "agent.after-call", // the call is stored as started, its effect has not happened
   "agent.after-effect", // the effect has happened, its result is not stored
+  "call.after-begin", // a call runs beside its run, or within it, and nothing has come of it yet
+  "call.after-hand-over", // its result is in the inbox, the loop is not awake
   "agent.before-commit", // all is done, nothing is acknowledged
   "plan.after-fire", // the plan's event is in the inbox, its next due time is set, the loop is not awake
   "hook.before-receive", // the delivery is proven, nothing of it is stored

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { WaitingToolCall } from "../protocol/tool-call.ts";
 
 export { timers } from "../timers/schema.ts";
 
@@ -74,6 +75,18 @@ export const memberships = sqliteTable(
     primaryKey({ columns: [table.entityId, table.spacePosition] }),
     index("memberships_space").on(table.spacePosition),
   ],
+);
+
+/** Calls of agents that wait for a server to ask for them, as their agents told last. */
+export const waitingCalls = sqliteTable(
+  "waiting_calls",
+  {
+    position: integer("position").primaryKey({ autoIncrement: true }),
+    toolCallId: text("tool_call_id").notNull(),
+    agentId: text("agent_id").notNull(),
+    call: text("call", { mode: "json" }).$type<WaitingToolCall>().notNull(),
+  },
+  (table) => [uniqueIndex("waiting_calls_id").on(table.toolCallId), index("waiting_calls_agent").on(table.agentId)],
 );
 
 /** Requests with an `Idempotency-Key`: under way while `status` is null. */

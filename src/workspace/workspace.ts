@@ -3,6 +3,7 @@ import migrations from "../../migrations/workspace/migrations.js";
 import type { CreateEntity, Entity, EntityType, Role, UpdateEntity } from "../protocol/entity.ts";
 import type { IndexDelivery, Page, PageRequest, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
+import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
@@ -17,6 +18,7 @@ import { Requests } from "./requests.ts";
 import { workspaces } from "./schema.ts";
 import { Secrets } from "./secrets.ts";
 import { SpaceIndex } from "./space-index.ts";
+import { WaitingCalls } from "./waiting-calls.ts";
 
 const requestsTimer = "requests";
 
@@ -34,6 +36,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   readonly #keys = new Keys(this.#db, systemClock);
   readonly #secrets = new Secrets(this.#db, systemClock);
   readonly #spaces = new SpaceIndex(this.#db);
+  readonly #waitingCalls = new WaitingCalls(this.#db);
   readonly #requests = new Requests(this.#db, systemClock);
   readonly #carrier = new Carrier({
     env: this.env,
@@ -152,6 +155,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
     return this.#perform((self) => {
       this.#directory.get(id);
       this.#directory.remove(id);
+      this.#waitingCalls.forgetAgent(id);
       this.#carrier.entityRemoved(self.id, id);
     });
   }
@@ -177,6 +181,14 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
 
   spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>> {
     return this.#answer(() => this.#spaces.page(page));
+  }
+
+  noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>> {
+    return this.#perform(() => this.#waitingCalls.note(call, waits));
+  }
+
+  toolCalls(page: PageRequest): Promise<Outcome<Page<WaitingToolCall>>> {
+    return this.#answer(() => this.#waitingCalls.page(page));
   }
 
   beginRequest(input: {

@@ -25,7 +25,11 @@ test("what was read in a transaction that is rolled back is not remembered", asy
   await runInDurableObject(agentStub(analyst), (_, state) => {
     const db = openDatabase(state.storage);
     const timers = new Timers(db, state.storage, systemClock);
-    const { identity, spaces, transaction } = assemble(db, state, env, systemClock, timers, async () => undefined);
+    const { identity, spaces, transaction } = assemble(db, state, env, systemClock, timers, {
+      stopThink: async () => undefined,
+      tellCall: async () => undefined,
+      wakeCalls: () => undefined,
+    });
     const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];
     const failing = (): void =>
       transaction(() => {

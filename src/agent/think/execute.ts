@@ -4,12 +4,15 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { absentIn, mentionsIn } from "../../shared/mentions.ts";
 import { maxWaitingRuns, stallMs } from "../bounds.ts";
+import { handlingOf, needsRow } from "../calls/handling.ts";
 import { placeWait, takeBackWait } from "../deliver.ts";
 import type { CallRequest } from "../records.ts";
 import { ruleLine } from "../rule-line.ts";
 import type { RunRow } from "../runs.ts";
 import { brokenRule } from "../tools/rules.ts";
-import type { CallPlans, ToolContext, ToolOutput } from "../tools/tool.ts";
+import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
+import { callConfigured } from "./configured-call.ts";
+import type { Execution } from "./execution.ts";
 import { pastCalls } from "./keep-rules.ts";
 import { kindOf, rulesOf } from "./kind.ts";
 import { openSecret } from "./open-secret.ts";
@@ -18,26 +21,7 @@ import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
 import { type Result, recordResult } from "./result.ts";
 import { seenIn } from "./seen-in.ts";
-import type { Speech } from "./speech.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
-
-/**
- * Executes one call: a `call` row before its effect, a `result` row after (R2, R3). Whatever the tool does, the
- * call gets its result, which the model reads.
- */
-export type Execution = {
-  run: RunRow;
-  step: number;
-  call: CallRequest;
-  /** Its `call` row is there already: an earlier life of this run began it. */
-  started: boolean;
-  activeSpaceId: string | null;
-  /** What the step said while it was generated; undefined in a replay. */
-  speech: Speech | undefined;
-  signal: AbortSignal;
-  /** Called while a tool takes its time, which its own timeout bounds: the run has not stalled. */
-  progressed: () => void;
-};
 
 const failure = (code: ErrorCode, message: string): Result => ({
   value: { success: false, error: { code, message } },
@@ -132,8 +116,8 @@ const brokenBy = (parts: Parts, run: RunRow, { toolName }: CallRequest): ToolRul
   return brokenRule(rules, toolName, pastCalls(parts.journal.ofRun(run.ordinal, run.journalFrom)));
 };
 
-const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
-  const { call, started, run, step } = execution;
+const attempt = async (parts: Parts, execution: Execution): Promise<Result | "waiting"> => {
+  const { call, started, run } = execution;
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
   const tool = parts.tools.find(call.toolName, kindOf(parts, run));
   if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
@@ -147,6 +131,26 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
     if (error instanceof ColloquyError) return failure(error.code, error.message);
     throw error;
   }
+  const alive = tool.config || tool.isTimed ? setInterval(execution.progressed, stallMs / 3) : undefined;
+  try {
+    const { config } = tool;
+    if (config && needsRow(config, handlingOf(config, run.continuity))) {
+      return await callConfigured(parts, execution, config);
+    }
+    return await callHere(parts, execution, tool);
+  } catch (error) {
+    execution.signal.throwIfAborted();
+    if (error instanceof ColloquyError) return failure(error.code, error.message);
+    log.error("tool.failed", error, { runId: run.id, callId: call.callId, tool: call.toolName });
+    return failure("tool_failed", "the tool failed; try something else");
+  } finally {
+    clearInterval(alive);
+  }
+};
+
+/** A call that is a step of its run and nothing more. */
+const callHere = async (parts: Parts, execution: Execution, tool: Tool): Promise<Result> => {
+  const { call, started, run, step } = execution;
   if (started && !tool.idempotent) {
     return failure("outcome_unknown", "the call was interrupted; whether it took effect is not known");
   }
@@ -161,26 +165,25 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result> => {
   await faultOnceStored("agent.after-call", parts.object);
   // Another run may have ended this one a moment ago: no effect begins after that (R5).
   execution.signal.throwIfAborted();
-  const alive = tool.config || tool.isTimed ? setInterval(execution.progressed, stallMs / 3) : undefined;
-  try {
-    const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
-    return { ...output, error: false };
-  } catch (error) {
-    execution.signal.throwIfAborted();
-    if (error instanceof ColloquyError) return failure(error.code, error.message);
-    log.error("tool.failed", error, { runId: run.id, callId: call.callId, tool: call.toolName });
-    return failure("tool_failed", "the tool failed; try something else");
-  } finally {
-    clearInterval(alive);
-  }
+  const output: ToolOutput = await tool.execute(call.input, contextOf(parts, execution));
+  return { ...output, error: false };
 };
 
-/** Answers the space that the call entered, if it did. */
+/**
+ * Executes one call: a `call` row before its effect, a `result` row after (R2, R3). Whatever the tool does, the
+ * call gets its result, which the model reads, at once or when somebody has answered. Answers the space that the call
+ * entered, if it did.
+ */
 export const execute = async (parts: Parts, execution: Execution): Promise<string | null> => {
   const { run, step, call, speech } = execution;
   const result = await attempt(parts, execution);
+  if (result === "waiting") return null;
   await faultOnceStored("agent.after-effect", parts.object);
-  recordResult(parts, run, step, call, result);
+  parts.transaction(() => {
+    recordResult(parts, run, step, call, result);
+    parts.calls.handedOver(call.callId);
+  });
+  parts.wakeCalls();
   if (result.error) {
     const code = call.invalid?.code ?? "tool_failed";
     speech?.drop(call.index, code, "the message was not sent");

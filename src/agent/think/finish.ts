@@ -1,7 +1,7 @@
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, Failure, Receipt } from "../records.ts";
-import type { RunRow } from "../runs.ts";
+import { isActive, type RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
 import { kindOf } from "./kind.ts";
 import type { Parts } from "./parts.ts";
@@ -83,10 +83,10 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
   const now = parts.runs.at(run.ordinal);
   // Answers, and what an absorbed run had taken, have joined its events since it began.
   const events = now?.events ?? run.events;
-  if (now && now.status !== "running" && now.status !== "waiting_reply") return now;
+  if (now && !isActive(now)) return now;
   const before = parts.journal.ofRun(run.ordinal, run.journalFrom);
   const reuse = reuseOf(parts, run, before);
-  return parts.transaction(() => {
+  const ended = parts.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
     const lived = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(parts, run, before));
@@ -99,6 +99,8 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const receipts = settleEvents(parts, { ...run, events }, rows, ending);
 
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
+    // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
+    parts.calls.endOf(run.ordinal, cut);
     parts.ledger.settle(run.ordinal, lastBilled(run, rows));
     updateIdentity(parts, run, rows, ending, kept);
 
@@ -118,6 +120,8 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     parts.runs.end(run, changes);
     return { ...run, events, ...changes };
   });
+  parts.wakeCalls();
+  return ended;
 };
 
 /** What becomes of the run's events; answers what it is done with, in each space. */

@@ -3,7 +3,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Action } from "../context/timeline/snapshot.ts";
 import type { JournalRow } from "../journal.ts";
-import type { RunRow } from "../runs.ts";
+import { isActive, type RunRow } from "../runs.ts";
 import type { OwnRuns } from "../tools/tool.ts";
 import { finish } from "./finish.ts";
 import type { Parts } from "./parts.ts";
@@ -12,8 +12,6 @@ import type { Parts } from "./parts.ts";
  * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
  * refused, unless it was this very run that did it (a replay).
  */
-const isActive = (run: RunRow): boolean => run.status === "running" || run.status === "waiting_reply";
-
 const otherRun = (parts: Parts, self: RunRow, runId: string): RunRow => {
   const other = parts.runs.get(runId);
   if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");

@@ -2,6 +2,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Env } from "../../shared/env.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Ids } from "../../shared/ids.ts";
+import type { Calls } from "../calls/calls.ts";
 import type { Consciousness } from "../consciousness.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import type { Identity } from "../identity.ts";
@@ -32,6 +33,7 @@ export type Parts = {
   roots: Roots;
   ledger: Ledger;
   waits: Waits;
+  calls: Calls;
   memories: Memories;
   goals: Goals;
   plans: Plans;
@@ -40,6 +42,10 @@ export type Parts = {
   mcp: Mcp;
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;
+  /** Has a call's space told of it now; throws what it refuses, or `unavailable`. Set by the calls' work. */
+  tellCall(callId: string): Promise<void>;
+  /** Has what calls ask for beside their runs done. */
+  wakeCalls(): void;
   /** Stops the think of another run, and waits until it has ended. Set by the loop. */
   stopThink(runId: string, why: string): Promise<void>;
   /** The object itself, for fault points. */

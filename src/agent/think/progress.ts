@@ -12,6 +12,8 @@ import type { AssistantMeta, CallRequest } from "../records.ts";
 export type Progress =
   | { kind: "generate"; step: number }
   | { kind: "execute"; step: number; call: CallRequest; started: boolean }
+  /** What is left of the step waits for people or servers. */
+  | { kind: "await" }
   | { kind: "skip"; reason: string | undefined }
   /** The step asked for answers; when they are there, the run goes on with step `next` in a fresh invocation. */
   | { kind: "wait"; next: number }
@@ -33,7 +35,8 @@ const reasonOf = (input: unknown): string | undefined =>
     ? input.reason
     : undefined;
 
-export const progressOf = (all: Row[]): Progress => {
+/** `isAwaited`: whether somebody outside has a call that was begun. */
+export const progressOf = (all: Row[], isAwaited: (callId: string) => boolean): Progress => {
   const rows = invocationOf(all);
   const last = rows.findLast((row) => row.kind === "assistant");
   const meta = assistantMeta(last);
@@ -42,15 +45,15 @@ export const progressOf = (all: Row[]): Progress => {
   if (skip) return { kind: "skip", reason: reasonOf(skip.input) };
   if (meta.calls.length === 0) return { kind: "done" };
   const finished = new Set(rows.flatMap((row) => (row.meta?.kind === "result" ? [row.meta.callId] : [])));
-  const call = meta.calls.find((request) => !finished.has(request.callId));
+  const unfinished = meta.calls.filter((request) => !finished.has(request.callId));
+  const begun = new Set(rows.flatMap((row) => ("callId" in row.content ? [row.content.callId] : [])));
+  const call = unfinished.find(({ callId }) => !begun.has(callId) || !isAwaited(callId));
+  if (!call && unfinished.length > 0) return { kind: "await" };
   if (!call) {
     const waits = rows.some((row) => row.step === last.step && row.meta?.kind === "result" && row.meta.waits);
     return waits ? { kind: "wait", next: last.step + 1 } : { kind: "generate", step: last.step + 1 };
   }
-  const started = rows.some(
-    (row) => row.kind === "call" && "callId" in row.content && row.content.callId === call.callId,
-  );
-  return { kind: "execute", step: last.step, call, started };
+  return { kind: "execute", step: last.step, call, started: begun.has(call.callId) };
 };
 
 export const activeSpaceOf = (begunIn: string | null, rows: Row[]): string | null => {

@@ -4,16 +4,19 @@ import type { Channel } from "./channel.ts";
 import { TextField } from "./text-field.ts";
 
 /**
- * What one step says while it is generated: the text of each `send_message` as it is written, to the space that is
- * active then. Words meant for one space must not show in another, so what follows a call that may move the active
+ * What one step says while it is generated: the text of each `send_message`, and the input of each other call that
+ * shows, as it is written, to the space that is active then. Words meant for one space must not show in another, so what follows a call that may move the active
  * space is held until that has run (it then appears whole).
  */
-type Utterance = { streamId: string; channel: Channel; field: TextField; bytes: number };
+type Utterance = { streamId: string; channel: Channel; field: TextField | null; bytes: number };
+
+/** What of a tool decides how its calls are streamed. `shows`: its input does, as it is. */
+type Spoken = Pick<Tool, "movesSpace" | "speaks"> & { shows: boolean };
 
 export class Speech {
   readonly #channel: (() => Channel) | null;
   readonly #mintStreamId: () => string;
-  readonly #tool: (toolName: string) => Pick<Tool, "movesSpace" | "speaks"> | undefined;
+  readonly #tool: (toolName: string) => Spoken | undefined;
   readonly #utterances = new Map<number, Utterance>();
   #held = false;
 
@@ -21,7 +24,7 @@ export class Speech {
   constructor(
     channel: (() => Channel) | null,
     mintStreamId: () => string,
-    tool: (toolName: string) => Pick<Tool, "movesSpace" | "speaks"> | undefined,
+    tool: (toolName: string) => Spoken | undefined,
   ) {
     this.#channel = channel;
     this.#mintStreamId = mintStreamId;
@@ -32,11 +35,11 @@ export class Speech {
   begin(index: number, toolName: string): void {
     const tool = this.#tool(toolName);
     if (tool?.movesSpace) this.#held = true;
-    if (!tool?.speaks || this.#held || !this.#channel) return;
+    if (!tool || !(tool.speaks || tool.shows) || this.#held || !this.#channel) return;
     const utterance = {
       streamId: this.#mintStreamId(),
       channel: this.#channel(),
-      field: new TextField("text"),
+      field: tool.speaks ? new TextField("text") : null,
       bytes: 0,
     };
     this.#utterances.set(index, utterance);
@@ -47,7 +50,7 @@ export class Speech {
   delta(index: number, inputDelta: string): void {
     const utterance = this.#utterances.get(index);
     if (!utterance) return;
-    const text = utterance.field.push(inputDelta);
+    const text = utterance.field ? utterance.field.push(inputDelta) : inputDelta;
     if (text === "") return;
     utterance.bytes += textBytes(text);
     if (utterance.bytes > maxTextBytes) {

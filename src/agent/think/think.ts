@@ -4,6 +4,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
+import { handlingOf } from "../calls/handling.ts";
 import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
 import { asEvent } from "../inbox.ts";
 import type { JournalRow } from "../journal.ts";
@@ -70,7 +71,9 @@ export const think = async (
       channels,
       model,
     });
-    return ending === "waiting" ? await wait(parts, run, channels) : await end(parts, run, channels, ending);
+    return typeof ending === "string"
+      ? await wait(parts, run, channels, ending)
+      : await end(parts, run, channels, ending);
   } catch (error) {
     if (signal.aborted && signal.reason instanceof Interrupted) {
       return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
@@ -86,13 +89,15 @@ export const think = async (
   }
 };
 
+type Rest = "waiting_reply" | "waiting_tool";
+
 /** The run rests until somebody answers or the time is up; it holds nothing in memory. */
-const wait = async (parts: Parts, run: RunRow, channels: Channels): Promise<ThinkEnd> => {
+const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
   // Another run may have ended it a moment ago.
   if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
-  parts.runs.update(run.ordinal, { status: "waiting_reply" });
-  channels.tellRun({ event: "run.waiting_reply" });
-  await channels.end("waiting_reply");
+  parts.runs.update(run.ordinal, { status: rest });
+  channels.tellRun({ event: `run.${rest}` });
+  await channels.end(rest);
   return { kind: "waiting" };
 };
 
@@ -116,7 +121,7 @@ const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): En
   return null;
 };
 
-const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
+const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
   const { parts, run, signal, progressed } = thinking;
   let speech: Speech | undefined;
   let compacted = false;
@@ -128,9 +133,15 @@ const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
         await composeRun(parts, run, 0, null, signal);
         continue;
       }
-      const next = keepRules(progressOf(rows), rows, rulesOf(parts, run), run.continuity);
+      const next = keepRules(
+        progressOf(rows, (callId) => parts.calls.isAwaited(callId)),
+        rows,
+        rulesOf(parts, run),
+        run.continuity,
+      );
       progressed();
       if (next.kind === "done") return { kind: "completed" };
+      if (next.kind === "await") return "waiting_tool";
       if (next.kind === "broken") return overLimit("tool_rule_broken", next.message);
       if (next.kind === "remind") {
         remind(parts, run, next.step, next.text);
@@ -141,7 +152,7 @@ const steps = async (thinking: Thinking): Promise<Ending | "waiting"> => {
       if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
       const activeSpaceId = memberSpace(parts, activeSpaceOf(run.activeSpaceId, rows));
       if (next.kind === "wait") {
-        if (parts.waits.isWaiting(run.ordinal)) return "waiting";
+        if (parts.waits.isWaiting(run.ordinal)) return "waiting_reply";
         await composeRun(parts, run, next.next, activeSpaceId, signal);
         continue;
       }
@@ -184,7 +195,10 @@ const speechFor = ({ parts, run, channels }: Thinking, activeSpaceId: string | n
   new Speech(
     activeSpaceId === null ? null : () => channels.to(activeSpaceId),
     () => parts.ids.mint("str"),
-    (toolName) => parts.tools.find(toolName, kindOf(parts, run)),
+    (toolName) => {
+      const tool = parts.tools.find(toolName, kindOf(parts, run));
+      return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, run.continuity).shows };
+    },
   );
 
 const remind = (parts: Parts, run: RunRow, step: number, text: string): void =>

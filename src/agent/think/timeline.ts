@@ -113,7 +113,18 @@ const resumeOf = (parts: Parts, run: RunRow): Resume => {
   };
 };
 
+const calledOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
+  const call = parts.calls.ofRun(run.ordinal).find(({ callId }) => parts.calls.isAwaited(callId));
+  if (!call) return {};
+  const { tool, input, spaceId, phase } = call;
+  const spaceName = spaceId === null ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
+  const people = tool.executionType === "space" ? "answer" : "approval";
+  const awaits = phase === "asked" ? people : "server";
+  return { waiting: { call: { toolName: tool.name, input }, spaceName, awaits } };
+};
+
 const waitingOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
+  if (run.status === "waiting_tool") return calledOf(parts, run);
   const [wait] = run.status === "waiting_reply" ? parts.waits.ofRun(run.ordinal) : [];
   if (!wait) return {};
   const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);

@@ -83,7 +83,12 @@ const ends: ToolRule = { tool: "send", rule: "exit_loop" };
 const on: ToolRule = { tool: "send", rule: "continue_loop" };
 
 const next = (rules: ToolRule[], rows: Row[], continuity: "consciousness" | "timeline" = "consciousness") =>
-  keepRules(progressOf([inbox, ...rows]), [inbox, ...rows], rules, continuity);
+  keepRules(
+    progressOf([inbox, ...rows], () => false),
+    [inbox, ...rows],
+    rules,
+    continuity,
+  );
 
 const remind = {
   kind: "remind",

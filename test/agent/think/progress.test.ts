@@ -68,30 +68,56 @@ const result = (step: number, callId: string, activeSpaceId?: string | null): Ro
   },
 });
 
+const nobody = (): boolean => false;
+
 test("[R3] a fresh run generates its first step", () => {
-  expect(progressOf([inbox])).toEqual({ kind: "generate", step: 0 });
+  expect(progressOf([inbox], nobody)).toEqual({ kind: "generate", step: 0 });
 });
 
 test("[R3] a journaled step is not generated again: its open calls are executed, in order", () => {
   const calls = [callOf("tc_a", "enter_space"), callOf("tc_b", "send_message")];
   const rows = [inbox, assistant(0, calls)];
-  expect(progressOf(rows)).toMatchObject({ kind: "execute", call: { callId: "tc_a" }, started: false });
-  expect(progressOf([...rows, started(0, "tc_a")])).toMatchObject({ call: { callId: "tc_a" }, started: true });
+  expect(progressOf(rows, nobody)).toMatchObject({ kind: "execute", call: { callId: "tc_a" }, started: false });
+  expect(progressOf([...rows, started(0, "tc_a")], nobody)).toMatchObject({ call: { callId: "tc_a" }, started: true });
   const half = [...rows, started(0, "tc_a"), result(0, "tc_a")];
-  expect(progressOf(half)).toMatchObject({ call: { callId: "tc_b" }, started: false });
-  expect(progressOf([...half, result(0, "tc_b")])).toEqual({ kind: "generate", step: 1 });
+  expect(progressOf(half, nobody)).toMatchObject({ call: { callId: "tc_b" }, started: false });
+  expect(progressOf([...half, result(0, "tc_b")], nobody)).toEqual({ kind: "generate", step: 1 });
+});
+
+test("[R3] calls that people or servers have are waited for once the others of their step are done, and then together", () => {
+  const calls = [callOf("tc_a", "approve"), callOf("tc_b", "send_message"), callOf("tc_c", "ask")];
+  const awaited =
+    (...ids: string[]) =>
+    (callId: string) =>
+      ids.includes(callId);
+  const rows = [inbox, assistant(0, calls), started(0, "tc_a")];
+  expect(progressOf(rows, awaited("tc_a"))).toMatchObject({
+    kind: "execute",
+    call: { callId: "tc_b" },
+    started: false,
+  });
+  const asked = [...rows, started(0, "tc_b"), result(0, "tc_b"), started(0, "tc_c")];
+  expect(progressOf(asked, awaited("tc_a", "tc_c"))).toEqual({ kind: "await" });
+  expect(progressOf(asked, awaited("tc_a"))).toMatchObject({
+    kind: "execute",
+    call: { callId: "tc_c" },
+    started: true,
+  });
+  const half = [...asked, result(0, "tc_c")];
+  expect(progressOf(half, awaited("tc_a"))).toEqual({ kind: "await" });
+  expect(progressOf([...half, result(0, "tc_a")], awaited())).toEqual({ kind: "generate", step: 1 });
 });
 
 test("a step without calls ends the run", () => {
-  expect(progressOf([inbox, assistant(0, [])])).toEqual({ kind: "done" });
+  expect(progressOf([inbox, assistant(0, [])], nobody)).toEqual({ kind: "done" });
 });
 
 test("skip counts only as the first step's only call", () => {
   const skip = callOf("tc_a", "skip", { input: { reason: "not for me" } });
-  expect(progressOf([inbox, assistant(0, [skip])])).toEqual({ kind: "skip", reason: "not for me" });
-  expect(progressOf([inbox, assistant(0, [skip, callOf("tc_b", "send_message")])]).kind).toBe("execute");
+  expect(progressOf([inbox, assistant(0, [skip])], nobody)).toEqual({ kind: "skip", reason: "not for me" });
+  expect(progressOf([inbox, assistant(0, [skip, callOf("tc_b", "send_message")])], nobody).kind).toBe("execute");
   const later = [inbox, assistant(0, [callOf("tc_z", "get_memories")]), result(0, "tc_z"), assistant(1, [skip])];
-  expect(progressOf(later).kind).toBe("execute");
+  expect(progressOf(later, nobody).kind).toBe("execute");
 });
 
 test("the active space follows from the results of the calls", () => {

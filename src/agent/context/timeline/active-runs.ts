@@ -1,3 +1,4 @@
+import { callLine } from "../call-line.ts";
 import { excerpt, quote } from "../quote.ts";
 import type { ActiveRun } from "./snapshot.ts";
 
@@ -9,8 +10,16 @@ const begunBy = ({ type, name, spaceName, text }: ActiveRun["begunBy"]): string 
   return `${kind}${quote(name)}${where}: ${quote(excerpt(text, textCharacters))}`;
 };
 
-const waitingFor = ({ text, spaceName, names }: NonNullable<ActiveRun["waiting"]>): string =>
-  `sent ${quote(excerpt(text, textCharacters))} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
+const awaited = { approval: "somebody's approval", answer: "somebody's answer", server: "its server" } as const;
+
+const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
+  if ("call" in waiting) {
+    const where = waiting.spaceName === undefined ? "" : ` in ${quote(waiting.spaceName)}`;
+    return `${callLine(waiting.call)}${where}, waiting for ${awaited[waiting.awaits]}`;
+  }
+  const { text, spaceName, names } = waiting;
+  return `sent ${quote(excerpt(text, textCharacters))} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
+};
 
 /** What this agent is doing right now, so that it begins nothing twice and is not surprised by itself. */
 export const activeRunLines = (runs: ActiveRun[]): string[] => [

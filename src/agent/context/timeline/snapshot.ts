@@ -43,8 +43,11 @@ export type ActiveRun = {
   isThis: boolean;
   /** The sender, plan or service that it answers, with the message's text, the instruction or the payload's JSON. */
   begunBy: { type: Trigger["type"]; name: string; spaceName?: string | undefined; text: string };
-  /** What it said, and whose answers it waits for. */
-  waiting?: { text: string; spaceName: string; names: string[] } | undefined;
+  /** What it said and whose answers it waits for; or what it called, and what has to come before it goes on. */
+  waiting?:
+    | { text: string; spaceName: string; names: string[] }
+    | { call: Action; spaceName: string | undefined; awaits: "approval" | "answer" | "server" }
+    | undefined;
 };
 
 /** A run that goes on after a wait, in a fresh invocation. */

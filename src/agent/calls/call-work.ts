@@ -1,0 +1,193 @@
+import { ColloquyError, type Outcome } from "../../shared/errors.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
+import { log } from "../../shared/log.ts";
+import { callBackoffMs, longestCallBackoffMs, maxErrands } from "../bounds.ts";
+import { acceptToolResult } from "../deliver.ts";
+import type { CallOutcome } from "../records.ts";
+import type { Parts } from "../think/parts.ts";
+import { reach } from "../think/reach.ts";
+import { beginExecution } from "./begin-execution.ts";
+import type { CallRow } from "./call-row.ts";
+import { type Errand, errandOf, shouldBeListed, statusOf } from "./due.ts";
+import { waitingCall } from "./for-servers.ts";
+import { failed } from "./outcome.ts";
+import { perform } from "./perform.ts";
+import { push } from "./push.ts";
+import { shownCall } from "./shown.ts";
+
+/**
+ * Does what calls ask for beside their runs: tells spaces, executes what no run waits for, sends to servers, hands
+ * results to the inbox.
+ *
+ * Invariants
+ * 1. What is to be done follows from the rows alone; a crash anywhere is followed by the timer `calls` (R1).
+ * 2. One errand of a call at a time. One that fails backs off and delays no other's.
+ * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
+ */
+export class CallWork {
+  readonly #parts: Parts;
+  readonly #background: (work: Promise<unknown>) => void;
+  /** Something came of a call that a run may wait for, or the inbox has got a result. */
+  readonly #wakeLoop: () => void;
+  readonly #armLoop: () => void;
+  readonly #live = new Map<string, Promise<void>>();
+  /** Executions that this object itself has under way: those alone were not cut. */
+  readonly #executing = new Set<string>();
+  readonly #stopped = new AbortController();
+
+  constructor(
+    parts: Parts,
+    around: { background: (work: Promise<unknown>) => void; wakeLoop: () => void; armLoop: () => void },
+  ) {
+    this.#parts = parts;
+    this.#background = around.background;
+    this.#wakeLoop = around.wakeLoop;
+    this.#armLoop = around.armLoop;
+  }
+
+  /** Something may be to do. */
+  wake(): void {
+    if (this.#stopped.signal.aborted) return;
+    const free = maxErrands - this.#live.size;
+    if (free <= 0) return;
+    const due = this.#parts.calls.due(free + this.#live.size).filter(({ callId }) => !this.#live.has(callId));
+    for (const row of due.slice(0, free)) this.#background(this.#begin(row.callId));
+  }
+
+  /** The timer `calls` went off: what was cut is begun again. */
+  fired(): void {
+    this.wake();
+    this.#parts.calls.rearm();
+  }
+
+  /** Tells the space of a call now. Throws what it refuses, or `unavailable`. */
+  async tell(callId: string): Promise<void> {
+    await this.#live.get(callId);
+    const row = this.#parts.calls.get(callId);
+    if (row && errandOf(row, this.#parts.clock.now()) === "tell") await this.#tell(row);
+  }
+
+  /** The agent is being deleted. */
+  async stop(): Promise<void> {
+    this.#stopped.abort(new ColloquyError("run_canceled", "the agent was deleted"));
+    await Promise.allSettled([...this.#live.values()]);
+  }
+
+  #begin(callId: string): Promise<void> {
+    const work = this.#goOn(callId).finally(() => {
+      this.#live.delete(callId);
+      if (this.#stopped.signal.aborted) return;
+      this.#parts.calls.rearm();
+      this.wake();
+    });
+    this.#live.set(callId, work);
+    return work;
+  }
+
+  /** All errands of one call, until it asks for none. */
+  async #goOn(callId: string): Promise<void> {
+    for (;;) {
+      const row = this.#parts.calls.get(callId);
+      const errand = row && errandOf(row, this.#parts.clock.now());
+      if (!row || !errand || this.#stopped.signal.aborted) return;
+      try {
+        await this.#do(errand, row);
+      } catch (error) {
+        if (this.#stopped.signal.aborted) return;
+        const pause = Math.min(longestCallBackoffMs, callBackoffMs * 2 ** Math.min(row.failures, 20));
+        const reason = error instanceof Error ? error.message : String(error);
+        log.warn("call.errand_failed", { callId, errand, failures: row.failures + 1, reason });
+        this.#parts.calls.postpone(row, this.#parts.clock.now() + pause);
+        return;
+      }
+    }
+  }
+
+  async #do(errand: Errand, row: CallRow): Promise<void> {
+    const { calls } = this.#parts;
+    switch (errand) {
+      case "tell":
+        return this.#tell(row).catch((error: unknown) => {
+          if (error instanceof ColloquyError && !error.retryable) return;
+          throw error;
+        });
+      case "execute":
+        return this.#execute(row);
+      case "push": {
+        const outcome = await push(this.#parts, row, this.#stopped.signal);
+        calls.change(row.callId, { pushed: true, failures: 0 });
+        if (outcome) this.#settle(row.callId, outcome);
+        return;
+      }
+      case "list":
+        return this.#list(row);
+      case "expire":
+        this.#settle(row.callId, failed("expired", "gone", "no server answered in time"));
+        // Its run was told so long ago.
+        if (row.phase === "late") calls.change(row.callId, { phase: "done", keptUntil: 0 });
+        return;
+      case "hand_over":
+        this.#parts.transaction(() => {
+          acceptToolResult(this.#parts, row, this.#armLoop);
+          calls.handedOver(row.callId);
+        });
+        await faultOnceStored("call.after-hand-over", this.#parts.object);
+        return this.#wakeLoop();
+      case "forget":
+        return calls.forget(row.callId);
+    }
+  }
+
+  async #tell(row: CallRow): Promise<void> {
+    const { calls, env } = this.#parts;
+    const { spaceId } = row;
+    if (spaceId === null) return;
+    const status = statusOf(row);
+    const ask = () => env.SPACE.getByName(spaceId).recordToolCall(shownCall(this.#parts, row, spaceId));
+    const told: Outcome<unknown> = await reach(ask, this.#stopped.signal);
+    if (told.ok) {
+      calls.change(row.callId, { told: status, failures: 0 });
+      return;
+    }
+    // A space that refuses for good is asked no more; what it was to show cannot be done unseen.
+    const { code, detail } = told.problem;
+    const refused = new ColloquyError(code, detail);
+    if (refused.retryable) throw refused;
+    const outcome = row.outcome ?? failed("error", code, detail);
+    const settled = row.outcome === null ? calls.settle(row.callId, outcome) : row;
+    if (settled) calls.change(row.callId, { told: outcome.status });
+    this.#wakeLoop();
+    throw refused;
+  }
+
+  async #execute(row: CallRow): Promise<void> {
+    const cut = row.phase === "running" && !this.#executing.has(row.callId);
+    if (cut && !row.tool.idempotent) {
+      const message = "the call was interrupted; whether it took effect is not known";
+      this.#settle(row.callId, failed("error", "outcome_unknown", message));
+      return;
+    }
+    const begun = beginExecution(this.#parts, row);
+    if (begun.phase !== "running") return;
+    await faultOnceStored("call.after-begin", this.#parts.object);
+    this.#executing.add(row.callId);
+    try {
+      this.#settle(row.callId, await perform(this.#parts, begun, this.#stopped.signal));
+    } finally {
+      this.#executing.delete(row.callId);
+    }
+  }
+
+  async #list(row: CallRow): Promise<void> {
+    const { identity, env, calls } = this.#parts;
+    const { id: agentId, workspaceId } = identity.get();
+    const listed = shouldBeListed(row);
+    const noted = await env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(agentId, row), listed);
+    if (!noted.ok) throw new ColloquyError(noted.problem.code, noted.problem.detail);
+    calls.change(row.callId, { listed, failures: 0 });
+  }
+
+  #settle(callId: string, outcome: CallOutcome): void {
+    if (this.#parts.calls.settle(callId, outcome)) this.#wakeLoop();
+  }
+}

@@ -1,0 +1,236 @@
+import { and, asc, count, eq, inArray, lte, min, sql } from "drizzle-orm";
+import type { ToolCallOutcome } from "../../protocol/rpc.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import type { Timers } from "../../timers/timers.ts";
+import { answeredMemoryMs, deadmanMs, lateAnswerMs, maxOpenCalls } from "../bounds.ts";
+import type { CallOutcome } from "../records.ts";
+import { calls } from "../schema.ts";
+import type { CallRow } from "./call-row.ts";
+import { lookAt } from "./due.ts";
+import { failed, outcomeOf } from "./outcome.ts";
+
+/**
+ * Tool calls that are more than a step of their run.
+ *
+ * Invariants
+ * 1. A call has its row since the transaction that journaled it as begun: what was cut is told from what never began.
+ * 2. The first outcome wins; a call that is `done` never changes again.
+ * 3. While a row asks for an errand the timer `calls` is due, so that a crash anywhere is followed by it (R1).
+ */
+export type NewCall = Omit<
+  CallRow,
+  "outcome" | "approval" | "told" | "pushed" | "listed" | "failures" | "lease" | "keptUntil" | "lookAt" | "createdAt"
+>;
+type Changes = Partial<Omit<CallRow, "callId" | "lookAt" | "createdAt">>;
+
+export const callsTimer = "calls";
+
+/** Whose outcome is not known: people, a server or the object itself still have it. */
+const open = ["asked", "ready", "running", "out", "late"] as const;
+const isOpen = ({ phase }: CallRow): boolean => (open as readonly string[]).includes(phase);
+
+export class Calls {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  readonly #get = prepared(() =>
+    this.#db
+      .select()
+      .from(calls)
+      .where(eq(calls.callId, sql.placeholder("callId")))
+      .prepare(),
+  );
+  readonly #ofRun = prepared(() =>
+    this.#db
+      .select()
+      .from(calls)
+      .where(eq(calls.runOrdinal, sql.placeholder("runOrdinal")))
+      .prepare(),
+  );
+
+  readonly #first = prepared(() => this.#db.select({ callId: calls.callId }).from(calls).limit(1).prepare());
+  /** Whether it is known that there are none, which saves asking: most agents never have any. */
+  #empty: boolean | undefined;
+
+  constructor(db: Database, clock: Clock, timers: Timers) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#timers = timers;
+  }
+
+  get(callId: string): CallRow | undefined {
+    return this.#none() ? undefined : this.#get().get({ callId });
+  }
+
+  ofRun(runOrdinal: number): CallRow[] {
+    return this.#none() ? [] : this.#ofRun().all({ runOrdinal });
+  }
+
+  #none(): boolean {
+    this.#empty ??= this.#first().get() === undefined;
+    return this.#empty;
+  }
+
+  /** Belongs in the transaction that journals the call as begun. */
+  begin(call: NewCall): CallRow {
+    const { waiting } = this.#db
+      .select({ waiting: count() })
+      .from(calls)
+      .where(inArray(calls.phase, [...open]))
+      .get() ?? { waiting: 0 };
+    if (waiting >= maxOpenCalls) {
+      throw new ColloquyError(
+        "limit_reached",
+        `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`,
+      );
+    }
+    this.#empty = false;
+    const row = this.#db
+      .insert(calls)
+      .values({ ...call, createdAt: this.#clock.now() })
+      .returning()
+      .get();
+    return this.#look(row);
+  }
+
+  change(callId: string, changes: Changes): CallRow | undefined {
+    const row = this.#db.update(calls).set(changes).where(eq(calls.callId, callId)).returning().get();
+    return row && this.#look(row);
+  }
+
+  /** An errand failed: it is tried again at `at`. */
+  postpone(row: CallRow, at: number): void {
+    const changes = { failures: row.failures + 1, lookAt: at };
+    this.#db.update(calls).set(changes).where(eq(calls.callId, row.callId)).run();
+    this.#arm(at);
+  }
+
+  /** Whether people or a server have it, and a run waits for that. */
+  isAwaited(callId: string): boolean {
+    const row = this.get(callId);
+    return row !== undefined && isAwaited(row, this.#clock.now());
+  }
+
+  /** Whether the run waits for any of its calls. */
+  holds(runOrdinal: number): boolean {
+    return this.ofRun(runOrdinal).some((row) => isAwaited(row, this.#clock.now()));
+  }
+
+  /** When the next run has waited long enough for a server, in milliseconds since the epoch. */
+  nextDueAt(): number | undefined {
+    if (this.#none()) return undefined;
+    const next = this.#db
+      .select({ at: min(calls.dueAt) })
+      .from(calls)
+      .where(and(eq(calls.attached, true), eq(calls.phase, "out")))
+      .get();
+    return next?.at ?? undefined;
+  }
+
+  /** What people decided in the space. Answers whether it was awaited. */
+  decided(decision: ToolCallOutcome): boolean {
+    const row = this.get(decision.toolCallId);
+    if (row?.phase !== "asked") return false;
+    const by = decision.by.map(({ name }) => name);
+    if (decision.outcome === "approved") {
+      const notes = decision.note === undefined ? [] : [decision.note];
+      this.change(row.callId, { phase: "ready", approval: { by, notes }, told: "running" });
+      return true;
+    }
+    const outcome = outcomeOf(decision);
+    this.change(row.callId, { phase: "answered", outcome, told: outcome.status });
+    return true;
+  }
+
+  /** Its outcome is known. Nothing comes of it where it was known before. */
+  settle(callId: string, outcome: CallOutcome): CallRow | undefined {
+    const row = this.get(callId);
+    return row && isOpen(row) ? this.change(callId, { phase: "answered", outcome, lease: null }) : undefined;
+  }
+
+  /** The model has what came of it. Belongs in the transaction that gives it. */
+  handedOver(callId: string): void {
+    const row = this.get(callId);
+    if (!row || row.phase === "done") return;
+    const now = this.#clock.now();
+    // A server may still answer what its run waits for no longer.
+    if (row.phase === "out") this.change(callId, { phase: "late", attached: false, dueAt: now + lateAnswerMs });
+    else if (row.phase === "answered") {
+      this.change(callId, {
+        phase: "done",
+        keptUntil: row.tool.executionType === "external" ? now + answeredMemoryMs : 0,
+      });
+    }
+  }
+
+  /** Its run has ended, by itself or by somebody: nothing more comes of what it waited for (R5). */
+  endOf(runOrdinal: number, all: boolean): void {
+    for (const row of this.ofRun(runOrdinal)) {
+      if (row.phase === "done" || !(all || row.attached)) continue;
+      const outcome = row.outcome ?? failed("canceled", "run_canceled", "the run that made this call has ended");
+      this.change(row.callId, { phase: "done", outcome, keptUntil: 0 });
+    }
+  }
+
+  /** The agent is in that space no more: what people there were asked is asked no longer. */
+  left(spaceId: string): void {
+    const asked = this.#db
+      .select()
+      .from(calls)
+      .where(and(eq(calls.spaceId, spaceId), eq(calls.phase, "asked")))
+      .all();
+    for (const { callId } of asked) {
+      const outcome = failed("canceled", "not_a_member", "you are in that space no more, so nobody there can answer");
+      this.change(callId, { phase: "answered", outcome, told: outcome.status });
+    }
+  }
+
+  /** Those that ask for an errand now, the longest waiting first. */
+  due(limit: number): CallRow[] {
+    if (this.#none()) return [];
+    return this.#db
+      .select()
+      .from(calls)
+      .where(lte(calls.lookAt, this.#clock.now()))
+      .orderBy(asc(calls.lookAt))
+      .limit(limit)
+      .all();
+  }
+
+  forget(callId: string): void {
+    this.#empty = undefined;
+    this.#db.delete(calls).where(eq(calls.callId, callId)).run();
+  }
+
+  /** After an errand: the timer is set for the next one, or put away. */
+  rearm(): void {
+    const next = this.#db
+      .select({ at: min(calls.lookAt) })
+      .from(calls)
+      .get();
+    if (next?.at == null) this.#timers.clear(callsTimer);
+    else this.#timers.set(callsTimer, Math.max(next.at, this.#clock.now() + 1));
+  }
+
+  /** Sets when the row is looked at next, and the timer with it. */
+  #look(row: CallRow): CallRow {
+    const now = this.#clock.now();
+    const at = lookAt(row, now);
+    if (at !== row.lookAt) {
+      this.#db.update(calls).set({ lookAt: at }).where(eq(calls.callId, row.callId)).run();
+    }
+    if (at !== null) this.#arm(at);
+    return { ...row, lookAt: at };
+  }
+
+  /** What is to be done at once is done at once; the timer is for when that is cut. */
+  #arm(at: number): void {
+    const now = this.#clock.now();
+    this.#timers.setNoLater(callsTimer, at <= now ? now + deadmanMs : at);
+  }
+}
+
+const isAwaited = (row: CallRow, now: number): boolean =>
+  row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));

@@ -1,0 +1,61 @@
+import type { ToolCall } from "../../protocol/tool-call.ts";
+import type { CallRow } from "./call-row.ts";
+
+/**
+ * What a call's row asks to be done beside its run, from the row alone: so that whatever was cut goes on (R1, R2).
+ */
+export type Errand =
+  /** The space does not show yet what has become of it. */
+  | "tell"
+  /** It may run, and no run waits for it; or it ran, and was cut. */
+  | "execute"
+  /** A server is to be sent it. */
+  | "push"
+  /** The workspace's list of calls that wait for servers must name it, or name it no more. */
+  | "list"
+  /** Nobody answered in time. */
+  | "expire"
+  /** Its result goes to the inbox. */
+  | "hand_over"
+  /** Nothing more can come of it. */
+  | "forget";
+
+type Row = Pick<
+  CallRow,
+  "phase" | "attached" | "tool" | "spaceId" | "told" | "outcome" | "pushed" | "listed" | "dueAt" | "keptUntil"
+>;
+
+/** The status that the space should show. */
+export const statusOf = ({ phase, outcome }: Pick<Row, "phase" | "outcome">): ToolCall["status"] => {
+  if (outcome) return outcome.status;
+  return phase === "asked" ? "requires_action" : "running";
+};
+
+/** Whether its server is sent it; if not, servers ask for it. */
+const isSent = ({ tool }: Row): boolean => tool.executionType === "external" && tool.execution !== undefined;
+
+const isWithServer = ({ phase }: Row): boolean => phase === "out" || phase === "late";
+
+export const shouldBeListed = (row: Row): boolean => isWithServer(row) && !isSent(row);
+
+/** A run that waits looks at the time itself. */
+const expires = (row: Row): boolean => row.phase === "late" || (row.phase === "out" && !row.attached);
+
+/** The next errand of a row, or null where there is none for now. */
+export const errandOf = (row: Row, now: number): Errand | null => {
+  if (row.spaceId !== null && row.told !== statusOf(row)) return "tell";
+  if (expires(row) && (row.dueAt ?? 0) <= now) return "expire";
+  if (!row.attached && (row.phase === "ready" || row.phase === "running")) return "execute";
+  if (isWithServer(row) && isSent(row) && !row.pushed) return "push";
+  if (row.listed !== shouldBeListed(row)) return "list";
+  if (!row.attached && row.phase === "answered") return "hand_over";
+  if (row.phase === "done" && (row.keptUntil ?? 0) <= now) return "forget";
+  return null;
+};
+
+/** When the row is to be looked at next; null while it waits for others alone. */
+export const lookAt = (row: Row, now: number): number | null => {
+  if (errandOf(row, now) !== null) return now;
+  if (expires(row)) return row.dueAt;
+  return row.phase === "done" ? row.keptUntil : null;
+};

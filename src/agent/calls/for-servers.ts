@@ -1,0 +1,65 @@
+import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../../protocol/tool-call.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { sameJson } from "../../shared/same-json.ts";
+import type { CallOutcome } from "../records.ts";
+import type { Parts } from "../think/parts.ts";
+import type { CallRow } from "./call-row.ts";
+import { statusOf } from "./due.ts";
+import { completed, failed } from "./outcome.ts";
+
+/** What servers that execute `external` tools see of a call, and do with it. */
+export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => ({
+  toolCallId: row.callId,
+  agentId,
+  name: row.tool.name,
+  input: row.input,
+  createdAt: isoTime(row.createdAt),
+  dueAt: isoTime(row.dueAt ?? row.createdAt),
+  ...(row.lease === null ? {} : { claim: { holder: row.lease.holder, until: isoTime(row.lease.until) } }),
+});
+
+const external = (parts: Parts, callId: string): CallRow => {
+  const row = parts.calls.get(callId);
+  if (row?.tool.executionType === "external" && row.phase !== "asked") return row;
+  throw new ColloquyError("not_found", "there is no such call that waits for a server, or it is long over");
+};
+
+const isOver = ({ phase }: CallRow): boolean => phase === "answered" || phase === "done";
+
+/** It is its holder's alone until the lease ends. */
+export const claimCall = (parts: Parts, callId: string, { holder, leaseSeconds }: ClaimToolCall): WaitingToolCall => {
+  const row = external(parts, callId);
+  if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
+  const now = parts.clock.now();
+  if (row.lease && row.lease.until > now && row.lease.holder !== holder) {
+    throw new ColloquyError("conflict", `it is claimed until ${isoTime(row.lease.until)}: take another, or wait`);
+  }
+  const lease = { holder, until: now + leaseSeconds * 1000 };
+  // What is listed is listed anew, with the lease.
+  const claimed = parts.calls.change(callId, { lease, listed: false });
+  return waitingCall(parts.identity.get().id, claimed ?? row);
+};
+
+const outcomeOf = (answer: ToolAnswer, { approval }: CallRow): CallOutcome =>
+  "result" in answer ? completed(answer.result, approval) : failed("error", "tool_failed", answer.error.message);
+
+/** The first answer wins. */
+export const answerCall = (parts: Parts, callId: string, answer: ToolAnswer, arm: () => void): AnsweredToolCall => {
+  const row = external(parts, callId);
+  const outcome = outcomeOf(answer, row);
+  if (!isOver(row)) {
+    parts.transaction(() => {
+      parts.calls.settle(callId, outcome);
+      arm();
+    });
+    return { toolCallId: callId, status: outcome.status, created: true };
+  }
+  if (row.outcome?.status === "canceled" || row.outcome?.status === "expired") {
+    throw new ColloquyError("gone", `nobody waits for it any more: the call is ${row.outcome.status}`);
+  }
+  if (!sameJson(row.outcome?.value, outcome.value)) {
+    throw new ColloquyError("conflict", "the call was answered before, with something else");
+  }
+  return { toolCallId: callId, status: outcome.status, created: false };
+};

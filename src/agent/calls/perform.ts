@@ -1,0 +1,31 @@
+import { ColloquyError } from "../../shared/errors.ts";
+import { log } from "../../shared/log.ts";
+import type { CallOutcome } from "../records.ts";
+import { openSecret } from "../think/open-secret.ts";
+import type { Parts } from "../think/parts.ts";
+import { runConfigured } from "../tools/configured/run-configured.ts";
+import type { CallRow } from "./call-row.ts";
+import { completed, failed } from "./outcome.ts";
+
+/** Runs a call here, and answers what came of it. Throws the signal's reason where it was aborted, and nothing else. */
+export const perform = async (parts: Parts, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {
+  const { callId, tool, input, approval } = row;
+  if (tool.executionType !== "gateway" && tool.executionType !== "internal") {
+    return failed("error", "tool_misconfigured", "this tool does not run here");
+  }
+  try {
+    const value = await runConfigured(tool, input, {
+      callId,
+      openSecret: (name) => openSecret(parts, name),
+      fetch: (request, init) => globalThis.fetch(request, init),
+      signal,
+      allowLoopback: parts.env.ENVIRONMENT === "development",
+    });
+    return completed(value, approval);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ColloquyError) return failed("error", error.code, error.message);
+    log.error("call.failed", error, { callId, tool: tool.name });
+    return failed("error", "tool_failed", "the tool failed; try something else");
+  }
+};

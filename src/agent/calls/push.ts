@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { signStandard } from "../../auth/webhooks/standard.ts";
+import { ToolAnswer } from "../../protocol/tool-call.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
+import type { CallOutcome } from "../records.ts";
+import { openSecret } from "../think/open-secret.ts";
+import type { Parts } from "../think/parts.ts";
+import { readAnswer } from "../tools/configured/read-answer.ts";
+import { createRedactor } from "../tools/configured/redact.ts";
+import { renderRequest } from "../tools/configured/render-request.ts";
+import { parseTemplate, secretNames } from "../tools/configured/template.ts";
+import type { CallRow } from "./call-row.ts";
+import { completed, failed } from "./outcome.ts";
+
+/** How long a server may take to take a call in, or to answer it at once. */
+const pushTimeoutMs = 30_000;
+
+/** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
+const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
+
+const misconfigured = (message: string): CallOutcome => failed("error", "tool_misconfigured", message);
+
+/**
+ * Sends a call to its server, signed as Standard Webhooks with the call's id as `webhook-id` and `Idempotency-Key`. The
+ * outcome, where the server answers at once or can never be asked; null where it took it in. Throws what may pass.
+ */
+export const push = async (parts: Parts, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
+  const { callId, tool, input, spaceId, createdAt, approval } = row;
+  if (tool.executionType !== "external" || !tool.execution) return null;
+  const allowLoopback = parts.env.ENVIRONMENT === "development";
+  const { secret: secretName, ...execution } = tool.execution;
+  const parsed = parseTemplate({ ...execution, method: "POST" }, { allowLoopback });
+  if (!parsed.ok) return misconfigured("the tool's request cannot be made");
+  const secrets = new Map<string, string>();
+  for (const name of [secretName, ...secretNames(parsed.template).all]) {
+    const value = (await openSecret(parts, name))?.trim();
+    if (!value) return misconfigured(`the workspace has no secret ${name}`);
+    secrets.set(name, value);
+  }
+  const { url, headers } = renderRequest(parsed.template, { input, secrets });
+  const body = JSON.stringify({
+    type: "tool_call",
+    timestamp: isoTime(createdAt),
+    data: { toolCallId: callId, agentId: parts.identity.get().id, spaceId, name: tool.name, input },
+  });
+  const signed = signStandard(secrets.get(secretName) ?? "", callId, parts.clock.now(), body);
+  const own = [...Object.entries(signed), ["content-type", "application/json"], ["idempotency-key", callId]];
+  const ownNames = new Set(own.map(([name]) => name));
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(Math.min(pushTimeoutMs, tool.timeoutMs))]);
+  const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own] as [string, string][];
+  const answered = await fetchOutgoing(
+    { method: "POST", url, headers: all, body },
+    { fetch: (request, init) => globalThis.fetch(request, init), allowLoopback, signal },
+  );
+  if (!answered.ok) throw new ColloquyError("unavailable", `the tool's server: ${answered.reason}`);
+  const { response } = answered;
+  const { status } = response;
+  if (status >= 500 || status === 408 || status === 429) {
+    throw new ColloquyError("unavailable", `the tool's server answered ${status}`);
+  }
+  if (!response.ok) return failed("error", "tool_failed", `the tool's server refused the call: it answered ${status}`);
+  const answer = await readAnswer(response, signal);
+  const atOnce = AtOnce.safeParse(answer.kind === "json" ? answer.value : undefined);
+  if (!atOnce.success) return null;
+  const redactor = createRedactor(secrets.values());
+  if ("result" in atOnce.data) return completed(redactor.json(atOnce.data.result), approval);
+  const { error } = atOnce.data;
+  return failed("error", "tool_failed", redactor.text(String(error.message)));
+};

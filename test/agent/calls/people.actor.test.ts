@@ -1,0 +1,404 @@
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, test, vi } from "vitest";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { armFault } from "../../../src/shared/fault.ts";
+import { answer, call, step, text } from "../../support/scripted-model.ts";
+import { agentStub, inboxOf, passTime, userTexts } from "../fixture.ts";
+import { approved, ask, deploy, eachTest, freshPath, outputs, requestsTo, scene, yes } from "./scene.ts";
+
+eachTest();
+
+describe("a call that shows", () => {
+  test("[R2] stands in the space while it runs, then with its output", async () => {
+    const path = freshPath();
+    const { space, ann, shown, run, toolCall } = await scene({
+      tools: [deploy(path)],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
+    });
+    const frames = await space.watch(ann);
+    await space.post(ann, "Deploy");
+    await run("completed");
+    const { output, input } = await shown("deploy", "complete");
+    expect(input).toEqual({ to: "prod" });
+    expect(output).toMatchObject({ body: JSON.stringify({ to: "prod" }) });
+    const own = frames.filter((frame) => frame.type === "space.message" && frame.message.kind === "tool_call");
+    expect(own).toHaveLength(1);
+    expect(own[0]).toMatchObject({ message: { toolCall: { status: "running" } } });
+    await vi.waitUntil(() => frames.some((frame) => frame.type === "space.message.updated"));
+    expect((await toolCall("deploy")).status).toBe("complete");
+    expect(await requestsTo(path)).toHaveLength(1);
+  });
+
+  test("[D4] its input streams as it is written, and ends with its message", async () => {
+    const { space, ann, run } = await scene({
+      tools: [deploy(freshPath())],
+      steps: [step(call("deploy", { to: "prod" }, [4, 9])), step(text("Done."))],
+    });
+    const frames = await space.watch(ann);
+    await space.post(ann, "Deploy");
+    await run("completed");
+    const start = frames.find((frame) => frame.type === "tool-call.start");
+    if (start?.type !== "tool-call.start") throw new Error("no stream began");
+    expect(start.toolName).toBe("deploy");
+    const deltas = frames.flatMap((frame) =>
+      frame.type === "tool-input-delta" && frame.streamId === start.streamId ? [frame.inputDelta] : [],
+    );
+    expect(JSON.parse(deltas.join(""))).toEqual({ to: "prod" });
+    const shown = frames.find((frame) => frame.type === "space.message" && frame.message.kind === "tool_call");
+    expect(shown).toMatchObject({ message: { streamId: start.streamId } });
+    expect(frames.some((frame) => frame.type === "tool-call.error")).toBe(false);
+  });
+
+  test("tells what went wrong, to its space and to the model", async () => {
+    const { space, ann, shown, run } = await scene({
+      tools: [deploy("/answer?status=500&body=%22broken%22")],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Sorry."))],
+    });
+    await space.post(ann, "Deploy");
+    const { error } = await shown("deploy", "error");
+    expect(error).toMatchObject({ code: "tool_failed", message: expect.stringContaining("500") });
+    expect(outputs(await run("completed"))).toMatchObject([["deploy", { success: false, error }]]);
+  });
+
+  test("without an active space it is refused, and nothing takes effect", async () => {
+    const path = freshPath();
+    const { agent, workspaceId, run } = await scene({
+      tools: [deploy(path)],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Nowhere."))],
+    });
+    unwrap(await env.AGENT.getByName(agent.id).trigger(workspaceId, { serviceName: "ci", payload: {} }));
+    expect(outputs(await run("completed"))).toMatchObject([["deploy", { error: { code: "no_active_space" } }]]);
+    expect(await requestsTo(path)).toEqual([]);
+  });
+
+  test.each([
+    ["before it took effect", "call.after-begin", false, "outcome_unknown"],
+    ["before it took effect, and may be made again", "call.after-begin", true, undefined],
+    ["once its outcome is known", "agent.after-effect", false, undefined],
+  ] as const)("[R2] [R3] one that was cut %s", async (_, point, idempotent, error) => {
+    const path = freshPath();
+    const { space, ann, shown, run, agent } = await scene({
+      tools: [deploy(path, { idempotent })],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
+    });
+    const crashed = armFault(point);
+    await space.post(ann, "Deploy");
+    await crashed;
+    await passTime(agent, 30_000);
+    const [output] = outputs(await run("completed"));
+    expect(output).toMatchObject(["deploy", error ? { error: { code: error } } : { method: "POST" }]);
+    await shown("deploy", error ? "error" : "complete");
+    expect(await requestsTo(path)).toHaveLength(error ? 0 : 1);
+  });
+});
+
+describe("a timeline run that waits for people", () => {
+  test("rests until somebody answers, and goes on with the answer as the call's result, in the same messages", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      answer: give,
+      model,
+      agent,
+    } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", { question: "Ship?" })), step(text("Shipped."))],
+    });
+    await space.post(ann, "Ask Bob");
+    const asked = await shown("confirm", "requires_action");
+    expect(asked.awaits).toMatchObject({ kind: "answer", quorum: 1 });
+    await run("waiting_tool");
+    await evictDurableObject(agentStub(agent));
+    unwrap(await give(bob, "confirm", { result: { ok: true } }));
+    const ended = await run("completed");
+    expect(outputs(ended)).toEqual([["confirm", { ok: true }]]);
+    expect((await shown("confirm", "complete")).output).toEqual({ ok: true });
+    expect(model.calls).toHaveLength(2);
+    const roles = model.calls[1]?.prompt.map(({ role }) => role);
+    expect(roles).toEqual(["system", "user", "assistant", "tool"]);
+  });
+
+  test("several calls of one step are answered in any order and resume it once", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      answer: give,
+      model,
+    } = await scene({
+      tools: [ask, { ...ask, name: "choose" }],
+      steps: [step(call("confirm", {}), call("choose", {}), call("set_goals", { goals: [] })), step(text("Done."))],
+    });
+    await space.post(ann, "Ask");
+    await shown("choose", "requires_action");
+    await run("waiting_tool");
+    unwrap(await give(bob, "choose", { result: "second" }));
+    await shown("choose", "complete");
+    expect((await run("waiting_tool")).steps).toHaveLength(1);
+    unwrap(await give(ann, "confirm", { result: "first" }));
+    expect(outputs(await run("completed")).slice(0, 2)).toEqual([
+      ["confirm", "first"],
+      ["choose", "second"],
+    ]);
+    expect(model.calls).toHaveLength(2);
+  });
+
+  test("what needs approval runs once enough have approved, and not before", async () => {
+    const path = freshPath();
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      answer: give,
+    } = await scene({
+      tools: [deploy(path, approved({ quorum: 2 }))],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Deployed."))],
+    });
+    await space.post(ann, "Deploy");
+    await shown("deploy", "requires_action");
+    await run("waiting_tool");
+    unwrap(await give(ann, "deploy", yes));
+    expect(await requestsTo(path)).toEqual([]);
+    unwrap(await give(bob, "deploy", { result: { approved: true, note: "only to prod" } }));
+    const ended = await run("completed");
+    expect(outputs(ended)).toMatchObject([
+      ["deploy", { result: { method: "POST" }, approval: { by: ["Ann", "Bob"], notes: ["only to prod"] } }],
+    ]);
+    await shown("deploy", "complete");
+    expect(await requestsTo(path)).toHaveLength(1);
+  });
+
+  test("what is rejected does not run, and the agent is told by whom and why", async () => {
+    const path = freshPath();
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      answer: give,
+    } = await scene({
+      tools: [deploy(path, approved())],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Not deployed."))],
+    });
+    await space.post(ann, "Deploy");
+    await shown("deploy", "requires_action");
+    unwrap(await give(bob, "deploy", { result: { approved: false, note: "freeze" } }));
+    expect(outputs(await run("completed"))).toMatchObject([
+      ["deploy", { error: { code: "approval_rejected", message: '"Bob" rejected it: "freeze"' } }],
+    ]);
+    expect(await requestsTo(path)).toEqual([]);
+  });
+
+  test("when the time is up it goes on with that as the result", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      agent,
+      answer: give,
+    } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", {})), step(text("Nobody."))],
+    });
+    await space.post(ann, "Ask");
+    await shown("confirm", "requires_action");
+    await run("waiting_tool");
+    vi.setSystemTime(Date.now() + 11 * 60_000);
+    await runDurableObjectAlarm(space.stub() as never);
+    await passTime(agent, 0);
+    expect(outputs(await run("completed"))).toMatchObject([["confirm", { error: { code: "gone" } }]]);
+    await shown("confirm", "expired");
+    expect(await give(bob, "confirm", { result: 1 })).toMatchObject({ ok: false, problem: { code: "gone" } });
+  });
+
+  test("[R5] a run that is canceled while it waits asks nobody any more, and a late answer changes nothing", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      agent,
+      workspaceId,
+      answer: give,
+      model,
+    } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", {})), step(text("Never."))],
+    });
+    await space.post(ann, "Ask");
+    await shown("confirm", "requires_action");
+    const waiting = await run("waiting_tool");
+    unwrap(await env.AGENT.getByName(agent.id).cancelRun(workspaceId, waiting.id));
+    await shown("confirm", "canceled");
+    expect(await give(bob, "confirm", { result: 1 })).toMatchObject({ ok: false, problem: { code: "gone" } });
+    expect(model.calls).toHaveLength(1);
+  });
+
+  test("[R1] an answer that comes while the agent crashes is not lost", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      agent,
+      answer: give,
+    } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", {})), step(text("Got it."))],
+    });
+    await space.post(ann, "Ask");
+    await shown("confirm", "requires_action");
+    await run("waiting_tool");
+    const crashed = armFault("agent.after-deliver");
+    unwrap(await give(bob, "confirm", { result: "yes" }));
+    await crashed;
+    await passTime(agent, 30_000);
+    expect(outputs(await run("completed"))).toEqual([["confirm", "yes"]]);
+  });
+
+  test("other messages begin other runs meanwhile, which see it wait", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      model,
+      answer: give,
+    } = await scene({
+      tools: [ask],
+      steps: [step(call("confirm", { q: "Ship?" })), step(text("Second.")), step(text("First."))],
+    });
+    await space.post(ann, "Ask");
+    await shown("confirm", "requires_action");
+    await run("waiting_tool");
+    await space.post(ann, "And the weather?");
+    await model.called(2);
+    expect(userTexts(model.calls[1]).join("\n")).toMatch(
+      /\(waiting_tool\) — called confirm\(\{"q":"Ship\?"\}\) in "Lab", waiting for somebody's answer/,
+    );
+    unwrap(await give(bob, "confirm", { result: 1 }));
+    await model.called(3);
+  });
+});
+
+describe("a living agent that asks people", () => {
+  test("goes on at once, and the answer comes as an event that wakes it", async () => {
+    const {
+      space,
+      ann,
+      bob,
+      shown,
+      run,
+      agent,
+      workspaceId,
+      answer: give,
+      model,
+    } = await scene({
+      continuity: "consciousness",
+      tools: [ask],
+      steps: [],
+    });
+    model.push(
+      step(call("enter_space", { spaceId: space.id })),
+      step(call("confirm", { q: "Ship?" })),
+      step(text("Asked.")),
+      ...answer(space.id, "Shipping."),
+    );
+    await space.post(ann, "Ask Bob");
+    const asked = await shown("confirm", "requires_action");
+    const first = await run("completed");
+    expect(outputs(first)).toContainEqual(["confirm", { status: "pending", toolCallId: asked.id }]);
+    await evictDurableObject(agentStub(agent));
+    unwrap(await give(bob, "confirm", { result: { ok: true } }));
+    await vi.waitFor(async () => expect(await space.texts()).toContain("Worker: Shipping."));
+    const told = userTexts(model.calls[3]).at(-1) ?? "";
+    expect(told).toContain(`[Tool result confirm, ${asked.id}] {"ok":true}`);
+    expect(await inboxOf(workspaceId, agent)).toEqual([]);
+  });
+
+  test("[R2] what was approved runs once in the background, and its result wakes it", async () => {
+    const path = freshPath();
+    const {
+      space,
+      ann,
+      shown,
+      run,
+      answer: give,
+      model,
+    } = await scene({
+      continuity: "consciousness",
+      tools: [deploy(path, approved())],
+      steps: [],
+    });
+    model.push(
+      step(call("enter_space", { spaceId: space.id })),
+      step(call("deploy", { to: "prod" })),
+      step(text("Asked.")),
+      step(call("send_message", { text: "Deployed." })),
+      step(text("Told.")),
+    );
+    await space.post(ann, "Deploy");
+    await shown("deploy", "requires_action");
+    await run("completed");
+    unwrap(await give(ann, "deploy", yes));
+    await vi.waitFor(async () => expect(await space.texts()).toContain("Worker: Deployed."));
+    await shown("deploy", "complete");
+    expect(await requestsTo(path)).toHaveLength(1);
+    expect(userTexts(model.calls[3]).at(-1)).toMatch(/\[Tool result deploy, tc_\w+\] \{"method":"POST"/);
+  });
+
+  test.each(["call.after-begin", "call.after-hand-over"] as const)(
+    "[R1] [R2] [R3] a crash at %s loses nothing and makes nothing twice",
+    async (point) => {
+      const path = freshPath();
+      const {
+        space,
+        ann,
+        shown,
+        run,
+        answer: give,
+        model,
+        agent,
+      } = await scene({
+        continuity: "consciousness",
+        tools: [deploy(path, approved())],
+        steps: [],
+      });
+      model.push(
+        step(call("enter_space", { spaceId: space.id })),
+        step(call("deploy", { to: "prod" })),
+        step(text("Asked.")),
+        step(call("send_message", { text: "Told." })),
+        step(text("Done.")),
+      );
+      await space.post(ann, "Deploy");
+      await shown("deploy", "requires_action");
+      await run("completed");
+      const crashed = armFault(point);
+      unwrap(await give(ann, "deploy", yes));
+      await crashed;
+      await passTime(agent, 30_000);
+      await vi.waitFor(async () => expect(await space.texts()).toContain("Worker: Told."));
+      const events = userTexts(model.calls[3]).at(-1) ?? "";
+      expect(events).toMatch(/INBOX \(1 event/);
+      const cut = point === "call.after-begin";
+      expect(events.includes("outcome_unknown")).toBe(cut);
+      expect(await requestsTo(path)).toHaveLength(cut ? 0 : 1);
+      await shown("deploy", cut ? "error" : "complete");
+    },
+  );
+});

@@ -1,0 +1,158 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, inject, test, vi } from "vitest";
+import { schemes } from "../../../src/auth/webhooks/schemes.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { call, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { ids, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, type Tool } from "./scene.ts";
+
+eachTest();
+
+test.each(["timeline", "consciousness"] as const)(
+  "[B1] an async call of a %s agent is pending at once, and its result comes through the inbox with its root",
+  async (continuity) => {
+    const path = freshPath();
+    const { space, ann, run, model, workspaceId, agent, shown } = await scene({
+      continuity,
+      tools: [deploy(path, { async: true })],
+      steps: [],
+    });
+    const enter = continuity === "consciousness" ? [step(call("enter_space", { spaceId: space.id }))] : [];
+    model.push(...enter, step(call("deploy", { to: "prod" })), step(text("Begun.")), step(text("Noted.")));
+    const { id: root } = await space.post(ann, "Deploy");
+    await model.called(enter.length + 3);
+    const ended = await run("completed");
+    await shown("deploy", "complete");
+    expect(ended.trigger).toMatchObject({ type: "tool_result", senderName: "deploy" });
+    expect(ended.roots).toEqual([root]);
+    const [, first] = await runsOf(workspaceId, agent);
+    expect(outputs(unwrap(await env.AGENT.getByName(agent.id).run(workspaceId, first?.id ?? "")))).toContainEqual([
+      "deploy",
+      { status: "pending", toolCallId: expect.stringMatching(/^tc_/) },
+    ]);
+    expect(await requestsTo(path)).toHaveLength(1);
+  },
+);
+
+test("[B1] an agent that always calls again in the background comes to its root's bound", async () => {
+  const { space, ann, workspaceId, agent } = await scene({
+    tools: [{ name: "again", executionType: "internal", async: true }],
+    steps: [],
+    limits: { maxWakesPerRoot: 3 },
+  });
+  const model = scriptedModel((_, index) => (index % 2 === 0 ? step(call("again", { index })) : step(text("Again."))));
+  playWith(model);
+  await space.post(ann, "Go");
+  await vi.waitFor(async () => {
+    const runs = await runsOf(workspaceId, agent);
+    expect(runs).toHaveLength(3);
+    expect(runs.every(({ status }) => status === "completed")).toBe(true);
+  });
+  expect(await inboxOf(workspaceId, agent)).toEqual([]);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("maxWakesPerRoot (3) is reached");
+});
+
+describe("an external tool", () => {
+  const lookUp: Tool = { name: "lookUp", executionType: "external", visible: false };
+  const listed = async (workspaceId: string) =>
+    unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items;
+
+  test.each(["timeline", "consciousness"] as const)(
+    "of a %s agent waits to be listed, claimed and answered",
+    async (continuity) => {
+      const { space, ann, run, model, workspaceId, agent } = await scene({
+        continuity,
+        tools: [lookUp],
+        steps: [step(call("lookUp", { id: 7 })), step(text("Found."))],
+      });
+      await space.post(ann, "Look it up");
+      await run("waiting_tool");
+      const [waiting] = await vi.waitFor(async () => {
+        const calls = await listed(workspaceId);
+        expect(calls).toHaveLength(1);
+        return calls;
+      });
+      if (!waiting) throw new Error("nothing waits");
+      expect(waiting).toMatchObject({ agentId: agent.id, name: "lookUp", input: { id: 7 } });
+      const stub = env.AGENT.getByName(agent.id);
+      const { toolCallId } = waiting;
+      unwrap(await stub.claimToolCall(workspaceId, toolCallId, { holder: "a", leaseSeconds: 60 }));
+      expect(await stub.claimToolCall(workspaceId, toolCallId, { holder: "b", leaseSeconds: 60 })).toMatchObject({
+        ok: false,
+        problem: { code: "conflict" },
+      });
+      await vi.waitFor(async () => expect((await listed(workspaceId))[0]?.claim?.holder).toBe("a"));
+      const given = { result: { name: "Seven" } };
+      expect(unwrap(await stub.answerToolCall(workspaceId, toolCallId, given)).created).toBe(true);
+      expect(outputs(await run("completed"))).toEqual([["lookUp", { name: "Seven" }]]);
+      expect(model.calls).toHaveLength(2);
+      expect(unwrap(await stub.answerToolCall(workspaceId, toolCallId, given)).created).toBe(false);
+      expect(await stub.answerToolCall(workspaceId, toolCallId, { result: 1 })).toMatchObject({
+        ok: false,
+        problem: { code: "conflict" },
+      });
+      await vi.waitFor(async () => expect(await listed(workspaceId)).toEqual([]));
+    },
+  );
+
+  test.each(["timeline", "consciousness"] as const)(
+    "that answers a %s agent too late is heard through the inbox",
+    async (continuity) => {
+      const { space, ann, run, model, workspaceId, agent } = await scene({
+        continuity,
+        tools: [{ ...lookUp, timeoutMs: 5000 }],
+        steps: [step(call("lookUp", { id: 7 })), step(text("Too slow.")), step(text("Late, but here."))],
+      });
+      await space.post(ann, "Look it up");
+      const waiting = await run("waiting_tool");
+      const toolCallId = waiting.steps[0]?.toolCalls[0]?.id ?? "";
+      await passTime(agent, 6000);
+      const ended = await run("completed");
+      expect(outputs(ended)).toMatchObject([["lookUp", { error: { code: "tool_timeout" } }]]);
+      const stub = env.AGENT.getByName(agent.id);
+      unwrap(await stub.answerToolCall(workspaceId, toolCallId, { result: "seven" }));
+      await model.called(3);
+      expect(userTexts(model.calls[2]).at(-1)).toContain('"seven"');
+      expect((await run("completed")).trigger.type).toBe("tool_result");
+    },
+  );
+
+  test("with an address is sent there, signed, and may be answered at once", async () => {
+    const path = `/answer/${freshPath().slice(6)}?body=${encodeURIComponent(JSON.stringify({ result: { ok: 1 } }))}`;
+    const secret = `whsec_${btoa("a secret of twenty-four b")}`;
+    const { space, ann, run } = await scene({
+      tools: [{ ...lookUp, execution: { url: `${inject("remote")}${path}`, secret: "LOOKUP" } }],
+      steps: [step(call("lookUp", { id: 7 })), step(text("Found."))],
+      secrets: { LOOKUP: secret },
+    });
+    await space.post(ann, "Look it up");
+    const ended = await run("completed");
+    expect(outputs(ended)).toEqual([["lookUp", { ok: 1 }]]);
+    const [request] = await requestsTo(path);
+    const headers = new Headers(
+      Object.entries(request?.headers ?? {}).map(([name, value]) => [name, String(value)] as [string, string]),
+    );
+    const body = new TextEncoder().encode(request?.body);
+    expect(schemes.standard.verify({ headers, body }, [secret], {}, Date.now())).toEqual({
+      id: ended.steps[0]?.toolCalls[0]?.id,
+    });
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({
+      type: "tool_call",
+      data: { name: "lookUp", input: { id: 7 } },
+    });
+  });
+});
+
+test("an agent that leaves the space while it asks there is told that nobody can answer", async () => {
+  const { space, ann, shown, run, agent, workspaceId } = await scene({
+    tools: [ask],
+    steps: [step(call("confirm", {})), step(text("Gone."))],
+  });
+  await space.post(ann, "Ask");
+  await shown("confirm", "requires_action");
+  await run("waiting_tool");
+  unwrap(await space.stub().removeMember({ kind: "key", workspaceId, keyId: "key" }, agent.id));
+  expect(outputs(await run("completed"))).toMatchObject([["confirm", { error: { code: "not_a_member" } }]]);
+  await shown("confirm", "canceled");
+  expect(ids.isIssued("ent", agent.id)).toBe(true);
+});
