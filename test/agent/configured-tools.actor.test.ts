@@ -58,6 +58,8 @@ const runWith = async (
 const gateway = (path: string, execution: object = {}, more: object = {}): Tool => ({
   name: "ask",
   executionType: "gateway",
+  // Nothing is active in a living agent's first cycle, so nothing could show.
+  visible: false,
   execution: { url: `${inject("remote")}${path}`, method: "GET", ...execution },
   inputSchema: { type: "object", properties: { q: { type: "string", minLength: 2 } }, required: ["q"] },
   ...more,
