@@ -107,9 +107,9 @@ export class Mcp {
     return Promise.all(due.map((row) => this.#fetch(row))).then(() => undefined);
   }
 
-  /** The list that a run which began now would have; null without any. */
+  /** The list that a run which began now would have; null without any, or without servers. */
   newestList(): number | null {
-    return this.#deps.store.newestList();
+    return this.#deps.servers().length === 0 ? null : this.#deps.store.newestList();
   }
 
   /** The tools of a list, ready to be declared and called. */
