@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, gt, isNull, lt, lte, max, min, ne, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNull, lt, lte, max, min, ne, not, or, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
@@ -14,7 +14,7 @@ import {
 } from "./bounds.ts";
 import type { InboxEvent } from "./context/snapshot.ts";
 import type { Failure, InboxData } from "./records.ts";
-import { inbox, seenEvents } from "./schema.ts";
+import { inbox, roots, seenEvents } from "./schema.ts";
 
 /**
  * The agent's durable queue of events.
@@ -31,9 +31,6 @@ export type InboxRow = typeof inbox.$inferSelect;
 
 export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
 
-/** What keeps its root's bound from muting it: somebody answered what the agent itself asked (B1). */
-export const alwaysWakes = (row: Pick<InboxRow, "type">): boolean => row.type === "tool_result";
-
 /** Whether a run took it before. */
 export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
 
@@ -41,6 +38,9 @@ export const rootOf = (row: InboxRow): Root =>
   row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
 
 const ready = and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, sql.placeholder("now"))));
+/** A root has woken the agent as often as it may: its events ask for no run any more, but where they always do (B1). */
+const mutedByRoot = sql`(${inbox.retryAt} is null and ${inbox.type} <> 'tool_result' and
+  coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${sql.placeholder("maxWakes")})`;
 const inSpace = sql`json_extract(${inbox.data}, '$.delivered.message.spaceId') = ${sql.placeholder("spaceId")}`;
 
 export class Inbox {
@@ -68,9 +68,9 @@ export class Inbox {
     this.#db
       .select()
       .from(inbox)
-      .where(and(ready, eq(inbox.wakes, true)))
+      .where(and(ready, eq(inbox.wakes, true), not(mutedByRoot)))
       .orderBy(asc(inbox.seq))
-      .limit(maxBatchEvents)
+      .limit(1)
       .prepare(),
   );
   readonly #wakingRoots = prepared(() =>
@@ -89,9 +89,9 @@ export class Inbox {
     this.#db
       .select()
       .from(inbox)
-      .where(and(ready, eq(inbox.wakes, false), inSpace))
+      .where(and(ready, or(eq(inbox.wakes, false), mutedByRoot), inSpace))
       .orderBy(asc(inbox.seq))
-      .limit(maxBatchEvents)
+      .limit(maxQuietEvents)
       .prepare(),
   );
   readonly #unprocessed = prepared(() =>
@@ -192,14 +192,17 @@ export class Inbox {
     return suspect ? [suspect] : withinBytes(pending);
   }
 
-  /** The first event that asks for a run and that `may` begin one. */
-  nextWaking(may: (row: InboxRow) => boolean): InboxRow | undefined {
-    return this.#waking().all({ now: this.#clock.now() }).find(may);
+  /** The first event that asks for a run, and whose root has not woken the agent `maxWakes` times. */
+  nextWaking(maxWakes: number): InboxRow | undefined {
+    return this.#waking().get({ maxWakes, now: this.#clock.now() });
   }
 
-  /** Messages of a space that wait and ask for no run: what a cycle had not come to, or what a failed run gave back. */
-  quietIn(spaceId: string): InboxRow[] {
-    return this.#quietIn().all({ spaceId, now: this.#clock.now() });
+  /**
+   * Messages of a space that wait and ask for no run: what a cycle had not come to, what a failed run gave back, and
+   * those whose root has woken the agent `maxWakes` times.
+   */
+  quietIn(spaceId: string, maxWakes: number): InboxRow[] {
+    return this.#quietIn().all({ spaceId, maxWakes, now: this.#clock.now() });
   }
 
   /** The places in a space's log of the messages that no run has acknowledged yet. */

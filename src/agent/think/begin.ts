@@ -1,7 +1,7 @@
 import type { RunTrigger } from "../../protocol/run.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
-import { alwaysWakes, type InboxRow, isRetry } from "../inbox.ts";
+import { type InboxRow, isRetry } from "../inbox.ts";
 import { ordinalAfter, type RunRow } from "../runs.ts";
 import { toolsetOf } from "../toolset.ts";
 import type { Parts } from "./parts.ts";
@@ -50,12 +50,8 @@ export const begin = (parts: Parts, newest: RunRow | undefined): RunRow | undefi
   parts.identity.get().config.continuity === "timeline" ? beginTimelineRun(parts, newest) : beginCycle(parts, newest);
 
 /** The event that a timeline's next run would answer: the first that may wake this agent. */
-export const nextEvent = (parts: Parts): InboxRow | undefined => {
-  const { maxWakesPerRoot } = parts.identity.get().config.limits;
-  const mayWake = (row: InboxRow): boolean =>
-    isRetry(row) || alwaysWakes(row) || (parts.roots.wakes([row.rootId]).get(row.rootId) ?? 0) < maxWakesPerRoot;
-  return parts.inbox.nextWaking(mayWake);
-};
+export const nextEvent = (parts: Parts): InboxRow | undefined =>
+  parts.inbox.nextWaking(parts.identity.get().config.limits.maxWakesPerRoot);
 
 /** One event, one run. Its input is gathered by the run itself. */
 const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
@@ -68,11 +64,11 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
     const window = parts.consciousness.save(
       parts.consciousness.windowFor(instructions, toolsetOf(agent.config, parts.mcp.newestList()), ordinal, "timeline"),
     );
-    if (!isRetry(row)) parts.roots.count([row.rootId]);
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;
     // No other run would acknowledge them; the history shows them.
-    const quiet = home === undefined ? [] : parts.inbox.quietIn(home);
+    const quiet = home === undefined ? [] : parts.inbox.quietIn(home, agent.config.limits.maxWakesPerRoot);
+    if (!isRetry(row)) parts.roots.count([row.rootId]);
     const events = [row, ...quiet].map(({ seq }) => seq);
     parts.inbox.take(events);
     return parts.runs.begin(
