@@ -11,7 +11,7 @@ import type { InboxData } from "./records.ts";
 import { nextEvent, triggerOf } from "./think/begin.ts";
 import { type Composing, composingOf } from "./think/composing.ts";
 import type { Parts } from "./think/parts.ts";
-import { prepare } from "./think/prepare.ts";
+import { nextBatch, prepare } from "./think/prepare.ts";
 import { begunBy, gatherTimeline } from "./think/timeline.ts";
 
 /** What would be composed, and the events that it would begin with. */
@@ -44,7 +44,7 @@ const nextTimeline = async (parts: Parts, { config }: Composing): Promise<Next> 
 };
 
 const nextCycle = (parts: Parts, { config }: Composing): Next => {
-  const events = parts.inbox.nextBatch();
+  const events = nextBatch(parts);
   const { window, told, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
   const past = parts.consciousness.past(window.firstRun, ordinal);
   const own: ModelMessage[] = [{ role: "user", content: text }];

@@ -12,9 +12,11 @@ import {
   maxQuietEvents,
   maxSeenEvents,
 } from "./bounds.ts";
+import { eventLine } from "./context/consciousness/inbox-message.ts";
 import type { InboxEvent } from "./context/snapshot.ts";
 import type { Failure, InboxData } from "./records.ts";
 import { inbox, roots, seenEvents } from "./schema.ts";
+import { estimateText } from "./tokens.ts";
 
 /**
  * The agent's durable queue of events.
@@ -183,13 +185,13 @@ export class Inbox {
   }
 
   /**
-   * What the next run would take: everything pending, oldest first; only the first if a batch with it has failed
-   * twice, so that one bad event spoils no other.
+   * What the next run would take: everything pending, oldest first, as far as it fits `maxTokens` of a model's input;
+   * only the first if a batch with it has failed twice, so that one bad event spoils no other.
    */
-  nextBatch(): InboxRow[] {
+  nextBatch(maxTokens: number): InboxRow[] {
     const pending = this.#batch().all({ now: this.#clock.now() });
     const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
-    return suspect ? [suspect] : withinBytes(pending);
+    return suspect ? [suspect] : fitting(pending, maxTokens);
   }
 
   /** The first event that asks for a run, and whose root has not woken the agent `maxWakes` times. */
@@ -315,12 +317,15 @@ export class Inbox {
   }
 }
 
-/** The first rows that fit `maxBatchBytes`; at least one. The others are taken by the next run. */
-const withinBytes = (rows: InboxRow[]): InboxRow[] => {
+/** The first rows that fit `maxBatchBytes` and `maxTokens`; at least one. The others are taken by the next run. */
+const fitting = (rows: InboxRow[], maxTokens: number): InboxRow[] => {
   let bytes = 0;
+  let tokens = 0;
   const end = rows.findIndex((row) => {
+    const line = eventLine(asEvent(row));
     bytes += textBytes(JSON.stringify(row.data));
-    return bytes > maxBatchBytes;
+    tokens += estimateText(line);
+    return bytes > maxBatchBytes || tokens > maxTokens;
   });
   return end === -1 ? rows : rows.slice(0, Math.max(1, end));
 };

@@ -5,7 +5,7 @@ import { type InboxRow, isRetry } from "../inbox.ts";
 import { ordinalAfter, type RunRow } from "../runs.ts";
 import { toolsetOf } from "../toolset.ts";
 import type { Parts } from "./parts.ts";
-import { prepare } from "./prepare.ts";
+import { nextBatch, prepare } from "./prepare.ts";
 
 const triggerTextCharacters = 200;
 
@@ -96,7 +96,7 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
  */
 const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
   if (!somethingWakes(parts)) return undefined;
-  const batch = parts.inbox.nextBatch();
+  const batch = nextBatch(parts);
   if (batch.length === 0) return undefined;
   return parts.transaction(() => {
     const prepared = prepare(parts, batch, ordinalAfter(newest));

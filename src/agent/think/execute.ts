@@ -20,6 +20,7 @@ import { ownRuns } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
 import { type Result, recordResult } from "./result.ts";
+import { roomOf } from "./room.ts";
 import { seenIn } from "./seen-in.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
@@ -43,6 +44,7 @@ const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: E
     isMember: (spaceId) => parts.spaces.isMember(spaceId),
     window: (spaceId, page) =>
       reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
+    roomTokens: () => roomOf(parts, run),
     seenIn: run.continuity === "timeline" ? (spaceId) => seenIn(parts, spaceId) : null,
     mentioned: (spaceId, text) => {
       const others = (parts.spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);

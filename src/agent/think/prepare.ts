@@ -35,6 +35,16 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
   return { lines: shown, omitted: events - shown.length };
 };
 
+/** Share of a model's input that events may fill at once: what else it reads, and the run itself, need the rest. */
+const batchShare = 0.5;
+
+/** The events that a cycle which began now would take. */
+export const nextBatch = (parts: Parts): InboxRow[] => {
+  const { config, correction } = composingOf(parts);
+  const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
+  return parts.inbox.nextBatch(budget * batchShare);
+};
+
 /** `ordinal` is that of the run. */
 export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = parts.identity.get();

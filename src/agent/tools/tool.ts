@@ -25,6 +25,8 @@ export type ToolContext = {
   isMember(spaceId: string): boolean;
   /** The newest `limit` messages after leaving out the `offset` newest, oldest first. */
   window(spaceId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
+  /** Estimated tokens that a result may hold, so that the model's next input is not too long. */
+  roomTokens(): number;
   /** Which messages of a space the agent was done with before; null where it keeps no such marks. */
   seenIn: ((spaceId: string) => (message: Message) => boolean) | null;
   /** Says `text` in the active space, once per call however often it is replayed. */

@@ -19,12 +19,15 @@ const asEntry = (message: Message, isSeen: SeenBefore) => ({
   ...(message.origin === undefined ? {} : { origin: message.origin }),
 });
 
+/** What a result holds beside its messages. */
+const frameTokens = 150;
+
 type SeenBefore = ((message: Message) => boolean) | undefined;
 
-/** The newest messages that fit `maxWindowTokens`, oldest first; what was left out is counted, never silent. */
-const entries = (messages: Message[], isSeen: SeenBefore) => {
+/** The newest messages that fit the room there is, oldest first; what was left out is counted, never silent. */
+const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) => {
   const all = messages.map((message) => asEntry(message, isSeen));
-  let room = maxWindowTokens;
+  let room = Math.min(maxWindowTokens, context.roomTokens() - frameTokens);
   let first = all.length;
   while (first > 0) {
     room -= estimateText(JSON.stringify(all[first - 1]));
@@ -61,7 +64,7 @@ export const enterSpace = defineTool({
   async execute({ spaceId, limit }, context) {
     requireMembership(context, spaceId);
     const window = unwrap(await context.window(spaceId, { limit, offset: 0 }));
-    const { history, ...rest } = entries(window.messages, context.seenIn?.(spaceId));
+    const { history, ...rest } = entries(window.messages, context.seenIn?.(spaceId), context);
     return {
       ...shownIn(context, spaceId, window.messages),
       value: { success: true, spaceId, spaceName: window.space.name, history, ...rest, totalMessages: window.total },
@@ -94,7 +97,7 @@ export const readMessages = defineTool({
     if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
     requireMembership(context, wanted);
     const window = unwrap(await context.window(wanted, { limit, offset }));
-    const { history, ...rest } = entries(window.messages, context.seenIn?.(wanted));
+    const { history, ...rest } = entries(window.messages, context.seenIn?.(wanted), context);
     return {
       ...shownIn(context, wanted, window.messages),
       value: { messages: history, ...rest, total: window.total },

@@ -1,0 +1,72 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test } from "vitest";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+
+/** A model that takes little: what comes from outside is cut to what it takes, and nothing is lost. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+const maxTokens = 6000;
+const long = (name: string): string => `${name}: ${"some words that say little ".repeat(30)}`;
+
+const stage = async (continuity: "consciousness" | "timeline") => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", continuity, context: { maxTokens } });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const agent = env.AGENT.getByName(analyst.id);
+  /** The tokens of every input that its runs were given, the answer's included. */
+  const tokens = async (): Promise<number[]> => {
+    const { items } = unwrap(await agent.runs(house.workspaceId, { limit: 100 }));
+    const runs = await Promise.all(items.map(async ({ id }) => unwrap(await agent.run(house.workspaceId, id))));
+    return runs.flatMap(({ steps }) =>
+      steps.flatMap(({ input }) => (input ? [input.tokens + input.limits.reservedResponseTokens] : [])),
+    );
+  };
+  return { house, husam, analyst, space, tokens };
+};
+
+test("[B3] more than a living agent's model takes at once is handled in several cycles, each event in one of them", async () => {
+  const { house, husam, analyst, space, tokens } = await stage("consciousness");
+  const gate = createGate();
+  const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
+  restore.push(installModel(model));
+  await space.post(husam, "First");
+  await gate.reached;
+  const names = Array.from({ length: 40 }, (_, index) => `message-${index}`);
+  for (const name of names) await space.post(husam, long(name));
+  await expect.poll(async () => (await inboxOf(house.workspaceId, analyst)).length, { timeout: 10_000 }).toBe(41);
+  gate.open();
+  await expect.poll(() => inboxOf(house.workspaceId, analyst), { timeout: 10_000 }).toEqual([]);
+  const read = model.calls.flatMap(userTexts);
+  expect(names.filter((name) => !read.some((each) => each.includes(`"${name}: `)))).toEqual([]);
+  const runs = await runsOf(house.workspaceId, analyst);
+  expect(runs.reduce((events, { trigger }) => events + trigger.eventCount, 0)).toBe(41);
+  expect(Math.max(...(await tokens()))).toBeLessThanOrEqual(maxTokens);
+});
+
+test.for(["consciousness", "timeline"] as const)(
+  "[B3] what a tool shows of a space fits what the model of a %s takes",
+  async (continuity) => {
+    const { house, husam, analyst, space, tokens } = await stage(continuity);
+    const model = scriptedModel(() => step(text("Read.")));
+    restore.push(installModel(model));
+    for (let run = 1; run <= 20; run += 1) {
+      await space.post(husam, long(`message-${run}`));
+      await ended(house.workspaceId, analyst, run);
+    }
+    const other = scriptedModel([step(call("enter_space", { spaceId: space.id })), step(text("Read."))]);
+    restore.push(installModel(other));
+    await space.post(husam, "Go and look");
+    await ended(house.workspaceId, analyst, 21);
+    const prompt = JSON.stringify(other.calls[1]?.prompt);
+    expect(prompt.includes("older messages did not fit; page back with read_messages")).toBe(true);
+    expect(prompt.includes('"content":"Go and look"')).toBe(true);
+    expect(Math.max(...(await tokens()))).toBeLessThanOrEqual(maxTokens);
+  },
+);
