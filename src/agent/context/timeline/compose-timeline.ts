@@ -16,6 +16,9 @@ import { activeSpaceLine, triggerLines } from "./trigger.ts";
 const frameTokens = 16;
 /** Kept free for the headings and notes of sections that have no room for anything else. */
 const headingTokens = 320;
+/** Share of the budget that the history leaves to what the run is going to read, up to so many tokens. */
+const callsShare = 0.15;
+const mostForCalls = 4000;
 
 const resumeSection = ({ resume }: TimelineSnapshot, room: number): Cut | null => {
   if (!resume) return null;
@@ -31,7 +34,7 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
 /**
  * Timeline: every run reads the space as a timeline, from what is stable to what is volatile. Reason, runs, active
  * space and time come last. Trigger, runs and the invocation so far are never cut; the room that they leave goes to
- * spaces, goals, plans and what the run did, then to memories, then to the history.
+ * spaces, goals, plans and what the run did, then to memories, then to the history, which leaves some to the run.
  */
 export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction): Composed => {
   const { config, own } = snapshot;
@@ -60,7 +63,8 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
   const thisRun = soFar === null ? [] : [take(soFar)];
   const memories = take(memoriesSection(snapshot, room, config.context.memoryTokens / correction));
   const marks = marksOf(snapshot);
-  const histories = historySections(snapshot, marks, room, correction);
+  const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
+  const histories = historySections(snapshot, marks, room - forCalls, correction);
   dropped.push(...histories.flatMap((history) => history.dropped));
 
   const head = [spaces, goals, memories];
