@@ -56,15 +56,17 @@ const common = {
   timeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** It may run again when its outcome is unknown. */
   idempotent: z.boolean().default(false),
-  approval: Approval.optional(),
 };
 
+/** Of tools that do something, which people may have to allow. */
+const effective = { ...common, approval: Approval.optional() };
+
 /** An HTTP request that the agent's own object makes. */
-const GatewayTool = z.strictObject({ ...common, executionType: z.literal("gateway"), execution: HttpTemplate });
+const GatewayTool = z.strictObject({ ...effective, executionType: z.literal("gateway"), execution: HttpTemplate });
 
 /** Somebody's server does it: it is sent there, signed, or waits to be listed, claimed and answered. */
 const ExternalTool = z.strictObject({
-  ...common,
+  ...effective,
   executionType: z.literal("external"),
   execution: HttpTemplate.pick({ url: true, headers: true })
     /** The workspace secret that signs what is sent (`whsec_…`). */
@@ -89,7 +91,7 @@ const SpaceTool = z.strictObject({
 
 /** Runs nowhere: answers `output`, or its input. */
 const InternalTool = z.strictObject({
-  ...common,
+  ...effective,
   executionType: z.literal("internal"),
   output: z.json().optional(),
 });

@@ -13,8 +13,7 @@ export type Handling = {
 
 /** A living agent does not stand still for people; nobody waits for what is `async`. */
 export const handlingOf = (tool: ToolConfig, continuity: AgentConfig["continuity"]): Handling => {
-  const approval = tool.approval?.required === true ? "approval" : null;
-  const asks = tool.executionType === "space" ? "answer" : approval;
+  const asks = tool.executionType === "space" ? "answer" : tool.approval?.required === true ? "approval" : null;
   return {
     shows: asks !== null || (tool.visible ?? tool.executionType !== "internal"),
     asks,

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { ToolConfig } from "../../src/protocol/tool.ts";
+
+const described = { name: "ask", description: "Asks", executionType: "space" };
+
+test("[S4] what people answer is asked of them once: a space tool takes no approval", () => {
+  expect(ToolConfig.safeParse(described).success).toBe(true);
+  const refused = ToolConfig.safeParse({ ...described, approval: { required: true } });
+  expect(refused.error?.issues).toMatchObject([{ code: "unrecognized_keys", keys: ["approval"] }]);
+});
+
+test("[S4] a quorum needs as many different approvers", () => {
+  const internal = { name: "go", description: "Goes", executionType: "internal" };
+  const one = `ent_${"0".repeat(34)}`;
+  const refused = ToolConfig.safeParse({ ...internal, approval: { approvers: [one, one], quorum: 2 } });
+  expect(refused.error?.issues).toMatchObject([{ path: ["approval", "quorum"] }]);
+});
