@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
@@ -7,7 +8,17 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { call, installModel, type ScriptedPart, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, ids, inboxOf, openHouse, passTime, userTexts } from "./fixture.ts";
+import {
+  type AgentSettings,
+  agentStub,
+  ended,
+  ids,
+  inboxOf,
+  openHouse,
+  passTime,
+  runsOf,
+  userTexts,
+} from "./fixture.ts";
 
 /** Tools that an agent's owner wrote, called by a scripted model, over real HTTP where they go out. */
 let restore: (() => void) | undefined;
@@ -341,4 +352,26 @@ test("[R3] a call that was cut is made again only if the tool is idempotent", as
     expect(calls[0]?.output).toMatchObject(idempotent ? { url: path } : failure("outcome_unknown", /not known/));
     expect(await requestsTo(path)).toHaveLength(idempotent ? 2 : 1);
   }
+});
+
+test("[R4][R5] a tool that takes its time has not stalled; a run that is canceled waits for it no longer", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
+  const path = "/silent/patient";
+  const patiently = async (agent: EntityRef): Promise<void> => {
+    await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1), { timeout: 5000 });
+    for (let passed = 0; passed < 4 * 60_000; passed += 30_000) {
+      vi.advanceTimersByTime(30_000);
+      await passTime(agent, 0);
+    }
+    const stub = env.AGENT.getByName(agent.id);
+    const { workspaceId } = await runInDurableObject(agentStub(agent), (_, { storage }) => ({
+      workspaceId: String(storage.sql.exec("SELECT workspace_id FROM agent").one().workspace_id),
+    }));
+    const [run] = await runsOf(workspaceId, agent);
+    expect(run).toMatchObject({ status: "running", steps: [{ toolCalls: [{ status: "started" }] }] });
+    unwrap(await stub.cancelRun(workspaceId, run?.id ?? ""));
+  };
+  const { run } = await runWith([gateway(path, {}, { timeoutMs: 600_000 })], [ask()], {}, patiently);
+  expect(run.status).toBe("canceled");
+  await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: true }]), { timeout: 5000 });
 });
