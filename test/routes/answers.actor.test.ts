@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import type { Json } from "../../src/routes/api-schemas.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 import { apiDocument, fill, type Operation, operations } from "./operations.ts";
 
@@ -47,6 +48,7 @@ let house: House;
 let mona: Participant;
 let omar: Participant;
 let known: Record<string, string>;
+let outsideCallId: string;
 
 beforeAll(async () => {
   house = await openHouse();
@@ -86,6 +88,7 @@ beforeAll(async () => {
     },
     { timeout: 10_000 },
   );
+  outsideCallId = (await outsideCall(house, await outsideCaller(house))).toolCallId;
   const Created = z.object({ key: z.object({ id: z.string() }) });
   const created = await expectOk(Created, call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey }));
   known = {
@@ -133,6 +136,8 @@ const bodies: Record<string, () => unknown> = {
   "POST /v1/spaces/{spaceId}/members": () => ({ entityId: mona.id }),
   "POST /v1/spaces/{spaceId}/messages": () => ({ text: "hello" }),
   "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": () => ({ result: { color: "red" } }),
+  "POST /v1/tool-calls/{toolCallId}/claim": () => ({ holder: "desk" }),
+  "POST /v1/tool-calls/{toolCallId}/result": () => ({ result: { name: "Seven" } }),
   "POST /v1/spaces/{spaceId}/read": () => ({ messageId: known.messageId }),
 };
 
@@ -152,7 +157,8 @@ const refusals = [
 const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
   const isOperator = operation.path === "/v1/workspaces";
   const body = bodies[operation.name]?.();
-  return call(fill(operation.path, known), {
+  const outside = operation.path.startsWith("/v1/tool-calls/") ? { toolCallId: outsideCallId } : {};
+  return call(fill(operation.path, { ...known, ...outside }), {
     method: operation.method,
     ...(isOperator ? { bearer: adminKey } : { bearer: house.secretKey, as: mona.id }),
     ...(body === undefined ? {} : { body }),

@@ -6,6 +6,7 @@ import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";
 import { deriveKey } from "../../src/shared/ids.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
+import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
 import { fill, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
@@ -133,6 +134,9 @@ const rows: Record<string, Row> = {
   },
   "GET /v1/spaces/{spaceId}/stream": { own: participant(101), removed: 404 },
   "GET /v1/spaces/{spaceId}/events": { own: participant(200), removed: 404 },
+  "GET /v1/tool-calls": { own: workspace(200), elsewhere: 200 },
+  "POST /v1/tool-calls/{toolCallId}/claim": { own: workspace(200), body: () => ({ holder: "desk" }) },
+  "POST /v1/tool-calls/{toolCallId}/result": { own: workspace(200), body: () => ({ result: "yes" }) },
   "GET /healthz": { own: all(200) },
   "GET /openapi.json": { own: all(200) },
   "GET /docs": { own: all(200) },
@@ -235,6 +239,13 @@ const newHook = async (agentId: string): Promise<string> => {
     .hookId;
 };
 
+/** One that waits for people, or for a server. */
+const newCall = async (path: string, spaceId: string, agentId: string): Promise<string> => {
+  const { house } = scene;
+  if (path.includes("{spaceId}")) return question(house.workspaceId, spaceId, agentId);
+  return (await outsideCall(house, await outsideCaller(house))).toolCallId;
+};
+
 /** New targets of what `operation` may change. */
 const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> => {
   const { house, mona, callers } = scene;
@@ -255,7 +266,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
   if (method === "DELETE") await putForDeletion(path, agentId);
   const runId = ids.mintOwned("run", agentId);
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
-  const toolCallId = path.includes("{toolCallId}") ? await question(house.workspaceId, spaceId, agentId) : "";
+  const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
   return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId, hookId, toolCallId };
 };
 

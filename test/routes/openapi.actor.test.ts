@@ -60,6 +60,9 @@ POST /v1/spaces/{spaceId}/read
 GET /v1/spaces/{spaceId}/messages/{messageId}/reads
 GET /v1/spaces/{spaceId}/messages/{messageId}/routing
 POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result
+GET /v1/tool-calls
+POST /v1/tool-calls/{toolCallId}/claim
+POST /v1/tool-calls/{toolCallId}/result
 GET /v1/spaces/{spaceId}/stream
 GET /v1/spaces/{spaceId}/events
 GET /healthz

@@ -97,6 +97,8 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
     "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
     "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": { result: 1 },
+    "POST /v1/tool-calls/{toolCallId}/claim": { holder: "desk" },
+    "POST /v1/tool-calls/{toolCallId}/result": { result: 1 },
   };
   test.each(withIds)("$name", async (operation) => {
     const body =
@@ -187,7 +189,7 @@ test("[S4] a text beyond 32 KiB is refused as too long", async () => {
 });
 
 test("an address that does not exist answers 404, a method that it does not take 405 with Allow", async () => {
-  for (const path of ["/v1", "/v1/nothing", "/v1/spaces/", "/v1/agents/x/blocks", "/v1/hooks", "/v1/tool-calls"]) {
+  for (const path of ["/v1", "/v1/nothing", "/v1/spaces/", "/v1/agents/x/blocks", "/v1/hooks", "/v1/tool-calls/x"]) {
     expect(await problemIn(await call(path, { bearer: house.secretKey })), path).toMatchObject({ code: "not_found" });
   }
   const wrong = await call("/v1/spaces", { method: "PUT", bearer: house.secretKey, body: {} });

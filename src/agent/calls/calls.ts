@@ -158,10 +158,7 @@ export class Calls {
     // A server may still answer what its run waits for no longer.
     if (row.phase === "out") this.change(callId, { phase: "late", attached: false, dueAt: now + lateAnswerMs });
     else if (row.phase === "answered") {
-      this.change(callId, {
-        phase: "done",
-        keptUntil: row.tool.executionType === "external" ? now + answeredMemoryMs : 0,
-      });
+      this.change(callId, { phase: "done", keptUntil: keptUntil(row, now) });
     }
   }
 
@@ -170,7 +167,7 @@ export class Calls {
     for (const row of this.ofRun(runOrdinal)) {
       if (row.phase === "done" || !(all || row.attached)) continue;
       const outcome = row.outcome ?? failed("canceled", "run_canceled", "the run that made this call has ended");
-      this.change(row.callId, { phase: "done", outcome, keptUntil: 0 });
+      this.change(row.callId, { phase: "done", outcome, keptUntil: keptUntil(row, this.#clock.now()) });
     }
   }
 
@@ -231,6 +228,10 @@ export class Calls {
     this.#timers.setNoLater(callsTimer, at <= now ? now + deadmanMs : at);
   }
 }
+
+/** A server that comes back to it is told how it stands. */
+const keptUntil = ({ tool }: CallRow, now: number): number =>
+  tool.executionType === "external" ? now + answeredMemoryMs : 0;
 
 const isAwaited = (row: CallRow, now: number): boolean =>
   row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));
