@@ -92,6 +92,8 @@ export class Loop {
     for (const run of this.#parts.runs.running()) {
       if (run.resumeAt) this.#parts.runs.update(run.ordinal, { resumeAt: null });
     }
+    // What the budget did not allow, it may allow now.
+    if (this.#budgetResetsAt() !== undefined) this.#parts.identity.update({ lastError: null });
     this.wake();
   }
 
@@ -148,7 +150,6 @@ export class Loop {
       this.#poke = Promise.withResolvers<void>();
       for (let run = this.#next(); run; run = this.#next()) {
         this.arm();
-        await faultOnceStored("agent.after-take", this.#parts.object);
         this.#start(run);
       }
       if (this.#live.size === 0) {
@@ -194,10 +195,13 @@ export class Loop {
   #start(run: RunRow): void {
     const controller = new AbortController();
     const live: Live = { controller, progressAt: this.#parts.clock.now(), done: Promise.resolve() };
-    this.#live.set(run.id, live);
-    live.done = think(this.#parts, run, controller.signal, () => {
+    const progressed = (): void => {
       live.progressAt = this.#parts.clock.now();
-    })
+    };
+    // From here on whoever ends the run stops this think.
+    this.#live.set(run.id, live);
+    live.done = faultOnceStored("agent.after-take", this.#parts.object)
+      .then(() => think(this.#parts, run, controller.signal, progressed))
       .then((end) => {
         if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
       })
@@ -233,11 +237,11 @@ export class Loop {
     else this.#timers.set(loopTimer, Math.min(...due));
   }
 
-  /** Set while the day's budget is spent: the newest run ended by it today, and the config has not changed since. */
+  /** Set while the day's budget is spent: the newest run ended by it today, and nothing was reconsidered since. */
   #budgetResetsAt(newest = this.#parts.runs.newest()): number | undefined {
     const { ledger, identity } = this.#parts;
     if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
     const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
-    return isToday && identity.get().updatedAt <= newest.completedAt ? ledger.resetsAt() : undefined;
+    return isToday && identity.get().lastError !== null ? ledger.resetsAt() : undefined;
   }
 }

@@ -169,7 +169,7 @@ export class Runs {
   /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
   silent(before: number, limit: number): { rows: RunRow[]; events: number } {
     const rows = this.#sinceKept().all({ before, limit });
-    return { rows: rows.filter((row) => row.status === "skipped"), events: past(rows[0]).silentBefore };
+    return { rows: rows.filter(isSilent), events: past(rows[0]).silentBefore };
   }
 
   /** Newest first. */
@@ -191,10 +191,14 @@ export class Runs {
 
 export const ordinalAfter = (previous: RunRow | undefined): number => (previous?.ordinal ?? 0) + 1;
 
+/** A cycle that read its events, said nothing and is not remembered: silence of its own will, or a cancellation. */
+const isSilent = ({ continuity, kept, status }: RunRow): boolean =>
+  continuity === "consciousness" && !kept && (status === "skipped" || status === "canceled");
+
 /** What lies before the run that follows `previous`. */
 const past = (previous: RunRow | undefined): Pick<RunRow, "keptBefore" | "silentBefore"> => {
   if (!previous) return { keptBefore: 0, silentBefore: 0 };
   if (previous.kept) return { keptBefore: previous.ordinal, silentBefore: 0 };
-  const silent = previous.status === "skipped" ? previous.events.length : 0;
+  const silent = isSilent(previous) ? previous.events.length : 0;
   return { keptBefore: previous.keptBefore, silentBefore: previous.silentBefore + silent };
 };

@@ -1,12 +1,13 @@
 import type { AgentConfig } from "../protocol/agent.ts";
 
-/** What is fixed for all runs in a window: which tools there are beside the built-in ones, and their rules. */
-export type Toolset = Pick<AgentConfig, "tools" | "toolRules"> & {
+/** What is fixed for all runs in a window: the ways to speak, the tools beside the built-in ones, and their rules. */
+export type Toolset = Pick<AgentConfig, "messaging" | "tools" | "toolRules"> & {
   /** The list of what its MCP servers bring; null if they never brought any. */
   mcpListId: number | null;
 };
 
-export const toolsetOf = ({ tools, toolRules }: AgentConfig, mcpListId: number | null): Toolset => ({
+export const toolsetOf = ({ messaging, tools, toolRules }: AgentConfig, mcpListId: number | null): Toolset => ({
+  messaging,
   tools,
   toolRules,
   mcpListId,

@@ -9,7 +9,7 @@ import type { Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, openHouse } from "./fixture.ts";
+import { type AgentSettings, ended, openHouse, passTime } from "./fixture.ts";
 
 /** What the API shows of inputs is what the model was given, byte for byte. */
 const restore: (() => void)[] = [];
@@ -166,6 +166,23 @@ test("the next input of a timeline answers the event that waits, of whatever kin
   expect(trigger).toMatchObject({ type: "service", senderName: "jira" });
   expect(sections.find(({ name }) => name === "trigger")?.text).toContain('"issue":"P-1"');
 });
+
+test.for(["consciousness", "timeline"] as const)(
+  "the next input of a %s that a plan begins shows it",
+  async (continuity) => {
+    const { house, analyst, agent, context } = await stage({ continuity, limits: { maxTokensPerDay: 1000 } });
+    scripted();
+    const plan = { name: "Report", instruction: "Post the numbers", runAfter: "1 hour" };
+    unwrap(await agent.putPlan(house.workspaceId, "report", plan));
+    expect((await context()).trigger).toBeUndefined();
+    await passTime(analyst, 3_601_000);
+    await ended(house.workspaceId, analyst, 1);
+    const next = await context();
+    expect(next.trigger).toMatchObject({ type: "plan", senderName: "Report", text: "Post the numbers" });
+    const shown = { consciousness: '[Plan "Report"] "Post the numbers"', timeline: 'instruction: "Post the numbers"' };
+    expect(JSON.stringify((await promptOf(next))?.[1])).toContain(JSON.stringify(shown[continuity]).slice(1, -1));
+  },
+);
 
 test("another model's limits are used from the next run on, and said", async () => {
   const byModel = { "small-*": { maxTokens: 20_000, memoryTokens: 300 } };

@@ -37,9 +37,11 @@ const requireRoomToWait = (parts: Parts, run: RunRow): void => {
   );
 };
 
-const contextOf = (parts: Parts, { run, call, activeSpaceId, speech, signal }: Execution): ToolContext => {
+const contextOf = (parts: Parts, execution: Execution): ToolContext => {
+  const { run, call, started, activeSpaceId, speech, signal } = execution;
   const { id: agentId, workspaceId } = parts.identity.get();
   return {
+    replayed: started,
     activeSpaceId,
     isMember: (spaceId) => parts.spaces.isMember(spaceId),
     window: (spaceId, page) =>

@@ -89,7 +89,9 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
   const ended = parts.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
-    const lived = ending.kind === "completed" || (ending.kind !== "skipped" && didAnything(parts, run, before));
+    // What reached a limit is done with, and remembered as far as it came.
+    const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
+    const lived = done || (ending.kind !== "skipped" && didAnything(parts, run, before));
     // A timeline run is read back from its space's history, not lived through.
     const kept = lived && run.continuity === "consciousness";
     // Of a run that is not kept, a call may still be under way: what came of it is told as it was.

@@ -8,7 +8,7 @@ export const kindOf = (parts: Parts, run: RunRow): Kind => {
   const toolset = parts.consciousness.window(run.windowId)?.toolset;
   return {
     continuity: run.continuity,
-    messaging: parts.identity.get().config.messaging,
+    messaging: toolset?.messaging ?? parts.identity.get().config.messaging,
     tools: toolset?.tools ?? [],
     mcpTools: parts.mcp.tools(toolset?.mcpListId ?? null),
   };

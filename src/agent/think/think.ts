@@ -150,14 +150,17 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
       // A living agent's cycle ends here: the answers come as ordinary events.
       if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
-      const activeSpaceId = memberSpace(parts, activeSpaceOf(run.activeSpaceId, rows));
+      const lastSpaceId = activeSpaceOf(run.activeSpaceId, rows);
+      const activeSpaceId = memberSpace(parts, lastSpaceId);
       if (next.kind === "wait") {
         if (parts.waits.isWaiting(run.ordinal)) return "waiting_reply";
         await composeRun(parts, run, next.next, activeSpaceId, signal);
         continue;
       }
       if (next.kind === "execute") {
-        const entered = await execute(parts, { run, ...next, activeSpaceId, speech, signal, progressed });
+        // What was begun in a space was done there, whether or not the agent has left it since.
+        const where = { activeSpaceId: next.started ? lastSpaceId : activeSpaceId };
+        const entered = await execute(parts, { run, ...next, ...where, speech, signal, progressed });
         // Its members see that the agent is there.
         if (entered) thinking.channels.to(entered);
         continue;

@@ -20,6 +20,8 @@ export type CallPlans = {
 
 /** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */
 export type ToolContext = {
+  /** An earlier life of the run began this call: what it was to say may have been said. The space knows. */
+  replayed: boolean;
   activeSpaceId: string | null;
   /** Whether the agent is a member, as far as it has heard. The space itself has the last word. */
   isMember(spaceId: string): boolean;

@@ -16,8 +16,8 @@ const say = async (
 ): Promise<ToolOutput> => {
   const spaceId = context.activeSpaceId;
   if (spaceId === null) throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
-  requireMembership(context, spaceId);
-  const absent = context.absent(spaceId, words);
+  if (!context.replayed) requireMembership(context, spaceId);
+  const absent = context.replayed ? [] : context.absent(spaceId, words);
   if (absent.length > 0) {
     throw new ColloquyError(
       "not_a_member",
@@ -25,7 +25,7 @@ const say = async (
     );
   }
   const awaits = how.wait ? context.mentioned(spaceId, words) : [];
-  if (how.wait && awaits.length === 0) {
+  if (how.wait && awaits.length === 0 && !context.replayed) {
     throw new ColloquyError(
       "tool_input_invalid",
       "wait: the text mentions no other member of the active space; name those whose answers you await as @Name",

@@ -1,0 +1,127 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { type AgentSettings, ended, openHouse, runsOf, userTexts } from "./fixture.ts";
+
+/** What was handled without an answer is known of all the same; what was said is said, whatever happens beside it. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  disarmFaults();
+  vi.useRealTimers();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const stage = async (settings: Partial<AgentSettings> = {}) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const space = await house.space("Alpha", [husam, analyst]);
+  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
+};
+
+test("[R5] a living agent whose cycle was canceled knows that it read the message, and that it said nothing", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  const gate = createGate();
+  const model = scripted([step(waitAt(gate)), step(text("Read."))]);
+  await space.post(husam, "Tell Ahmad everything");
+  await gate.reached;
+  const [run] = await runsOf(house.workspaceId, analyst);
+  unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? ""));
+  await space.post(husam, "Never mind");
+  await ended(house.workspaceId, analyst, 2);
+  expect(userTexts(model.calls[1]).at(-1)).toMatch(
+    /^READ, NOTHING SAID:\n .*"Tell Ahmad everything".*\nINBOX \(1 event,/,
+  );
+});
+
+test("[B3] a living agent that reached a limit remembers what it did until then", async () => {
+  const { house, husam, analyst, space } = await stage({ limits: { maxSteps: 1 } });
+  const model = scripted([step(call("get_memories", {})), step(text("Read."))]);
+  await space.post(husam, "What do you know?");
+  const [first] = await ended(house.workspaceId, analyst, 1);
+  expect(first).toMatchObject({ status: "failed", error: { code: "step_limit" } });
+  await space.post(husam, "Hello?");
+  await ended(house.workspaceId, analyst, 2);
+  const roles = model.calls[1]?.prompt.map(({ role }) => role);
+  expect(roles).toEqual(["system", "user", "assistant", "tool", "user"]);
+  expect(userTexts(model.calls[1])[0]).toContain('"What do you know?"');
+});
+
+test("[B2] a change of config in the very millisecond in which a budget ran out lets the agent go on", async () => {
+  const { house, husam, analyst, space, agent } = await stage({ limits: { maxTokensPerDay: 1000 } });
+  scripted([step(text("Read."))]);
+  vi.setSystemTime(Date.now());
+  await space.post(husam, "What does it cost?");
+  await ended(house.workspaceId, analyst, 1);
+  unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));
+  const [, second] = await ended(house.workspaceId, analyst, 2);
+  expect(second?.status).toBe("completed");
+});
+
+test("[R2] an agent that left the space after it spoke, and crashed before it knew, is told that it was said", async () => {
+  const { house, husam, analyst, space } = await stage({ continuity: "timeline" });
+  const model = scripted([step(call("send_message", { text: "Said." })), step(text("Done."))]);
+  const crashed = armFault("agent.after-effect");
+  await space.post(husam, "Say it");
+  await crashed;
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().removeMember(key, analyst.id));
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(await space.texts()).toEqual(["Husam: Say it", "Analyst: Said."]);
+  expect(run?.steps[0]?.toolCalls[0]).toMatchObject({ status: "complete", output: { success: true } });
+  expect(model.calls).toHaveLength(2);
+});
+
+test("a change of messaging takes effect with the next run: one that is under way keeps the tools it was told of", async () => {
+  const { house, husam, analyst, space, agent } = await stage({ continuity: "timeline", messaging: "threaded" });
+  const gate = createGate();
+  const { id } = await (async () => {
+    scripted((_, index) => {
+      if (index === 0) return step(waitAt(gate), call("send_reply", { replyToMessageId: id, text: "To you." }));
+      if (index === 1) return step(text("Done."));
+      return index === 2 ? step(call("send_reply", { replyToMessageId: id, text: "Again." })) : step(text("Done."));
+    });
+    return space.post(husam, "Answer me");
+  })();
+  await gate.reached;
+  unwrap(await agent.update(house.workspaceId, { messaging: "simple" }));
+  gate.open();
+  const [first] = await ended(house.workspaceId, analyst, 1);
+  expect(first?.steps[0]?.toolCalls[0]?.status).toBe("complete");
+  await space.post(husam, "And again");
+  const [, second] = await ended(house.workspaceId, analyst, 2);
+  expect(second?.steps[0]?.toolCalls[0]).toMatchObject({
+    status: "error",
+    output: { error: { code: "tool_unknown" } },
+  });
+});
+
+test("an answer in the space that it is given in has no origin, though the run began elsewhere", async () => {
+  const house = await openHouse();
+  const [husam, carol] = [await house.person("Husam"), await house.person("Carol")];
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", messaging: "threaded" });
+  const alpha = await house.space("Alpha", [husam, analyst]);
+  const beta = await house.space("Beta", [carol, analyst]);
+  scripted([
+    step(call("enter_space", { spaceId: beta.id })),
+    step(call("send_message", { text: "@Carol is it ready?", wait: true })),
+    step(call("send_message", { text: "Thank you." })),
+    step(text("Done.")),
+  ]);
+  await alpha.post(husam, "Ask Carol whether it is ready");
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply"));
+  await beta.post(carol, "It is");
+  await vi.waitFor(async () => expect(await beta.texts()).toContain("Analyst: Thank you."));
+  const [question, , thanks] = await beta.messages();
+  expect(question?.origin?.sourceSpaceId).toBe(alpha.id);
+  expect(thanks?.origin).toBeUndefined();
+});
