@@ -2,7 +2,7 @@
 export type Api = {
   get<T>(path: string): Promise<T>;
   post<T>(path: string, body?: unknown): Promise<T>;
-  put<T>(path: string, body: unknown): Promise<T>;
+  put(path: string, body: unknown): Promise<void>;
   patch<T>(path: string, body: unknown): Promise<T>;
   delete(path: string): Promise<void>;
   /** The same credential, acting as this entity. */
@@ -29,7 +29,9 @@ export const createApi = (url: string, bearer: string, actingEntityId?: string):
   return {
     get: (path) => json("GET", path),
     post: (path, body = {}) => json("POST", path, body),
-    put: (path, body) => json("PUT", path, body),
+    put: async (path, body) => {
+      await call("PUT", path, body);
+    },
     patch: (path, body) => json("PATCH", path, body),
     delete: async (path) => {
       await call("DELETE", path);
