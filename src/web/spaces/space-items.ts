@@ -1,4 +1,5 @@
 import type { Message, SpaceListItem } from "../../client/index.ts";
+import { callWords } from "../tool-calls/call-words.ts";
 
 /**
  * What the open space's own stream says of it, which is newer than the list. `isWatched`: its end is in view;
@@ -49,7 +50,7 @@ export const byActivity = (spaces: readonly SpaceListItem[]): SpaceListItem[] =>
 export const preview = (space: SpaceListItem, youId: string): string => {
   const message = space.lastMessage;
   if (!message) return "Nothing said yet";
-  const text = message.text ?? `called ${message.toolCall?.name ?? "a tool"}`;
+  const text = message.text ?? (message.toolCall ? callWords(message.toolCall) : "");
   const plain = text
     .replace(/```[^\n]*\n?/g, " ")
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")

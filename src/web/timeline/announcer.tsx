@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { SpaceState } from "../../client/index.ts";
+import { callWords } from "../tool-calls/call-words.ts";
 import { nameOf } from "./presence.ts";
 
 const kept = 5;
@@ -18,7 +19,8 @@ export const Announcer = ({ state }: { state: SpaceState }) => {
     <div className="visually-hidden" role="log" aria-live="polite" aria-label="New messages">
       {fresh.slice(-kept).map((message) => (
         <p key={message.id}>
-          {nameOf(state, message.sender.id, message.sender.name)}: {message.text ?? message.toolCall?.name}
+          {nameOf(state, message.sender.id, message.sender.name)}:{" "}
+          {message.text ?? (message.toolCall && callWords(message.toolCall))}
         </p>
       ))}
     </div>

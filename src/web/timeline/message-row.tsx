@@ -1,14 +1,14 @@
 import { memo } from "react";
-import type { Message } from "../../client/index.ts";
+import type { Member, Message } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
 import { day } from "../look/time.ts";
+import { ToolCallCard } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame } from "./message-frame.tsx";
 import { OriginLine, QuoteLine } from "./message-lines.tsx";
 import type { Quoted } from "./quoted.ts";
 import { ReaderFaces } from "./reader-faces.tsx";
 import type { Reader } from "./readers.ts";
-import { ToolCallCard } from "./tool-call-card.tsx";
 import "./message-row.css";
 
 /** What rows let a person do; the same functions for all of them. */
@@ -24,6 +24,7 @@ type MessageRowProps = {
   /** What its sender is called now. */
   senderName: string;
   names: readonly string[];
+  members: readonly Member[];
   quoted: Quoted | null;
   /** Whose answer it still waits for. */
   awaited: string | null;
@@ -35,7 +36,7 @@ type MessageRowProps = {
 } & RowActions;
 
 export const MessageRow = memo((props: MessageRowProps) => {
-  const { message, senderName, names, quoted, awaited, opensDay, opensGroup, opensUnread, readers } = props;
+  const { message, senderName, names, members, quoted, awaited, opensDay, opensGroup, opensUnread, readers } = props;
   const { isTarget, onReply, onGoTo, onLeft } = props;
   return (
     <>
@@ -60,7 +61,7 @@ export const MessageRow = memo((props: MessageRowProps) => {
         {message.origin && <OriginLine origin={message.origin} />}
         {quoted && <QuoteLine quoted={quoted} onGoTo={onGoTo} />}
         {message.text !== undefined && <Markdown text={message.text} names={names} />}
-        {message.toolCall && <ToolCallCard call={message.toolCall} />}
+        {message.toolCall && <ToolCallCard spaceId={message.spaceId} call={message.toolCall} members={members} />}
         {awaited !== null && (
           <p className="message-aside">
             <Icon name="clock" size={14} /> waits for {awaited}

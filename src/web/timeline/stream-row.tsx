@@ -1,6 +1,6 @@
 import { memo } from "react";
 import type { EntityType, RunningStream } from "../../client/index.ts";
-import { Icon } from "../look/icon.tsx";
+import { GrowingCall } from "../tool-calls/growing-call.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame } from "./message-frame.tsx";
 import { isSpeech } from "./presence.ts";
@@ -18,9 +18,7 @@ export const StreamRow = memo(({ stream, sender, names, opensGroup }: StreamRowP
     {isSpeech(stream.toolName) ? (
       <Markdown text={stream.text} names={names} isGrowing />
     ) : (
-      <p className="message-line">
-        <Icon name="tool" size={14} /> calls <code>{stream.toolName}</code> …
-      </p>
+      <GrowingCall name={stream.toolName} text={stream.text} />
     )}
   </MessageFrame>
 ));

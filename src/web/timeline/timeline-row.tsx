@@ -31,7 +31,15 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
       const { message, opensDay, opensGroup, opensUnread, readers } = row;
       const senderName = nameOf(state, message.sender.id, message.sender.name);
       const quoted = quotedIn(state, message.replyTo);
-      const told = { message, senderName, names, quoted, awaited: awaited(message, state), readers };
+      const told = {
+        message,
+        senderName,
+        names,
+        members: state.members,
+        quoted,
+        awaited: awaited(message, state),
+        readers,
+      };
       const isTarget = message.id === targetId;
       return <MessageRow {...told} {...{ opensDay, opensGroup, opensUnread, isTarget }} {...actions} />;
     }

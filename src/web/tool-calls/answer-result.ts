@@ -1,0 +1,60 @@
+import type { ToolAnswer } from "../../client/index.ts";
+import { isRecord } from "./value-layout.ts";
+
+export type Json = Extract<ToolAnswer, { result: unknown }>["result"];
+
+export type Option = { key: string; label: string; hint?: string; value: Json };
+
+export type Choice = { options: Option[]; isMultiple: boolean };
+
+const first = (value: Record<string, unknown>, keys: readonly string[]): string | undefined => {
+  for (const key of keys) {
+    const found = value[key];
+    if ((typeof found === "string" && found.trim() !== "") || typeof found === "number") return String(found);
+  }
+  return undefined;
+};
+
+const optionOf = (value: unknown, index: number): Option | null => {
+  const key = String(index);
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+    return { key, label: String(value), value };
+  }
+  if (!isRecord(value)) return null;
+  const label = first(value, ["label", "title", "name", "text", "value", "id"]);
+  const chosen = first(value, ["value", "id", "label", "title", "name", "text"]);
+  const hint = first(value, ["description", "hint", "details"]);
+  if (label === undefined || chosen === undefined) return null;
+  return { key, label, value: chosen, ...(hint === undefined ? {} : { hint }) };
+};
+
+const maxOptions = 50;
+
+/** What a call lets people choose from, by its `input.options`; null where it offers none. */
+export const choiceOf = (input: unknown): Choice | null => {
+  if (!isRecord(input) || !Array.isArray(input.options)) return null;
+  const options = input.options.slice(0, maxOptions).map(optionOf);
+  const usable = options.filter((option) => option !== null);
+  if (usable.length === 0 || usable.length < options.length) return null;
+  return { options: usable, isMultiple: input.multiple === true };
+};
+
+/** What is asked, in the words that the call's input has for it. */
+export const questionOf = (input: unknown): string | null =>
+  (isRecord(input) && first(input, ["question", "message", "prompt", "text", "title"])) || null;
+
+/**
+ * A choice as the call's schema wants it: bare, in the one property that the schema has, or else `{choice}` and
+ * `{choices}`.
+ */
+export const choiceResult = (schema: unknown, { isMultiple }: Choice, chosen: Json[]): Json => {
+  const value = isMultiple ? chosen : (chosen[0] ?? null);
+  if (isRecord(schema)) {
+    if (isRecord(schema.properties)) {
+      const names = Object.keys(schema.properties);
+      if (names.length === 1 && names[0] !== undefined) return { [names[0]]: value };
+    } else if (schema.type !== undefined && schema.type !== "object") return value;
+    else if (schema.enum !== undefined || schema.oneOf !== undefined) return value;
+  }
+  return isMultiple ? { choices: value } : { choice: value };
+};

@@ -1,0 +1,64 @@
+import type { Member, ToolCall } from "../../client/index.ts";
+
+/** What one person may do about a call: answer it, or not and why; null where it asks nobody (any more). */
+export type Standing = { may: true } | { may: false; why: string } | null;
+
+const list = new Intl.ListFormat("en", { type: "disjunction" });
+
+const namesOf = (ids: readonly string[], members: readonly Member[]): string => {
+  const names = ids.flatMap((id) => members.find((member) => member.id === id)?.name ?? []);
+  return names.length === 0 ? "people who are not here" : list.format(names);
+};
+
+export const standingOf = (call: ToolCall, youId: string, members: readonly Member[], now: number): Standing => {
+  const { awaits, status } = call;
+  if (!awaits || status !== "requires_action") return null;
+  if (awaits.answers.some(({ entityId }) => entityId === youId)) return { may: false, why: "You have answered." };
+  const you = members.find(({ id }) => id === youId);
+  if (you?.type !== "human") return { may: false, why: "Only people of this space answer." };
+  if (awaits.approvers && !awaits.approvers.includes(youId)) {
+    const verb = awaits.kind === "approval" ? "decide" : "answer";
+    return { may: false, why: `Only ${namesOf(awaits.approvers, members)} can ${verb}.` };
+  }
+  if (Date.parse(awaits.expiresAt) <= now) return { may: false, why: "The time to answer is up." };
+  return { may: true };
+};
+
+export type Chip = { words: string; tone: "busy" | "asks" | "good" | "bad" | "over" };
+
+const chips: Record<ToolCall["status"], Chip> = {
+  running: { words: "Running", tone: "busy" },
+  requires_action: { words: "Waiting", tone: "asks" },
+  complete: { words: "Done", tone: "good" },
+  error: { words: "Failed", tone: "bad" },
+  expired: { words: "Expired", tone: "over" },
+  canceled: { words: "Canceled", tone: "over" },
+};
+
+/** Where a call stands, in a word or two, for this person. */
+export const chipOf = (call: ToolCall, standing: Standing): Chip => {
+  if (standing?.may) return { words: "Needs you", tone: "asks" };
+  if (call.error?.code === "approval_rejected") return { words: "Rejected", tone: "bad" };
+  return chips[call.status];
+};
+
+/** "1 of 2 approvals", while and after more than one person has to agree; null otherwise. */
+export const progressOf = ({ awaits }: ToolCall): string | null => {
+  if (awaits?.kind !== "approval" || awaits.quorum < 2) return null;
+  return `${awaits.answers.filter(({ approved }) => approved).length} of ${awaits.quorum} approvals`;
+};
+
+const units = [
+  { unit: "day", ms: 86_400_000 },
+  { unit: "hour", ms: 3_600_000 },
+  { unit: "minute", ms: 60_000 },
+  { unit: "second", ms: 1000 },
+] as const;
+
+/** "in 2 hours", in the largest unit of which there is one and a half; null once the time is up. */
+export const timeLeft = (expiresAt: string, now: number): string | null => {
+  const left = Date.parse(expiresAt) - now;
+  if (left <= 0) return null;
+  const { unit, ms } = units.find((one) => left >= one.ms * 1.5) ?? { unit: "second" as const, ms: 1000 };
+  return new Intl.RelativeTimeFormat("en").format(Math.max(1, Math.round(left / ms)), unit);
+};
