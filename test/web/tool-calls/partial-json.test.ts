@@ -1,0 +1,52 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parsePartialJson } from "../../../src/web/tool-calls/partial-json.ts";
+
+test.each([
+  ["", undefined],
+  ["   ", undefined],
+  ["{", {}],
+  ['{"ci', {}],
+  ['{"city"', {}],
+  ['{"city":', {}],
+  ['{"city": "Ber', { city: "Ber" }],
+  ['{"city": "Berlin", "days": 1', { city: "Berlin", days: 1 }],
+  ['{"days": -', {}],
+  ['{"days": 1.', { days: 1 }],
+  ['{"sure": tr', {}],
+  ['{"sure": true', { sure: true }],
+  ['{"list": [1, 2, {"a": nul', { list: [1, 2, {}] }],
+  ['{"list": [1, 2], "more": [[', { list: [1, 2], more: [[]] }],
+  ['{"text": "a\\', { text: "a" }],
+  ['{"text": "a\\u26', { text: "a" }],
+  ['{"text": "a\\u2603', { text: "a☃" }],
+  ['{"text": "\\ud83d', { text: "" }],
+  ['{"text": "\\ud83d\\ude00"', { text: "😀" }],
+  ['{"text": "two\nlines"', { text: "two\nlines" }],
+  ['{"a": 1 oops "b": 2}', { a: 1 }],
+  ["[1 2]", [1, 2]],
+  ["hello", undefined],
+])("%j says %j so far", (text, value) => {
+  expect(parsePartialJson(text)).toEqual(value);
+});
+
+test("a key of __proto__ is a key like any other", () => {
+  const value = parsePartialJson('{"__proto__": {"admin": true}, "a": 1');
+  expect(Object.keys(Object(value))).toEqual(["__proto__", "a"]);
+  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+});
+
+test("nesting without end is cut, not followed", () => {
+  expect(() => parsePartialJson("[".repeat(100_000))).not.toThrow();
+});
+
+test("of any JSON, the whole text is the value, and no beginning of it throws", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 4 }), fc.nat(), (value, cut) => {
+      const text = JSON.stringify(value);
+      expect(parsePartialJson(text)).toEqual(JSON.parse(text));
+      parsePartialJson(text.slice(0, cut % (text.length + 1)));
+    }),
+    { numRuns: 1000, seed: 22 },
+  );
+});

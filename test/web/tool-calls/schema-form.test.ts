@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { formResult } from "../../../src/web/tool-calls/form-result.ts";
+import { fieldsOf } from "../../../src/web/tool-calls/schema-form.ts";
+
+const journey = {
+  type: "object",
+  required: ["to", "on", "people", "class"],
+  properties: {
+    to: { type: "string", title: "Where to", minLength: 2 },
+    on: { type: "string", format: "date" },
+    people: { type: "integer", minimum: 1, maximum: 9 },
+    class: { enum: ["first", "second"], default: "second" },
+    meals: { type: "array", items: { enum: ["lunch", "dinner"] } },
+    insured: { type: "boolean", default: true },
+    budget: { type: ["number", "null"], description: "In euros" },
+    contact: {
+      type: "object",
+      required: ["mail"],
+      properties: { mail: { type: "string", format: "email" }, names: { type: "array", items: { type: "string" } } },
+    },
+  },
+};
+
+const fields = fieldsOf(journey);
+
+test("a schema's properties are fields in its order, nested ones with their parents' names", () => {
+  expect(fields.map(({ label, kind, isRequired }) => [label, kind, isRequired])).toEqual([
+    ["Where to", "text", true],
+    ["On", "date", true],
+    ["People", "number", true],
+    ["Class", "one-of", true],
+    ["Meals", "some-of", false],
+    ["Insured", "yes-no", false],
+    ["Budget", "number", false],
+    ["Contact · Mail", "text", false],
+    ["Contact · Names", "lines", false],
+  ]);
+  expect(fields.find(({ label }) => label === "Budget")?.hint).toBe("In euros");
+});
+
+test("a filled form is a value of the schema; what is left empty is left out", () => {
+  const drafts = { to: " Ulm ", on: "2026-12-01", people: "2", meals: ["1"], "contact.names": "Ann\n\nBob " };
+  expect(formResult(fields, drafts)).toEqual({
+    result: {
+      to: "Ulm",
+      on: "2026-12-01",
+      people: 2,
+      class: "second",
+      meals: ["dinner"],
+      insured: true,
+      contact: { names: ["Ann", "Bob"] },
+    },
+  });
+});
+
+test("each field says what is wrong with it", () => {
+  const drafts = { to: "U", people: "1.5", class: "", budget: "much", "contact.mail": "ann" };
+  expect(formResult(fields, drafts)).toEqual({
+    problems: {
+      to: "At least 2 characters, please.",
+      on: "Please fill this in.",
+      people: "Please enter a whole number.",
+      class: "Please fill this in.",
+      budget: "Please enter a number.",
+      "contact.mail": "Please enter an e-mail address.",
+    },
+  });
+  expect(formResult(fields, { ...drafts, people: "10" })).toMatchObject({ problems: { people: "At most 9, please." } });
+});
+
+test("a schema of a bare value is one field, and no schema at all is a text", () => {
+  expect(formResult(fieldsOf({ type: "integer" }), { "": "7" })).toEqual({ result: 7 });
+  expect(formResult(fieldsOf(undefined), { "": "yes, please" })).toEqual({ result: "yes, please" });
+  expect(formResult(fieldsOf({ enum: [1, null] }), { "": "1" })).toEqual({ result: null });
+  const cases = { oneOf: [{ const: "b", title: "Blue" }, { const: "r" }] };
+  expect(fieldsOf(cases)[0]).toMatchObject({ kind: "one-of", options: [{ label: "Blue" }, { label: "r" }] });
+});
+
+test("what no field can show is asked as JSON, and checked", () => {
+  const table = fieldsOf({ type: "array", items: { type: "object" } });
+  expect(table[0]?.kind).toBe("json");
+  expect(formResult(table, { "": '[{"a": 1}]' })).toEqual({ result: [{ a: 1 }] });
+  expect(formResult(table, { "": "[" })).toEqual({ problems: { "": "Please enter JSON." } });
+});
+
+test("a property of __proto__ does no harm", () => {
+  const hostile = fieldsOf(JSON.parse('{"properties": {"__proto__": {"properties": {"admin": {"type": "string"}}}}}'));
+  const filled = formResult(hostile, { "__proto__.admin": "yes" });
+  expect(JSON.stringify(filled)).toBe('{"result":{"__proto__":{"admin":"yes"}}}');
+  expect(Object.hasOwn(Object.prototype, "admin")).toBe(false);
+});
+
+test("a schema that is none asks for a text", () => {
+  for (const schema of [null, "text", [], { type: 7 }, { properties: [] }]) expect(fieldsOf(schema)).toHaveLength(1);
+});

@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import type { Member, ToolCall } from "../../../src/client/index.ts";
+import { choiceOf, choiceResult, questionOf } from "../../../src/web/tool-calls/answer-result.ts";
+import { callWords } from "../../../src/web/tool-calls/call-words.ts";
+import { isSameValue } from "../../../src/web/tool-calls/same-value.ts";
+import { chipOf, progressOf, standingOf, timeLeft } from "../../../src/web/tool-calls/standing.ts";
+
+const joinedAt = "2026-11-22T08:00:00.000Z";
+const now = Date.parse(joinedAt);
+const people: Member[] = [
+  { id: "ent_sara", name: "Sara", type: "human", joinedAt },
+  { id: "ent_husam", name: "Husam", type: "human", joinedAt },
+  { id: "ent_bot", name: "Bot", type: "service", joinedAt },
+];
+const awaits: NonNullable<ToolCall["awaits"]> = {
+  kind: "approval",
+  quorum: 2,
+  answers: [],
+  expiresAt: new Date(now + 60_000).toISOString(),
+};
+const call = (more: Partial<ToolCall> = {}): ToolCall => ({
+  id: "tc_1",
+  name: "deployApp",
+  input: {},
+  status: "requires_action",
+  awaits,
+  ...more,
+});
+const standing = (asked: ToolCall, you = "ent_husam", at = now) => standingOf(asked, you, people, at);
+const sara = { entityId: "ent_sara", name: "Sara", approved: true, at: joinedAt };
+
+test("who may answer is offered to; who may not is told why", () => {
+  expect(standing(call())).toEqual({ may: true });
+  expect(standing(call(), "ent_bot")).toEqual({ may: false, why: "Only people of this space answer." });
+  const others = { ...awaits, approvers: ["ent_sara", "ent_gone"] };
+  expect(standing(call({ awaits: others }))).toEqual({ may: false, why: "Only Sara can decide." });
+  expect(standing(call({ awaits: { ...awaits, answers: [sara] } }), "ent_sara")).toMatchObject({ may: false });
+  expect(standing(call(), "ent_husam", now + 61_000)).toEqual({ may: false, why: "The time to answer is up." });
+  expect(standing(call({ status: "complete" }))).toBeNull();
+});
+
+test("where a call stands is a word, and how many have agreed a count", () => {
+  expect(chipOf(call(), { may: true }).words).toBe("Needs you");
+  expect(chipOf(call(), { may: false, why: "" }).words).toBe("Waiting");
+  const rejected = call({ status: "error", error: { code: "approval_rejected", message: "no" } });
+  expect(chipOf(rejected, null).words).toBe("Rejected");
+  expect(progressOf(call({ awaits: { ...awaits, answers: [sara] } }))).toBe("1 of 2 approvals");
+  expect(progressOf(call({ awaits: { ...awaits, quorum: 1 } }))).toBeNull();
+  expect(callWords(call())).toBe("Deploy app waits for approval");
+  expect(callWords(rejected)).toBe("Deploy app was rejected");
+});
+
+test.each([
+  [0, null],
+  [400, "in 1 second"],
+  [65_000, "in 65 seconds"],
+  [5 * 60_000, "in 5 minutes"],
+  [23 * 3_600_000, "in 23 hours"],
+  [72 * 3_600_000, "in 3 days"],
+])("of %d ms there is left: %j", (ms, words) => {
+  expect(timeLeft(new Date(now + ms).toISOString(), now)).toBe(words);
+});
+
+test("options are words or records; what is none of both is no choice", () => {
+  expect(choiceOf({ options: ["Tea", 7] })?.options.map(({ value }) => value)).toEqual(["Tea", 7]);
+  const [hall] = choiceOf({ options: [{ id: "hall", label: "The hall", description: "40 seats" }] })?.options ?? [];
+  expect(hall).toEqual({ key: "0", label: "The hall", hint: "40 seats", value: "hall" });
+  for (const options of [undefined, [], [null], ["Tea", {}]]) expect(choiceOf({ options })).toBeNull();
+  expect(questionOf({ message: "Deploy to prod?" })).toBe("Deploy to prod?");
+  expect(questionOf({})).toBeNull();
+});
+
+test("a choice is told as its schema wants it", () => {
+  const one = { options: [], isMultiple: false };
+  const several = { options: [], isMultiple: true };
+  expect(choiceResult(undefined, one, ["Tea"])).toEqual({ choice: "Tea" });
+  expect(choiceResult(undefined, several, ["Tea"])).toEqual({ choices: ["Tea"] });
+  expect(choiceResult({ type: "string" }, one, ["Tea"])).toBe("Tea");
+  expect(choiceResult({ enum: ["Tea"] }, one, ["Tea"])).toBe("Tea");
+  expect(choiceResult({ type: "object", properties: { drink: {} } }, one, ["Tea"])).toEqual({ drink: "Tea" });
+  expect(choiceResult({ type: "array" }, several, ["Tea"])).toEqual(["Tea"]);
+});
+
+test("two values are the same whatever the order of their keys", () => {
+  expect(isSameValue({ a: [1, { b: 2 }], c: null }, { c: null, a: [1, { b: 2 }] })).toBe(true);
+  expect(isSameValue({ a: undefined }, { b: undefined })).toBe(false);
+  expect(isSameValue([1], [1, 2])).toBe(false);
+});
