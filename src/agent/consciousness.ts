@@ -11,7 +11,7 @@ import type { Journal, JournalRow, Stretch } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
 import type { RunRow, Runs } from "./runs.ts";
 import { windows } from "./schema.ts";
-import { estimateMessages } from "./tokens.ts";
+import { estimateMessages, estimateText } from "./tokens.ts";
 import { sameToolset, type Toolset } from "./toolset.ts";
 
 /**
@@ -161,12 +161,14 @@ export class Consciousness {
   /**
    * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
    * full by run `toldFrom`. What a model `refused` as too long is halved, whatever the config says that it takes.
+   * `correction` is billed over estimated tokens.
    */
   compact(
     window: WindowRow,
     before: number,
     toldFrom: number,
     config: ComposedConfig,
+    correction: number,
     refused = false,
   ): WindowRow | null {
     const past = this.past(window.firstRun, before);
@@ -177,7 +179,10 @@ export class Consciousness {
           keepRecent: Math.min(keepRecent, Math.floor(past.length / 2)),
           maxTokens: past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0),
         }
-      : { keepRecent, maxTokens: maxTokens - reservedResponseTokens };
+      : {
+          keepRecent,
+          maxTokens: (maxTokens - reservedResponseTokens) / correction - estimateText(window.instructions),
+        };
     const compaction = compact(past, window.summary, { strategy, ...limits });
     if (!compaction) return null;
     return this.save({

@@ -70,3 +70,27 @@ test.for(["consciousness", "timeline"] as const)(
     expect(Math.max(...(await tokens()))).toBeLessThanOrEqual(maxTokens);
   },
 );
+
+test("[B4] what a compaction keeps fits the next inputs, by what the provider bills and beside long instructions", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const context = { maxTokens: 8000, minRecentCycles: 50 };
+  const analyst = await house.agent({ name: "Analyst", instructions: long("Know that").repeat(4), context });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const agent = env.AGENT.getByName(analyst.id);
+  const billed = ({ prompt }: { prompt: unknown }) => Math.round(JSON.stringify(prompt).length / 2);
+  const model = scriptedModel((options) => ({
+    ...step(text("Read.")),
+    usage: { inputTokens: billed(options), outputTokens: 10 },
+  }));
+  restore.push(installModel(model));
+  const dropped: string[] = [];
+  for (let count = 1; count <= 25; count += 1) {
+    await space.post(husam, long(`message-${count}`).slice(0, 400));
+    const run = (await ended(house.workspaceId, analyst, count)).at(-1);
+    const { steps } = unwrap(await agent.run(house.workspaceId, run?.id ?? ""));
+    dropped.push(...steps.flatMap(({ input }) => (input?.dropped ?? []).map(({ reason }) => `${count}: ${reason}`)));
+  }
+  expect(dropped).toEqual([]);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt).includes("EARLIER CYCLES")).toBe(true);
+});

@@ -18,7 +18,7 @@ export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
   if (last?.kind !== "assistant" || last.estimatedInput * correction < budget * dueShare) return false;
   const window = parts.consciousness.window(run.windowId);
   const next = parts.runs.nextOrdinal();
-  return window !== undefined && parts.consciousness.compact(window, next, next, config) !== null;
+  return window !== undefined && parts.consciousness.compact(window, next, next, config, correction) !== null;
 };
 
 /**
@@ -29,8 +29,8 @@ export const compactForRun = (parts: Parts, run: RunRow, step: number, refused =
   const window = parts.consciousness.window(run.windowId);
   if (!window) return false;
   return parts.transaction(() => {
-    const { config } = composingOf(parts);
-    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, config, refused);
+    const { config, correction } = composingOf(parts);
+    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, config, correction, refused);
     if (!next) return false;
     parts.journal.append({
       runOrdinal: run.ordinal,
