@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decide } from "../../src/models/rehearsal/decide.ts";
 import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
-import { rehearse, rehearseLines, replyTo, type Stage, toolNames } from "./rehearsed-cycle.ts";
+import { rehearse, rehearseLines, replyTo, type Stage } from "./rehearsed-cycle.ts";
 
 const pair: Stage = { spaces: [{ id: "spc_PAIR", name: "Husam and Echo", members: [["Husam", "human"]] }] };
 const twoSpaces: Stage = {
@@ -282,7 +282,7 @@ describe("cycles", () => {
 
   test("a prompt without an inbox gets an honest word", () => {
     const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Summarise this." }] }];
-    expect(decide(parsePrompt(prompt), toolNames)).toEqual({
+    expect(decide(parsePrompt(prompt), [])).toEqual({
       type: "text",
       text: expect.stringContaining("rehearsal model"),
     });

@@ -1,7 +1,10 @@
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { decide } from "../../src/models/rehearsal/decide.ts";
 import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
+import type { ToolView } from "../../src/models/rehearsal/tool-view.ts";
 import type { ToolCall } from "../../src/models/rehearsal/turn.ts";
+
+type Output = Parameters<typeof JSON.stringify>[0];
 
 /** One living agent on paper: its cycles are composed as `agent/context` composes them, its tools answer from data. */
 export type Stage = {
@@ -15,6 +18,8 @@ export type Stage = {
   history?: { senderName: string; senderType: string; content: string }[];
   /** Tools that answer an error. */
   broken?: string[];
+  /** Those of its own, with what they answer. */
+  tools?: (ToolView & { answers?: Output })[];
 };
 
 export type Said = { from: string; kind?: string; text: string; in?: string; notes?: string };
@@ -34,6 +39,8 @@ export const toolNames = new Set(
     " ",
   ),
 );
+
+const builtin: ToolView[] = [...toolNames].map((name) => ({ name, description: "", properties: [] }));
 
 export const system = (stage: Stage): string =>
   [
@@ -86,10 +93,10 @@ export const inbox = (stage: Stage, lines: string[]): string => {
   ].join("\n");
 };
 
-type Output = Parameters<typeof JSON.stringify>[0];
-
 const answerOf = (stage: Stage, call: ToolCall): Output => {
   if (stage.broken?.includes(call.toolName)) return { error: { code: "tool_failed", message: "broken" } };
+  const own = stage.tools?.find(({ name }) => name === call.toolName);
+  if (own) return own.answers === undefined ? call.input : own.answers;
   if (call.toolName === "enter_space") return { success: true, spaceId: call.input.spaceId, history: [] };
   if (call.toolName === "read_messages") return { messages: stage.history ?? [], total: stage.history?.length ?? 0 };
   return { success: true };
@@ -115,7 +122,7 @@ export const rehearseLines = (stage: Stage, lines: string[], before: ModelPrompt
   const result: Rehearsed = { calls: [], said: [], summary: "", prompt };
   let active = stage.activeSpaceId;
   for (let step = 0; step < mostSteps; step += 1) {
-    const action = decide(parsePrompt(prompt), toolNames);
+    const action = decide(parsePrompt(prompt), [...builtin, ...(stage.tools ?? [])]);
     if (action.type === "text") return { ...result, summary: action.text };
     const { call } = action;
     result.calls.push(call);

@@ -1,6 +1,7 @@
-import { type Handling, handleEvent } from "./handle-event.ts";
+import { handleEvent } from "./handle-event.ts";
 import type { ActionResult, InboxEvent, PastAction, PromptView } from "./prompt-view.ts";
-import type { CycleState, Doing, ToolCall } from "./turn.ts";
+import type { ToolView } from "./tool-view.ts";
+import type { CycleState, Doing, Handling, ToolCall } from "./turn.ts";
 
 /** What the rehearsal model does next: one tool call, or the text that ends the cycle. */
 export type Action = { type: "call"; call: ToolCall } | { type: "text"; text: string };
@@ -8,6 +9,7 @@ export type Action = { type: "call"; call: ToolCall } | { type: "text"; text: st
 const label = (event: InboxEvent): string => {
   if (event.kind === "message") return `${JSON.stringify(event.senderName)} in ${JSON.stringify(event.spaceName)}`;
   if (event.kind === "plan") return `the plan ${JSON.stringify(event.name)}`;
+  if (event.kind === "tool_result") return `what came of ${event.tool}`;
   return event.kind === "service" ? `the service ${JSON.stringify(event.service)}` : event.label;
 };
 
@@ -18,11 +20,12 @@ const reasonForSilence = (handling: Handling): string | undefined =>
 const longestReason = 500;
 
 /** The whole cycle as one coroutine: the events one after another, then the self-summary. */
-function* cycle(view: PromptView, canWait: boolean): Doing {
+function* cycle(view: PromptView, tools: readonly ToolView[]): Doing {
   const state: CycleState = {
     activeSpaceId: view.activeSpaceId,
     memories: new Map(view.memories.map(({ key, value }) => [key, value])),
-    canWait,
+    canWait: tools.some(({ name }) => name === "send_reply"),
+    tools,
   };
   const reasons = view.events.map((event) => reasonForSilence(handleEvent(event, view, state)));
   // A timeline has no skip: silence is ending without speaking.
@@ -51,14 +54,15 @@ const unavailable: ActionResult = { ok: false, message: "there is no such tool" 
  * The next action, a pure function of the prompt: the cycle is replayed with the results it has got so far. Where
  * what was done is not what the rules would have done (another model began the cycle), it ends with a word on that.
  */
-export const decide = (view: PromptView, toolNames: Set<string>): Action => {
+export const decide = (view: PromptView, tools: readonly ToolView[]): Action => {
   if (!view.hasInbox) {
     return {
       type: "text",
       text: "I am a rehearsal model that follows plain rules, and I found no inbox and no trigger to act on.",
     };
   }
-  const plan = cycle(view, toolNames.has("send_reply"));
+  const plan = cycle(view, tools);
+  const toolNames = new Set(tools.map(({ name }) => name));
   const done: PastAction[] = [...view.actions];
   let next = plan.next();
   while (!next.done) {

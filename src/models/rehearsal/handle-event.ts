@@ -3,12 +3,10 @@ import type { InboxEvent, MessageEvent, PromptView, ServiceEvent } from "./promp
 import { report } from "./rules/ask.ts";
 import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
 import { doPlan } from "./rules/plans.ts";
+import { tellResult } from "./rules/tool-results.ts";
 import { rules } from "./rules.ts";
 import { toneOf } from "./tone.ts";
-import { type CycleState, type Doing, isAwaited, sayIn, type Turn } from "./turn.ts";
-
-/** What an event makes the agent do (a line for the self-summary comes back), or why it stays silent. */
-export type Handling = { doing: Doing } | { silent: string };
+import { type CycleState, type Doing, type Handling, isAwaited, sayIn, type Turn } from "./turn.ts";
 
 const alwaysAnswers = (view: PromptView): boolean => /\balways answer\b/i.test(view.role);
 
@@ -68,5 +66,6 @@ export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleSta
     const doing = doPlan(event, view.spaces, cycle);
     return doing ? { doing } : { silent: "the plan names none of my spaces" };
   }
+  if (event.kind === "tool_result") return tellResult(event, view, cycle);
   return { silent: `no rule for ${event.label}` };
 };

@@ -1,3 +1,4 @@
+import { actionResultIn } from "./action-result.ts";
 import type { GoalView, InboxEvent, MemoryView, PersonKind, SpaceMember, SpaceView } from "./prompt-view.ts";
 
 /**
@@ -30,6 +31,7 @@ const messagePattern = new RegExp(
   String.raw`^\[(${quotedText}), (\w+)\] (?:\[\w+\] )?(${quotedText}) \((\w+)[^)]*\): (${quotedText})(.*)$`,
 );
 const labelledPattern = new RegExp(String.raw`^\[(Service|Plan) (${quotedText})[^\]]*\] (.*)$`);
+const toolResultPattern = /^\[Tool result ([\w.-]+), (tc_\w+)\] (.*)$/;
 const otherPattern = /^\[([^\]]+)\] (.*)$/;
 
 /** `["Family", spc_…] "Husam" (human, id: ent_…, msg_…): "text" [triggerSource: mention]` and its kin. */
@@ -56,6 +58,10 @@ export const parseEvent = (line: string): InboxEvent | undefined => {
     if (type === "Service") return { kind: "service", service: name, payload: body };
     const instruction = parseString(body);
     return instruction === undefined ? undefined : { kind: "plan", name, instruction };
+  }
+  const [, tool, toolCallId, result] = toolResultPattern.exec(line) ?? [];
+  if (tool !== undefined && toolCallId !== undefined && result !== undefined) {
+    return { kind: "tool_result", tool, toolCallId, result: actionResultIn(result) };
   }
   const other = otherPattern.exec(line);
   return other ? { kind: "other", label: other[1] ?? "", body: other[2] ?? "" } : undefined;

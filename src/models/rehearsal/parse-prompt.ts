@@ -1,4 +1,6 @@
+import { z } from "zod";
 import type { ModelPrompt, PromptMessage } from "../language-model.ts";
+import { actionResultIn, actionResultOf, pendingCallOf } from "./action-result.ts";
 import { parseEvent, parseGoal, parseGone, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
 import type { ActionResult, InboxEvent, PastAction, PromptView, ReplyView } from "./prompt-view.ts";
 import { parseField, parseReply, parseResume, triggerEvent } from "./timeline-lines.ts";
@@ -44,6 +46,7 @@ const emptyView = (): PromptView => ({
   replies: [],
   hasInbox: false,
   callCount: 0,
+  pending: new Map(),
 });
 
 const readSystem = (view: PromptView, text: string): void => {
@@ -122,29 +125,12 @@ type ToolOutput = Extract<
   { type: "tool-result" }
 >["output"];
 
-const failureIn = (value: unknown): string | undefined => {
-  if (typeof value !== "object" || value === null) return undefined;
-  if ("success" in value && value.success === false)
-    return "error" in value ? JSON.stringify(value.error) : "it failed";
-  return "error" in value && value.error ? JSON.stringify(value.error) : undefined;
-};
-
 const resultOf = (output: ToolOutput): ActionResult => {
   switch (output.type) {
-    case "json": {
-      const failure = failureIn(output.value);
-      return failure === undefined ? { ok: true, value: output.value } : { ok: false, message: failure };
-    }
-    case "text": {
-      let value: unknown = output.value;
-      try {
-        value = JSON.parse(output.value);
-      } catch {
-        return { ok: true, value };
-      }
-      const failure = failureIn(value);
-      return failure === undefined ? { ok: true, value } : { ok: false, message: failure };
-    }
+    case "json":
+      return actionResultOf(output.value);
+    case "text":
+      return actionResultIn(output.value);
     case "error-text":
       return { ok: false, message: output.value };
     case "error-json":
@@ -159,13 +145,25 @@ const resultOf = (output: ToolOutput): ActionResult => {
 /** A call whose result never came counts as failed: nothing is waited for. */
 const noResult: ActionResult = { ok: false, message: "no result" };
 
+const Entered = z.object({ spaceId: z.string() });
+
+/** Where the agent is after a call. */
+const placeAfter = ({ toolName, input, result }: PastAction, before: string | undefined): string | undefined => {
+  if (!result.ok) return before;
+  if (toolName === "leave_space") return undefined;
+  return toolName === "enter_space" ? (Entered.safeParse(input).data?.spaceId ?? before) : before;
+};
+
 export const parsePrompt = (prompt: ModelPrompt): PromptView => {
   const view = emptyView();
   const open = new Map<string, PastAction>();
+  let place: string | undefined;
   for (const message of prompt) {
     if (message.role === "system") readSystem(view, message.content);
-    else if (message.role === "user") readUser(view, textOf(message));
-    else {
+    else if (message.role === "user") {
+      readUser(view, textOf(message));
+      place = view.activeSpaceId;
+    } else {
       for (const part of message.content) {
         if (part.type === "tool-call") {
           const action: PastAction = { toolName: part.toolName, input: part.input, result: noResult };
@@ -174,7 +172,11 @@ export const parsePrompt = (prompt: ModelPrompt): PromptView => {
           open.set(part.toolCallId, action);
         } else if (part.type === "tool-result") {
           const action = open.get(part.toolCallId);
-          if (action) action.result = resultOf(part.output);
+          if (!action) continue;
+          action.result = resultOf(part.output);
+          place = placeAfter(action, place);
+          const pending = pendingCallOf(action.result);
+          if (pending !== undefined) view.pending.set(pending, { ...action, spaceId: place });
         }
       }
     }

@@ -13,18 +13,22 @@ export type MessageEvent = {
 };
 export type ServiceEvent = { kind: "service"; service: string; payload: string };
 export type PlanEvent = { kind: "plan"; name: string; instruction: string };
-/** An event that no rule is about (a tool's late result), by its label. */
+/** What came of a call that answered `pending`. */
+export type ToolResultEvent = { kind: "tool_result"; tool: string; toolCallId: string; result: ActionResult };
+/** An event that no rule is about, by its label. */
 export type OtherEvent = { kind: "other"; label: string; body: string };
-export type InboxEvent = MessageEvent | ServiceEvent | PlanEvent | OtherEvent;
+export type InboxEvent = MessageEvent | ServiceEvent | PlanEvent | ToolResultEvent | OtherEvent;
 
 export type SpaceMember = { name: string; kind: PersonKind };
 export type SpaceView = { id: string; name: string; members: SpaceMember[]; includesYou: boolean };
 export type GoalView = { id: string; description: string; status: string };
 export type MemoryView = { key: string; value: string };
 
-export type ActionResult = { ok: true; value: unknown } | { ok: false; message: string };
+export type ActionResult = { ok: true; value: unknown } | { ok: false; message: string; code?: string };
 /** A tool call of the running cycle, with its result. */
 export type PastAction = { toolName: string; input: unknown; result: ActionResult };
+/** A call that answered `pending`, and the space that was active then. */
+export type PendingCall = PastAction & { spaceId: string | undefined };
 
 /** Who answered what a run waited for, and who did not in time, by name. */
 export type ResumeView = { replied: string[]; timedOut: string[] };
@@ -54,4 +58,6 @@ export type PromptView = {
   hasInbox: boolean;
   /** Tool calls in the whole prompt: numbers the next one. */
   callCount: number;
+  /** By their ids, those of earlier cycles too. */
+  pending: Map<string, PendingCall>;
 };

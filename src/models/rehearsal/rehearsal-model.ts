@@ -6,6 +6,7 @@ import { type Action, decide } from "./decide.ts";
 import { pause, wordsOf } from "./pacing.ts";
 import { parsePrompt } from "./parse-prompt.ts";
 import { route } from "./route.ts";
+import { toolsOf } from "./tool-view.ts";
 
 /**
  * The embedded default model: deterministic, by plain rules, with no key and no network. It reads the same prompt as
@@ -15,8 +16,7 @@ const actOn = (options: CallOptions): { action: Action; callId: string } => {
   const routed = route(options.prompt);
   if (routed !== undefined) return { action: { type: "text", text: routed }, callId: "rehearsal-1" };
   const view = parsePrompt(options.prompt);
-  const toolNames = new Set((options.tools ?? []).map(({ name }) => name));
-  return { action: decide(view, toolNames), callId: `rehearsal-${view.callCount + 1}` };
+  return { action: decide(view, toolsOf(options.tools)), callId: `rehearsal-${view.callCount + 1}` };
 };
 
 /** What the action is as generated text: a call's input as JSON, or the words. */

@@ -1,10 +1,14 @@
+import { approval } from "./rules/approval.ts";
 import { ask } from "./rules/ask.ts";
 import { carryMessage } from "./rules/carry.ts";
 import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules/conversation.ts";
+import { chart, table } from "./rules/drawings.ts";
 import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
 import { forget, recall, remember } from "./rules/memory.ts";
 import { remind } from "./rules/plans.ts";
+import { choose, fillIn } from "./rules/questions.ts";
 import { count, say, write } from "./rules/say.ts";
+import { useNamed } from "./rules/use-tool.ts";
 import { ownVote, votes } from "./rules/votes.ts";
 import type { Rule } from "./turn.ts";
 
@@ -12,6 +16,12 @@ import type { Rule } from "./turn.ts";
 export const rules: Rule[] = [
   say,
   remind,
+  useNamed,
+  approval,
+  choose,
+  fillIn,
+  chart,
+  table,
   ask,
   remember,
   forget,

@@ -1,3 +1,4 @@
+import { actionResultIn } from "./action-result.ts";
 import { kindOf, parseString, quotedText } from "./parse-lines.ts";
 import type { InboxEvent, ReplyView, ResumeView } from "./prompt-view.ts";
 
@@ -31,6 +32,12 @@ export const triggerEvent = (fields: ReadonlyMap<string, string>): InboxEvent | 
     const plan = labelled(fields.get("plan"), /^\(id: ([^)]*)\)$/);
     const instruction = text(fields.get("instruction"));
     return plan && instruction !== undefined ? { kind: "plan", name: plan[0], instruction } : undefined;
+  }
+  if (type === "tool_result") {
+    const tool = text(fields.get("tool"));
+    const result = fields.get("result");
+    if (tool === undefined || result === undefined) return undefined;
+    return { kind: "tool_result", tool, toolCallId: fields.get("toolCallId") ?? "", result: actionResultIn(result) };
   }
   const space = labelled(fields.get("space"), /^\(id: (\w+)\)$/);
   const sender = labelled(fields.get("sender"), /^\((\w+), id: \w+\)$/);

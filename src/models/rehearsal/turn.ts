@@ -1,5 +1,6 @@
 import type { ActionResult, MessageEvent, PromptView } from "./prompt-view.ts";
 import type { Tone } from "./tone.ts";
+import type { ToolView } from "./tool-view.ts";
 
 export type ToolCall = { toolName: string; input: Record<string, unknown> };
 
@@ -9,6 +10,9 @@ export type ToolCall = { toolName: string; input: Record<string, unknown> };
  * what it did, in a few words, for the self-summary.
  */
 export type Doing = Generator<ToolCall, string, ActionResult>;
+
+/** What an event makes the agent do, or why it stays silent. */
+export type Handling = { doing: Doing } | { silent: string };
 
 /** One message to be handled within a cycle. `activeSpaceId` and `memories` follow what the cycle did. */
 export type Turn = {
@@ -25,6 +29,8 @@ export type CycleState = {
   memories: Map<string, string>;
   /** Whether messaging is threaded: there are replies, and waits. */
   canWait: boolean;
+  /** All that it may call. */
+  tools: readonly ToolView[];
 };
 
 /** Makes a space the active one, if it is not. False: it cannot be entered. */

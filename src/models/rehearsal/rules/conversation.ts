@@ -1,8 +1,25 @@
 import { answer, type Rule, type Turn } from "../turn.ts";
 
-const abilitiesOf = ({ cycle }: Turn): string => {
+const uses: [tool: RegExp, ability: string][] = [
+  [/^deploy/i, 'deploy ("deploy <what>")'],
+  [/approv/i, 'ask for approval ("approve <what>")'],
+  [/^choose$/i, 'ask people to choose ("ask us to choose a, b or c")'],
+  [/^form$/i, 'ask them to fill something in ("ask us to fill in name and date")'],
+  [/^chart$/i, 'draw charts ("chart a: 1, b: 2")'],
+  [/^table$/i, 'draw tables ("table name, age: Ann, 7; Bob, 9")'],
+];
+
+/** What it can do with tools that not every agent has. */
+const usesOf = ({ cycle }: Turn): string =>
+  uses
+    .filter(([tool]) => cycle.tools.some(({ name }) => tool.test(name)))
+    .map(([, ability]) => `, ${ability}`)
+    .join("");
+
+const abilitiesOf = (turn: Turn): string => {
+  const { cycle } = turn;
   const asking = cycle.canWait ? 'ask others and wait ("ask <names> …"), ' : "";
-  return `I can greet, repeat ("say …"), count ("count to 10"), write at length ("write 200 words", "tell a story"), remember and recall ("remember that …", "what do you remember?"), carry a message ("tell <space or person> …"), ${asking}count votes ("count the votes"), keep goals ("goal: …", "done with <id>") and come back later ("remind me in 2 minutes to …", "every day at 9 say …").`;
+  return `I can greet, repeat ("say …"), count ("count to 10"), write at length ("write 200 words", "tell a story"), remember and recall ("remember that …", "what do you remember?"), carry a message ("tell <space or person> …"), ${asking}count votes ("count the votes"), keep goals ("goal: …", "done with <id>") and come back later ("remind me in 2 minutes to …", "every day at 9 say …")${usesOf(turn)}.`;
 };
 
 const selfDescription = (name: string): string =>

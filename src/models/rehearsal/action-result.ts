@@ -1,0 +1,33 @@
+import { z } from "zod";
+import type { ActionResult } from "./prompt-view.ts";
+
+const Failure = z.object({ code: z.string().optional(), message: z.string() });
+
+const failedWith = (error: unknown): ActionResult => {
+  const { data } = Failure.safeParse(error);
+  if (!data) return { ok: false, message: JSON.stringify(error) };
+  return { ok: false, message: data.message, ...(data.code === undefined ? {} : { code: data.code }) };
+};
+
+/** What a tool answered: an `error` in it, or `success: false`, says that it failed. */
+export const actionResultOf = (value: unknown): ActionResult => {
+  if (typeof value !== "object" || value === null) return { ok: true, value };
+  if ("error" in value && value.error) return failedWith(value.error);
+  if ("success" in value && value.success === false) return { ok: false, message: "it failed" };
+  return { ok: true, value };
+};
+
+/** The same of a result that is written as text: JSON, or words. */
+export const actionResultIn = (text: string): ActionResult => {
+  try {
+    return actionResultOf(JSON.parse(text));
+  } catch {
+    return { ok: true, value: text };
+  }
+};
+
+const Pending = z.object({ status: z.literal("pending"), toolCallId: z.string() });
+
+/** The call whose result comes later, where that is what a tool answered. */
+export const pendingCallOf = (result: ActionResult): string | undefined =>
+  result.ok ? Pending.safeParse(result.value).data?.toolCallId : undefined;

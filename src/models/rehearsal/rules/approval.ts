@@ -1,0 +1,43 @@
+import { type ToolView, wordsOfName } from "../tool-view.ts";
+import { answer, type Rule, type Turn } from "../turn.ts";
+import { inputFrom } from "../words-as-data.ts";
+import { callTool } from "./use-tool.ts";
+
+/** "deploy …", "approve …": what people have to agree to first, by the tool that says so. */
+const needsApproval = ({ name, description }: ToolView): boolean =>
+  /\bapprov/i.test(`${wordsOfName(name).join(" ")} ${description}`);
+
+const verbs = /^(?:deploy|approve)$/;
+
+/** The tool that has the verb in its name, or else, for the verbs that mean nothing else, any that needs approval. */
+const toolFor = ({ cycle }: Turn, verb: string): ToolView | undefined => {
+  const gated = cycle.tools.filter(needsApproval);
+  const named = cycle.tools.find(({ name }) => verbs.test(verb) && wordsOfName(name)[0] === verb);
+  const stem = verb.length > 4 ? verb.replace(/e$/, "") : verb;
+  const spoken = gated.find(({ name }) =>
+    wordsOfName(name).some((word) => word === verb || (stem.length > 3 && word.startsWith(stem))),
+  );
+  return named ?? spoken ?? (verbs.test(verb) ? gated[0] : undefined);
+};
+
+export const approval: Rule = {
+  forAgents: false,
+  match: (turn) => {
+    const [, first = "", rest = ""] = /^\s*([a-z]{3,})\b[\s:,]*(.*)$/is.exec(turn.request) ?? [];
+    const verb = first.toLowerCase();
+    if (verb === "" || turn.request.trim().endsWith("?")) return undefined;
+    const tool = toolFor(turn, verb);
+    if (!tool) {
+      if (!verbs.test(verb)) return undefined;
+      return answer(
+        turn,
+        `I cannot ${verb} anything: I have no tool for it that people approve.`,
+        `no tool to ${verb}`,
+      );
+    }
+    const input = inputFrom(rest.replace(/^(?:the|our|a|an)\s+/i, ""), tool.properties);
+    return Object.keys(input).length === 0 && tool.properties.some(({ required }) => required)
+      ? answer(turn, `Say what: "${verb} <what>".`, `was not told what to ${verb}`)
+      : callTool(turn, { toolName: tool.name, input });
+  },
+};
