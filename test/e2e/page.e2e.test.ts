@@ -1,5 +1,6 @@
 import type { Browser, Page, WebSocketRoute } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { failures, startFakeOpenAi } from "../support/fake-openai.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
 
@@ -227,6 +228,17 @@ test("a reply shows what it answers, and leads there", async () => {
   expect((await sara.api.get<{ items: { replyTo?: string }[] }>(`/v1/spaces/${spaceId}/messages`)).items).toMatchObject(
     [{}, { replyTo: expect.stringMatching(/^msg_/) }, {}],
   );
+});
+
+test("a router that fails wakes nobody, and the page says so", async () => {
+  const fake = await startFakeOpenAi(() => failures.unauthorized("the router's key"));
+  onTestFinished(() => fake.stop());
+  const router = { model: { provider: "openai-compatible", name: "router", baseUrl: fake.baseUrl } };
+  await house.api.patch(`/v1/spaces/${spaceId}`, { wakePolicy: "addressed", router });
+  const page = await signIn(husam);
+  await write(page, "is anybody there?");
+  await page.getByText("The router could not decide who is to answer").waitFor();
+  expect(await textsFrom(page, `Nova ${count}`)).toEqual([]);
 });
 
 test("on a phone a tap on a message offers to reply", async () => {

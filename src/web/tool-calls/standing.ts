@@ -42,9 +42,10 @@ export const chipOf = (call: ToolCall, standing: Standing): Chip => {
   return chips[call.status];
 };
 
-/** "1 of 2 approvals", while and after more than one person has to agree; null otherwise. */
+/** "1 of 2 approvals" where more than one person has to agree and none has rejected; null otherwise. */
 export const progressOf = ({ awaits }: ToolCall): string | null => {
   if (awaits?.kind !== "approval" || awaits.quorum < 2) return null;
+  if (awaits.answers.some(({ approved }) => approved === false)) return null;
   return `${awaits.answers.filter(({ approved }) => approved).length} of ${awaits.quorum} approvals`;
 };
 

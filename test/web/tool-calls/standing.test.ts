@@ -46,6 +46,7 @@ test("where a call stands is a word, and how many have agreed a count", () => {
   expect(chipOf(rejected, null).words).toBe("Rejected");
   expect(progressOf(call({ awaits: { ...awaits, answers: [sara] } }))).toBe("1 of 2 approvals");
   expect(progressOf(call({ awaits: { ...awaits, quorum: 1 } }))).toBeNull();
+  expect(progressOf(call({ awaits: { ...awaits, answers: [{ ...sara, approved: false }] } }))).toBeNull();
   expect(callWords(call())).toBe("Deploy app waits for approval");
   expect(callWords(rejected)).toBe("Deploy app was rejected");
 });

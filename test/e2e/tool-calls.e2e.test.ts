@@ -1,0 +1,251 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse, type Person } from "./support/house.ts";
+
+/** Tool calls as people see and answer them: two at a desk and on a phone, and one who may only watch. */
+let house: House;
+let browser: Browser;
+let fake: FakeOpenAi;
+let husam: Person;
+let sara: Person;
+let his: Page;
+let hers: Page;
+
+const phone = { width: 390, height: 844 };
+const model = "planner";
+
+const open = async (person: Person, viewport?: typeof phone): Promise<Page> => {
+  const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
+  await page.goto(person.link);
+  await page.getByRole("combobox", { name: "Message to The office" }).waitFor();
+  return page;
+};
+
+const journey = {
+  type: "object",
+  required: ["to", "on", "people", "class"],
+  properties: {
+    to: { type: "string", title: "Where to" },
+    on: { type: "string", format: "date" },
+    people: { type: "integer", minimum: 1, maximum: 9 },
+    class: { enum: ["first", "second"] },
+    meals: { type: "array", items: { enum: ["lunch", "dinner"] } },
+    insured: { type: "boolean" },
+  },
+  additionalProperties: false,
+};
+
+beforeAll(async () => {
+  fake = await startFakeOpenAi();
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+  husam = await house.addPerson("Husam");
+  sara = await house.addPerson("Sara");
+  const approval = { approvers: [husam.id, sara.id], quorum: 2 };
+  const common = { description: "For this test.", inputSchema: { type: "object" } };
+  const planner = await house.addAgent({
+    name: "Planner",
+    continuity: "timeline",
+    model: { provider: "openai-compatible", name: model, baseUrl: fake.baseUrl },
+    tools: [
+      { ...common, name: "deployApp", executionType: "internal", output: { url: "https://app.example" }, approval },
+      { ...common, name: "choice", executionType: "space" },
+      { ...common, name: "form", executionType: "space", answer: { schema: journey } },
+      { ...common, name: "chart", executionType: "internal", visible: true },
+      { ...common, name: "table", executionType: "internal", visible: true },
+    ],
+  });
+  await house.addSpace("The office", [husam.id, sara.id, planner]);
+  [his, hers] = await Promise.all([open(husam), open(sara, phone)]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+  await fake?.stop();
+});
+
+/** `SHOTS=<folder>` keeps what the pages look like. */
+const shoot = async (name: string): Promise<void> => {
+  const folder = process.env.SHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await his.screenshot({ path: join(folder, `${name}-desktop.png`) });
+  await hers.screenshot({ path: join(folder, `${name}-phone.png`) });
+};
+
+/** Husam asks, and the agent calls a tool; then it says `after`. */
+const calls = async (name: string, input: string | string[], after: string, more: object = {}): Promise<void> => {
+  const speech = { name: "send_message", arguments: { text: after } };
+  const made = { toolCalls: [{ name, arguments: [input].flat() }], ...more };
+  fake.script([made, { toolCalls: [speech] }, { text: "That was all." }], model);
+  await his.getByRole("combobox").fill(`please: ${after}`);
+  await his.keyboard.press("Enter");
+};
+
+const card = (page: Page, title: string): Locator =>
+  page.getByRole("region", { name: new RegExp(`^${title}, `) }).last();
+
+const standing = (page: Page, title: string, words: string): Promise<void> =>
+  page
+    .getByRole("region", { name: `${title}, ${words}` })
+    .last()
+    .waitFor();
+
+const said = (page: Page, text: string): Promise<void> =>
+  page
+    .getByRole("article", { name: /^Planner, / })
+    .locator(".markdown", { hasText: text })
+    .waitFor();
+
+/** What the model has been given last. */
+const given = (): string => JSON.stringify(fake.requests.at(-1)?.body.messages);
+
+const noOverflow = async (): Promise<void> =>
+  expect(await hers.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
+
+test("two people approve in two browsers, with the server killed in between, and the agent goes on", async () => {
+  const input = { service: "billing", changes: ["Rounds to the cent", "<img src=x onerror=alert(1)>"] };
+  await calls("deployApp", JSON.stringify(input), "It is deployed.");
+  await Promise.all([his, hers].map((page) => standing(page, "Deploy app", "Needs you")));
+  await card(his, "Deploy app").getByText("<img src=x onerror=alert(1)>").waitFor();
+  await shoot("approval");
+  await card(hers, "Deploy app").getByRole("textbox", { name: "Note" }).fill("Tested on staging.");
+  await card(hers, "Deploy app").getByRole("button", { name: "Approve" }).click();
+  await standing(hers, "Deploy app", "Waiting");
+  await card(hers, "Deploy app").getByText("You have answered.").waitFor();
+  await card(his, "Deploy app").getByText("1 of 2 approvals").waitFor();
+  await card(his, "Deploy app").getByText("Tested on staging.").waitFor();
+  await shoot("approval-half");
+  await house.crash();
+  const approve = card(his, "Deploy app").getByRole("button", { name: "Approve" });
+  await approve.focus();
+  await his.keyboard.press("Enter");
+  await Promise.all([his, hers].map((page) => standing(page, "Deploy app", "Done")));
+  await Promise.all([his, hers].map((page) => said(page, "It is deployed.")));
+  for (const page of [his, hers]) {
+    const done = card(page, "Deploy app");
+    await done.getByText("2 of 2 approvals").waitFor();
+    await done.getByRole("link", { name: "https://app.example" }).waitFor();
+    expect(await done.getByRole("button").count()).toBe(0);
+    expect(await done.locator("img").count()).toBe(0);
+  }
+  await shoot("approval-done");
+  await noOverflow();
+});
+
+test("one rejection rejects, with its reason, and the agent is told", async () => {
+  await calls("deployApp", '{"service": "mail"}', "Then I leave it.");
+  await standing(hers, "Deploy app", "Needs you");
+  await card(hers, "Deploy app").getByRole("textbox", { name: "Note" }).fill("Not on a Friday.");
+  await card(hers, "Deploy app").getByRole("button", { name: "Reject" }).click();
+  await standing(his, "Deploy app", "Rejected");
+  await card(his, "Deploy app").getByText("Sara rejected").waitFor();
+  await said(his, "Then I leave it.");
+  expect(given()).toContain("Not on a Friday.");
+});
+
+test("who may not approve sees why", async () => {
+  const ben = await house.addPerson("Ben");
+  const { items } = await house.api.get<{ items: { id: string }[] }>("/v1/spaces");
+  await house.api.post(`/v1/spaces/${items[0]?.id}/members`, { entityId: ben.id });
+  const watching = await open(ben);
+  await calls("deployApp", '{"service": "shop"}', "Stopped.");
+  await standing(watching, "Deploy app", "Waiting");
+  await card(watching, "Deploy app").getByText("Only Husam or Sara can decide.").waitFor();
+  expect(await card(watching, "Deploy app").getByRole("button", { name: "Approve" }).isDisabled()).toBe(true);
+  await card(his, "Deploy app").getByRole("button", { name: "Reject" }).click();
+  await said(watching, "Stopped.");
+  await watching.context().close();
+});
+
+test("of two who choose the first counts, and the second is told so kindly", async () => {
+  await calls("choice", '{"question": "Tea or coffee?", "options": ["Tea", "Coffee"]}', "Here you are.");
+  await Promise.all([his, hers].map((page) => standing(page, "Choice", "Needs you")));
+  await shoot("choice");
+  const first = Promise.withResolvers<void>();
+  await hers.route(/\/tool-calls\//, async (route) => {
+    await first.promise;
+    await route.continue();
+  });
+  await card(hers, "Choice").getByRole("button", { name: "Coffee" }).click();
+  await card(his, "Choice").getByRole("button", { name: "Tea" }).click();
+  await standing(hers, "Choice", "Done");
+  first.resolve();
+  await card(hers, "Choice")
+    .getByText("Thank you, but your answer came second. Husam has answered it already.")
+    .waitFor();
+  await card(hers, "Choice").locator(".call-result", { hasText: "Tea" }).waitFor();
+  await said(hers, "Here you are.");
+  expect(given()).toContain('\\"choice\\":\\"Tea\\"');
+  await shoot("choice-done");
+});
+
+test("a form is made of the call's schema, says what is missing, and gives the agent its answer", async () => {
+  await calls("form", '{"message": "I need a few things to book the journey."}', "It is booked.");
+  await standing(hers, "Form", "Needs you");
+  const form = card(hers, "Form");
+  await form.getByText("I need a few things to book the journey.").waitFor();
+  await form.getByRole("button", { name: "Send the answer" }).click();
+  expect(await form.getByRole("alert").count()).toBe(4);
+  await hers.waitForFunction(() => document.activeElement?.getAttribute("data-field") === "to");
+  await shoot("form");
+  await hers.keyboard.type("Ulm");
+  await form.getByLabel("On", { exact: true }).fill("2026-12-01");
+  await form.getByLabel("People").fill("12");
+  await form.getByRole("radio", { name: "second" }).check();
+  await form.getByRole("checkbox", { name: "dinner" }).check();
+  await form.getByRole("checkbox", { name: "Insured" }).check();
+  await form.getByRole("button", { name: "Send the answer" }).click();
+  await form.getByRole("alert").filter({ hasText: "At most 9, please." }).waitFor();
+  await form.getByLabel("People").fill("2");
+  await hers.keyboard.press("Enter");
+  await Promise.all([his, hers].map((page) => standing(page, "Form", "Done")));
+  await card(his, "Form").getByText("Sara answered").waitFor();
+  await card(his, "Form").locator(".call-result", { hasText: "2026-12-01" }).waitFor();
+  await said(his, "It is booked.");
+  const answer = { to: "Ulm", on: "2026-12-01", people: 2, class: "second", meals: ["dinner"], insured: true };
+  const told = /"content":"(\{\\"to\\".*?\})"/.exec(given())?.[1] ?? "";
+  expect(JSON.parse(JSON.parse(`"${told}"`))).toEqual(answer);
+  await shoot("form-done");
+  await noOverflow();
+});
+
+test("[D4] a chart grows while it is written, and is there for who cannot see it", async () => {
+  const written = [
+    '{"type":"bar","title":"Orders","labels":["Jan","Feb","Mar"],',
+    '"series":[{"name":"2026","values":[120,1',
+    "60,210]}]}",
+  ];
+  await calls("chart", written, "Up and up.", { holdAfter: 2 });
+  await Promise.all([his, hers].map((page) => standing(page, "Chart", "Writing")));
+  for (const page of [his, hers]) await card(page, "Chart").locator(".chart-bar").nth(1).waitFor();
+  fake.release();
+  await Promise.all([his, hers].map((page) => standing(page, "Chart", "Done")));
+  for (const page of [his, hers]) {
+    const chart = card(page, "Chart");
+    await chart.getByRole("img", { name: "Bar chart: Orders." }).waitFor();
+    expect(await chart.locator(".chart-bar").count()).toBe(3);
+    await chart.getByText("Values as a table").click();
+    expect(await chart.getByRole("row").allInnerTexts()).toEqual(["\t2026", "Jan\t120", "Feb\t160", "Mar\t210"]);
+  }
+  await said(hers, "Up and up.");
+  await shoot("chart");
+  await noOverflow();
+});
+
+test("a wide table scrolls in its own frame", async () => {
+  const columns = ["customer", "invoice", "amount", "due", "state", "contact"];
+  const rows = [["Acme and Daughters", "2026-114", 1200.5, "2026-11-30", "reminded twice", "ann@acme.example"]];
+  await calls("table", JSON.stringify({ title: "Open invoices", columns, rows }), "That is all of them.");
+  await Promise.all([his, hers].map((page) => standing(page, "Table", "Done")));
+  const frame = card(hers, "Table").getByRole("region", { name: "Open invoices" });
+  await frame.getByRole("cell", { name: "1,200.5" }).waitFor();
+  expect(await frame.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true);
+  await said(hers, "That is all of them.");
+  await shoot("table");
+  await noOverflow();
+});
