@@ -234,8 +234,8 @@ export class Agent extends HookedAgent implements AgentRpc {
   }
 
   answerToolCall(workspaceId: string, id: string, answer: ToolAnswer): Promise<Outcome<AnsweredToolCall>> {
-    return this.#with(workspaceId, ({ parts, loop }) => {
-      const answered = answerCall(parts, id, answer, () => loop.arm());
+    return this.#with(workspaceId, async ({ parts, loop }) => {
+      const answered = await answerCall(parts, id, answer, () => loop.arm());
       loop.wake();
       parts.wakeCalls();
       return answered;

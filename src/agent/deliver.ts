@@ -71,9 +71,10 @@ export const acceptToolResult = (parts: Parts, call: CallRow, arm: () => void): 
   const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "tool_result", toolCallId);
   const result = outcome?.value ?? null;
   const failed = outcome?.status !== "complete";
+  const expired = outcome?.status === "expired" ? { expired: true as const } : {};
   parts.inbox.add(
     eventId,
-    { type: "tool_result", toolCallId, tool: tool.name, result, failed, activeSpaceId, root },
+    { type: "tool_result", toolCallId, tool: tool.name, result, failed, ...expired, activeSpaceId, root },
     true,
   );
   arm();

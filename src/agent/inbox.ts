@@ -40,10 +40,13 @@ export const rootOf = (row: InboxRow): Root =>
   row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
 
 const ready = and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, sql.placeholder("now"))));
+/** Somebody answered what the agent asked: that always wakes it. That nobody did is nobody's word (B1). */
+const isAnswer = sql`(${inbox.type} = 'tool_result' and json_extract(${inbox.data}, '$.expired') is null)`;
 /** A root has woken the agent as often as it may: its events ask for no run any more, but where they always do (B1). */
-const mutedByRoot = sql`(${inbox.retryAt} is null and ${inbox.type} <> 'tool_result' and
+const mutedByRoot = sql`(${inbox.retryAt} is null and not ${isAnswer} and
   coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${sql.placeholder("maxWakes")})`;
-const inSpace = sql`json_extract(${inbox.data}, '$.delivered.message.spaceId') = ${sql.placeholder("spaceId")}`;
+/** It came from that space, or says what came of a call that was made there. */
+const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
 
 export class Inbox {
   readonly #db: Database;
@@ -80,7 +83,7 @@ export class Inbox {
       .select({
         rootId: inbox.rootId,
         retryAt: max(inbox.retryAt),
-        answers: sql<number>`max(${inbox.type} = 'tool_result')`,
+        answers: sql<number>`max(${isAnswer})`,
       })
       .from(inbox)
       .where(and(ready, eq(inbox.wakes, true)))

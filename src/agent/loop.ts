@@ -233,8 +233,11 @@ export class Loop {
       this.#parts.calls.nextDueAt(),
       this.#budgetResetsAt(),
     ].filter((at): at is number => typeof at === "number");
+    const next = Math.min(...due);
+    const now = this.#parts.clock.now();
     if (due.length === 0) this.#timers.clear(loopTimer);
-    else this.#timers.set(loopTimer, Math.min(...due));
+    // What is due and finds no room would be due again at once, and again.
+    else this.#timers.set(loopTimer, next > now ? next : now + deadmanMs);
   }
 
   /** Set while the day's budget is spent: the newest run ended by it today, and nothing was reconsidered since. */

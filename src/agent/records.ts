@@ -19,6 +19,8 @@ export type InboxData =
       /** What the model is given; of a call that failed, its error. */
       result: unknown;
       failed: boolean;
+      /** Nobody answered in time: it wakes only as often as its root may (B1). */
+      expired?: true;
       /** Where the agent was when it called. */
       activeSpaceId: string | null;
       root: Root;

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, lte, min, sql } from "drizzle-orm";
+import { and, asc, count, eq, inArray, lte, max, min, sql } from "drizzle-orm";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
@@ -118,15 +118,21 @@ export class Calls {
     return this.ofRun(runOrdinal).some((row) => isAwaited(row, this.#clock.now()));
   }
 
-  /** When the next run has waited long enough for a server, in milliseconds since the epoch. */
+  /** When the next run has waited long enough for all of its calls, in milliseconds since the epoch; people take theirs. */
   nextDueAt(): number | undefined {
     if (this.#none()) return undefined;
-    const next = this.#db
-      .select({ at: min(calls.dueAt) })
+    const isAsked = sql`${calls.phase} = 'asked'`;
+    const runs = this.#db
+      .select({ at: max(calls.dueAt) })
       .from(calls)
-      .where(and(eq(calls.attached, true), eq(calls.phase, "out")))
-      .get();
-    return next?.at ?? undefined;
+      .where(and(eq(calls.attached, true), inArray(calls.phase, ["asked", "out"])))
+      .groupBy(calls.runOrdinal)
+      .having(sql`max(${isAsked}) = 0`)
+      .all();
+    return runs.reduce<number | undefined>(
+      (next, { at }) => (at === null ? next : Math.min(at, next ?? at)),
+      undefined,
+    );
   }
 
   /** What people decided in the space. Answers whether it was awaited. */
@@ -148,6 +154,11 @@ export class Calls {
   settle(callId: string, outcome: CallOutcome): CallRow | undefined {
     const row = this.get(callId);
     return row && isOpen(row) ? this.change(callId, { phase: "answered", outcome, lease: null }) : undefined;
+  }
+
+  /** The run that waited for it has what came of it. Belongs in the transaction that gives it. */
+  given(callId: string): void {
+    if (this.get(callId)?.attached) this.handedOver(callId);
   }
 
   /** The model has what came of it. Belongs in the transaction that gives it. */
@@ -208,7 +219,7 @@ export class Calls {
       .from(calls)
       .get();
     if (next?.at == null) this.#timers.clear(callsTimer);
-    else this.#timers.set(callsTimer, Math.max(next.at, this.#clock.now() + 1));
+    else this.#timers.set(callsTimer, this.#alarmFor(next.at));
   }
 
   /** Sets when the row is looked at next, and the timer with it. */
@@ -224,8 +235,12 @@ export class Calls {
 
   /** What is to be done at once is done at once; the timer is for when that is cut. */
   #arm(at: number): void {
+    this.#timers.setNoLater(callsTimer, this.#alarmFor(at));
+  }
+
+  #alarmFor(at: number): number {
     const now = this.#clock.now();
-    this.#timers.setNoLater(callsTimer, at <= now ? now + deadmanMs : at);
+    return at <= now ? now + deadmanMs : at;
   }
 }
 

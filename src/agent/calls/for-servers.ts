@@ -4,9 +4,12 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { CallOutcome } from "../records.ts";
 import type { Parts } from "../think/parts.ts";
+import { fitJson } from "../tools/configured/fit-result.ts";
+import type { Redactor } from "../tools/configured/redact.ts";
 import type { CallRow } from "./call-row.ts";
 import { statusOf } from "./due.ts";
 import { completed, failed } from "./outcome.ts";
+import { serverRedactor } from "./server-secrets.ts";
 
 /** What servers that execute `external` tools see of a call, and do with it. */
 export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => ({
@@ -41,13 +44,22 @@ export const claimCall = (parts: Parts, callId: string, { holder, leaseSeconds }
   return waitingCall(parts.identity.get().id, claimed ?? row);
 };
 
-const outcomeOf = (answer: ToolAnswer, { approval }: CallRow): CallOutcome =>
-  "result" in answer ? completed(answer.result, approval) : failed("error", "tool_failed", answer.error.message);
+/** What of an answer the model and the space are told: no secret that its server was sent, and no more than fits. */
+const outcomeOf = (answer: ToolAnswer, { approval }: CallRow, redactor: Redactor): CallOutcome =>
+  "result" in answer
+    ? completed(fitJson(redactor.json(answer.result)), approval)
+    : failed("error", "tool_failed", redactor.text(answer.error.message));
 
 /** The first answer wins. */
-export const answerCall = (parts: Parts, callId: string, answer: ToolAnswer, arm: () => void): AnsweredToolCall => {
+export const answerCall = async (
+  parts: Parts,
+  callId: string,
+  answer: ToolAnswer,
+  arm: () => void,
+): Promise<AnsweredToolCall> => {
+  const redactor = await serverRedactor(parts, external(parts, callId));
   const row = external(parts, callId);
-  const outcome = outcomeOf(answer, row);
+  const outcome = outcomeOf(answer, row, redactor);
   if (!isOver(row)) {
     parts.transaction(() => {
       parts.calls.settle(callId, outcome);

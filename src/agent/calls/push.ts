@@ -1,18 +1,18 @@
 import { z } from "zod";
-import { signStandard } from "../../auth/webhooks/standard.ts";
+import { signStandard, standard } from "../../auth/webhooks/standard.ts";
 import { ToolAnswer } from "../../protocol/tool-call.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
 import type { CallOutcome } from "../records.ts";
-import { openSecret } from "../think/open-secret.ts";
 import type { Parts } from "../think/parts.ts";
+import { fitJson } from "../tools/configured/fit-result.ts";
 import { readAnswer } from "../tools/configured/read-answer.ts";
 import { createRedactor } from "../tools/configured/redact.ts";
-import { renderRequest } from "../tools/configured/render-request.ts";
-import { parseTemplate, secretNames } from "../tools/configured/template.ts";
+import { type RenderedRequest, renderRequest } from "../tools/configured/render-request.ts";
 import type { CallRow } from "./call-row.ts";
 import { completed, failed } from "./outcome.ts";
+import { serverSecrets, serverTemplate } from "./server-secrets.ts";
 
 /** How long a server may take to take a call in, or to answer it at once. */
 const pushTimeoutMs = 30_000;
@@ -22,6 +22,16 @@ const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.s
 
 const misconfigured = (message: string): CallOutcome => failed("error", "tool_misconfigured", message);
 
+/** The request, or why it cannot be made with this input, which no other try mends. */
+const rendered = (...what: Parameters<typeof renderRequest>): RenderedRequest | ColloquyError => {
+  try {
+    return renderRequest(...what);
+  } catch (error) {
+    if (error instanceof ColloquyError) return error;
+    throw error;
+  }
+};
+
 /**
  * Sends a call to its server, signed as Standard Webhooks with the call's id as `webhook-id` and `Idempotency-Key`. The
  * outcome, where the server answers at once or can never be asked; null where it took it in. Throws what may pass.
@@ -29,30 +39,31 @@ const misconfigured = (message: string): CallOutcome => failed("error", "tool_mi
 export const push = async (parts: Parts, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
   const { callId, tool, input, spaceId, createdAt, approval } = row;
   if (tool.executionType !== "external" || !tool.execution) return null;
-  const allowLoopback = parts.env.ENVIRONMENT === "development";
-  const { secret: secretName, ...execution } = tool.execution;
-  const parsed = parseTemplate({ ...execution, method: "POST" }, { allowLoopback });
-  if (!parsed.ok) return misconfigured("the tool's request cannot be made");
-  const secrets = new Map<string, string>();
-  for (const name of [secretName, ...secretNames(parsed.template).all]) {
-    const value = (await openSecret(parts, name))?.trim();
-    if (!value) return misconfigured(`the workspace has no secret ${name}`);
-    secrets.set(name, value);
-  }
-  const { url, headers } = renderRequest(parsed.template, { input, secrets });
+  const { execution } = tool;
+  const template = serverTemplate(parts, execution);
+  if (!template) return misconfigured("the tool's request cannot be made");
+  const secrets = await serverSecrets(parts, execution, template);
+  for (const [name, value] of secrets) if (!value) return misconfigured(`the workspace has no secret ${name}`);
+  const key = secrets.get(execution.secret) ?? "";
+  const fault = standard.secretFault(key);
+  if (fault !== undefined) return misconfigured(`the secret ${execution.secret}, which signs what is sent, ${fault}`);
+  const request = rendered(template, { input, secrets });
+  if (request instanceof ColloquyError) return failed("error", request.code, request.message);
+  const { url, headers } = request;
   const body = JSON.stringify({
     type: "tool_call",
     timestamp: isoTime(createdAt),
     data: { toolCallId: callId, agentId: parts.identity.get().id, spaceId, name: tool.name, input },
   });
-  const signed = signStandard(secrets.get(secretName) ?? "", callId, parts.clock.now(), body);
+  const signed = signStandard(key, callId, parts.clock.now(), body);
   const own = [...Object.entries(signed), ["content-type", "application/json"], ["idempotency-key", callId]];
   const ownNames = new Set(own.map(([name]) => name));
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(Math.min(pushTimeoutMs, tool.timeoutMs))]);
   const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own] as [string, string][];
+  const isDevelopment = parts.env.ENVIRONMENT === "development";
   const answered = await fetchOutgoing(
     { method: "POST", url, headers: all, body },
-    { fetch: (request, init) => globalThis.fetch(request, init), allowLoopback, signal },
+    { fetch: (request, init) => globalThis.fetch(request, init), allowLoopback: isDevelopment, signal },
   );
   if (!answered.ok) throw new ColloquyError("unavailable", `the tool's server: ${answered.reason}`);
   const { response } = answered;
@@ -65,7 +76,7 @@ export const push = async (parts: Parts, row: CallRow, stopped: AbortSignal): Pr
   const atOnce = AtOnce.safeParse(answer.kind === "json" ? answer.value : undefined);
   if (!atOnce.success) return null;
   const redactor = createRedactor(secrets.values());
-  if ("result" in atOnce.data) return completed(redactor.json(atOnce.data.result), approval);
+  if ("result" in atOnce.data) return completed(fitJson(redactor.json(atOnce.data.result)), approval);
   const { error } = atOnce.data;
   return failed("error", "tool_failed", redactor.text(String(error.message)));
 };

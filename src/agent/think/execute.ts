@@ -185,7 +185,7 @@ export const execute = async (parts: Parts, execution: Execution): Promise<strin
   await faultOnceStored("agent.after-effect", parts.object);
   parts.transaction(() => {
     recordResult(parts, run, step, call, result);
-    parts.calls.handedOver(call.callId);
+    parts.calls.given(call.callId);
   });
   parts.wakeCalls();
   if (result.error) {

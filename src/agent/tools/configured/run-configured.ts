@@ -1,9 +1,7 @@
-import { textBytes } from "../../../protocol/text.ts";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
-import { maxToolOutputBytes, maxToolOutputTokens } from "../../bounds.ts";
-import { estimateText } from "../../tokens.ts";
+import { fitJson, fitText } from "./fit-result.ts";
 import { type Answer, readAnswer } from "./read-answer.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { renderRequest } from "./render-request.ts";
@@ -28,26 +26,6 @@ export type RunnableTool = Gateway | Internal;
 
 const quotedCharacters = 500;
 
-/** How much more a text holds than a result may: 1 and less fits. */
-const excess = (text: string): number =>
-  Math.max(textBytes(JSON.stringify(text)) / maxToolOutputBytes, estimateText(text) / maxToolOutputTokens);
-
-/** Fits a text to what a result may hold, in bytes and in estimated tokens. */
-const fitted = (text: string): { text: string; cut: boolean } => {
-  let fitting = text;
-  for (let over = excess(fitting); over > 1; over = excess(fitting)) {
-    fitting = fitting.slice(0, Math.floor(fitting.length * Math.min(0.95, 1 / over)));
-  }
-  return { text: fitting.toWellFormed(), cut: fitting.length < text.length };
-};
-
-const cutNote = `only the beginning: a result holds at most ${maxToolOutputBytes} bytes and ${maxToolOutputTokens} tokens (maxToolOutputBytes, maxToolOutputTokens)`;
-
-const asResult = (text: string, cut: boolean): unknown => {
-  const fits = fitted(text);
-  return cut || fits.cut ? { text: fits.text, note: cutNote } : text;
-};
-
 /** An answer as the model reads it: JSON as it is, text as text, anything else described. */
 const resultOf = (answer: Answer, status: number, redactor: Redactor): unknown => {
   switch (answer.kind) {
@@ -62,12 +40,9 @@ const resultOf = (answer: Answer, status: number, redactor: Redactor): unknown =
       };
     }
     case "text":
-      return asResult(redactor.text(answer.text, { cut: answer.cut }), answer.cut);
-    case "json": {
-      const value = redactor.json(answer.value);
-      const text = JSON.stringify(value);
-      return fitted(text).cut ? asResult(text, true) : value;
-    }
+      return fitText(redactor.text(answer.text, { cut: answer.cut }), answer.cut);
+    case "json":
+      return fitJson(redactor.json(answer.value));
   }
 };
 
