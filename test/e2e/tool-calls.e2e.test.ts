@@ -125,6 +125,7 @@ test("two people approve in two browsers, with the server killed in between, and
   await approve.focus();
   await his.keyboard.press("Enter");
   await Promise.all([his, hers].map((page) => standing(page, "Deploy app", "Done")));
+  await his.waitForFunction(() => document.activeElement?.matches(".call"));
   await Promise.all([his, hers].map((page) => said(page, "It is deployed.")));
   for (const page of [his, hers]) {
     const done = card(page, "Deploy app");
@@ -194,6 +195,9 @@ test("a form is made of the call's schema, says what is missing, and gives the a
   await hers.waitForFunction(() => document.activeElement?.getAttribute("data-field") === "to");
   await shoot("form");
   await hers.keyboard.type("Ulm");
+  await hers.reload();
+  await standing(hers, "Form", "Needs you");
+  expect(await form.getByLabel("Where to").inputValue()).toBe("Ulm");
   await form.getByLabel("On", { exact: true }).fill("2026-12-01");
   await form.getByLabel("People").fill("12");
   await form.getByRole("radio", { name: "second" }).check();

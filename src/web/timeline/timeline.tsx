@@ -11,6 +11,9 @@ import "./timeline.css";
 /** Virtuoso counts rows from here, downwards as older ones come before them. */
 const firstIndex = 1_000_000;
 
+/** Whoever fills in a form keeps it under the eyes, whatever comes meanwhile. */
+const isAnswering = (): boolean => document.activeElement?.closest(".call-people") != null;
+
 type TimelineProps = {
   state: SpaceState;
   live: LiveSpace | null;
@@ -56,7 +59,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply }: Ti
   );
   /** What grows by less than the threshold still counts as being at the bottom, and must not hide its last line. */
   const stayAtBottom = useCallback(() => {
-    if (isAtBottom) list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+    if (isAtBottom && !isAnswering()) list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
   }, [isAtBottom]);
   const loadOlder = useCallback(() => {
     live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
@@ -95,7 +98,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply }: Ti
         increaseViewportBy={{ top: 800, bottom: 400 }}
         atBottomThreshold={60}
         atBottomStateChange={atBottomChanged}
-        followOutput={(atBottom) => (atBottom || rows.at(-1)?.kind === "outgoing" ? "auto" : false)}
+        followOutput={(atBottom) => (rows.at(-1)?.kind === "outgoing" || (atBottom && !isAnswering()) ? "auto" : false)}
         totalListHeightChanged={stayAtBottom}
         startReached={loadOlder}
         context={{ state }}

@@ -1,16 +1,17 @@
 import { type SubmitEvent, useMemo, useRef, useState } from "react";
 import { FormFieldView } from "./form-field-view.tsx";
-import { type Drafts, formResult } from "./form-result.ts";
+import { formResult } from "./form-result.ts";
 import { fieldsOf, keyOf } from "./schema-form.ts";
 import type { Standing } from "./standing.ts";
 import type { Answering } from "./use-answer.ts";
+import { useDrafts } from "./use-drafts.ts";
 
-type AnswerFormProps = { schema: unknown; standing: NonNullable<Standing>; answering: Answering };
+type AnswerFormProps = { toolCallId: string; schema: unknown; standing: NonNullable<Standing>; answering: Answering };
 
 /** The fields that a call's JSON Schema asks for, checked before they are sent, and by the space again. */
-export const AnswerForm = ({ schema, standing, answering }: AnswerFormProps) => {
+export const AnswerForm = ({ toolCallId, schema, standing, answering }: AnswerFormProps) => {
   const fields = useMemo(() => fieldsOf(schema), [schema]);
-  const [drafts, setDrafts] = useState<Drafts>({});
+  const [drafts, change] = useDrafts(toolCallId);
   const [problems, setProblems] = useState<Readonly<Record<string, string>>>({});
   const form = useRef<HTMLFormElement>(null);
   const submit = (event: SubmitEvent): void => {
@@ -37,7 +38,7 @@ export const AnswerForm = ({ schema, standing, answering }: AnswerFormProps) => 
             problem={problems[key] ?? answering.issues[key] ?? null}
             isDisabled={isDisabled}
             onChange={(draft) => {
-              setDrafts((all) => ({ ...all, [key]: draft }));
+              change({ [key]: draft });
               setProblems(({ [key]: _, ...others }) => others);
             }}
           />

@@ -1,18 +1,19 @@
-import { useId, useState } from "react";
+import { useId } from "react";
 import type { Standing } from "./standing.ts";
 import type { Answering } from "./use-answer.ts";
+import { useDrafts } from "./use-drafts.ts";
 
-type ApprovalFormProps = { standing: NonNullable<Standing>; answering: Answering };
+type ApprovalFormProps = { toolCallId: string; standing: NonNullable<Standing>; answering: Answering };
 
 const maxNote = 1000;
 
 /** Approve or reject, with a word on it. */
-export const ApprovalForm = ({ standing, answering }: ApprovalFormProps) => {
-  const [note, setNote] = useState("");
+export const ApprovalForm = ({ toolCallId, standing, answering }: ApprovalFormProps) => {
+  const [{ note = "" }, change] = useDrafts(toolCallId);
   const noteId = useId();
   const isDisabled = !standing.may || answering.isSending;
   const decide = (approved: boolean): void => {
-    const said = note.trim();
+    const said = String(note).trim();
     answering.send({ result: { approved, ...(said === "" ? {} : { note: said }) } });
   };
   return (
@@ -27,9 +28,9 @@ export const ApprovalForm = ({ standing, answering }: ApprovalFormProps) => {
             className="input"
             placeholder="A note, if you like"
             maxLength={maxNote}
-            value={note}
+            value={String(note)}
             dir="auto"
-            onChange={(event) => setNote(event.target.value)}
+            onChange={(event) => change({ note: event.target.value })}
           />
         </div>
       )}

@@ -8,7 +8,7 @@ import "./call-frame.css";
 export const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; children?: ReactNode }) => {
   const { title, server } = toolTitle(name);
   return (
-    <section className="call" data-tone={chip.tone} aria-label={`${title}, ${chip.words}`}>
+    <section className="call" data-tone={chip.tone} tabIndex={-1} aria-label={`${title}, ${chip.words}`}>
       <header className="call-head">
         <Icon name="tool" size={16} />
         <h3 className="call-title" title={name}>

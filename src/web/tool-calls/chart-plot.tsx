@@ -38,7 +38,7 @@ export const ChartPlot = ({ chart: { type, labels, series }, width }: { chart: C
       )}
       {series.map(({ name, values }, place) =>
         type === "bar" ? (
-          <g key={name} data-hue={place}>
+          <g key={place} data-hue={place}>
             {values.map((value, index) => {
               if (value === null) return null;
               const gap = Math.min(10, slot * 0.2);
@@ -62,7 +62,7 @@ export const ChartPlot = ({ chart: { type, labels, series }, width }: { chart: C
             })}
           </g>
         ) : (
-          <g key={name} data-hue={place}>
+          <g key={place} data-hue={place}>
             <path className="chart-line" d={pathOf(values, xOf, yOf)} />
             {values.map((value, index) =>
               value === null ? null : (

@@ -31,7 +31,7 @@ export const ChartView = ({ chart }: { chart: Chart }) => {
       {type !== "pie" && series.length > 1 && (
         <ul className="chart-legend" aria-hidden="true">
           {series.map((one, index) => (
-            <li key={one.name} data-hue={index}>
+            <li key={index} data-hue={index}>
               {one.name}
             </li>
           ))}

@@ -1,9 +1,10 @@
-import { useState } from "react";
 import { type Choice, choiceResult, type Option } from "./answer-result.ts";
 import type { Standing } from "./standing.ts";
 import type { Answering } from "./use-answer.ts";
+import { useDrafts } from "./use-drafts.ts";
 
 type ChoiceFormProps = {
+  toolCallId: string;
   choice: Choice;
   question: string;
   schema: unknown;
@@ -12,8 +13,9 @@ type ChoiceFormProps = {
 };
 
 /** One of some options is taken by a click; several are ticked and sent. */
-export const ChoiceForm = ({ choice, question, schema, standing, answering }: ChoiceFormProps) => {
-  const [ticked, setTicked] = useState<readonly string[]>([]);
+export const ChoiceForm = ({ toolCallId, choice, question, schema, standing, answering }: ChoiceFormProps) => {
+  const [drafts, change] = useDrafts(toolCallId);
+  const ticked = Array.isArray(drafts.ticked) ? drafts.ticked : [];
   const isDisabled = !standing.may || answering.isSending;
   const send = (options: readonly Option[]): void =>
     answering.send({
@@ -50,7 +52,9 @@ export const ChoiceForm = ({ choice, question, schema, standing, answering }: Ch
               type="checkbox"
               checked={ticked.includes(option.key)}
               onChange={({ target }) =>
-                setTicked((all) => (target.checked ? [...all, option.key] : all.filter((key) => key !== option.key)))
+                change({
+                  ticked: target.checked ? [...ticked, option.key] : ticked.filter((key) => key !== option.key),
+                })
               }
             />
             <OptionWords option={option} />

@@ -1,3 +1,4 @@
+import { useRef } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
 import { clock, full } from "../look/time.ts";
 import { AnswerForm } from "./answer-form.tsx";
@@ -19,11 +20,13 @@ type PeoplePartProps = {
 
 /** What people are asked, what they have said so far, and until when they may. */
 export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: PeoplePartProps) => {
-  const answering = useAnswer(spaceId, call.id);
+  const element = useRef<HTMLDivElement>(null);
+  // The controls go: the focus stays at the card that they were in.
+  const answering = useAnswer(spaceId, call.id, () => element.current?.closest<HTMLElement>(".call")?.focus());
   const progress = progressOf(call);
   const left = standing ? timeLeft(awaits.expiresAt, now) : null;
   return (
-    <div className="call-people">
+    <div ref={element} className="call-people">
       {awaits.answers.length > 0 && (
         <ul className="call-answers">
           {awaits.answers.map((answer) => (
@@ -66,15 +69,16 @@ type QuestionProps = Pick<PeoplePartProps, "call" | "awaits"> & {
 };
 
 const Question = ({ call, awaits, standing, answering }: QuestionProps) => {
-  if (awaits.kind === "approval") return <ApprovalForm standing={standing} answering={answering} />;
+  if (awaits.kind === "approval")
+    return <ApprovalForm toolCallId={call.id} standing={standing} answering={answering} />;
   const choice = choiceOf(call.input);
   const question = questionOf(call.input) ?? "Your answer";
   const { schema } = awaits;
   if (choice && takesChoice(schema)) {
-    return <ChoiceForm {...{ choice, question, schema, standing, answering }} />;
+    return <ChoiceForm toolCallId={call.id} {...{ choice, question, schema, standing, answering }} />;
   }
   const asked = schema ?? (isRecord(call.input) ? call.input.schema : undefined);
-  return <AnswerForm schema={asked} standing={standing} answering={answering} />;
+  return <AnswerForm toolCallId={call.id} schema={asked} standing={standing} answering={answering} />;
 };
 
 /** A schema with more than one property asks for more than a choice. */

@@ -14,8 +14,8 @@ export const TableView = ({ table: { title, columns, rows, more }, cell }: Table
       <table className="table">
         <thead>
           <tr>
-            {columns.map(({ label, isNumeric }) => (
-              <th key={label} scope="col" data-numeric={isNumeric}>
+            {columns.map(({ label, isNumeric }, index) => (
+              <th key={index} scope="col" data-numeric={isNumeric}>
                 {label}
               </th>
             ))}
@@ -25,7 +25,7 @@ export const TableView = ({ table: { title, columns, rows, more }, cell }: Table
           {rows.map((row, index) => (
             <tr key={index}>
               {row.map((value, column) => (
-                <td key={columns[column]?.label ?? column} data-numeric={columns[column]?.isNumeric ?? false}>
+                <td key={column} data-numeric={columns[column]?.isNumeric ?? false}>
                   {cell(value)}
                 </td>
               ))}

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { ColloquyError, type ToolAnswer } from "../../client/index.ts";
 import { useSignedIn } from "../session/signed-in.ts";
+import { forgetDrafts } from "./use-drafts.ts";
 
 export type Answering = {
   isSending: boolean;
@@ -26,7 +27,7 @@ const issuesOf = (error: unknown): Record<string, string> => {
 };
 
 /** Sends a person's answer to a call. That it counted shows by the call itself, which changes for everybody. */
-export const useAnswer = (spaceId: string, toolCallId: string): Answering => {
+export const useAnswer = (spaceId: string, toolCallId: string, onAnswered: () => void): Answering => {
   const { client } = useSignedIn();
   const [isSending, setSending] = useState(false);
   const [refusal, setRefusal] = useState<{ told: string; issues: Record<string, string> } | null>(null);
@@ -35,6 +36,10 @@ export const useAnswer = (spaceId: string, toolCallId: string): Answering => {
     setRefusal(null);
     client
       .answerToolCall(spaceId, toolCallId, answer)
+      .then(() => {
+        forgetDrafts(toolCallId);
+        onAnswered();
+      })
       .catch((error: unknown) => setRefusal({ told: tell(error), issues: issuesOf(error) }))
       .finally(() => setSending(false));
   };
