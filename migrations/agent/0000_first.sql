@@ -164,6 +164,7 @@ CREATE TABLE `runs` (
 	`window_id` integer NOT NULL,
 	`journal_from` integer NOT NULL,
 	`journal_to` integer,
+	`rests` text,
 	`told` text NOT NULL,
 	`kept` integer DEFAULT false NOT NULL,
 	`kept_before` integer NOT NULL,

@@ -130,7 +130,7 @@ export class Consciousness {
 
   /** The exact input of a run's last generated step, or null if it generated none. */
   lastInput(run: RunRow): StepMessages | null {
-    const rows = this.#journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+    const rows = this.#journal.ofRun(run, run.journalTo ?? undefined);
     const last = rows.findLast((row) => row.meta?.kind === "assistant");
     return last ? this.inputOf(run, rows, last.seq) : null;
   }

@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import { and, asc, between, eq, inArray, max, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
-import type { JournalMeta } from "./records.ts";
+import type { JournalMeta, JournalRest } from "./records.ts";
 import { journal } from "./schema.ts";
 
 /**
@@ -19,6 +19,35 @@ export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"
 
 /** Sequence numbers, both ends included. */
 export type Stretch = { from: number; to: number };
+
+/** Where a run's rows are: from its first one on, but for its rests. */
+export type Lived = { ordinal: number; journalFrom: number; rests: JournalRest[] | null };
+
+/** The stretches that hold a run's rows, and none of what was written while it rested. */
+const stretchesOf = ({ journalFrom, rests }: Lived, to = Number.MAX_SAFE_INTEGER): Stretch[] => {
+  const stretches: Stretch[] = [];
+  let from = journalFrom;
+  for (const rest of rests ?? []) {
+    stretches.push({ from, to: rest.from - 1 });
+    if (rest.to === null) return stretches;
+    from = rest.to + 1;
+  }
+  return [...stretches, { from, to }];
+};
+
+/** Rows of others that are rather read than asked around. */
+const nearRows = 50;
+
+/** In order, each row in one: neighbours joined. */
+const joined = (stretches: Stretch[]): Stretch[] => {
+  const all: Stretch[] = [];
+  for (const stretch of stretches.toSorted((one, other) => one.from - other.from)) {
+    const last = all.at(-1);
+    if (last && stretch.from <= last.to + nearRows) last.to = Math.max(last.to, stretch.to);
+    else all.push({ ...stretch });
+  }
+  return all;
+};
 
 export const isMessage = (row: Pick<JournalRow, "kind" | "content">): row is JournalRow & { content: ModelMessage } =>
   row.kind !== "call";
@@ -108,24 +137,21 @@ export class Journal {
     );
   }
 
-  /** All rows of one run, in order. `from` is its first row's sequence number. */
-  ofRun(runOrdinal: number, from: number, to?: number): JournalRow[] {
-    return this.#ofRun().all({ runOrdinal, from, to: to ?? Number.MAX_SAFE_INTEGER });
+  /** All rows of one run, in order; up to `to`, if that is given. */
+  ofRun(run: Lived, to?: number): JournalRow[] {
+    return stretchesOf(run, to).flatMap((stretch) => this.#ofRun().all({ runOrdinal: run.ordinal, ...stretch }));
   }
 
   /** All rows of these runs, which have ended, in order. */
-  ofRuns(runs: { ordinal: number; journalFrom: number; journalTo: number | null }[]): JournalRow[] {
-    if (runs.length === 0) return [];
-    return this.#ofRuns().all({
-      from: Math.min(...runs.map(({ journalFrom }) => journalFrom)),
-      to: Math.max(...runs.map(({ journalFrom, journalTo }) => journalTo ?? journalFrom)),
-      ordinals: JSON.stringify(runs.map(({ ordinal }) => ordinal)),
-    });
+  ofRuns(runs: (Lived & { journalTo: number | null })[]): JournalRow[] {
+    const ordinals = JSON.stringify(runs.map(({ ordinal }) => ordinal));
+    const stretches = joined(runs.flatMap((run) => stretchesOf(run, run.journalTo ?? run.journalFrom)));
+    return stretches.flatMap((stretch) => this.#ofRuns().all({ ...stretch, ordinals }));
   }
 
   /** When this call of a run was begun, in milliseconds since the epoch. */
-  startOf(run: { ordinal: number; journalFrom: number }, callId: string): number | undefined {
-    const rows = this.ofRun(run.ordinal, run.journalFrom).filter((row) => row.kind === "call");
+  startOf(run: Lived, callId: string): number | undefined {
+    const rows = this.ofRun(run).filter((row) => row.kind === "call");
     return rows.find((row) => "callId" in row.content && row.content.callId === callId)?.createdAt;
   }
 

@@ -183,13 +183,14 @@ export class Loop {
 
   /** A run that waited for answers or results and has them all, or whose time is up; it goes on. */
   #answered(active: RunRow[]): RunRow | undefined {
-    const { runs, waits, calls } = this.#parts;
+    const { runs, waits, calls, journal } = this.#parts;
     const goesOn = ({ status, ordinal }: RunRow): boolean =>
       (status === "waiting_reply" && !waits.isWaiting(ordinal)) || (status === "waiting_tool" && !calls.holds(ordinal));
     const run = active.find((each) => !this.#live.has(each.id) && goesOn(each));
     if (!run) return undefined;
-    runs.update(run.ordinal, { status: "running" });
-    return { ...run, status: "running" };
+    const rests = run.rests?.map((rest) => ({ ...rest, to: rest.to ?? journal.nextSeq() - 1 })) ?? null;
+    runs.update(run.ordinal, { status: "running", rests });
+    return { ...run, status: "running", rests };
   }
 
   #start(run: RunRow): void {

@@ -29,6 +29,9 @@ export type InboxData =
 /** What a run took of one space: its newest message, and its oldest where there are several. */
 export type Receipt = { spaceId: string; messageId: string; firstMessageId?: string };
 
+/** Where the journal belongs to other runs while one rests: `from` its first row, `to` its last, null as yet. */
+export type JournalRest = { from: number; to: number | null };
+
 /** A root that the agent began itself, and when. */
 export type OwnRoot = { id: string; beganAt: number };
 

@@ -39,8 +39,7 @@ const callView = (
   return { ...common, status: started ? "started" : "pending" };
 };
 
-const rowsOf = (parts: Parts, run: RunRow): JournalRow[] =>
-  parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+const rowsOf = (parts: Parts, run: RunRow): JournalRow[] => parts.journal.ofRun(run, run.journalTo ?? undefined);
 
 const withSteps = (parts: Parts, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
   const [spaceId] = run.spaceIds;

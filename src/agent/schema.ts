@@ -18,6 +18,7 @@ import type {
   InboxData,
   JournalContent,
   JournalMeta,
+  JournalRest,
   OwnRoot,
   Receipt,
 } from "./records.ts";
@@ -105,6 +106,8 @@ export const runs = sqliteTable("runs", {
   windowId: integer("window_id").notNull(),
   journalFrom: integer("journal_from").notNull(),
   journalTo: integer("journal_to"),
+  /** Between these its rows are. Others are written while it waits, however long. */
+  rests: text("rests", { mode: "json" }).$type<JournalRest[]>(),
   told: text("told", { mode: "json" }).$type<ToldState>().notNull(),
   /** Whether its cycle is part of consciousness. */
   kept: integer("kept", { mode: "boolean" }).notNull().default(false),

@@ -12,7 +12,7 @@ const dueShare = 0.8;
  */
 export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
   const { config, correction } = composingOf(parts);
-  const rows = parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalTo ?? undefined);
+  const rows = parts.journal.ofRun(run, run.journalTo ?? undefined);
   const last = rows.findLast((row) => row.meta?.kind === "assistant")?.meta;
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
   if (last?.kind !== "assistant" || last.estimatedInput * correction < budget * dueShare) return false;

@@ -117,7 +117,7 @@ const callPlans = (parts: Parts, run: RunRow, { callId }: CallRequest): CallPlan
 const brokenBy = (parts: Parts, run: RunRow, { toolName }: CallRequest): ToolRule | undefined => {
   const rules = rulesOf(parts, run);
   if (rules.length === 0) return undefined;
-  return brokenRule(rules, toolName, pastCalls(parts.journal.ofRun(run.ordinal, run.journalFrom)));
+  return brokenRule(rules, toolName, pastCalls(parts.journal.ofRun(run)));
 };
 
 const attempt = async (parts: Parts, execution: Execution): Promise<Result | "waiting"> => {

@@ -84,7 +84,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
   // Answers, and what an absorbed run had taken, have joined its events since it began.
   const events = now?.events ?? run.events;
   if (now && !isActive(now)) return now;
-  const before = parts.journal.ofRun(run.ordinal, run.journalFrom);
+  const before = parts.journal.ofRun(run);
   const reuse = reuseOf(parts, run, before);
   const ended = parts.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
@@ -96,7 +96,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const kept = lived && run.continuity === "consciousness";
     // Of a run that is not kept, a call may still be under way: what came of it is told as it was.
     if (kept && error) closeOpenCalls(parts, run, before, error);
-    const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+    const rows = parts.journal.ofRun(run);
     if (kept) for (const { meta } of rows) if (meta?.kind === "inbox") parts.spaces.toldOfHistory(meta.history ?? []);
     const receipts = settleEvents(parts, { ...run, events }, rows, ending);
 

@@ -41,7 +41,7 @@ export const callsOf = (rows: JournalRow[]): Action[] => {
 };
 
 /** All that it did, and what was under way when it was ended: its think has come to rest since. */
-const actionsOf = (parts: Parts, run: RunRow): Action[] => callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom));
+const actionsOf = (parts: Parts, run: RunRow): Action[] => callsOf(parts.journal.ofRun(run));
 
 /** A run that was ended by another ends none: what it took over would be nobody's. */
 const requireActive = (parts: Parts, self: RunRow): void => {

@@ -29,7 +29,7 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
   const { rows, events } = parts.runs.silent(ordinal, maxSkippedLines);
   const lines = rows
     .reverse()
-    .flatMap((run) => parts.journal.ofRun(run.ordinal, run.journalFrom, run.journalFrom))
+    .flatMap((run) => parts.journal.ofRun(run, run.journalFrom))
     .flatMap((row) => (row.meta?.kind === "inbox" ? row.meta.lines : []));
   const shown = lines.slice(-maxSkippedLines);
   return { lines: shown, omitted: events - shown.length };

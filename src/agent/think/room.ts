@@ -10,7 +10,7 @@ const leastTokens = 250;
 /** The estimated tokens that the model's next input has room for, beside all that the run holds by now. */
 export const roomOf = (parts: Parts, run: RunRow): number => {
   const { config, correction } = composingOf(parts);
-  const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+  const rows = parts.journal.ofRun(run);
   const from = rows.findLastIndex((row) => row.kind === "assistant");
   const meta = rows[from]?.meta;
   const before = meta?.kind === "assistant" ? meta.input.tokens / correction : 0;

@@ -74,13 +74,11 @@ const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) &&
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
   const { parts, run, model, signal, progressed } = input;
   const { id: agentId, config } = parts.identity.get();
-  const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+  const rows = parts.journal.ofRun(run);
   const first = inputOf(input, rows);
   // Cycles that do not fit are summarised rather than left out, before the model misses them.
   const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
-  const { composed, past, made, maxOutputTokens } = compacted
-    ? inputOf(input, parts.journal.ofRun(run.ordinal, run.journalFrom))
-    : first;
+  const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input, parts.journal.ofRun(run)) : first;
 
   const cost = composed.tokens + maxOutputTokens;
   const name = stepName(run, index);

@@ -57,7 +57,7 @@ export const think = async (
   const deadline = setTimeout(() => minutes.abort(), config.limits.maxRunMinutes * 60_000);
   try {
     parts.mcp.runBegins();
-    const lived = parts.journal.ofRun(run.ordinal, run.journalFrom).length > 1;
+    const lived = parts.journal.ofRun(run).length > 1;
     channels.tellRun({ event: lived || run.faults > 0 ? "run.resumed" : "run.started" });
     const model = await resolveModel(config.model, {
       env: parts.env,
@@ -95,7 +95,9 @@ type Rest = "waiting_reply" | "waiting_tool";
 const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
   // Another run may have ended it a moment ago.
   if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
-  parts.runs.update(run.ordinal, { status: rest });
+  // A consciousness does nothing else meanwhile.
+  const rests = [...(run.rests ?? []), { from: parts.journal.nextSeq(), to: null }];
+  parts.runs.update(run.ordinal, run.continuity === "timeline" ? { status: rest, rests } : { status: rest });
   channels.tellRun({ event: `run.${rest}` });
   await channels.end(rest);
   return { kind: "waiting" };
@@ -128,7 +130,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
   try {
     for (;;) {
       signal.throwIfAborted();
-      const rows = parts.journal.ofRun(run.ordinal, run.journalFrom);
+      const rows = parts.journal.ofRun(run);
       if (rows.length === 0) {
         await composeRun(parts, run, 0, null, signal);
         continue;

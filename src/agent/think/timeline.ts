@@ -106,7 +106,7 @@ const resumeOf = (parts: Parts, run: RunRow): Resume => {
   const waits = parts.waits.ofRun(run.ordinal);
   const awaited = waits.flatMap((wait) => wait.awaited);
   return {
-    soFar: callsOf(parts.journal.ofRun(run.ordinal, run.journalFrom)),
+    soFar: callsOf(parts.journal.ofRun(run)),
     replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
     timedOut: awaited.filter(({ replyId, left }) => replyId === null && !left).map(({ name }) => name),
     gone: awaited.filter(({ left }) => left).map(({ name }) => name),

@@ -1,0 +1,82 @@
+import { runInDurableObject } from "cloudflare:test";
+import { afterEach, expect, test, vi } from "vitest";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { agentStub, ended, openHouse, runsOf, userTexts } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+/** Counts the journal's rows that the agent's SQLite reads from now on. */
+const journalReads = (agent: EntityRef): Promise<() => number> =>
+  runInDurableObject(agentStub(agent), (_, { storage: { sql } }) => {
+    const cursors: { rowsRead: number }[] = [];
+    const execute = sql.exec.bind(sql);
+    Object.defineProperty(sql, "exec", {
+      configurable: true,
+      value: (...given: Parameters<typeof execute>) => {
+        const cursor = execute(...given);
+        if (given[0].includes('from "journal"')) cursors.push(cursor);
+        return cursor;
+      },
+    });
+    restore.push(() => Reflect.deleteProperty(sql, "exec"));
+    return () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
+  });
+
+const runsBetween = 25;
+const mostRows = 120;
+
+test("[B4] a run that waited while many others ran goes on, and is read of, by its own rows of the journal", async () => {
+  const house = await openHouse();
+  const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
+  const settings = { continuity: "timeline", messaging: "threaded", limits: { maxConcurrentRuns: 2 } } as const;
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const alpha = await house.space("Alpha", [husam, designer, analyst]);
+  const beta = await house.space("Beta", [husam, analyst]);
+  const model = scriptedModel((options, index) => {
+    if (index === 0) {
+      return step(
+        call("set_memories", { memories: [{ key: "asked", value: "Designer" }] }),
+        call("send_message", { text: "@Designer is it good?", wait: true }),
+      );
+    }
+    const inSpace = userTexts(options)[0] ?? "";
+    const isFirst = options.prompt.every(({ role }) => role !== "tool");
+    return inSpace.includes("← RESUME") && isFirst
+      ? step(call("send_message", { text: "Thank you." }))
+      : step(text("Read."));
+  });
+  restore.push(installModel(model));
+  await alpha.post(husam, "Have it reviewed");
+  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply"));
+  for (let run = 1; run <= runsBetween; run += 1) await beta.post(husam, `Aside ${run}`);
+  await vi.waitFor(
+    async () => {
+      const { length } = (await runsOf(house.workspaceId, analyst)).filter(({ status }) => status === "completed");
+      expect(length).toBe(runsBetween);
+    },
+    { timeout: 20_000, interval: 100 },
+  );
+
+  const resumed = await journalReads(analyst);
+  await alpha.post(designer, "It is");
+  await vi.waitFor(async () => expect(await alpha.texts()).toContain("Analyst: Thank you."));
+  const read = resumed();
+  const [first] = (await ended(house.workspaceId, analyst, runsBetween + 1)).slice(0, 1);
+  expect(first?.steps.map(({ toolCalls }) => toolCalls.map(({ status }) => status))).toEqual([
+    ["complete", "complete"],
+    ["complete"],
+    [],
+  ]);
+  const calls = model.calls.length;
+  const afterwards = await journalReads(analyst);
+  await alpha.post(husam, "And now?");
+  await model.called(calls + 1);
+  const readBy = [read, afterwards()];
+  await ended(house.workspaceId, analyst, runsBetween + 2);
+  expect(userTexts(model.calls[calls])[0]).toContain("You: called set_memories(");
+  expect(readBy.map((rows) => rows <= mostRows || rows)).toEqual([true, true]);
+});
