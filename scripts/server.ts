@@ -16,6 +16,8 @@ import type { EdgeOptions } from "./edge.ts";
  */
 export type Server = {
   url: string;
+  /** The id of its process group. */
+  groupId: number;
   /** Asks the group to end and waits; what is left after `graceMs` is killed. */
   stop(graceMs?: number): Promise<void>;
   /** SIGKILL for the whole group, as a power cut would. Resolves when it is gone. */
@@ -80,6 +82,7 @@ export const startServer = async (options: ServerOptions): Promise<Server> => {
   }
   return {
     url,
+    groupId: child.pid ?? 0,
     ended,
     async stop(graceMs = 5000) {
       signal("SIGTERM");

@@ -91,8 +91,8 @@ export const failures = {
 
 const readBody = async (request: IncomingMessage): Promise<unknown> => {
   let text = "";
-  for await (const chunk of request.setEncoding("utf8")) text += chunk;
   try {
+    for await (const chunk of request.setEncoding("utf8")) text += chunk;
     return JSON.parse(text);
   } catch {
     return undefined;

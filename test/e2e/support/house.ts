@@ -17,6 +17,10 @@ export type Person = {
 /** A running house of its own: real workerd, its own data and keys, one workspace. */
 export type House = {
   url: string;
+  /** Where its SQLite files are, until it is closed. */
+  dataDirectory: string;
+  /** The id of the process group that serves it now. */
+  groupId(): number;
   adminKey: string;
   workspaceId: string;
   secretKey: string;
@@ -56,6 +60,8 @@ export const openHouse = async (options: { config?: string } = {}): Promise<Hous
   const api = createApi(url, made.secretKey);
   const house: House = {
     url,
+    dataDirectory,
+    groupId: () => server.groupId,
     adminKey: variables.ADMIN_KEY,
     workspaceId: made.workspace.id,
     secretKey: made.secretKey,

@@ -1,0 +1,77 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { House } from "../e2e/support/house.ts";
+import { gather } from "./evidence.ts";
+import { type Load, type LoadOptions, openLoad, speakAll } from "./load.ts";
+import { becomesQuiet } from "./quiet.ts";
+import { type Random, seededRandom } from "./random.ts";
+import { longestPauseMs } from "./refund-desk.ts";
+import { judge, type Verdict } from "./verdict.ts";
+
+/**
+ * One seed: people speak, the power goes once or twice at moments that the seed says, and after the last of it people
+ * speak once more, or (one seed in five) say nothing, so that everything has to come back by its own alarms.
+ */
+export type Round = { verdict: Verdict; kills: number; seconds: number };
+
+const wordsEach = 2;
+const windowMs = 2000;
+/** The first kill comes within this time: while people speak, or while the agents still answer. */
+const killWithinMs = 5000;
+
+export const killRound = async (
+  house: House,
+  seed: number,
+  { crashes, load: options }: { crashes: boolean; load: LoadOptions },
+): Promise<Round> => {
+  const begunAt = performance.now();
+  const random = seededRandom(seed * 7919);
+  const load = await openLoad(house, seed, options);
+  try {
+    const saying = speakAll(load, seededRandom(seed * 104_729), wordsEach, windowMs);
+    const kills = crashes ? await killAtRandom(house, load, random) : 0;
+    await saying;
+    if (!random.chance(0.2)) await speakLast(load);
+    const quiet = await becomesQuiet(house, load);
+    const verdict = judge(await gather(house, load));
+    if (!quiet && verdict.stuck.length === 0) verdict.stuck.push(`something still moved at the end: ${restless(load)}`);
+    return { verdict, kills, seconds: (performance.now() - begunAt) / 1000 };
+  } finally {
+    await load.close();
+  }
+};
+
+/** One more word in each space: every agent is woken by it, whatever alarms it has. */
+const speakLast = async (load: Load): Promise<void> => {
+  for (const space of load.spaces) {
+    const [person] = space.people;
+    if (person) await load.speak(space, person);
+  }
+};
+
+/** Once or twice, each time at any moment, or while the refund desk has just been asked. */
+const killAtRandom = async (house: House, load: Load, random: Random): Promise<number> => {
+  const kills = random.chance(0.4) ? 2 : 1;
+  for (let kill = 0; kill < kills; kill += 1) {
+    await wait(kill === 0 ? random.between(300, killWithinMs) : random.between(0, windowMs));
+    const aimsAtDesk = random.chance(0.5);
+    const mostMs = random.between(0, 2 * longestPauseMs);
+    if (aimsAtDesk) await Promise.race([load.desk.next().then(() => wait(mostMs)), wait(killWithinMs)]);
+    await house.crash();
+  }
+  return kills;
+};
+
+/** What the clients saw moving last. */
+const restless = ({ spaces }: Load): string =>
+  spaces
+    .flatMap(({ name, people }) =>
+      people.map(({ state }, index) => {
+        const { connection, outgoing, streams, active } = state();
+        const moving = outgoing.length + streams.length + active.length;
+        return connection.status === "open" && moving === 0
+          ? ""
+          : `${name}, client ${index}: ${connection.status}, ${streams.length} streams, ${active.length} active`;
+      }),
+    )
+    .filter((line) => line !== "")
+    .join("; ");

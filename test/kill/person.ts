@@ -1,0 +1,87 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { ColloquyError, createClient, type SpaceState } from "../../src/client/index.ts";
+import type { Person as Signed } from "../e2e/support/house.ts";
+import { answerIn } from "./commands.ts";
+import { type Wire, wireOf } from "./wire.ts";
+
+/** A message that a person sent; times in milliseconds of `performance.now()`. */
+export type Sent = { text: string; at: number; acknowledgedAt?: number; refused?: string };
+
+/** A person in a space, with the SDK, who never leaves however often the server is gone. */
+export type Person = {
+  sent: Sent[];
+  /** The ids of the messages in the order in which they came to this person. */
+  saw: string[];
+  /** When the answer to a command was seen, by the command's id. */
+  answeredAt: Map<string, number>;
+  wire: Wire;
+  state(): SpaceState;
+  /** Resolves when the space is open and its past is loaded. */
+  ready: Promise<void>;
+  /** `http` sends by request and again until it is answered; `socket` leaves that to the SDK. */
+  say(text: string, by: "socket" | "http"): Promise<void>;
+  close(): void;
+};
+
+const timings = { minDelayMs: 100, maxDelayMs: 1000 };
+
+export const joinAs = (url: string, spaceId: string, { id, token }: Signed): Person => {
+  const client = createClient({ baseUrl: url, token });
+  const live = client.openSpace(spaceId, { timings });
+  const sent: Sent[] = [];
+  const saw: string[] = [];
+  const answeredAt = new Map<string, number>();
+  const isReady = Promise.withResolvers<void>();
+  let seenTo = 0;
+  let over = false;
+  const look = (): void => {
+    const { messages, history, connection, outgoing } = live.getSnapshot();
+    if (history.status === "ready" && connection.status === "open") isReady.resolve();
+    for (const { id: messageId, seq, sender, text = "" } of messages.filter((message) => message.seq > seenTo)) {
+      saw.push(messageId);
+      seenTo = seq;
+      if (sender.id === id) acknowledge(text);
+      const answer = answerIn(text);
+      if (answer) answeredAt.set(answer.id, performance.now());
+    }
+    for (const { text, status } of outgoing) {
+      const one = sent.find((each) => each.text === text);
+      if (one && status.kind === "failed") one.refused = status.code;
+    }
+  };
+  const acknowledge = (text: string): void => {
+    const one = sent.find((each) => each.text === text);
+    if (one) one.acknowledgedAt ??= performance.now();
+  };
+  live.subscribe(look);
+  return {
+    sent,
+    saw,
+    answeredAt,
+    wire: wireOf(token),
+    state: () => live.getSnapshot(),
+    ready: isReady.promise,
+    say: async (text, by) => {
+      const one: Sent = { text, at: performance.now() };
+      sent.push(one);
+      if (by === "socket") return void live.send(text);
+      while (!over && one.acknowledgedAt === undefined) {
+        try {
+          await client.postMessage(spaceId, { text, clientKey: text });
+          acknowledge(text);
+        } catch (error) {
+          if (!(error instanceof ColloquyError)) throw error;
+          if (error.code !== "unavailable") {
+            one.refused = error.code;
+            return;
+          }
+          await wait(100);
+        }
+      }
+    },
+    close: () => {
+      over = true;
+      live.close();
+    },
+  };
+};

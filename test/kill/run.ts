@@ -1,0 +1,124 @@
+import { parseArgs } from "node:util";
+import { type House, openHouse } from "../e2e/support/house.ts";
+import { killRound, type Round } from "./kill-round.ts";
+import { fullLoad } from "./load.ts";
+import { timersLeftOver } from "./stored-timers.ts";
+import type { PaymentFigures, Verdict } from "./verdict.ts";
+import { watchSockets } from "./wire.ts";
+
+/**
+ * `npm run test:kill -- --seeds N`: real processes, SIGKILL at random moments under load, and then a count of what was
+ * lost, doubled or is stuck. `--seed S` repeats one. Fails unless all three are 0.
+ */
+const { values } = parseArgs({
+  options: { seeds: { type: "string", default: "50" }, seed: { type: "string" } },
+});
+const roundsAHouse = 10;
+const shownFindings = 12;
+
+const seeds =
+  values.seed === undefined
+    ? Array.from({ length: Number(values.seeds) }, (_, index) => index + 1)
+    : [Number(values.seed)];
+if (seeds.length === 0 || !seeds.every((seed) => Number.isSafeInteger(seed) && seed > 0)) {
+  console.error("npm run test:kill -- --seeds N, or --seed S: both are whole numbers from 1");
+  process.exit(1);
+}
+
+const none: PaymentFigures = { calls: 0, effects: 0, repeated: 0, unknown: 0, unknownPaid: 0 };
+const sum = (one: PaymentFigures, other: PaymentFigures): PaymentFigures => ({
+  calls: one.calls + other.calls,
+  effects: one.effects + other.effects,
+  repeated: one.repeated + other.repeated,
+  unknown: one.unknown + other.unknown,
+  unknownPaid: one.unknownPaid + other.unknownPaid,
+});
+
+type Totals = Pick<Verdict, "counts"> & { refund: PaymentFigures; credit: PaymentFigures };
+
+const totalsOf = (rounds: Round[]): Totals => {
+  const verdicts = rounds.map(({ verdict }) => verdict);
+  const add = (pick: (verdict: Verdict) => number): number =>
+    verdicts.reduce((total, verdict) => total + pick(verdict), 0);
+  return {
+    counts: {
+      messages: add(({ counts }) => counts.messages),
+      events: add(({ counts }) => counts.events),
+      runs: add(({ counts }) => counts.runs),
+      connections: add(({ counts }) => counts.connections),
+    },
+    refund: verdicts.map(({ payments }) => payments.refund).reduce(sum, none),
+    credit: verdicts.map(({ payments }) => payments.credit).reduce(sum, none),
+  };
+};
+
+const tell = (name: string, { verdict, kills, seconds }: Round): void => {
+  const { lost, doubled, stuck, counts } = verdict;
+  const figures = `lost ${lost.length}, doubled ${doubled.length}, stuck ${stuck.length}`;
+  console.log(
+    `${name}: ${figures}; ${kills} kills, ${counts.messages} messages, ${counts.events} events, ${counts.runs} runs (${seconds.toFixed(0)} s)`,
+  );
+  const found = [
+    ...lost.map((what) => `lost: ${what}`),
+    ...doubled.map((what) => `doubled: ${what}`),
+    ...stuck.map((what) => `stuck: ${what}`),
+  ];
+  for (const what of found.slice(0, shownFindings)) console.log(`  ${what}`);
+  if (found.length > shownFindings) console.log(`  and ${found.length - shownFindings} more`);
+};
+
+const isClean = ({ verdict: { lost, doubled, stuck } }: Round): boolean =>
+  lost.length + doubled.length + stuck.length === 0;
+
+watchSockets();
+const leftOver: string[] = [];
+
+/** Once nothing moves, an alarm that is still set would wake an object for ever. */
+const closeHouse = async (house: House): Promise<void> => {
+  await house.kill();
+  leftOver.push(...timersLeftOver(house.dataDirectory).map(({ name, object }) => `the timer ${name} in ${object}`));
+  await house.close();
+};
+
+let house = await openHouse();
+const rounds: Round[] = [];
+const failed: number[] = [];
+let control: Round;
+try {
+  control = await killRound(house, 1, { crashes: false, load: fullLoad });
+  tell("without a crash", control);
+  for (const [index, seed] of seeds.entries()) {
+    if (index > 0 && index % roundsAHouse === 0) {
+      await closeHouse(house);
+      house = await openHouse();
+    }
+    const round = await killRound(house, seed, { crashes: true, load: fullLoad });
+    tell(`seed ${seed}`, round);
+    rounds.push(round);
+    if (!isClean(round)) failed.push(seed);
+  }
+} finally {
+  await closeHouse(house);
+}
+
+const rows = [
+  { name: "without a crash", totals: totalsOf([control]) },
+  { name: "with crashes", totals: totalsOf(rounds) },
+].flatMap(({ name, totals }) => [
+  { "": name, tool: "refund, once at most", ...totals.refund },
+  { "": name, tool: "credit, idempotent", ...totals.credit },
+]);
+console.table(rows);
+const kills = rounds.reduce((total, round) => total + round.kills, 0);
+const all = [control, ...rounds].map(({ verdict }) => verdict);
+const count = (kind: "lost" | "doubled" | "stuck"): number =>
+  all.reduce((total, verdict) => total + verdict[kind].length, 0);
+const { counts } = totalsOf(rounds);
+console.log(
+  `${rounds.length} seeds, ${kills} kills, ${counts.messages} messages, ${counts.events} events, ${counts.runs} runs, ${counts.connections} connections`,
+);
+for (const timer of leftOver) console.log(`left over: ${timer}`);
+const stuck = count("stuck") + leftOver.length;
+console.log(`lost / doubled / stuck: ${count("lost")} / ${count("doubled")} / ${stuck}`);
+for (const seed of failed) console.log(`to repeat: npm run test:kill -- --seed ${seed}`);
+process.exit(failed.length > 0 || stuck > 0 || !isClean(control) ? 1 : 0);

@@ -1,0 +1,117 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { percentile } from "../../bench/support/figure.ts";
+import { openHouse } from "../e2e/support/house.ts";
+import { commandsIn } from "./commands.ts";
+import { gather } from "./evidence.ts";
+import { fullLoad, type Load, openLoad } from "./load.ts";
+import { type MemorySample, slope, workerdMegabytes } from "./memory.ts";
+import { becomesQuiet } from "./quiet.ts";
+import { seededRandom } from "./random.ts";
+import { timersLeftOver } from "./stored-timers.ts";
+import { judge } from "./verdict.ts";
+import { watchSockets } from "./wire.ts";
+
+/**
+ * `npm run soak -- --minutes N`: the load of the kill test without kills, for ten minutes if left out. Fails if memory
+ * of workerd grows, a timer is left over, or it has become slower.
+ */
+const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
+const minutes = Number(values.minutes);
+if (!(minutes >= 1)) {
+  console.error("npm run soak -- --minutes N, with N at least 1");
+  process.exit(1);
+}
+
+/** Each of the twenty people speaks once in this time. */
+const everyMs = 4000;
+const sampleEveryMs = 2000;
+/** What the bounds are: MB of workerd a minute in the second half, and the last minute's latencies to the first's. */
+const maxSlope = 1;
+const maxRatio = 1.5;
+const minuteMs = 60_000;
+
+type Latency = { at: number; acknowledgedMs: number; answeredMs: number };
+
+const latenciesOf = (load: Load): Latency[] =>
+  load.spaces.flatMap(({ people }) =>
+    people.flatMap(({ sent, answeredAt }) =>
+      sent.flatMap(({ text, at, acknowledgedAt }) => {
+        const answered = commandsIn(text).map(({ id }) => answeredAt.get(id))[0];
+        if (acknowledgedAt === undefined || answered === undefined) return [];
+        return [{ at, acknowledgedMs: acknowledgedAt - at, answeredMs: answered - at }];
+      }),
+    ),
+  );
+
+/** Speaks until the time is up, everybody at a pace of their own. */
+const speakFor = async (load: Load, untilMs: number): Promise<void> => {
+  const random = seededRandom(1);
+  await Promise.all(
+    load.spaces.flatMap((space) =>
+      space.people.map(async (person) => {
+        await wait(random.between(0, everyMs));
+        while (performance.now() < untilMs) {
+          await Promise.all([load.speak(space, person), wait(random.between(0.5 * everyMs, 1.5 * everyMs))]);
+        }
+      }),
+    ),
+  );
+};
+
+watchSockets();
+const house = await openHouse();
+const broken: string[] = [];
+try {
+  const load = await openLoad(house, 1, fullLoad);
+  const begunAt = performance.now();
+  const endsAt = begunAt + minutes * minuteMs;
+  const samples: MemorySample[] = [];
+  const sampling = setInterval(async () => {
+    const minute = (performance.now() - begunAt) / minuteMs;
+    samples.push({ minute, megabytes: await workerdMegabytes(house.groupId()) });
+  }, sampleEveryMs);
+  await speakFor(load, endsAt);
+  clearInterval(sampling);
+  const quiet = await becomesQuiet(house, load);
+  const verdict = judge(await gather(house, load));
+  const latencies = latenciesOf(load);
+  await load.close();
+  await house.kill();
+  const left = timersLeftOver(house.dataDirectory);
+
+  const secondHalf = samples.filter(({ minute }) => minute >= minutes / 2);
+  const growth = slope(secondHalf);
+  const { messages, events, runs } = verdict.counts;
+  console.log(`${minutes} minutes: ${messages} messages, ${events} events, ${runs} runs`);
+  const at = (index: number): string => samples.at(index)?.megabytes.toFixed(0) ?? "?";
+  console.log(
+    `memory of workerd: ${at(0)} MB at first, ${at(-1)} MB at last, ${growth.toFixed(2)} MB/min in the second half`,
+  );
+  if (growth > maxSlope) broken.push(`memory grows by ${growth.toFixed(2)} MB/min, more than ${maxSlope}`);
+
+  const first = latencies.filter((one) => one.at < begunAt + minuteMs);
+  const last = latencies.filter((one) => one.at >= endsAt - minuteMs);
+  for (const [name, pick] of [
+    ["acknowledged", (one: Latency) => one.acknowledgedMs],
+    ["answered", (one: Latency) => one.answeredMs],
+  ] as const) {
+    const [before, after] = [first.map(pick), last.map(pick)];
+    const ratio = percentile(after, 0.5) / percentile(before, 0.5);
+    const shown = [before, after].map(
+      (group) => `p50 ${percentile(group, 0.5).toFixed(0)} ms, p95 ${percentile(group, 0.95).toFixed(0)} ms`,
+    );
+    console.log(`${name}: first minute ${shown[0]}; last minute ${shown[1]}; p50 ratio ${ratio.toFixed(2)}`);
+    if (!(ratio <= maxRatio)) broken.push(`${name}: the last minute takes ${ratio.toFixed(2)} × the first`);
+  }
+  console.log(`timers left over: ${left.length}`);
+  for (const { name, object } of left) broken.push(`the timer ${name} is left over in ${object}`);
+  const { lost, doubled, stuck } = verdict;
+  console.log(`lost / doubled / stuck: ${lost.length} / ${doubled.length} / ${stuck.length}`);
+  broken.push(...lost, ...doubled, ...stuck);
+  if (!quiet) broken.push("it did not become quiet");
+} finally {
+  await house.close();
+}
+for (const what of broken.slice(0, 20)) console.error(`does not hold: ${what}`);
+process.exit(broken.length > 0 ? 1 : 0);

@@ -1,0 +1,26 @@
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** A due row of an object's alarm, as it lies on the disk. */
+export type StoredTimer = { object: string; name: string; dueAt: number };
+
+/** Timers that are there by right when all is quiet: a workspace's memory of keys, and tokens that expire some day. */
+const lasting = new Set(["requests", "sockets"]);
+
+/** What is left to be done once, for a house that has been killed: nothing may be. */
+export const timersLeftOver = (dataDirectory: string): StoredTimer[] =>
+  globSync("v3/do/*/*.sqlite", { cwd: dataDirectory })
+    .flatMap((file) => timersIn(join(dataDirectory, file)))
+    .filter(({ name }) => !lasting.has(name));
+
+const timersIn = (path: string): StoredTimer[] => {
+  const db = new DatabaseSync(path);
+  try {
+    const known = db.prepare("select 1 from sqlite_master where type = 'table' and name = 'timers'").get();
+    const rows = known ? db.prepare("select name, due_at from timers").all() : [];
+    return rows.map((row) => ({ object: path, name: String(row.name), dueAt: Number(row.due_at) }));
+  } finally {
+    db.close();
+  }
+};

@@ -1,0 +1,204 @@
+import { describe, expect, test } from "vitest";
+import type { Message } from "../../src/protocol/message.ts";
+import type { Run } from "../../src/protocol/run.ts";
+import type { AgentEvidence, ClientEvidence, Evidence, SpaceEvidence } from "./evidence.ts";
+import { slope } from "./memory.ts";
+import { seededRandom } from "./random.ts";
+import { judge, type Verdict } from "./verdict.ts";
+
+/** The judge of the kill test must find what it looks for: each fault is put into evidence that has none. */
+const at = "2026-11-22T00:00:00.000Z";
+const person = { id: "ent_P", name: "P", type: "human" } as const;
+const robot = { id: "ent_A", name: "s0a0", type: "agent" } as const;
+
+const message = (id: string, seq: number, more: Partial<Message>): Message => ({
+  id,
+  seq,
+  spaceId: "spc_1",
+  kind: "text",
+  sender: person,
+  createdAt: at,
+  ...more,
+});
+
+const log: Message[] = [
+  message("msg_1", 1, { text: "#s0-1 say s0a0" }),
+  message("msg_2", 2, { text: "#s0-2 refund s0a0" }),
+  message("msg_3", 3, { sender: robot, text: "done s0-1 said word0 " }),
+  message("msg_4", 4, { sender: robot, text: "done s0-2 refunded word0 " }),
+];
+
+const refunded: Run["steps"][number]["toolCalls"][number] = {
+  id: "call_1",
+  name: "refund",
+  input: { order: "s0-2" },
+  output: { refunded: "s0-2" },
+  status: "complete",
+};
+
+const runOf = (toolCalls: Run["steps"][number]["toolCalls"], eventCount: number): Run => ({
+  id: "run_1",
+  agentId: robot.id,
+  status: "completed",
+  trigger: { type: "space_message", eventId: "evt_1", eventCount },
+  roots: [],
+  steps: [
+    { index: 0, text: "", toolCalls, usage: { inputTokens: 1, outputTokens: 1, estimated: false }, durationMs: 1 },
+  ],
+  startedAt: at,
+});
+
+const client: ClientEvidence = {
+  sent: [
+    { text: "#s0-1 say s0a0", at: 0, acknowledgedAt: 1 },
+    { text: "#s0-2 refund s0a0", at: 0, acknowledgedAt: 1 },
+  ],
+  saw: ["msg_1", "msg_2", "msg_3", "msg_4"],
+  shows: ["msg_1", "msg_2", "msg_3", "msg_4"],
+  openStreams: 0,
+  waiting: 0,
+  wire: { doubled: 0, forgotten: 0, connections: 1 },
+};
+
+const agent: AgentEvidence = {
+  id: robot.id,
+  name: robot.name,
+  continuity: "consciousness",
+  state: "idle",
+  runs: [runOf([refunded], 2)],
+  inbox: [],
+  read: [["msg_1", "msg_2"]],
+};
+
+const space: SpaceEvidence = { name: "s0", log, clients: [client], agents: [agent] };
+const sound: Evidence = { spaces: [space], payments: [{ tool: "refund", order: "s0-2", key: "call_1" }] };
+
+const withClient = (more: Partial<ClientEvidence>): Evidence => ({
+  ...sound,
+  spaces: [{ ...space, clients: [{ ...client, ...more }] }],
+});
+const withAgent = (more: Partial<AgentEvidence>): Evidence => ({
+  ...sound,
+  spaces: [{ ...space, agents: [{ ...agent, ...more }] }],
+});
+const withLog = (changed: Message[]): Evidence => {
+  const ids = changed.map(({ id }) => id);
+  return { ...sound, spaces: [{ ...space, log: changed, clients: [{ ...client, saw: ids, shows: ids }] }] };
+};
+
+const figures = ({ lost, doubled, stuck }: Verdict): string => {
+  const is = (found: string[]): string => (found.length > 0 ? "yes" : "no");
+  return `lost ${is(lost)}, doubled ${is(doubled)}, stuck ${is(stuck)}`;
+};
+
+const unknown: typeof refunded = { ...refunded, output: { error: { code: "outcome_unknown" } }, status: "error" };
+
+test("what was kept is found to be kept", () => {
+  const verdict = judge(sound);
+  expect(figures(verdict)).toBe("lost no, doubled no, stuck no");
+  expect(verdict.payments.refund).toEqual({ calls: 1, effects: 1, repeated: 0, unknown: 0, unknownPaid: 0 });
+  expect(verdict.counts).toEqual({ messages: 4, events: 2, runs: 1, connections: 1 });
+});
+
+describe.each<[name: string, evidence: Evidence, figures: string]>([
+  ["an acknowledged message that the log lost", withLog(log.slice(1)), "lost yes, doubled yes, stuck no"],
+  [
+    "a message that is stored twice",
+    withLog([...log, message("msg_5", 5, { text: "#s0-1 say s0a0" })]),
+    "lost yes, doubled yes, stuck no",
+  ],
+  [
+    "an answer that is said twice",
+    withLog([...log, message("msg_5", 5, { sender: robot, text: "done s0-1 said word0 " })]),
+    "lost no, doubled yes, stuck no",
+  ],
+  ["an answer that never came", withLog(log.slice(0, 3)), "lost yes, doubled no, stuck no"],
+  [
+    "a gap at a client",
+    withClient({ saw: ["msg_1", "msg_2", "msg_4"], shows: ["msg_1", "msg_2", "msg_4"] }),
+    "lost yes, doubled no, stuck no",
+  ],
+  [
+    "another order at a client",
+    withClient({ saw: ["msg_2", "msg_1", "msg_3", "msg_4"] }),
+    "lost yes, doubled no, stuck no",
+  ],
+  [
+    "a message that a client saw twice",
+    withClient({ saw: [...client.saw, "msg_4"] }),
+    "lost yes, doubled yes, stuck no",
+  ],
+  [
+    "an event that came again on a socket",
+    withClient({ wire: { ...client.wire, doubled: 1 } }),
+    "lost no, doubled yes, stuck no",
+  ],
+  ["an open stream", withClient({ openStreams: 1 }), "lost no, doubled no, stuck yes"],
+  [
+    "a message that nobody acknowledged",
+    withClient({ sent: [...client.sent, { text: "#s0-3 say s0a0", at: 0 }], waiting: 1 }),
+    "lost no, doubled no, stuck yes",
+  ],
+  [
+    "an event that no run took",
+    withAgent({ read: [["msg_1"]], runs: [runOf([refunded], 1)] }),
+    "lost yes, doubled no, stuck no",
+  ],
+  [
+    "an event that two runs took",
+    withAgent({ read: [["msg_1", "msg_2"], ["msg_2"]], runs: [runOf([refunded], 2), runOf([], 1)] }),
+    "lost no, doubled yes, stuck no",
+  ],
+  [
+    "a run that never ended",
+    withAgent({ runs: [{ ...runOf([refunded], 2), status: "running" }] }),
+    "lost no, doubled no, stuck yes",
+  ],
+  [
+    "a refund that was paid twice",
+    { ...sound, payments: [...sound.payments, ...sound.payments] },
+    "lost no, doubled yes, stuck no",
+  ],
+  [
+    "an order that two calls paid",
+    { ...sound, payments: [...sound.payments, { tool: "refund", order: "s0-2", key: "call_2" }] },
+    "lost no, doubled yes, stuck no",
+  ],
+  ["a refund that was told and not paid", { ...sound, payments: [] }, "lost yes, doubled no, stuck no"],
+])("%s", (_, evidence, expected) => {
+  test("is found", () => {
+    expect(figures(judge(evidence))).toBe(expected);
+  });
+});
+
+test("a call whose outcome is unknown may have paid or not, and is counted", () => {
+  const cut = withAgent({ runs: [runOf([unknown], 2)] });
+  expect(figures(judge(cut))).toBe("lost no, doubled no, stuck no");
+  expect(judge(cut).payments.refund).toMatchObject({ effects: 1, unknown: 1, unknownPaid: 1 });
+  expect(judge({ ...cut, payments: [] }).payments.refund).toMatchObject({ effects: 0, unknown: 1, unknownPaid: 0 });
+});
+
+test("requests of an idempotent tool under one key are one payment", () => {
+  const credit = { tool: "credit", order: "s0-2", key: "call_1" } as const;
+  const evidence = {
+    ...withAgent({ runs: [runOf([{ ...refunded, name: "credit" }], 2)] }),
+    payments: [credit, credit],
+  };
+  expect(figures(judge(evidence))).toBe("lost no, doubled no, stuck no");
+  expect(judge(evidence).payments.credit).toMatchObject({ calls: 1, effects: 1, repeated: 0 });
+});
+
+test("the slope of memory is that of the line through it", () => {
+  const samples = [0, 1, 2, 3].map((minute) => ({ minute, megabytes: 100 + 2.5 * minute }));
+  expect(slope(samples)).toBeCloseTo(2.5);
+  expect(slope([{ minute: 1, megabytes: 100 }])).toBe(0);
+});
+
+test("the same seed draws the same numbers, another one others", () => {
+  const draw = (seed: number): number[] => {
+    const random = seededRandom(seed);
+    return [random.between(0, 1), random.between(5, 6), random.pick([1, 2, 3])];
+  };
+  expect(draw(7)).toEqual(draw(7));
+  expect(draw(8)).not.toEqual(draw(7));
+});
