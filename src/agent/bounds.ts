@@ -58,7 +58,7 @@ export const replyWaitMs = 24 * 60 * 60_000;
 export const maxWaitingRuns = 50;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
-/** Errands of calls that are under way at a time: the platform allows six connections. */
+/** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */
 export const maxErrands = 4;
 /** Pauses of an errand that failed. */
 export const callBackoffMs = 1000;

@@ -8,7 +8,7 @@ import type { Parts } from "../think/parts.ts";
 import { reach } from "../think/reach.ts";
 import { beginExecution } from "./begin-execution.ts";
 import type { CallRow } from "./call-row.ts";
-import { type Errand, errandOf, shouldBeListed, statusOf } from "./due.ts";
+import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { waitingCall } from "./for-servers.ts";
 import { failed } from "./outcome.ts";
 import { perform } from "./perform.ts";
@@ -21,7 +21,8 @@ import { shownCall } from "./shown.ts";
  *
  * Invariants
  * 1. What is to be done follows from the rows alone; a crash anywhere is followed by the timer `calls` (R1).
- * 2. One errand of a call at a time. One that fails backs off and delays no other's.
+ * 2. One errand of a call at a time. One that fails backs off and delays no other's; those that ask servers hold up
+ *    none that does not.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
  */
 export class CallWork {
@@ -31,6 +32,8 @@ export class CallWork {
   readonly #wakeLoop: () => void;
   readonly #armLoop: () => void;
   readonly #live = new Map<string, Promise<void>>();
+  /** Those of them that may take as long as a server takes. */
+  readonly #slow = new Set<string>();
   /** Executions that this object itself has under way: those alone were not cut. */
   readonly #executing = new Set<string>();
   readonly #stopped = new AbortController();
@@ -48,10 +51,13 @@ export class CallWork {
   /** Something may be to do. */
   wake(): void {
     if (this.#stopped.signal.aborted) return;
-    const free = maxErrands - this.#live.size;
-    if (free <= 0) return;
-    const due = this.#parts.calls.due(free + this.#live.size).filter(({ callId }) => !this.#live.has(callId));
-    for (const row of due.slice(0, free)) this.#background(this.#begin(row.callId));
+    for (const slow of [false, true]) {
+      const live = slow ? this.#slow.size : this.#live.size - this.#slow.size;
+      const free = maxErrands - live;
+      if (free <= 0) continue;
+      const due = this.#parts.calls.due(slow, free + live).filter(({ callId }) => !this.#live.has(callId));
+      for (const { callId } of due.slice(0, free)) this.#background(this.#begin(callId, slow));
+    }
   }
 
   /** The timer `calls` went off: what was cut is begun again. */
@@ -73,9 +79,11 @@ export class CallWork {
     await Promise.allSettled([...this.#live.values()]);
   }
 
-  #begin(callId: string): Promise<void> {
+  #begin(callId: string, slow: boolean): Promise<void> {
+    if (slow) this.#slow.add(callId);
     const work = this.#goOn(callId).finally(() => {
       this.#live.delete(callId);
+      this.#slow.delete(callId);
       if (this.#stopped.signal.aborted) return;
       this.#parts.calls.rearm();
       this.wake();
@@ -90,6 +98,7 @@ export class CallWork {
       const row = this.#parts.calls.get(callId);
       const errand = row && errandOf(row, this.#parts.clock.now());
       if (!row || !errand || this.#stopped.signal.aborted) return;
+      if (isSlow(errand) && !this.#slow.has(callId)) return;
       try {
         await this.#do(errand, row);
       } catch (error) {

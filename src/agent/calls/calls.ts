@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, lte, max, min, sql } from "drizzle-orm";
+import { and, asc, count, eq, inArray, lte, max, min, not, sql } from "drizzle-orm";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
@@ -30,6 +30,10 @@ export const callsTimer = "calls";
 /** Whose outcome is not known: people, a server or the object itself still have it. */
 const open = ["asked", "ready", "running", "out", "late"] as const;
 const isOpen = ({ phase }: CallRow): boolean => (open as readonly string[]).includes(phase);
+
+/** It is to be executed, or sent to its server. */
+const asksServer = sql`(${calls.phase} in ('ready', 'running') or (${calls.phase} in ('out', 'late') and not ${calls.pushed}
+  and json_extract(${calls.tool}, '$.execution') is not null))`;
 
 export class Calls {
   readonly #db: Database;
@@ -195,13 +199,13 @@ export class Calls {
     }
   }
 
-  /** Those that ask for an errand now, the longest waiting first. */
-  due(limit: number): CallRow[] {
+  /** Those that ask for an errand now, the longest waiting first; `slow`: that ask servers, or that do not. */
+  due(slow: boolean, limit: number): CallRow[] {
     if (this.#none()) return [];
     return this.#db
       .select()
       .from(calls)
-      .where(lte(calls.lookAt, this.#clock.now()))
+      .where(and(lte(calls.lookAt, this.#clock.now()), slow ? asksServer : not(asksServer)))
       .orderBy(asc(calls.lookAt))
       .limit(limit)
       .all();

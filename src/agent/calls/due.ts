@@ -20,6 +20,9 @@ export type Errand =
   /** Nothing more can come of it. */
   | "forget";
 
+/** Whether it takes as long as somebody's server takes. `Calls.due` says the same of rows. */
+export const isSlow = (errand: Errand): boolean => errand === "execute" || errand === "push";
+
 type Row = Pick<
   CallRow,
   "phase" | "attached" | "tool" | "spaceId" | "told" | "outcome" | "pushed" | "listed" | "dueAt" | "keptUntil"

@@ -181,3 +181,20 @@ test("an input that its server's request cannot hold is told at once, and nothin
   expect(outputs(await run("completed"))).toMatchObject([["lookUp", { error: { code: "tool_input_invalid" } }]]);
   expect(await requestsTo(path)).toEqual([]);
 });
+
+test("[R1] servers that take their time hold up no person's answer", async () => {
+  const { space, ann, run, model, answer, agent } = await scene({
+    tools: [deploy("/silent", { async: true, timeoutMs: 600_000 }), { ...ask, async: true }],
+    steps: [
+      step(...Array.from({ length: 6 }, () => call("deploy", { to: "prod" })), call("confirm", {})),
+      step(text("All under way.")),
+      step(text("Heard.")),
+    ],
+  });
+  await space.post(ann, "Deploy, and ask");
+  await run("completed");
+  unwrap(await answer(ann, "confirm", { result: "sure" }));
+  await passTime(agent, 1000);
+  await model.called(3);
+  expect(userTexts(model.calls[2]).at(-1)).toContain('"sure"');
+});
