@@ -73,9 +73,10 @@ export type ToolCallOutcome = {
   outcome: "approved" | "rejected" | "answered" | "failed" | "expired";
   /** The answer. */
   output?: unknown;
-  /** What the one who approved or rejected said to it, or the error that was answered. */
+  /** What the one who decided it said to it, or the error that was answered. */
   note?: string | undefined;
-  by: { id: string; name: string }[];
+  /** Those who approved, or who rejected or answered, each with what they said to it. */
+  by: { id: string; name: string; note?: string | undefined }[];
 };
 
 /** What the workspace's index follows. */

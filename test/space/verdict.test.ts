@@ -60,7 +60,7 @@ test("approvals are counted up to the quorum, each person's once, and then the c
     note: "go",
     by: [
       { id: ann?.entityId, name: "Ann" },
-      { id: bob?.entityId, name: "Bob" },
+      { id: bob?.entityId, name: "Bob", note: "go" },
     ],
   });
 });

@@ -10,6 +10,7 @@ import { beginExecution } from "./begin-execution.ts";
 import type { CallRow } from "./call-row.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { waitingCall } from "./for-servers.ts";
+import { mayRepeat } from "./handling.ts";
 import { failed } from "./outcome.ts";
 import { perform } from "./perform.ts";
 import { push } from "./push.ts";
@@ -171,7 +172,7 @@ export class CallWork {
 
   async #execute(row: CallRow): Promise<void> {
     const cut = row.phase === "running" && !this.#executing.has(row.callId);
-    if (cut && !row.tool.idempotent) {
+    if (cut && !mayRepeat(row.tool)) {
       const message = "the call was interrupted; whether it took effect is not known";
       this.#settle(row.callId, failed("error", "outcome_unknown", message));
       return;

@@ -145,7 +145,7 @@ export class Calls {
     if (row?.phase !== "asked") return false;
     const by = decision.by.map(({ name }) => name);
     if (decision.outcome === "approved") {
-      const notes = decision.note === undefined ? [] : [decision.note];
+      const notes = decision.by.flatMap(({ note }) => note ?? []);
       this.change(row.callId, { phase: "ready", approval: { by, notes }, told: "running" });
       return true;
     }

@@ -24,3 +24,6 @@ export const handlingOf = (tool: ToolConfig, continuity: AgentConfig["continuity
 /** Whether the call is more than a step of its run: it has a row of its own. */
 export const needsRow = (tool: ToolConfig, { shows, attached }: Handling): boolean =>
   shows || !attached || tool.executionType === "external";
+
+/** Whether a call that was begun and cut may be made again. */
+export const mayRepeat = (tool: ToolConfig): boolean => tool.idempotent || tool.executionType === "internal";

@@ -4,7 +4,7 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { beginExecution, serverDueAt } from "../calls/begin-execution.ts";
 import type { CallRow } from "../calls/call-row.ts";
 import type { NewCall } from "../calls/calls.ts";
-import { type Handling, handlingOf } from "../calls/handling.ts";
+import { type Handling, handlingOf, mayRepeat } from "../calls/handling.ts";
 import { failed } from "../calls/outcome.ts";
 import { perform } from "../calls/perform.ts";
 import type { CallOutcome } from "../records.ts";
@@ -116,7 +116,7 @@ const goOn = async (
       return goOn(parts, execution, begun, true);
     }
     case "running":
-      if (begunHere || row.tool.idempotent) return runHere(parts, execution, row);
+      if (begunHere || mayRepeat(row.tool)) return runHere(parts, execution, row);
       return settled(parts, row, failed("error", "outcome_unknown", cutMessage));
     default:
       return resultOf(row.outcome ?? failed("canceled", "run_canceled", "the call was canceled"));
@@ -144,7 +144,11 @@ export const callConfigured = async (
 ): Promise<Result | "waiting"> => {
   const { call, run, step } = execution;
   const known = parts.calls.get(call.callId);
-  if (known) return goOn(parts, execution, known, false);
+  if (known) {
+    // It was cut before the space had shown it.
+    if (known.phase === "running" && known.spaceId !== null && known.told === null) await show(parts, execution, known);
+    return goOn(parts, execution, parts.calls.get(call.callId) ?? known, false);
+  }
   if (execution.started) throw new ColloquyError("outcome_unknown", cutMessage);
   const row = parts.transaction(() => {
     parts.journal.append({

@@ -18,6 +18,10 @@ export const toldOutcome = (seq: number, toolCall: ToolCall, outcome: CallOutcom
     outcome,
     ...(outcome === "answered" ? { output: toolCall.output } : {}),
     ...(note === undefined ? {} : { note }),
-    by: deciding.map(({ entityId: id, name }) => ({ id, name })),
+    by: deciding.map(({ entityId: id, name, note: word }) => ({
+      id,
+      name,
+      ...(word === undefined ? {} : { note: word }),
+    })),
   };
 };

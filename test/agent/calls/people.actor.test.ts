@@ -91,6 +91,40 @@ describe("a call that shows", () => {
     await shown("deploy", error ? "error" : "complete");
     expect(await requestsTo(path)).toHaveLength(error ? 0 : 1);
   });
+
+  test("[R2] [R3] one that was cut before it showed shows before it takes effect", async () => {
+    const { space, ann, shown, run, agent } = await scene({
+      tools: [deploy(freshPath(), { idempotent: true })],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
+    });
+    const frames = await space.watch(ann);
+    const crashed = armFault("agent.after-call");
+    await space.post(ann, "Deploy");
+    await crashed;
+    await passTime(agent, 30_000);
+    await run("completed");
+    await shown("deploy", "complete");
+    const first = frames.find((frame) => frame.type === "space.message" && frame.message.kind === "tool_call");
+    expect(first).toMatchObject({ message: { toolCall: { status: "running" } } });
+  });
+
+  test.each(["timeline", "consciousness"] as const)(
+    "[R3] an internal one of a %s agent that was cut is made again: nothing is unknown of it",
+    async (continuity) => {
+      const { space, ann, run, agent, model } = await scene({
+        continuity,
+        tools: [{ name: "note", executionType: "internal", visible: true }],
+        steps: [],
+      });
+      const enter = continuity === "consciousness" ? [step(call("enter_space", { spaceId: space.id }))] : [];
+      model.push(...enter, step(call("note", { of: "it" })), step(text("Noted.")));
+      const crashed = armFault("call.after-begin");
+      await space.post(ann, "Note it");
+      await crashed;
+      await passTime(agent, 30_000);
+      expect(outputs(await run("completed")).at(-1)).toEqual(["note", { of: "it" }]);
+    },
+  );
 });
 
 describe("a timeline run that waits for people", () => {
@@ -174,6 +208,19 @@ describe("a timeline run that waits for people", () => {
     ]);
     await shown("deploy", "complete");
     expect(await requestsTo(path)).toHaveLength(1);
+  });
+
+  test("every word of those who approved reaches the agent, not only the last one's", async () => {
+    const { space, ann, bob, shown, run, answer } = await scene({
+      tools: [deploy(freshPath(), approved({ quorum: 2 }))],
+      steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
+    });
+    await space.post(ann, "Deploy");
+    await shown("deploy", "requires_action");
+    unwrap(await answer(ann, "deploy", { result: { approved: true, note: "staging first" } }));
+    unwrap(await answer(bob, "deploy", yes));
+    const [[, output] = []] = outputs(await run("completed"));
+    expect(output).toMatchObject({ approval: { by: ["Ann", "Bob"], notes: ["staging first"] } });
   });
 
   test("what is rejected does not run, and the agent is told by whom and why", async () => {

@@ -2,6 +2,7 @@ import { jsonSchema } from "ai";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
+import { mayRepeat } from "../../calls/handling.ts";
 import { invalidInput, type Tool } from "../tool.ts";
 import { type RunnableTool, runConfigured } from "./run-configured.ts";
 
@@ -21,7 +22,7 @@ export const configuredTool = (config: ToolConfig): Tool => {
     name: config.name,
     description: config.description,
     effect: config.executionType !== "internal",
-    idempotent: config.idempotent || config.executionType === "internal",
+    idempotent: mayRepeat(config),
     movesSpace: false,
     only: "all",
     speaks: false,
