@@ -31,11 +31,14 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     if (known && delivery.cursor <= from && delivery.space.version <= known.version) return { cursor: from };
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0 && parts.inbox.isFull(fresh.length)) throw full();
+    let unheard = 0;
     for (const delivered of fresh) {
       const waiting = parts.waits.answer(delivered.message);
       // What wakes no timeline run is acknowledged by the history, which holds it.
-      if (waiting.length === 0 && delivered.triggerSource === "none" && agent.config.continuity === "timeline")
+      if (waiting.length === 0 && delivered.triggerSource === "none" && agent.config.continuity === "timeline") {
+        unheard += 1;
         continue;
+      }
       const { message, triggerSource } = delivered;
       const eventId = parts.ids.deriveOwned("evt", agent.id, message.id);
       parts.inbox.add(
@@ -49,7 +52,7 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
       .filter(({ seq }) => seq > from)
       .filter((each) => parts.calls.decided(each));
     const cursor = Math.max(from, delivery.cursor);
-    parts.spaces.follow(known, delivery.space, cursor, delivery.left);
+    parts.spaces.follow(known, delivery.space, cursor, delivery.left, unheard);
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
       if (parts.waits.left(delivery.space.id, members)) arm();

@@ -21,7 +21,7 @@ export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"
 export type Stretch = { from: number; to: number };
 
 /** Where a run's rows are: from its first one on, but for its rests. */
-export type Lived = { ordinal: number; journalFrom: number; rests: JournalRest[] | null };
+type Lived = { ordinal: number; journalFrom: number; rests: JournalRest[] | null };
 
 /** The stretches that hold a run's rows, and none of what was written while it rested. */
 const stretchesOf = ({ journalFrom, rests }: Lived, to = Number.MAX_SAFE_INTEGER): Stretch[] => {

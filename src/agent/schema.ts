@@ -55,7 +55,7 @@ export const spaces = sqliteTable("spaces", {
   /** How far its messages are done with, for timeline runs: `SeenMark`. */
   processedSeq: integer("processed_seq").notNull().default(0),
   acknowledged: text("acknowledged", { mode: "json" }).$type<number[]>().notNull().default([]),
-  /** Messages that nobody was woken by and that the inbox had no room for; the next inbox message says so. */
+  /** Messages that woke it not and that its inbox does not hold, nor any run was shown; the next cycle is told so. */
   leftToHistory: integer("left_to_history").notNull().default(0),
   /** Kept after leaving, so that a late delivery is known for what it is. */
   left: integer("left", { mode: "boolean" }).notNull().default(false),

@@ -35,7 +35,10 @@ export class Spaces {
   readonly #move = prepared(() =>
     this.#db
       .update(spaces)
-      .set({ cursor: sql`${sql.placeholder("cursor")}` })
+      .set({
+        cursor: sql`${sql.placeholder("cursor")}`,
+        leftToHistory: sql`${sql.placeholder("leftToHistory")}`,
+      })
       .where(eq(spaces.id, sql.placeholder("id")))
       .prepare(),
   );
@@ -73,7 +76,7 @@ export class Spaces {
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id));
   }
 
-  /** Messages of a space that the inbox had no room for: the agent is told how many, and reads them there. */
+  /** Messages of a space that no inbox holds: a living agent is told how many, and reads them there. */
   leaveToHistory(id: string, messages: number): void {
     this.#writing()
       .update(spaces)
@@ -94,7 +97,10 @@ export class Spaces {
     if (!row) return;
     const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
     if (upTo === row.processedSeq && sameNumbers(beyond, row.acknowledged)) return;
-    this.#writing().update(spaces).set({ processedSeq: upTo, acknowledged: beyond }).where(eq(spaces.id, id)).run();
+    // Those that it was shown are not unheard any more.
+    const leftToHistory = Math.min(row.leftToHistory, Math.max(0, row.cursor - upTo));
+    const changes = { processedSeq: upTo, acknowledged: beyond, leftToHistory };
+    this.#writing().update(spaces).set(changes).where(eq(spaces.id, id)).run();
   }
 
   /** A living agent becomes stateless: what its inbox does not hold any more, it has read. */
@@ -115,22 +121,26 @@ export class Spaces {
     return row !== undefined && !row.left;
   }
 
-  /** Follows the log of a space, `known` so far, up to `cursor`; the snapshot is written only if it is a newer one. */
-  follow(known: SpaceRow | undefined, snapshot: SpaceSnapshot, cursor: number, left: boolean): void {
+  /**
+   * Follows the log of a space, `known` so far, up to `cursor`; the snapshot is written only if it is a newer one.
+   * `unheard`: messages that went to no inbox.
+   */
+  follow(known: SpaceRow | undefined, snapshot: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
+    const leftToHistory = (known?.leftToHistory ?? 0) + unheard;
     if (!known) {
       this.#writing()
         .insert(spaces)
-        .values({ id: snapshot.id, snapshot, version: snapshot.version, cursor, left })
+        .values({ id: snapshot.id, snapshot, version: snapshot.version, cursor, left, leftToHistory })
         .run();
     } else if (known.version !== snapshot.version || known.left !== left) {
       this.#writing()
         .update(spaces)
-        .set({ snapshot, version: snapshot.version, cursor, left })
+        .set({ snapshot, version: snapshot.version, cursor, left, leftToHistory })
         .where(eq(spaces.id, snapshot.id))
         .run();
     } else {
       this.forget();
-      this.#move().run({ id: snapshot.id, cursor });
+      this.#move().run({ id: snapshot.id, cursor, leftToHistory });
     }
   }
 }

@@ -34,7 +34,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     const failing = (): void =>
       transaction(() => {
         identity.update({ activeSpaceId: beta.id });
-        spaces.follow(undefined, beta, 7, false);
+        spaces.follow(undefined, beta, 7, false, 0);
         expect(known()).toEqual([beta.id, 7]);
         throw new Error("rolled back");
       });
