@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { ApiError, createApi } from "./api.ts";
+import { stewardTools } from "./demo-tools.ts";
 
 /** What was seeded, by name, as it is remembered between starts. Holds the workspace's secret key. */
 type Remembered = { workspaceId: string; secretKey: string; ids: Record<string, string> };
@@ -13,7 +14,7 @@ export type Demo = {
 
 const people = ["Husam", "Sara"];
 
-/** One of each of the four kinds: how it lives through its past, and whether it can reply and wait. */
+/** One of each of the four kinds: how it lives through its past, and whether it can reply and wait. And one with tools. */
 const agents = [
   {
     name: "Analyst",
@@ -41,6 +42,14 @@ const agents = [
     description: "Asks others on your behalf, waits for what they say, and reports it",
     instructions: "You are Envoy. You ask whom you are told to ask, wait for all of their answers, and report them.",
   },
+  {
+    name: "Steward",
+    continuity: "timeline",
+    description: "Deploys what people approve, has them choose and fill in forms, draws charts and tables",
+    instructions:
+      "You are Steward. You deploy only by the deploy tool, ask people with choose and form, and show figures with chart and table. You say what came of each.",
+    tools: stewardTools,
+  },
 ];
 
 /** Who answers what addresses nobody, by the words that a message has in common with the agents' descriptions. */
@@ -51,6 +60,7 @@ const spaces = [
   { name: "Project Alpha", members: ["Husam", "Sara", "Analyst", "Scribe"] },
   { name: "Husam and Scout", members: ["Husam", "Scout"] },
   { name: "Errands", members: ["Husam", "Sara", "Scribe", "Envoy"] },
+  { name: "Workshop", members: ["Husam", "Sara", "Steward"] },
   {
     name: "Help Desk",
     members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"],

@@ -1,0 +1,158 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApi } from "../../scripts/api.ts";
+import { type Demo, seedDemo } from "../../scripts/demo.ts";
+import type { Message } from "../../src/protocol/message.ts";
+import type { Run } from "../../src/protocol/run.ts";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse } from "./support/house.ts";
+
+/** The demo's Steward, as the README has it; what it deploys goes to a server of this test, which counts. */
+let house: House;
+let browser: Browser;
+let demo: Demo;
+let target: Server;
+let his: Page;
+let hers: Page;
+let agentId: string;
+const folder = mkdtempSync(join(tmpdir(), "deployment-"));
+const deployments: { body: string; key: unknown }[] = [];
+
+const listenForDeployments = async (): Promise<string> => {
+  target = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request.setEncoding("utf8")) body += chunk;
+    deployments.push({ body, key: request.headers["idempotency-key"] });
+    response.writeHead(201, { "content-type": "application/json" });
+    response.end(JSON.stringify({ status: "deployed", build: deployments.length }));
+  });
+  await new Promise<void>((listening) => target.listen(0, "127.0.0.1", listening));
+  const address = target.address();
+  if (address === null || typeof address === "string") throw new Error("it does not listen");
+  return `http://127.0.0.1:${address.port}/deployments`;
+};
+
+/** The demo's own tool, but that it asks a server. */
+const deployTo = async (url: string): Promise<void> => {
+  const api = createApi(house.url, demo.secretKey);
+  const { items } = await api.get<{ items: { id: string; name: string }[] }>("/v1/agents");
+  agentId = items.find(({ name }) => name === "Steward")?.id ?? "";
+  type Tool = { name: string; description: string; inputSchema: unknown; approval?: unknown };
+  const { agent } = await api.get<{ agent: { config: { tools: Tool[] } } }>(`/v1/agents/${agentId}`);
+  const tools = agent.config.tools.map((tool) => {
+    const { name, description, inputSchema, approval } = tool;
+    if (name !== "deploy") return tool;
+    const execution = { url, body: { what: "{{input.what}}", environment: "{{input.environment}}" } };
+    return { name, description, inputSchema, approval, executionType: "gateway", execution };
+  });
+  await api.patch(`/v1/agents/${agentId}`, { tools });
+};
+
+const signIn = async (name: string): Promise<Page> => {
+  const person = demo.people.find((each) => each.name === name);
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`${house.url}/#token=${person?.token}`);
+  await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "Workshop" }).click();
+  await page.getByRole("combobox", { name: "Message to Workshop" }).waitFor();
+  return page;
+};
+
+beforeAll(async () => {
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+  demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
+  await deployTo(await listenForDeployments());
+  his = await signIn("Husam");
+  hers = await signIn("Sara");
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+  target?.close();
+  rmSync(folder, { recursive: true });
+});
+
+const write = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole("combobox").fill(text);
+  await page.getByRole("button", { name: "Send" }).click();
+};
+
+const card = (page: Page, title: string, standing: string): Locator =>
+  page.getByRole("region", { name: `${title}, ${standing}` }).last();
+
+const said = (page: Page, text: string | RegExp): Promise<void> =>
+  page
+    .getByRole("article", { name: /^Steward, \d/ })
+    .filter({ hasText: text })
+    .last()
+    .waitFor();
+
+const asPerson = () => createApi(house.url, demo.people[0]?.token ?? "");
+const runs = async (): Promise<Run[]> =>
+  (await createApi(house.url, demo.secretKey).get<{ items: Run[] }>(`/v1/agents/${agentId}/runs`)).items;
+const callsShown = async (): Promise<Message[]> => {
+  const id = demo.spaces.find(({ name }) => name === "Workshop")?.id;
+  const { items } = await asPerson().get<{ items: Message[] }>(`/v1/spaces/${id}/messages`);
+  return items.filter(({ toolCall }) => toolCall !== undefined);
+};
+
+test("[R1] [R2] [R3] a deployment that a person asks for is approved in two browsers, with a power cut between them, and is made once", async () => {
+  await write(his, "@Steward deploy the website to production");
+  await Promise.all([his, hers].map((page) => card(page, "Deploy", "Needs you").waitFor()));
+  await card(his, "Deploy", "Needs you").getByRole("button", { name: "Approve" }).click();
+  await card(his, "Deploy", "Waiting").waitFor();
+  await card(hers, "Deploy", "Needs you").getByText("1 of 2 approvals").waitFor();
+  expect(await runs()).toMatchObject([{ status: "waiting_tool" }]);
+
+  await house.crash();
+  expect(deployments).toEqual([]);
+  await card(hers, "Deploy", "Needs you").getByRole("button", { name: "Approve" }).click();
+  await Promise.all([his, hers].map((page) => card(page, "Deploy", "Done").waitFor()));
+  await Promise.all([his, hers].map((page) => said(page, "Done: deploy (website, production): status: deployed")));
+
+  const [shown, ...others] = await callsShown();
+  expect(others).toEqual([]);
+  expect(deployments).toEqual([
+    { body: JSON.stringify({ what: "website", environment: "production" }), key: shown?.toolCall?.id },
+  ]);
+  expect(shown?.toolCall).toMatchObject({
+    status: "complete",
+    awaits: {
+      answers: [
+        { name: "Husam", approved: true },
+        { name: "Sara", approved: true },
+      ],
+    },
+  });
+  await expect.poll(runs).toMatchObject([{ status: "completed" }]);
+});
+
+test("it has people choose and fill in a form, shows a chart and a table, and says what came of each", async () => {
+  await write(his, "@Steward ask us to choose tea, coffee or water");
+  await card(hers, "Choose", "Needs you").getByRole("button", { name: "coffee" }).click();
+  await said(his, "The choice is: coffee");
+
+  await write(hers, "@Steward ask Husam to fill in a name, arrival date and guests (number)");
+  const form = card(his, "Form", "Needs you");
+  await form.getByText("Husam, please fill this in").waitFor();
+  await form.getByLabel("Name").fill("Ann");
+  await form.getByLabel("Arrival date").fill("2026-12-01");
+  await form.getByLabel("Guests").fill("3");
+  await form.getByRole("button", { name: "Send the answer" }).click();
+  await said(hers, /Filled in: .*2026-12-01.*guests: 3/);
+
+  await write(his, "@Steward chart visits: Monday: 3, Tuesday: 5, Wednesday: 4");
+  await said(hers, 'Here is the chart "Visits".');
+  await card(hers, "Chart", "Done").getByText("Tuesday").first().waitFor();
+  await write(his, "@Steward table name, age: Ann, 7; Bob, 9");
+  await said(hers, "Here is the table.");
+  await card(hers, "Table", "Done").getByRole("cell", { name: "Bob" }).waitFor();
+
+  await write(his, "@Steward approve a day off for Ann");
+  await card(hers, "Request approval", "Needs you").getByRole("button", { name: "Reject" }).click();
+  await said(his, /It was not approved, .*"Sara" rejected it/);
+});
