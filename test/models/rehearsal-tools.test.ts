@@ -163,6 +163,15 @@ describe("what only shows", () => {
     expect(said[0]).toContain("Here is the chart");
   });
 
+  test("figures come in the form that the tool declares", () => {
+    const series = declared("chart", "Draws", schemaOf({ type: text, labels: {}, series: {} }, ["labels", "series"]));
+    expect(ask("@Echo chart a: 1, b: 2", [series]).used[0]?.input).toEqual({
+      type: "bar",
+      labels: ["a", "b"],
+      series: [{ values: [1, 2] }],
+    });
+  });
+
   test("a table, numbers as numbers", () => {
     const { used, said } = ask("@Echo table name, age: Ann, 7; Bob, 9", [table]);
     expect(used).toEqual([

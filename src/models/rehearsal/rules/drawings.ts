@@ -1,3 +1,4 @@
+import type { ToolView } from "../tool-view.ts";
 import { answer, type Rule } from "../turn.ts";
 import { itemsIn, valueIn, withoutEnd } from "../words-as-data.ts";
 import { callTool, toolNamed } from "./use-tool.ts";
@@ -14,6 +15,16 @@ const titled = (title: string): { title?: string } => {
 
 const pair = /([^,;:=\n]+?)\s*[:=]\s*([+-]?\d+(?:\.\d+)?)(?![\w.]*\w)/g;
 
+type Point = { label: string; value: number };
+
+/** Figures in the form that the tool declares. */
+const figuresFor = ({ properties }: ToolView, data: Point[]): Record<string, unknown> => {
+  const has = (name: string): boolean => properties.some((property) => property.name === name);
+  if (has("data") || !(has("series") || has("values"))) return { data };
+  const values = data.map(({ value }) => value);
+  return { labels: data.map(({ label }) => label), ...(has("series") ? { series: [{ values }] } : { values }) };
+};
+
 export const chart: Rule = {
   forAgents: true,
   match: (turn) => {
@@ -26,7 +37,7 @@ export const chart: Rule = {
     if (!first) return answer(turn, 'I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures");
     const data = pairs.map(([, label = "", value]) => ({ label: label.trim(), value: Number(value) }));
     const title = titled(text.slice(0, first.index));
-    const input = { type: type.toLowerCase(), ...title, data };
+    const input = { type: type.toLowerCase(), ...title, ...figuresFor(tool, data) };
     return callTool(
       turn,
       { toolName: tool.name, input },
