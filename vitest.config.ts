@@ -24,7 +24,10 @@ export default defineConfig({
                 ADMIN_KEY: "test-admin-key",
                 SIGNING_SECRET: "test-signing-secret-of-32-bytes!!",
                 ENVIRONMENT: "development",
+                RATE_LIMITS: "off",
               },
+              // Small, so that a test reaches it; `test/routes/rates.actor.test.ts` puts it in the others' place.
+              ratelimits: { RATE_OF_TESTS: { namespace_id: "1", simple: { limit: 5, period: 60 } } },
             },
           }),
         ],

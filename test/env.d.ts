@@ -1,6 +1,9 @@
 /** What `cloudflare:workers` gives the tests: the worker's own bindings and its own exports. */
 declare namespace Cloudflare {
-  interface Env extends ColloquyEnv {}
+  interface Env extends ColloquyEnv {
+    /** Refuses after five in a minute. */
+    RATE_OF_TESTS: RateLimit;
+  }
   interface GlobalProps {
     mainModule: typeof import("../src/worker.ts");
     durableNamespaces: "Workspace" | "Space" | "Agent";

@@ -2,11 +2,11 @@ import type { Principal } from "../protocol/principal.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
-import { type Credentials, credentialsOf } from "./credentials.ts";
+import { type Credentials, credentialsOf, tokenPattern } from "./credentials.ts";
 import { isOperator } from "./operator.ts";
 import { hashSecretKey, workspaceOfSecretKey } from "./secret-keys.ts";
 import { verifyToken } from "./tokens.ts";
-import { keyWithHash, standingOf } from "./verdicts.ts";
+import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
 
 /** Who is calling. The operator is no principal of any workspace. */
 export type Caller = { kind: "operator" } | Principal;
@@ -27,12 +27,21 @@ const keyCaller = async (env: Env, ids: Ids, secretKey: string, credentials: Cre
   return { kind: "key", workspaceId, keyId, entityId };
 };
 
-/** Who presents this request; throws `unauthorized` or `token_expired`. Nothing invented wakes an object. */
+/** Whether it can be proven here, with no look-up and nothing to guess: a token, or a key that was proven lately. */
+const isProvable = (bearer: string): boolean => {
+  const workspaceId = workspaceOfSecretKey(bearer);
+  return workspaceId === undefined ? tokenPattern.test(bearer) : isKnownKey(workspaceId, hashSecretKey(bearer));
+};
+
+/**
+ * Who presents this request; throws `unauthorized` or `token_expired`. Nothing invented wakes an object.
+ * `beforeLookUp` may refuse to have anything asked or compared that is no token and was not proven lately.
+ */
 export const authenticate = async (
   request: Request,
   env: Env,
   ids: Ids,
-  options: { allowQueryToken: boolean; now: number },
+  options: { allowQueryToken: boolean; now: number; beforeLookUp: () => void },
 ): Promise<Caller> => {
   const credentials = credentialsOf(request, options.allowQueryToken);
   const { bearer } = credentials;
@@ -42,6 +51,7 @@ export const authenticate = async (
       "Send Authorization: Bearer with a secret key (sk_…) or an entity's token.",
     );
   }
+  if (!isProvable(bearer)) options.beforeLookUp();
   if (isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
   if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, credentials);
   const { workspaceId, entityId, expiresAt } = await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now);

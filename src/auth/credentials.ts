@@ -2,7 +2,8 @@
 export type Credentials = { bearer: string | undefined; actingEntityId: string | undefined };
 
 const bearerPattern = /^Bearer +(\S+) *$/i;
-const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** What a token looks like, and a key does not. */
+export const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
  * `Authorization: Bearer …`, else `x-secret-key`, else, where `allowQueryToken` says so, `?token=`: browsers cannot
@@ -17,5 +18,5 @@ export const credentialsOf = (request: Request, allowQueryToken: boolean): Crede
   const secretKey = headers.get("x-secret-key")?.trim();
   if (secretKey) return { bearer: secretKey.startsWith("sk_") ? secretKey : undefined, actingEntityId };
   const token = allowQueryToken ? new URL(request.url).searchParams.get("token") : null;
-  return { bearer: token && jwtPattern.test(token) ? token : undefined, actingEntityId };
+  return { bearer: token && tokenPattern.test(token) ? token : undefined, actingEntityId };
 };

@@ -37,6 +37,12 @@ export const keyWithHash = async (
   return verdict.keyId !== undefined && revokedKeys.get(verdict.keyId) ? undefined : verdict.keyId;
 };
 
+/** Whether a key with this hash is known here to live, without asking its workspace. */
+export const isKnownKey = (workspaceId: string, keyHash: string): boolean => {
+  const keyId = keyVerdicts.get(`${workspaceId}:${keyHash}`)?.keyId;
+  return keyId !== undefined && !revokedKeys.get(keyId);
+};
+
 export const forgetKey = (keyId: string): void => revokedKeys.set(keyId, true);
 
 /** Role and type of an entity of the workspace, or nothing if it is not (or no longer) there. */

@@ -1,11 +1,14 @@
+import { waitUntil } from "cloudflare:workers";
 import type { MiddlewareHandler } from "hono";
 import { createMiddleware } from "hono/factory";
-import { authenticate } from "../auth/authenticate.ts";
+import { authenticate, type Caller } from "../auth/authenticate.ts";
+import { addressOf, type Counting, countRequest, requireRoom } from "../auth/rates.ts";
 import { standingOf } from "../auth/verdicts.ts";
 import type { IdPrefix, OwnedPrefix } from "../protocol/ids.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import type { Ids } from "../shared/ids.ts";
 import type { House } from "./house.ts";
 import { soundBody } from "./sound-body.ts";
 
@@ -68,12 +71,34 @@ const admit = async (env: House["Bindings"], level: Access, principal: Principal
   }
 };
 
-const admission = (level: Access): MiddlewareHandler<House> =>
-  createMiddleware<House>(async (context, next) => {
-    const caller = await authenticate(context.req.raw, context.env, context.var.ids, {
+/**
+ * Who calls, counted: by whose they are, or, if they are wrong, by where they come from. An address that was wrong too
+ * often gets nothing looked up or compared any more; what can be proven without that is taken from it as ever.
+ */
+const callerOf = async (request: Request, ids: Ids, counting: Counting, level: Access): Promise<Caller> => {
+  const address = addressOf(request);
+  try {
+    const caller = await authenticate(request, counting.env, ids, {
       allowQueryToken: level === "stream",
       now: systemClock.now(),
+      beforeLookUp: () => requireRoom(counting, "stranger", address),
     });
+    countCaller(counting, caller);
+    return caller;
+  } catch (error) {
+    if (error instanceof ColloquyError && error.code === "unauthorized") countRequest(counting, "stranger", address);
+    throw error;
+  }
+};
+
+const countCaller = (counting: Counting, caller: Caller): void => {
+  if (caller.kind === "entity") countRequest(counting, "entity", caller.entityId);
+  else countRequest(counting, "key", caller.kind === "key" ? caller.keyId : caller.kind);
+};
+
+const admission = (level: Access): MiddlewareHandler<House> =>
+  createMiddleware<House>(async (context, next) => {
+    const caller = await callerOf(context.req.raw, context.var.ids, { env: context.env, waitUntil }, level);
     if (caller.kind !== "operator") context.set("principal", await admit(context.env, level, caller));
     else if (level !== "operator") {
       throw new ColloquyError("forbidden", "The operator has no place inside a workspace: use its secret key.");

@@ -1,4 +1,6 @@
+import { waitUntil } from "cloudflare:workers";
 import { createRoute, z } from "@hono/zod-openapi";
+import { addressOf, countRequest } from "../auth/rates.ts";
 import { open as openSealed } from "../auth/sealing.ts";
 import { schemes } from "../auth/webhooks/schemes.ts";
 import { eventId } from "../protocol/ids.ts";
@@ -32,7 +34,7 @@ deliveries.openapi(
     tags: ["Webhooks"],
     summary: "Deliver a webhook",
     description:
-      "Signed as the hook's scheme says, over the body exactly as it is sent. It is answered once the event is stored; the same delivery again makes no second one. Retry what is answered 5xx.",
+      "Signed as the hook's scheme says, over the body exactly as it is sent. It is answered once the event is stored; the same delivery again makes no second one. Retry what is answered 429 or 5xx.",
     ...bySignature,
     request: {
       params: z.object({ hookId: pathId("hook", "the hook") }),
@@ -47,6 +49,7 @@ deliveries.openapi(
     const { ids } = context.var;
     const { hookId } = context.req.valid("param");
     if (!ids.isIssued("hook", hookId)) throw new ColloquyError("not_found", "There is no such hook.");
+    countRequest({ env: context.env, waitUntil }, "hook", `${hookId} ${addressOf(context.req.raw)}`);
     const agent = context.env.AGENT.getByName(ids.ownerOf("hook", hookId));
     const { workspaceId, settings, sealed } = unwrap(await agent.sealedHook(hookId));
     const secrets = await Promise.all(

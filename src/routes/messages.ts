@@ -82,7 +82,6 @@ messages.openapi(
         "acting_entity_required",
         "unknown_reference",
         "idempotency_mismatch",
-        "rate_limited",
         ...badBody,
       ),
     },

@@ -11,7 +11,7 @@ import type { House } from "./house.ts";
  */
 export type ApiParameter = { name: string; in: string; required: boolean; description: string; schema: Json };
 export type ApiContent = { [mediaType: string]: { schema: Json } };
-export type ApiResponse = { description: string; content?: ApiContent };
+export type ApiResponse = { description: string; headers?: Json; content?: ApiContent };
 export type ApiOperation = {
   operationId: string;
   tags: string[];
@@ -99,6 +99,7 @@ const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOpera
   const responses = Object.entries(route.responses).map(([status, response]) => ({
     status,
     description: "description" in response ? (response.description ?? "") : "",
+    headers: "headers" in response ? z.json().parse(response.headers) : undefined,
     content: "content" in response ? contentOf(schemas, response.content, "output") : undefined,
   }));
   return () => ({
@@ -114,9 +115,9 @@ const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOpera
     ],
     ...(body ? { requestBody: { required: true, content: body() } } : {}),
     responses: Object.fromEntries(
-      responses.map(({ status, description, content }) => [
+      responses.map(({ status, description, headers, content }) => [
         status,
-        { description, ...(content ? { content: content() } : {}) },
+        { description, ...(headers === undefined ? {} : { headers }), ...(content ? { content: content() } : {}) },
       ]),
     ),
   });

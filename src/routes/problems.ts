@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
+import { rateWindowSeconds } from "../auth/rates.ts";
 import { ColloquyError, type ErrorCode, errorCodes, type Issue, type Problem, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 
@@ -86,7 +87,10 @@ const problemOf = (error: unknown, context: Context): Problem => {
 /** When to try again what could not be done just now, in seconds. */
 const retryAfterSeconds = 30;
 
+const isLater = ({ status, code }: Problem): boolean => status === 503 || code === "rate_limited";
+
 export const answerError = (error: unknown, context: Context): Response => {
   const document = problemOf(error, context);
-  return problemResponse(document, document.status === 503 ? { "retry-after": String(retryAfterSeconds) } : {});
+  const after = document.code === "rate_limited" ? rateWindowSeconds : retryAfterSeconds;
+  return problemResponse(document, isLater(document) ? { "retry-after": String(after) } : {});
 };

@@ -63,9 +63,12 @@ const common: ErrorCode[] = [
   "token_expired",
   "forbidden",
   "acting_entity_required",
+  "rate_limited",
   "internal",
   "unavailable",
 ];
+
+const retryAfter = { description: "When to try again, in seconds", schema: { type: "integer" as const } };
 
 /**
  * The problems that a route answers, besides those of every route with a caller. They show in the OpenAPI document;
@@ -82,6 +85,7 @@ export const problems = (...codes: ErrorCode[]): Record<never, never> => {
       status,
       {
         description: all.map((code) => `\`${code}\`: ${errorKind(code).title}`).join("; "),
+        ...(status === 429 || status === 503 ? { headers: { "Retry-After": retryAfter } } : {}),
         content: { "application/problem+json": { schema: Problem } },
       },
     ]),

@@ -18,4 +18,11 @@ export type Env = {
   ENVIRONMENT?: string;
   /** JSON: alias → {provider, name, baseUrl?, apiKeyVariable?}. Only the operator can write it. */
   MODEL_ALIASES?: string;
+  /** `off` counts nobody's requests; anything else: the bindings below count, where there are any. */
+  RATE_LIMITS?: string;
+  /** How often one secret key, entity, sender of a hook, and address with wrong credentials may ask. */
+  RATE_KEY?: RateLimit;
+  RATE_ENTITY?: RateLimit;
+  RATE_HOOK?: RateLimit;
+  RATE_STRANGER?: RateLimit;
 };

@@ -43,6 +43,7 @@ const variables = {
   ADMIN_KEY: "end-to-end-admin-key",
   SIGNING_SECRET: "end-to-end-signing-secret-of-32-bytes",
   ENVIRONMENT: "development",
+  RATE_LIMITS: "off",
 };
 
 export const openHouse = async (options: { config?: string } = {}): Promise<House> => {

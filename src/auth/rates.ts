@@ -1,0 +1,88 @@
+import type { Env } from "../shared/env.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import { ExpiringMap } from "./expiring-map.ts";
+
+/**
+ * How often one caller may ask, counted by Cloudflare's rate limiting bindings (`wrangler.toml`): per location and
+ * approximate, as they are.
+ *
+ * Invariants
+ * 1. No request waits for a count: it goes on in the background, and one that says no refuses what comes after it, for
+ *    as long as the binding's window.
+ * 2. A binding that is absent or fails refuses nobody: it protects the house, it is no part of it.
+ */
+export type Rate = "key" | "entity" | "hook" | "stranger";
+
+/** The window of every binding in `wrangler.toml`, in seconds: after it a refused caller may ask again. */
+export const rateWindowSeconds = 10;
+
+const maxRefused = 20_000;
+
+const bindings = {
+  key: "RATE_KEY",
+  entity: "RATE_ENTITY",
+  hook: "RATE_HOOK",
+  stranger: "RATE_STRANGER",
+} as const satisfies Record<Rate, keyof Env>;
+
+const says: Record<Rate, string> = {
+  key: "This secret key asks too often",
+  entity: "This entity asks too often",
+  hook: "This address delivers to this hook too often",
+  stranger: "Too many wrong credentials came from this address",
+};
+
+const refused = new ExpiringMap<true>(rateWindowSeconds * 1000, maxRefused);
+
+/** The bindings of a request, and what keeps its isolate alive for work in the background. */
+export type Counting = { env: Env; waitUntil: (work: Promise<unknown>) => void };
+
+const place = (rate: Rate, key: string): string => `${rate} ${key}`;
+
+const count = async (binding: RateLimit, rate: Rate, key: string): Promise<void> => {
+  try {
+    const { success } = await binding.limit({ key });
+    if (!success) refused.set(place(rate, key), true);
+  } catch (error) {
+    log.error("rate.unknown", error, { rate });
+  }
+};
+
+/** Throws `rate_limited` where `key` has just been counted too often. */
+export const requireRoom = ({ env }: Counting, rate: Rate, key: string): void => {
+  if (env.RATE_LIMITS === "off" || !refused.get(place(rate, key))) return;
+  throw new ColloquyError("rate_limited", `${says[rate]} (${bindings[rate]}): try again in ${rateWindowSeconds} s.`);
+};
+
+/** Counts one request of `key`; throws `rate_limited` where those before it were too many. */
+export const countRequest = (counting: Counting, rate: Rate, key: string): void => {
+  requireRoom(counting, rate, key);
+  const { env, waitUntil } = counting;
+  const binding = env.RATE_LIMITS === "off" ? undefined : env[bindings[rate]];
+  if (binding) waitUntil(count(binding, rate, key));
+};
+
+/**
+ * Where a request comes from, as the edge tells it. Of an IPv6 address only the network counts: who has one address
+ * of it has them all.
+ */
+export const addressOf = (request: Request): string => {
+  const address = request.headers.get("cf-connecting-ip") ?? "unknown";
+  return address.includes(":") ? networkOf(address) : address;
+};
+
+const networkGroups = 4;
+const allGroups = 8;
+
+const networkOf = (address: string): string => {
+  const [head = "", tail] = address.toLowerCase().split("::");
+  const before = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : Math.max(0, allGroups - before.length - after.length);
+  const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after];
+  return groups
+    .slice(0, networkGroups)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":");
+};
