@@ -44,11 +44,19 @@ describe("what people approve first", () => {
     ["@Echo deploy the website to production", { what: "website", environment: "production" }],
     ["@Echo deploy build 42 on staging!", { what: "build 42", environment: "staging" }],
     ["@Echo please deploy the shop", { what: "shop" }],
+    ["@Echo could you deploy the shop?", { what: "shop" }],
     ["@Echo deploy what: the shop, environment: staging", { what: "the shop", environment: "staging" }],
   ])("%s", (request, input) => {
     const { used, said } = ask(request, [deploy()]);
     expect(used).toEqual([{ toolName: "deploy", input }]);
     expect(said).toEqual([expect.stringMatching(/^Done: deploy \(.*\): status: deployed$/)]);
+  });
+
+  test("is preferred to one of a like name that nobody approves", () => {
+    const status = declared("deploy_status", "Tells how it went", schemaOf({ what: text }));
+    expect(ask("@Echo deploy the shop", [status, deploy()]).used).toMatchObject([{ toolName: "deploy" }]);
+    const plain = declared("deployApp", "Deploys", schemaOf({ what: text }));
+    expect(ask("@Echo deploy the shop", [requestApproval, plain]).used).toMatchObject([{ toolName: "deployApp" }]);
   });
 
   test("is called by its own verb, or by approve; a tool that needs nobody's approval by neither", () => {

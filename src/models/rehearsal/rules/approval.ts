@@ -12,12 +12,11 @@ const verbs = /^(?:deploy|approve)$/;
 /** The tool that has the verb in its name, or else, for the verbs that mean nothing else, any that needs approval. */
 const toolFor = ({ cycle }: Turn, verb: string): ToolView | undefined => {
   const gated = cycle.tools.filter(needsApproval);
-  const named = cycle.tools.find(({ name }) => verbs.test(verb) && wordsOfName(name)[0] === verb);
-  const stem = verb.length > 4 ? verb.replace(/e$/, "") : verb;
-  const spoken = gated.find(({ name }) =>
-    wordsOfName(name).some((word) => word === verb || (stem.length > 3 && word.startsWith(stem))),
-  );
-  return named ?? spoken ?? (verbs.test(verb) ? gated[0] : undefined);
+  const starts = ({ name }: ToolView): boolean => wordsOfName(name)[0] === verb;
+  if (!verbs.test(verb)) return gated.find(starts);
+  const stem = verb.replace(/e$/, "");
+  const spoken = gated.find(({ name }) => wordsOfName(name).some((word) => word.startsWith(stem)));
+  return spoken ?? cycle.tools.find(starts) ?? gated[0];
 };
 
 export const approval: Rule = {
@@ -25,7 +24,7 @@ export const approval: Rule = {
   match: (turn) => {
     const [, first = "", rest = ""] = /^\s*([a-z]{3,})\b[\s:,]*(.*)$/is.exec(turn.request) ?? [];
     const verb = first.toLowerCase();
-    if (verb === "" || turn.request.trim().endsWith("?")) return undefined;
+    if (verb === "") return undefined;
     const tool = toolFor(turn, verb);
     if (!tool) {
       if (!verbs.test(verb)) return undefined;
