@@ -36,7 +36,7 @@ const listenForDeployments = async (): Promise<string> => {
   return `http://127.0.0.1:${address.port}/deployments`;
 };
 
-/** The demo's own tool, but that it asks a server. */
+/** The demo's own tool, but that it asks a server; and nobody waits for words. */
 const deployTo = async (url: string): Promise<void> => {
   const api = createApi(house.url, demo.secretKey);
   const { items } = await api.get<{ items: { id: string; name: string }[] }>("/v1/agents");
@@ -49,7 +49,7 @@ const deployTo = async (url: string): Promise<void> => {
     const execution = { url, body: { what: "{{input.what}}", environment: "{{input.environment}}" } };
     return { name, description, inputSchema, approval, executionType: "gateway", execution };
   });
-  await api.patch(`/v1/agents/${agentId}`, { tools });
+  await api.patch(`/v1/agents/${agentId}`, { tools, model: { provider: "rehearsal", deltasPerSecond: 200 } });
 };
 
 const signIn = async (name: string): Promise<Page> => {
