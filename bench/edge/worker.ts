@@ -7,6 +7,7 @@ import {
 } from "../../src/worker.ts";
 import { count, counted, countStatements, takeCounts } from "./counting.ts";
 import { fillCycles, fillLog, leaveWaiting } from "./fill.ts";
+import { fillShown, fillWaiting } from "./fill-waiting.ts";
 import type { Speaker, Speech } from "./speaker.ts";
 
 /**
@@ -22,6 +23,8 @@ type BenchEnv = {
 } & Env;
 
 type Filling = { spaceId: string; name: string; agentIds: string[]; messages: number };
+
+type Waiting = { agentId: string; spaceId: string; copies: number };
 
 type Living = { agentId: string; cycles: number; inWindow: number };
 
@@ -40,6 +43,10 @@ export class Space extends RealSpace {
 
   fill(messages: number): string {
     return fillLog(this.ctx.storage, messages);
+  }
+
+  fillShown(copies: number): number {
+    return fillShown(this.ctx.storage, copies);
   }
 
   override alarm(): Promise<void> {
@@ -67,6 +74,10 @@ export class Agent extends RealAgent {
     leaveWaiting(this.ctx.storage, spaceName, newest);
   }
 
+  fillWaiting(copies: number, cursor: number): void {
+    fillWaiting(this.ctx.storage, copies, cursor);
+  }
+
   override alarm(): Promise<void> {
     count("request", "the alarm of an agent");
     return super.alarm();
@@ -89,6 +100,12 @@ export default {
     if (pathname === "/bench/live") {
       const { agentId, cycles, inWindow } = await request.json<Living>();
       await env.AGENT.getByName(agentId).live(cycles, inWindow);
+      return Response.json({});
+    }
+    if (pathname === "/bench/waiting") {
+      const { agentId, spaceId, copies } = await request.json<Waiting>();
+      const cursor = await env.SPACE.getByName(spaceId).fillShown(copies);
+      await env.AGENT.getByName(agentId).fillWaiting(copies, cursor);
       return Response.json({});
     }
     if (pathname === "/bench/counts") return Response.json(takeCounts());

@@ -43,6 +43,7 @@ CREATE TABLE `calls` (
 --> statement-breakpoint
 CREATE INDEX `calls_run` ON `calls` (`run_ordinal`);--> statement-breakpoint
 CREATE INDEX `calls_look` ON `calls` (`look_at`);--> statement-breakpoint
+CREATE INDEX `calls_waiting` ON `calls` (`phase`,`attached`,`due_at`,`run_ordinal`);--> statement-breakpoint
 CREATE TABLE `goals` (
 	`id` text PRIMARY KEY NOT NULL,
 	`description` text NOT NULL,

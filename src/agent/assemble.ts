@@ -3,6 +3,7 @@ import type { Database } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
+import { maxOpenCalls } from "./bounds.ts";
 import { Calls } from "./calls/calls.ts";
 import { Consciousness } from "./consciousness.ts";
 import { Hooks } from "./hooks/hooks.ts";
@@ -45,13 +46,17 @@ export const assemble = (
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
   const consciousness = new Consciousness(db, clock, runs, journal);
+  const calls = new Calls(db, clock, timers);
   const mcp = new Mcp({
     store: new McpStore(db),
     clock,
     timers,
     transaction,
     servers: () => identity.get().config.mcp.servers,
-    listsInUse: () => runs.active().flatMap(({ windowId }) => consciousness.window(windowId)?.toolset.mcpListId ?? []),
+    listsInUse: () =>
+      runs
+        .windowsOf(calls.waitingRuns(maxOpenCalls))
+        .flatMap((id) => consciousness.window(id)?.toolset.mcpListId ?? []),
     openSecret: (name) => openSecret({ env, identity }, name),
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
@@ -70,7 +75,7 @@ export const assemble = (
     roots: new Roots(db, clock),
     ledger: new Ledger(db, clock),
     waits: new Waits(db, clock),
-    calls: new Calls(db, clock, timers),
+    calls,
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
     plans: new Plans(db, clock, timers, transaction),

@@ -56,6 +56,8 @@ export const spaceAnswerMs = 5000;
 export const replyWaitMs = 24 * 60 * 60_000;
 /** Runs of one agent that wait for answers at a time. */
 export const maxWaitingRuns = 50;
+/** Of a timeline agent's runs that wait for tools, how many its others are told of by name; the rest is counted. */
+export const maxToldRuns = 10;
 /** Tool calls of an agent that wait for people or servers, or run beside its runs. */
 export const maxOpenCalls = 1000;
 /** Errands of calls that are under way at a time, of those that ask servers and of the others: the platform allows six connections. */

@@ -186,11 +186,9 @@ export class Loop {
     const { runs, waits, calls, journal } = this.#parts;
     const goesOn = ({ status, ordinal }: RunRow): boolean =>
       (status === "waiting_reply" && !waits.isWaiting(ordinal)) || (status === "waiting_tool" && !calls.holds(ordinal));
-    const run = active.find((each) => !this.#live.has(each.id) && goesOn(each));
-    if (!run) return undefined;
-    const rests = run.rests?.map((rest) => ({ ...rest, to: rest.to ?? journal.nextSeq() - 1 })) ?? null;
-    runs.update(run.ordinal, { status: "running", rests });
-    return { ...run, status: "running", rests };
+    const heard = runs.those(calls.heard());
+    const run = [...active, ...heard].find((each) => !this.#live.has(each.id) && goesOn(each));
+    return run && runs.goOn(run, journal.nextSeq());
   }
 
   #start(run: RunRow): void {

@@ -1,6 +1,6 @@
 import { and, desc, eq, lt, ne, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { among, type Database, prepared } from "../shared/database.ts";
 import { activeRuns, runs } from "./schema.ts";
 
 /**
@@ -8,7 +8,8 @@ import { activeRuns, runs } from "./schema.ts";
  *
  * Invariants
  * 1. Of a consciousness one at most is active, and it is the newest: it does one thing at a time. A timeline
- *    agent's running runs have a row in `active_runs`, which is gone when they end.
+ *    agent's runs have a row in `active_runs` until they end or wait for a tool: a thousand may wait, and nothing that
+ *    is done reads them all.
  * 2. Ordinals count 1, 2, 3 … without a gap, and each run names the newest kept one before it, so that what is
  *    remembered is found without reading what is not, however often the agent was silent (B4).
  */
@@ -112,12 +113,12 @@ export class Runs {
     return this.active().filter((run) => run.status === "running");
   }
 
-  /** Those under way or waiting, oldest first. */
+  /** Those under way or waiting, oldest first, but for a timeline's that wait for tools. */
   active(): RunRow[] {
     return this.front().active;
   }
 
-  /** The newest run, and those under way or waiting, oldest first. A consciousness' running run is its newest one. */
+  /** The newest run, and the active ones as above. A consciousness' running run is its newest one. */
   front(): { newest: RunRow | undefined; active: RunRow[] } {
     const rows = this.#front().all();
     const active = rows.filter(isActive);
@@ -145,12 +146,42 @@ export class Runs {
     this.update(run.ordinal, changes);
   }
 
+  /** It waits for somebody, and holds nothing in memory. The journal belongs to others from `nextSeq` on. */
+  rest(run: RunRow, status: "waiting_reply" | "waiting_tool", nextSeq: number): void {
+    if (status === "waiting_tool") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
+    // A consciousness does nothing else meanwhile.
+    const rests = run.continuity === "timeline" ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
+    this.update(run.ordinal, { status, rests });
+  }
+
+  /** It has what it waited for. What it adds to the journal lies from `nextSeq` on. */
+  goOn(run: RunRow, nextSeq: number): RunRow {
+    const { ordinal } = run;
+    if (run.continuity === "timeline") this.#db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
+    const rests = run.rests?.map((rest) => ({ ...rest, to: rest.to ?? nextSeq - 1 })) ?? null;
+    this.update(ordinal, { status: "running", rests });
+    return { ...run, status: "running", rests };
+  }
+
   update(ordinal: number, changes: RunChanges): void {
     this.#db.update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
   }
 
   get(id: string): RunRow | undefined {
     return this.#db.select().from(runs).where(eq(runs.id, id)).get();
+  }
+
+  /** These runs, oldest first. */
+  those(ordinals: number[]): RunRow[] {
+    return ordinals.length === 0
+      ? []
+      : this.#db.select().from(runs).where(among(runs.ordinal, ordinals)).orderBy(runs.ordinal).all();
+  }
+
+  /** The windows that these runs and the active ones read in. */
+  windowsOf(ordinals: number[]): number[] {
+    const rows = this.#db.selectDistinct({ windowId: runs.windowId }).from(runs).where(among(runs.ordinal, ordinals));
+    return [...new Set([...rows.all(), ...this.active()].map(({ windowId }) => windowId))];
   }
 
   at(ordinal: number): RunRow | undefined {

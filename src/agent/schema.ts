@@ -129,7 +129,10 @@ export const runs = sqliteTable("runs", {
   completedAt: integer("completed_at"),
 });
 
-/** A timeline agent's runs that are under way. A consciousness has one at most, its newest: it needs no row here. */
+/**
+ * A timeline agent's runs that are under way, or wait for answers in a chat. One that waits for a tool is found by its
+ * call; a consciousness has one at most, its newest: they need no row here.
+ */
 export const activeRuns = sqliteTable("active_runs", { ordinal: integer("ordinal").primaryKey() });
 
 /** Whose answers a waiting run awaits, for each message that it asked with. Gone when the run goes on or ends. */
@@ -198,7 +201,12 @@ export const calls = sqliteTable(
     lookAt: integer("look_at"),
     createdAt: integer("created_at").notNull(),
   },
-  (table) => [index("calls_run").on(table.runOrdinal), index("calls_look").on(table.lookAt)],
+  (table) => [
+    index("calls_run").on(table.runOrdinal),
+    index("calls_look").on(table.lookAt),
+    // Holds all that is asked of calls that wait, so that none of their rows is read.
+    index("calls_waiting").on(table.phase, table.attached, table.dueAt, table.runOrdinal),
+  ],
 );
 
 /** Everything that the model was given, said, called and got back, in order. Append-only. */

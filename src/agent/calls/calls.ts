@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, lte, max, min, not, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
@@ -115,6 +115,31 @@ export class Calls {
   isAwaited(callId: string): boolean {
     const row = this.get(callId);
     return row !== undefined && isAwaited(row, this.#clock.now());
+  }
+
+  /** Ordinals of the runs that have something to go on with, oldest first: an answer, or that nobody gave one in time. */
+  heard(): number[] {
+    if (this.#none()) return [];
+    const late = and(eq(calls.phase, "out"), lte(calls.dueAt, this.#clock.now()));
+    const known = inArray(calls.phase, ["ready", "answered"]);
+    return this.#runsWhose(and(eq(calls.attached, true), or(known, late)), maxOpenCalls);
+  }
+
+  /** Ordinals of the newest `limit` runs that wait for their calls, oldest first. */
+  waitingRuns(limit: number): number[] {
+    if (this.#none()) return [];
+    const waits = and(eq(calls.attached, true), inArray(calls.phase, ["asked", "ready", "out", "answered"]));
+    return this.#runsWhose(waits, limit);
+  }
+
+  #runsWhose(where: SQL | undefined, limit: number): number[] {
+    const found = this.#db.selectDistinct({ ordinal: calls.runOrdinal }).from(calls).where(where);
+    return found
+      .orderBy(desc(calls.runOrdinal))
+      .limit(limit)
+      .all()
+      .map(({ ordinal }) => ordinal)
+      .reverse();
   }
 
   /** Whether the run waits for any of its calls. */

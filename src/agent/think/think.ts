@@ -95,9 +95,7 @@ type Rest = "waiting_reply" | "waiting_tool";
 const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
   // Another run may have ended it a moment ago.
   if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
-  // A consciousness does nothing else meanwhile.
-  const rests = [...(run.rests ?? []), { from: parts.journal.nextSeq(), to: null }];
-  parts.runs.update(run.ordinal, run.continuity === "timeline" ? { status: rest, rests } : { status: rest });
+  parts.runs.rest(run, rest, parts.journal.nextSeq());
   channels.tellRun({ event: `run.${rest}` });
   await channels.end(rest);
   return { kind: "waiting" };

@@ -1,6 +1,7 @@
 import type { RunTrigger } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { unwrap } from "../../shared/errors.ts";
+import { maxOpenCalls, maxToldRuns } from "../bounds.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { compose } from "../context/compose.ts";
 import { quoteJson } from "../context/quote.ts";
@@ -114,7 +115,9 @@ const resumeOf = (parts: Parts, run: RunRow): Resume => {
 };
 
 const calledOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
-  const call = parts.calls.ofRun(run.ordinal).find(({ callId }) => parts.calls.isAwaited(callId));
+  const call = parts.calls
+    .ofRun(run.ordinal)
+    .find(({ attached, phase }) => attached && (phase === "asked" || phase === "out"));
   if (!call) return {};
   const { tool, input, spaceId, phase } = call;
   const spaceName = spaceId === null ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
@@ -139,14 +142,22 @@ export const begunBy = (parts: Parts, trigger: RunTrigger): ActiveRun["begunBy"]
   return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
 };
 
-const activeRunsOf = (parts: Parts, thisRun: number): ActiveRun[] =>
-  parts.runs.active().map((run) => ({
+/** Those under way and those that wait, oldest first; of the ones that wait for tools the newest, and how many more. */
+const activeRunsOf = (parts: Parts, thisRun: number): { activeRuns: ActiveRun[]; moreRuns: number } => {
+  const active = parts.runs.active();
+  const known = new Set(active.map(({ ordinal }) => ordinal));
+  const waiting = parts.calls.waitingRuns(maxOpenCalls).filter((ordinal) => !known.has(ordinal));
+  const newest = parts.runs.those(waiting.slice(-maxToldRuns));
+  const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
+  const activeRuns = told.map((run) => ({
     runId: run.id,
     status: run.status,
     isThis: run.ordinal === thisRun,
     begunBy: begunBy(parts, run.trigger),
     ...waitingOf(parts, run),
   }));
+  return { activeRuns, moreRuns: waiting.length - newest.length };
+};
 
 /** The space that the event came from, or that the agent was in when it called the tool whose result it brings. */
 const homeOf = (event: InboxData): string | null => {
@@ -192,7 +203,7 @@ export const gatherTimeline = async (
     now: isoTime(parts.clock.now()),
     state,
     histories,
-    activeRuns: activeRunsOf(parts, ordinal),
+    ...activeRunsOf(parts, ordinal),
     trigger,
     activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
     resume: resumed ? resumeOf(parts, resumed.run) : null,

@@ -22,10 +22,11 @@ const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
 };
 
 /** What this agent is doing right now, so that it begins nothing twice and is not surprised by itself. */
-export const activeRunLines = (runs: ActiveRun[]): string[] => [
+export const activeRunLines = (runs: ActiveRun[], more = 0): string[] => [
   "ACTIVE RUNS:",
   ...runs.map(
     (run) =>
       `  - ${run.runId} (${run.isThis ? "this run" : run.status}) — ${run.waiting ? waitingFor(run.waiting) : begunBy(run.begunBy)}`,
   ),
+  ...(more === 0 ? [] : [`  - and ${more} earlier ones that wait for their tools; get_my_runs lists them`]),
 ];

@@ -41,7 +41,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
   const instructions = renderInstructions(snapshot.state.agentId, config);
   const system: Section = { name: "instructions", text: instructions, tokens: estimateText(instructions) };
   const invocation = toldSection("this_invocation", [told(own)]);
-  const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns));
+  const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns, snapshot.moreRuns));
   const last = [
     sectionOf("trigger", triggerLines(snapshot.trigger, config.messaging)),
     sectionOf("active_space", [activeSpaceLine(snapshot.activeSpace)]),

@@ -76,6 +76,8 @@ export type TimelineSnapshot = {
   histories: History[];
   /** This one too. */
   activeRuns: ActiveRun[];
+  /** How many more wait for tools, beside those. */
+  moreRuns?: number;
   trigger: Trigger;
   activeSpace: ActiveSpace | null;
   resume: Resume | null;
