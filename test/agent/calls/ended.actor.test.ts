@@ -1,0 +1,120 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, test, vi } from "vitest";
+import type { EntityRef } from "../../../src/protocol/rpc.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { call, rawCall, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { agentStub, inboxOf, passTime, runsOf } from "../fixture.ts";
+import { approved, ask, deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool, yes } from "./scene.ts";
+
+/** Calls whose run, agent or space ends before they do: nobody is asked any more, and nothing is left behind. */
+eachTest();
+
+const lookUp: Tool = { name: "act", executionType: "external" };
+const open: [string, () => Tool, string][] = [
+  ["a space tool", () => ({ ...ask, name: "act" }), "requires_action"],
+  ["an approval", () => ({ ...deploy(freshPath(), approved()), name: "act" }), "requires_action"],
+  ["an external tool", () => lookUp, "running"],
+  ["a gateway that is slow", () => ({ ...deploy("/silent", { timeoutMs: 600_000 }), name: "act" }), "running"],
+];
+
+const callRows = (agent: EntityRef): Promise<number> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) =>
+    Number(storage.sql.exec("select count(*) as rows from calls").one().rows),
+  );
+
+test.each(
+  open.flatMap(([name, tool, status]) =>
+    (["stop_run", "absorb_run"] as const).map((by) => [name, by, tool, status] as const),
+  ),
+)("[R5] %s whose run another ends by %s asks nobody any more, and leaves nothing", async (_, by, tool, status) => {
+  const { space, ann, shown, run, agent, workspaceId } = await scene({ tools: [tool()], steps: [] });
+  const model = scriptedModel(async (_, index) => {
+    if (index === 0) return step(call("act", { to: "prod" }));
+    if (index > 1) return step(text("Ended."));
+    const [first] = (await runsOf(workspaceId, agent)).filter(({ status: now }) => now !== "completed").reverse();
+    return step(call(by, { runId: first?.id ?? "" }));
+  });
+  playWith(model);
+  await space.post(ann, "Go");
+  await shown("act", status);
+  await space.post(ann, "Stop that");
+  await run("completed");
+  await shown("act", "canceled");
+  const runs = await runsOf(workspaceId, agent);
+  expect(runs.map((each) => each.status)).toEqual(["completed", by === "stop_run" ? "canceled" : "absorbed"]);
+  // Who answers what is over is told so for a day.
+  await passTime(agent, 25 * 60 * 60_000);
+  await vi.waitFor(async () => expect(await callRows(agent)).toBe(0));
+  expect(unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items).toEqual([]);
+  expect(await inboxOf(workspaceId, agent)).toEqual([]);
+});
+
+test.each(open)("[R5] %s whose space is deleted lets its run go on", async (_, tool, status) => {
+  const { space, ann, shown, run, agent, workspaceId } = await scene({
+    tools: [{ ...tool(), timeoutMs: 5000 }],
+    steps: [step(call("act", { to: "prod" })), step(text("Gone."))],
+  });
+  await space.post(ann, "Go");
+  await shown("act", status);
+  unwrap(await space.stub().remove({ kind: "key", workspaceId, keyId: "key" }));
+  await vi.waitFor(async () => {
+    await passTime(agent, 6000);
+    expect((await runsOf(workspaceId, agent))[0]?.status).toBe("completed");
+  }, 10_000);
+  await run("completed");
+});
+
+test("[D4] a call that is refused ends its stream and shows nothing", async () => {
+  const path = freshPath();
+  const { space, ann, run } = await scene({
+    tools: [deploy(path), { ...ask, name: "second" }],
+    toolRules: [{ tool: "second", rule: "requires_prior", tools: ["deploy"] }],
+    steps: [
+      step(call("second", {}, [1]), call("deploy", { to: 7 }, [3]), rawCall("deploy", '{"to":', "nonsense")),
+      step(text("No.")),
+    ],
+  });
+  const frames = await space.watch(ann);
+  await space.post(ann, "Go");
+  await run("completed");
+  await vi.waitFor(() => {
+    const begun = frames.flatMap((frame) => (frame.type === "tool-call.start" ? [frame.streamId] : []));
+    const ended = frames.flatMap((frame) => (frame.type === "tool-call.error" ? [frame.streamId] : []));
+    expect(begun).toHaveLength(3);
+    expect(ended.toSorted()).toEqual(begun.toSorted());
+  });
+  expect((await space.messages()).filter(({ kind }) => kind === "tool_call")).toEqual([]);
+  expect(await requestsTo(path)).toEqual([]);
+});
+
+test("[R1] a result that finds the inbox full comes when there is room", async () => {
+  const path = freshPath();
+  const { space, ann, run, agent, model, answer, shown } = await scene({
+    continuity: "consciousness",
+    tools: [deploy(path, approved())],
+    steps: [],
+  });
+  model.push(
+    step(call("enter_space", { spaceId: space.id })),
+    step(call("deploy", { to: "prod" })),
+    step(text("Asked.")),
+    step(text("Noted.")),
+  );
+  await space.post(ann, "Go");
+  await shown("deploy", "requires_action");
+  await run("completed");
+  const fill = (rows: string): Promise<void> =>
+    runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec(rows));
+  await fill(
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+     insert into inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
+     select 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":null,"root":{"id":"r","kind":"service"}}', 'r', 0, 5, 'dead', 0 from n`,
+  );
+  unwrap(await answer(ann, "deploy", yes));
+  await shown("deploy", "complete");
+  await fill("delete from inbox where status = 'dead'");
+  await passTime(agent, 30_000);
+  await model.called(4);
+  expect(JSON.stringify(model.calls[3]?.prompt)).toContain("Tool result deploy");
+});
