@@ -213,6 +213,10 @@ test("a reply shows what it answers, and leads there", async () => {
   await his.keyboard.press("Enter");
   await his.reload();
   await strip.waitFor();
+  await his.waitForFunction(() => {
+    const list = document.querySelector(".timeline-list");
+    return list !== null && list.scrollHeight - list.scrollTop - list.clientHeight < 2;
+  });
   await write(his, "I do");
   await strip.waitFor({ state: "detached" });
   const answer = hers.getByRole("article", { name: husam.name });

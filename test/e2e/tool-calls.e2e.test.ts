@@ -11,6 +11,7 @@ let house: House;
 let browser: Browser;
 let fake: FakeOpenAi;
 let husam: Person;
+let spaceId: string;
 let sara: Person;
 let his: Page;
 let hers: Page;
@@ -58,7 +59,7 @@ beforeAll(async () => {
       { ...common, name: "table", executionType: "internal", visible: true },
     ],
   });
-  await house.addSpace("The office", [husam.id, sara.id, planner]);
+  spaceId = await house.addSpace("The office", [husam.id, sara.id, planner]);
   [his, hers] = await Promise.all([open(husam), open(sara, phone)]);
 });
 
@@ -151,8 +152,7 @@ test("one rejection rejects, with its reason, and the agent is told", async () =
 
 test("who may not approve sees why", async () => {
   const ben = await house.addPerson("Ben");
-  const { items } = await house.api.get<{ items: { id: string }[] }>("/v1/spaces");
-  await house.api.post(`/v1/spaces/${items[0]?.id}/members`, { entityId: ben.id });
+  await house.api.post(`/v1/spaces/${spaceId}/members`, { entityId: ben.id });
   const watching = await open(ben);
   await calls("deployApp", '{"service": "shop"}', "Stopped.");
   await standing(watching, "Deploy app", "Waiting");
@@ -161,6 +161,26 @@ test("who may not approve sees why", async () => {
   await card(his, "Deploy app").getByRole("button", { name: "Reject" }).click();
   await said(watching, "Stopped.");
   await watching.context().close();
+});
+
+test("what still needs a person is one click away, however far up it is", async () => {
+  await calls("deployApp", '{"service": "forum"}', "Not deployed.");
+  await standing(hers, "Deploy app", "Needs you");
+  const reminder = hers.getByRole("button", { name: "Planner needs you: Deploy app" });
+  expect(await reminder.count()).toBe(0);
+  // A run of the agent's own for this message would take the words that the waiting one is to say.
+  await house.api.patch(`/v1/spaces/${spaceId}`, { wakePolicy: "addressed" });
+  for (const line of ["first", "second", "third"]) {
+    await sara.api.post(`/v1/spaces/${spaceId}/messages`, { text: `${line} line\n`.repeat(20) });
+  }
+  await reminder.click();
+  await hers.waitForFunction(() => document.activeElement?.matches("[data-target=true]"));
+  await card(hers, "Deploy app").getByRole("button", { name: "Reject" }).click();
+  await reminder.waitFor({ state: "detached" });
+  await said(his, "Not deployed.");
+  await hers.locator(".jump").click();
+  await said(hers, "Not deployed.");
+  await house.api.patch(`/v1/spaces/${spaceId}`, { wakePolicy: "every_message" });
 });
 
 test("of two who choose the first counts, and the second is told so kindly", async () => {

@@ -7,8 +7,9 @@ import { useSignedIn } from "../session/signed-in.ts";
 import type { OpenSpace } from "../spaces/space-items.ts";
 import { Announcer } from "../timeline/announcer.tsx";
 import { quotedIn } from "../timeline/quoted.ts";
-import { Timeline } from "../timeline/timeline.tsx";
+import { type Led, Timeline } from "../timeline/timeline.tsx";
 import { useToast } from "../toasts/toasts.tsx";
+import { AsksYou } from "./asks-you.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { MembersPanel } from "./members-panel.tsx";
 import { PresenceLine } from "./presence-line.tsx";
@@ -31,6 +32,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const { state, live } = useSpace(client, spaceId);
   const [isAtBottom, setAtBottom] = useState(true);
   const [areMembersShown, setMembersShown] = useState(false);
+  const [led, setLed] = useState<Led | null>(null);
   const reply = useReply(state);
   const toast = useToast();
   const unreadFromSeq = useUnreadStart(state, listed?.unreadCount ?? 0);
@@ -63,8 +65,14 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
           onMenu={onMenu}
         />
         <ConnectionBanner connection={connection} />
-        <Timeline {...{ state, live, unreadFromSeq, isAtBottom }} onAtBottom={setAtBottom} onReply={reply.choose} />
+        <Timeline
+          {...{ state, live, unreadFromSeq, isAtBottom }}
+          onAtBottom={setAtBottom}
+          onReply={reply.choose}
+          led={led}
+        />
         <div className="space-foot">
+          <AsksYou state={state} isAtBottom={isAtBottom} onGoTo={(messageId) => setLed({ messageId })} />
           <PresenceLine state={state} />
           <Composer
             spaceId={spaceId}

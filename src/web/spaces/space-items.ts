@@ -1,4 +1,5 @@
 import type { Message, SpaceListItem } from "../../client/index.ts";
+import { plainText } from "../look/plain-text.ts";
 import { callWords } from "../tool-calls/call-words.ts";
 
 /**
@@ -51,12 +52,5 @@ export const preview = (space: SpaceListItem, youId: string): string => {
   const message = space.lastMessage;
   if (!message) return "Nothing said yet";
   const text = message.text ?? (message.toolCall ? callWords(message.toolCall) : "");
-  const plain = text
-    .replace(/```[^\n]*\n?/g, " ")
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .replace(/^\s{0,3}(#{1,6}|>|[-*+]|\d+[.)])\s+/gm, "")
-    .replace(/[*_`~|]+/g, "")
-    .replace(/\s+/g, " ")
-    .trim();
-  return `${message.sender.id === youId ? "You" : message.sender.name}: ${plain.slice(0, 120)}`;
+  return `${message.sender.id === youId ? "You" : message.sender.name}: ${plainText(text).slice(0, 120)}`;
 };

@@ -1,4 +1,5 @@
 import type { SpaceState } from "../../client/index.ts";
+import { plainText } from "../look/plain-text.ts";
 import { nameOf } from "./presence.ts";
 
 /** A message as another one quotes it; `text` is null where it is not loaded. */
@@ -14,6 +15,6 @@ export const quotedIn = (
   if (messageId === undefined) return null;
   const message = state.messages.find(({ id }) => id === messageId);
   if (!message) return { id: messageId, name: "an earlier message", text: null };
-  const words = (message.text ?? "").slice(0, longest).replace(/\s+/g, " ").trim();
+  const words = plainText(message.text ?? "").slice(0, longest);
   return { id: messageId, name: nameOf(state, message.sender.id, message.sender.name), text: words };
 };

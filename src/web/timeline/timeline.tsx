@@ -14,6 +14,9 @@ const firstIndex = 1_000_000;
 /** Whoever fills in a form keeps it under the eyes, whatever comes meanwhile. */
 const isAnswering = (): boolean => document.activeElement?.closest(".call-people") != null;
 
+/** A message that somebody wants to see; another object wants it anew. */
+export type Led = { messageId: string };
+
 type TimelineProps = {
   state: SpaceState;
   live: LiveSpace | null;
@@ -21,21 +24,22 @@ type TimelineProps = {
   isAtBottom: boolean;
   onAtBottom: (isAtBottom: boolean) => void;
   onReply: (messageId: string) => void;
+  led: Led | null;
 };
 
-export const Timeline = ({ state, live, unreadFromSeq, isAtBottom, onAtBottom, onReply }: TimelineProps) => {
+export const Timeline = ({ state, live, unreadFromSeq, isAtBottom, onAtBottom, onReply, led }: TimelineProps) => {
   const rows = useMemo(() => timelineRows(state, unreadFromSeq), [state, unreadFromSeq]);
   if (state.history.status === "failed") {
     return <TimelineFailed message={state.history.message} onRetry={() => live?.reloadHistory()} />;
   }
   if (state.history.status === "loading") return <TimelineLoading />;
   if (rows.length === 0) return <TimelineEmpty members={state.members} youId={state.you?.id} />;
-  return <TimelineList {...{ state, live, rows, isAtBottom, onAtBottom, onReply }} />;
+  return <TimelineList {...{ state, live, rows, isAtBottom, onAtBottom, onReply, led }} />;
 };
 
 type TimelineListProps = Omit<TimelineProps, "unreadFromSeq"> & { rows: readonly Row[] };
 
-const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply }: TimelineListProps) => {
+const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led }: TimelineListProps) => {
   const list = useRef<VirtuosoHandle>(null);
   const toast = useToast();
   const [seenSeq, setSeenSeq] = useState<number | null>(null);
@@ -61,6 +65,13 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply }: Ti
   const stayAtBottom = useCallback(() => {
     if (isAtBottom && !isAnswering()) list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
   }, [isAtBottom]);
+  // What grows below the list takes its room from it.
+  const frame = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const observer = new ResizeObserver(stayAtBottom);
+    if (frame.current) observer.observe(frame.current);
+    return () => observer.disconnect();
+  }, [stayAtBottom]);
   const loadOlder = useCallback(() => {
     live?.loadOlder().catch((error: unknown) => toast(`Older messages could not be loaded. ${String(error)}`));
   }, [live, toast]);
@@ -83,9 +94,12 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply }: Ti
     }),
     [onReply],
   );
+  useEffect(() => {
+    if (led) actions.onGoTo(led.messageId);
+  }, [led, actions]);
 
   return (
-    <div className="timeline">
+    <div className="timeline" ref={frame}>
       <Virtuoso
         key={anchor}
         ref={list}

@@ -1,0 +1,33 @@
+import type { Message, SpaceState } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
+import { nameOf } from "../timeline/presence.ts";
+import { asksOf } from "../tool-calls/asks.ts";
+import { toolTitle } from "../tool-calls/titles.ts";
+import "./asks-you.css";
+
+type AsksYouProps = { state: SpaceState; isAtBottom: boolean; onGoTo: (messageId: string) => void };
+
+/** As many of the newest messages are in view where the end is. */
+const inView = 2;
+
+const isInView = (message: Message, { messages }: SpaceState, isAtBottom: boolean): boolean =>
+  isAtBottom && messages.slice(-inView).includes(message);
+
+/** What still waits for this person's word further up, the oldest first: it must not be scrolled away and forgotten. */
+export const AsksYou = ({ state, isAtBottom, onGoTo }: AsksYouProps) => {
+  const asks = asksOf(state, Date.now()).filter((message) => !isInView(message, state, isAtBottom));
+  const [first] = asks;
+  if (!first?.toolCall) return null;
+  const { sender, toolCall } = first;
+  const more = asks.length > 1 ? `, and ${asks.length - 1} more` : "";
+  return (
+    <button type="button" className="asks-you" onClick={() => onGoTo(first.id)}>
+      <Icon name="tool" size={16} />
+      <span className="asks-you-words">
+        {nameOf(state, sender.id, sender.name)} needs you: <strong>{toolTitle(toolCall.name).title}</strong>
+        {more}
+      </span>
+      <Icon name="up" size={16} />
+    </button>
+  );
+};
