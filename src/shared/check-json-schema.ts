@@ -47,12 +47,46 @@ const wordsByName: Check = (value, report) => {
   if (!isRecord(value) || !Object.values(value).every(isStrings)) report("must be an object of lists of strings");
 };
 
-/** A group that repeats and is repeated itself, such as `(a+)+`, may take for ever on a text that does not match. */
-const backtracks = /\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)[+*{]/;
+/** What of a pattern stands for a character or for itself: escapes and classes, whole; then one character at a time. */
+const patternTokens = /\\[upPk](?:\{[^}]*\}|<[^>]*>)|\\.|\[(?:[^\]\\]|\\.)*\]|./gsu;
+
+/** How often a group with alternatives may be repeated: what there is to try stays little. */
+const maxAlternatingRepeats = 8;
+
+/** How often the quantifier that begins `text` repeats at most; 0 where there is none. */
+const repeatsOf = (text: string): number => {
+  if (/^[+*]/.test(text)) return Number.POSITIVE_INFINITY;
+  const [, least, range, most] = /^\{(\d+)(,?)(\d*)\}/.exec(text) ?? [];
+  return least === undefined ? 0 : range === "" ? Number(least) : Number(most || Number.POSITIVE_INFINITY);
+};
+
+/**
+ * A group that repeats something or has alternatives and is repeated itself, such as `(a+)+` or `((a|aa))*`, may take
+ * for ever on a text that does not match.
+ */
+const backtracks = (pattern: string): boolean => {
+  /** What there is in each group that is open. */
+  const groups = [{ repeats: false, alternates: false }];
+  for (const { 0: token, index } of pattern.matchAll(patternTokens)) {
+    const here = groups.at(-1);
+    if (token === "(") groups.push({ repeats: false, alternates: false });
+    else if (token === ")" && here) {
+      groups.pop();
+      const times = repeatsOf(pattern.slice(index + 1));
+      if (times > 0 && (here.repeats || (here.alternates && times > maxAlternatingRepeats))) return true;
+      const outer = groups.at(-1);
+      if (outer && here.repeats) outer.repeats = true;
+      if (outer && here.alternates) outer.alternates = true;
+    } else if (here && token === "|") here.alternates = true;
+    else if (here && ["+", "*", "{"].includes(token)) here.repeats = true;
+  }
+  return false;
+};
 
 const patternProblem = (pattern: string): string | undefined => {
   if (pattern.length > maxPatternCharacters) return `must have at most ${maxPatternCharacters} characters`;
-  if (backtracks.test(pattern)) return "must not repeat a group that repeats itself: it may take for ever";
+  if (backtracks(pattern))
+    return "must not repeat a group that repeats itself or has alternatives: it may take for ever";
   try {
     new RegExp(pattern, "u").test("");
     return undefined;

@@ -100,3 +100,21 @@ describe("schemaProblems", () => {
     );
   });
 });
+
+const fits = (pattern: string): boolean =>
+  schemaProblems(object({ city: { pattern } }), { ofObject: true }).length === 0;
+
+test.each(["(a+)+$", "^((a+))+$", "^(a|aa)+$", "^((?:a|aa))*$", "^(a*b?){2,9}$", "([+]|a)*b", "^(?:(x|y)z){30}$"])(
+  "[B3] a pattern that may take for ever is refused: %s",
+  (pattern) => expect(fits(pattern)).toBe(false),
+);
+
+test.each([
+  "^(cat|dog)$",
+  "^[+*|]+(ab)+$",
+  "^\\(a\\+\\)+$",
+  "^\\p{L}+(?:-[0-9]{4})?$",
+  "^(?:\\d\\d[:.])+$",
+  "^[(a|b)]+$",
+  "^(?:(?:25[0-5]|2[0-4][0-9])[.]){3}(?:25[0-5]|[0-9])$",
+])("a pattern that does not is taken: %s", (pattern) => expect(fits(pattern)).toBe(true));
