@@ -10,18 +10,15 @@ import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
+import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
 import { accept, acceptTrigger, revive } from "./deliver.ts";
 import { HookedAgent, type InMind } from "./hooked-agent.ts";
-import { mergeConfig } from "./merge-config.ts";
 import { type Mind, openMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { runView, runWithInputs } from "./run-view.ts";
-import { checkedConfig } from "./tools/check-config.ts";
 import { agentView, inboxView } from "./views.ts";
-
-const toolOptions = ({ ENVIRONMENT }: Env) => ({ allowLoopback: ENVIRONMENT === "development" });
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends HookedAgent implements AgentRpc {
@@ -53,7 +50,7 @@ export class Agent extends HookedAgent implements AgentRpc {
 
   async check(config: AgentConfig): Promise<Outcome<null>> {
     try {
-      checkedConfig(config, toolOptions(this.env));
+      usableConfig(config, this.env);
       return ok(null);
     } catch (error) {
       return refusalOf(error);
@@ -81,18 +78,17 @@ export class Agent extends HookedAgent implements AgentRpc {
     return this.#with(workspaceId, ({ parts, loop }) => agentView(parts.identity.get(), parts, loop.state()));
   }
 
+  checkUpdate(workspaceId: string, changes: UpdateAgent): Promise<Outcome<null>> {
+    return this.#with(workspaceId, (mind) => {
+      changedConfig(mind, changes);
+      return null;
+    });
+  }
+
   update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<AgentView>> {
-    return this.#with(workspaceId, ({ parts, timers, loop }) => {
-      const merged = mergeConfig(parts.identity.get().config, changes);
-      const config = checkedConfig(merged, toolOptions(parts.env));
-      parts.transaction(() => {
-        const before = parts.identity.get().config.continuity;
-        if (before === "consciousness" && config.continuity === "timeline") parts.spaces.settleAll();
-        parts.identity.update({ config, updatedAt: parts.clock.now() });
-        if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, parts.clock.now());
-        if (changes.mcp !== undefined) parts.mcp.configured();
-      });
-      loop.reconsider();
+    return this.#with(workspaceId, (mind) => {
+      configure(mind, changes);
+      const { parts, loop } = mind;
       return agentView(parts.identity.get(), parts, loop.state());
     });
   }

@@ -192,6 +192,8 @@ export interface AgentRpc {
   /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
   check(config: AgentConfig): Promise<Outcome<null>>;
   create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;
+  /** Whether `update` would take the changes. Stores nothing. */
+  checkUpdate(workspaceId: string, changes: UpdateAgent): Promise<Outcome<null>>;
   describe(workspaceId: string): Promise<Outcome<Agent>>;
   update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<Agent>>;
   remove(workspaceId: string): Promise<Outcome<null>>;

@@ -147,8 +147,11 @@ agents.openapi(
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
     if (changes.model) await checkModel(context.env, workspace, changes.model);
-    // The directory first: it alone knows whether the name is free.
     const { name } = changes;
+    // A name is told in every space at once, so nothing else may be wrong by then.
+    if (name !== undefined)
+      unwrap(await agentAt(context, agentId).checkUpdate(context.var.principal.workspaceId, changes));
+    // The directory first: it alone knows whether the name is free.
     if (name !== undefined) unwrap(await workspace.updateEntity(agentId, { name }));
     const agent = await orTakeBack(
       async () => unwrap(await agentAt(context, agentId).update(context.var.principal.workspaceId, changes)),

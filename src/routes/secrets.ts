@@ -55,7 +55,7 @@ secrets.openapi(
     summary: "Delete a secret",
     ...access("secretKey"),
     request: { params },
-    responses: { 204: nothing, ...problems("not_found") },
+    responses: { 204: nothing, ...problems("not_found", "invalid_request") },
   }),
   async (context) => {
     unwrap(await workspaceOf(context).deleteSecret(context.req.valid("param").name));

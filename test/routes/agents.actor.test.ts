@@ -215,3 +215,20 @@ test("[S4] a model that fits no form is refused by what is wrong with the neares
   const { issues } = await problemIn(await create(house, { name: "Analyst", model: { provider: "nobody" } }));
   expect(issues?.[0]?.path).toBe("model.provider");
 });
+
+test("[S4] a change that is refused renames the agent nowhere, not for a moment", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const mona = await house.person("Mona");
+  const agent = await house.agent({ name: "Analyst" });
+  const space = await house.space("Kitchen", [mona, agent]);
+  const eventsOf = (): Promise<unknown[]> =>
+    runInDurableObject(env.SPACE.getByName(space.id) as unknown as DurableObjectStub, (_, { storage }) =>
+      storage.sql.exec("SELECT frame FROM log").toArray(),
+    );
+  const before = await eventsOf();
+  const body = { name: "Counter", context: { nothing: "like it" } };
+  const refused = await call(`/v1/agents/${agent.id}`, { method: "PATCH", bearer, body });
+  expect(await problemIn(refused)).toMatchObject({ code: "invalid_request" });
+  expect(await eventsOf()).toEqual(before);
+});
