@@ -35,7 +35,7 @@ export default defineConfig({
           name: "actors",
           include: ["test/**/*.actor.test.ts"],
           testTimeout: 20_000,
-          globalSetup: ["test/support/remote.ts"],
+          globalSetup: ["test/support/remote.ts", "test/fuzz/settings.ts"],
         },
       },
       {

@@ -1,0 +1,36 @@
+import { parseArgs } from "node:util";
+import { startVitest } from "vitest/node";
+import type { FuzzReport } from "../test/fuzz/findings.ts";
+
+/**
+ * `npm run fuzz`: generated and mutated input to every route, over sockets, to webhooks' addresses and from models,
+ * 100,000 of it unless `--inputs N` says otherwise. `--seed S` gives the same inputs again. Fails if anything does.
+ */
+const { values } = parseArgs({ options: { seed: { type: "string" }, inputs: { type: "string", default: "100000" } } });
+const seed = values.seed ?? String(Math.floor(Math.random() * 2 ** 31));
+for (const number of [seed, values.inputs]) {
+  if (/^\d{1,10}$/.test(number)) continue;
+  console.error("npm run fuzz -- --seed S --inputs N, where both are whole numbers");
+  process.exit(1);
+}
+process.env.FUZZ_SEED = seed;
+process.env.FUZZ_INPUTS = values.inputs;
+
+const begunAt = Date.now();
+const vitest = await startVitest("test", ["test/fuzz"], { project: ["actors"], run: true, watch: false, silent: true });
+const tests = vitest.state.getTestModules().flatMap((module) => [...module.children.allTests()]);
+const reports = tests.flatMap((one): FuzzReport[] => {
+  const { fuzz } = one.meta();
+  return fuzz ? [fuzz] : [];
+});
+await vitest.close();
+
+for (const { kind, inputs, taken, refused, findings } of reports) {
+  console.log(JSON.stringify({ kind, inputs, taken, refused, failures: findings.length }));
+}
+const all = reports.reduce((sum, { inputs }) => sum + inputs, 0);
+const failures = reports.reduce((sum, { findings }) => sum + findings.length, 0);
+const seconds = Math.round((Date.now() - begunAt) / 1000);
+console.log(JSON.stringify({ inputs: all, failures, seed: Number(seed), seconds }));
+const failed = tests.some((one) => one.result().state !== "passed") || vitest.state.getUnhandledErrors().length > 0;
+process.exit(failed || tests.length === 0 ? 1 : 0);

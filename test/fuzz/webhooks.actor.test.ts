@@ -1,0 +1,50 @@
+import fc from "fast-check";
+import { expect, inject, test } from "vitest";
+import { adminKey } from "../support/house.ts";
+import { deliverFuzzed, delivery } from "./deliveries.ts";
+import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
+import { inputsOf } from "./plan.ts";
+import { quietModel } from "./quiet-model.ts";
+import { openStage } from "./stage.ts";
+import { WatchedState } from "./watched-state.ts";
+
+const inputsOnStage = 500;
+
+/** What a delivery could change: that agents take their events out again happens by itself. */
+const grown = ["workspace", "neighbour", "living.hooks", "living.agent", "living.calls", "kitchen"];
+
+test("[S4] [D5] no webhook delivery fails, none that is not proven is taken, and none that is refused changes anything", async ({
+  task,
+}) => {
+  const { seed, inputs } = inject("fuzz");
+  const findings = new Findings("webhooks", task.meta);
+  const errors = watchErrors();
+  quietModel();
+  const all = inputsOf("webhooks", inputs);
+  for (let from = 0; from < all; from += inputsOnStage) {
+    const stage = await openStage(adminKey);
+    const state = await WatchedState.of(stage);
+    for (const one of fc.sample(delivery, { seed: seed + from, numRuns: Math.min(inputsOnStage, all - from) })) {
+      await state.look();
+      const response = await deliverFuzzed(one, stage);
+      if (!response) continue;
+      const text = await response.text();
+      findings.inputs += 1;
+      if (response.ok) findings.taken += 1;
+      else findings.refused += 1;
+      const fault = faultOfAnswer(response, text);
+      if (fault !== undefined) findings.add(fault, one, text.slice(0, 600));
+      for (const error of errors()) findings.add(`logged ${error.slice(0, 400)}`, one);
+      const isProven =
+        one.how === "signed" ||
+        (one.how === "signed late" && one.hook > 0) ||
+        (one.how === "another body" && one.hook > 1);
+      if (response.ok && !isProven) findings.add(`took what came ${one.how}`, one, text);
+      if (response.ok) continue;
+      const changed = (await state.look()).filter((place) => grown.some((name) => place.startsWith(name)));
+      if (changed.length > 0) findings.add(`refused and changed ${changed.join(", ")}`, one, text);
+    }
+  }
+  expect(findings.report()).toEqual([]);
+  expect(findings.taken).toBeGreaterThan(findings.inputs / 10);
+}, 3_600_000);
