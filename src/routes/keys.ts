@@ -24,7 +24,7 @@ keys.openapi(
     description: "To roll keys: create one, move to it, revoke the old one.",
     ...access("secretKey"),
     request: { headers: IdempotencyHeaders },
-    responses: { 201: answers(CreatedKey, "The key"), ...problems("limit_reached", ...badRepeat) },
+    responses: { 201: answers(CreatedKey, "The key"), ...problems("invalid_request", "limit_reached", ...badRepeat) },
   }),
   async (context) => {
     const { workspaceId } = context.var.principal;

@@ -150,7 +150,7 @@ const bodyOf = (operation: Operation): fc.Arbitrary<FuzzedRequest["body"]> => {
   const content = operation.requestBody?.content["application/json"];
   const schema: fc.Arbitrary<Json> = content ? fromSchema(content.schema, apiDocument.components.schemas) : hostileJson;
   const text = fc.oneof(
-    { weight: 5, arbitrary: schema.map((value) => JSON.stringify(value)) },
+    { weight: 9, arbitrary: schema.map((value) => JSON.stringify(value)) },
     { weight: 6, arbitrary: mutated(schema).map((value) => JSON.stringify(value)) },
     { weight: 2, arbitrary: broken(schema) },
     { weight: 1, arbitrary: hostileJson.map((value) => JSON.stringify(value)) },

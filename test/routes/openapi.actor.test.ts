@@ -126,3 +126,13 @@ test("without a signing secret, or with a short one, every answer says what to s
     }
   }
 });
+
+test("an operation whose parameters have a shape tells that it refuses others with 400", () => {
+  const shaped = guarded.filter(({ parameters }) =>
+    parameters.some(({ name, in: place, schema }) => {
+      const hasPattern = typeof schema === "object" && schema !== null && "pattern" in schema;
+      return name !== "x-entity-id" && (place !== "path" || hasPattern);
+    }),
+  );
+  expect(shaped.filter(({ responses }) => responses["400"] === undefined).map(({ name }) => name)).toEqual([]);
+});
