@@ -6,6 +6,7 @@ import type { AgentRpc } from "../protocol/rpc.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { access } from "./access.ts";
+import { checkApprovers } from "./approver-check.ts";
 import { createRoutes, type House, workspaceOf } from "./house.ts";
 import { idempotently } from "./idempotent.ts";
 import { checkModel } from "./model-check.ts";
@@ -79,6 +80,7 @@ agents.openapi(
     const workspace = workspaceOf(context);
     const answer = await idempotently(context, { body: config, schema: OneAgent }, async (newId) => {
       await checkModel(context.env, workspace, config.model);
+      await checkApprovers(workspace, config.tools);
       const newAgentId = newId("ent");
       unwrap(await agentAt(context, newAgentId).check(config));
       const { id } = unwrap(await workspace.createAgentEntity(newAgentId, config.name));
@@ -147,6 +149,7 @@ agents.openapi(
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
     if (changes.model) await checkModel(context.env, workspace, changes.model);
+    if (changes.tools) await checkApprovers(workspace, changes.tools);
     const { name } = changes;
     // A name is told in every space at once, so nothing else may be wrong by then.
     if (name !== undefined)

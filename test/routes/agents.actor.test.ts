@@ -85,6 +85,29 @@ test("[S4] a change that leaves something invalid is refused whole, the name too
   });
 });
 
+test("[S4] a tool that asks somebody who could never answer is refused where it names them", async () => {
+  const house = await openHouse();
+  const [mona, robot] = [await house.person("Mona"), await house.agent({ name: "Robot" })];
+  const stranger = await (await openHouse()).person("Stranger");
+  const tool = { name: "go", description: "Goes", executionType: "internal" };
+  const asking = (...approvers: string[]) => ({ tools: [{ ...tool, approval: { approvers } }] });
+  expect((await create(house, { name: "Asker", ...asking(mona.id) })).status).toBe(201);
+  expect(await problemIn(await create(house, { name: "Other", ...asking(mona.id, robot.id) }))).toMatchObject({
+    code: "invalid_request",
+    issues: [{ path: "tools.0.approval.approvers.1", message: "must be a person" }],
+  });
+  expect(await problemIn(await create(house, { name: "Other", ...asking(stranger.id) }))).toMatchObject({
+    code: "unknown_reference",
+  });
+  const question = { ...tool, executionType: "space", answer: { by: [robot.id] } };
+  const patch = call(`/v1/agents/${robot.id}`, {
+    method: "PATCH",
+    bearer: house.secretKey,
+    body: { tools: [question] },
+  });
+  expect(await problemIn(await patch)).toMatchObject({ issues: [{ path: "tools.0.answer.by.0" }] });
+});
+
 test("[S3] a model's address, secret and alias are checked before anything is made", async () => {
   const house = await openHouse();
   const model = (fields: Record<string, unknown>) =>
