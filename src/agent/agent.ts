@@ -75,7 +75,7 @@ export class Agent extends HookedAgent implements AgentRpc {
   }
 
   describe(workspaceId: string): Promise<Outcome<AgentView>> {
-    return this.#with(workspaceId, ({ parts, loop }) => agentView(parts.identity.get(), parts, loop.state()));
+    return this.#with(workspaceId, (mind) => agentView(mind.parts.identity.get(), mind));
   }
 
   checkUpdate(workspaceId: string, changes: UpdateAgent): Promise<Outcome<null>> {
@@ -88,8 +88,7 @@ export class Agent extends HookedAgent implements AgentRpc {
   update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<AgentView>> {
     return this.#with(workspaceId, (mind) => {
       configure(mind, changes);
-      const { parts, loop } = mind;
-      return agentView(parts.identity.get(), parts, loop.state());
+      return agentView(mind.parts.identity.get(), mind);
     });
   }
 

@@ -236,6 +236,13 @@ export class Inbox {
     return row?.at ?? undefined;
   }
 
+  /** How many events wait to be taken or tried again, and how many are dead. */
+  counts(): { events: number; dead: number } {
+    const rows = this.#db.select({ status: inbox.status, rows: count() }).from(inbox).groupBy(inbox.status).all();
+    const of = (status: InboxRow["status"]): number => rows.find((row) => row.status === status)?.rows ?? 0;
+    return { events: of("pending"), dead: of("dead") };
+  }
+
   rows(seqs: number[]): InboxRow[] {
     return seqs.length === 0
       ? []

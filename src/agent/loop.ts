@@ -32,8 +32,8 @@ type Live = { controller: AbortController; progressAt: number; done: Promise<unk
 export type LoopState =
   | { state: "idle" }
   | { state: "running"; runId: string; since: number }
-  | { state: "backing_off"; runId: string; nextDueAt: number }
-  | { state: "budget_exhausted"; nextDueAt: number };
+  | { state: "backing_off"; runId: string; since: number; resumesAt: number }
+  | { state: "budget_exhausted"; resumesAt: number };
 
 export class Loop {
   readonly #parts: Parts;
@@ -140,9 +140,12 @@ export class Loop {
     const busy = runs.find((run) => (run.resumeAt ?? 0) <= now);
     if (busy) return { state: "running", runId: busy.id, since: busy.startedAt };
     const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
-    if (paused?.resumeAt) return { state: "backing_off", runId: paused.id, nextDueAt: paused.resumeAt };
+    if (paused?.resumeAt) {
+      const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = paused;
+      return { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt };
+    }
     const budget = this.#budgetResetsAt();
-    return budget === undefined ? { state: "idle" } : { state: "budget_exhausted", nextDueAt: budget };
+    return budget === undefined ? { state: "idle" } : { state: "budget_exhausted", resumesAt: budget };
   }
 
   async #drain(): Promise<void> {

@@ -124,12 +124,18 @@ export const UpdateAgent = z
   .meta({ id: "UpdateAgent" });
 export type UpdateAgent = z.infer<typeof UpdateAgent>;
 
-/** What the agent's loop does, since when, and what went wrong last. */
+/** What the agent's loop does, since when, what it waits for, and what went wrong last. */
 export const AgentActivity = z.object({
   state: z.enum(["idle", "running", "backing_off", "budget_exhausted"]),
   since: Timestamp,
   runId: z.string().optional(),
+  /** What is due next by itself, of whatever kind: a pause that ends, a plan, a heartbeat, a wait whose time is up. */
   nextDueAt: Timestamp.optional(),
+  /** When a run or an event that failed is tried again. */
+  nextRetryAt: Timestamp.optional(),
+  nextPlanAt: Timestamp.optional(),
+  /** Runs that rest until people or agents have answered, tool calls that somebody has, events in the inbox. */
+  waiting: z.object({ replies: z.int(), calls: z.int(), events: z.int(), dead: z.int() }),
   lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
   tokensToday: z.int(),
 });

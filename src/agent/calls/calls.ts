@@ -99,6 +99,13 @@ export class Calls {
     return this.#look(row);
   }
 
+  /** How many of them people or servers have, or run beside the agent's runs. */
+  waiting(): number {
+    if (this.#none()) return 0;
+    const where = inArray(calls.phase, [...open]);
+    return this.#db.select({ rows: count() }).from(calls).where(where).get()?.rows ?? 0;
+  }
+
   change(callId: string, changes: Changes): CallRow | undefined {
     const row = this.#db.update(calls).set(changes).where(eq(calls.callId, callId)).returning().get();
     return row && this.#look(row);

@@ -1,0 +1,150 @@
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
+import { replyWaitMs } from "../../src/agent/bounds.ts";
+import type { Agent } from "../../src/protocol/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { answer, call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { ended, openHouse, passTime, runsOf } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const stage = async (settings: Partial<Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0]> = {}) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const stub = env.AGENT.getByName(analyst.id);
+  return {
+    house,
+    husam,
+    analyst,
+    space,
+    stub,
+    activity: async (): Promise<NonNullable<Agent["activity"]>> => {
+      const { activity } = unwrap(await stub.describe(house.workspaceId));
+      if (!activity) throw new Error("no activity");
+      return activity;
+    },
+  };
+};
+
+const nothing = { replies: 0, calls: 0, events: 0, dead: 0 };
+
+test("an agent that has nothing to do is idle since its last run, and tells when its next plan is due", async () => {
+  const { house, husam, analyst, space, stub, activity } = await stage();
+  const made = unwrap(await stub.describe(house.workspaceId));
+  expect(await activity()).toEqual({ state: "idle", since: made.createdAt, waiting: nothing, tokensToday: 0 });
+  scripted(answer(space.id, "Hello."));
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  const plan = { name: "Later", instruction: "Look", runAfter: "2 hours" };
+  const { nextRunAt } = unwrap(await stub.putPlan(house.workspaceId, "later", plan));
+  const seen = await activity();
+  expect(seen).toMatchObject({ state: "idle", since: run?.completedAt, waiting: nothing });
+  expect(nextRunAt).toBeDefined();
+  expect(seen.nextPlanAt).toBe(nextRunAt);
+  expect(seen.nextDueAt).toBe(nextRunAt);
+  expect(seen.nextRetryAt).toBeUndefined();
+});
+
+test("a run is told with its id and its start; one that pauses after a fault, since its first, with the next try", async () => {
+  const { house, husam, analyst, space, activity } = await stage();
+  const down = new APICallError({
+    message: "down",
+    url: "https://model.test/v1",
+    requestBodyValues: {},
+    statusCode: 503,
+    responseHeaders: { "retry-after": "120" },
+  });
+  const held = createGate();
+  restore.push(held.open);
+  scripted(async () => {
+    await held.opened;
+    throw down;
+  });
+  await space.post(husam, "Hello");
+  const seen = await vi.waitFor(async () => {
+    const now = await activity();
+    expect(now.state).toBe("running");
+    return now;
+  });
+  held.open();
+  const paused = await vi.waitFor(async () => {
+    const now = await activity();
+    expect(now.state).toBe("backing_off");
+    return now;
+  });
+  const [run] = await runsOf(house.workspaceId, analyst);
+  expect(seen).toMatchObject({ state: "running", runId: run?.id, since: run?.startedAt });
+  expect(paused).toMatchObject({ runId: run?.id, lastError: { code: "model_unavailable" } });
+  expect(paused.nextRetryAt).toBe(paused.nextDueAt);
+  expect(Date.parse(paused.nextRetryAt ?? "") - Date.parse(paused.lastError?.at ?? "")).toBe(120_000);
+  expect(Date.parse(paused.since)).toBeGreaterThanOrEqual(Date.parse(run?.startedAt ?? ""));
+  scripted(answer(space.id, "Up again."));
+  await passTime(analyst, 121_000);
+  const [finished] = await ended(house.workspaceId, analyst, 1);
+  expect(finished?.status).toBe("completed");
+  expect(await activity()).toMatchObject({ state: "idle", since: finished?.completedAt, waiting: nothing });
+});
+
+test("a failed event that waits for its next try is counted, and told with its time; a dead one is counted as dead", async () => {
+  const { house, husam, analyst, space, activity } = await stage();
+  scripted(() => {
+    throw new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 400 });
+  });
+  await space.post(husam, "Hello");
+  for (let runs = 1; runs < 5; runs += 1) {
+    await ended(house.workspaceId, analyst, runs);
+    const seen = await activity();
+    expect(seen).toMatchObject({ state: "idle", waiting: { ...nothing, events: 1 } });
+    expect(seen.nextDueAt).toBe(seen.nextRetryAt);
+    await passTime(analyst, Math.max(0, Date.parse(seen.nextRetryAt ?? "") - Date.now()) + 1);
+  }
+  await ended(house.workspaceId, analyst, 5);
+  const seen = await activity();
+  expect(seen.waiting).toEqual({ ...nothing, dead: 1 });
+  expect(seen.nextRetryAt).toBeUndefined();
+});
+
+test("[B2] an agent whose budget is spent says so, since when, and when it goes on", async () => {
+  const { house, husam, analyst, space, activity } = await stage({ limits: { maxTokensPerDay: 1000 } });
+  scripted(answer(space.id, "Never said."));
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  const seen = await activity();
+  expect(seen).toMatchObject({
+    state: "budget_exhausted",
+    since: run?.completedAt,
+    waiting: { ...nothing, events: 1 },
+  });
+  expect(seen.nextDueAt).toMatch(/T00:00:00.000Z$/);
+  expect(Date.parse(seen.nextDueAt ?? "")).toBeGreaterThan(Date.now());
+});
+
+test("runs that wait for answers are counted, with when their time is up", async () => {
+  const { husam, house, analyst, space, activity } = await stage({ continuity: "timeline", messaging: "threaded" });
+  scripted([step(call("send_message", { text: "@Husam?", wait: true })), step(text("Thanks."))]);
+  await space.post(husam, "Ask me");
+  await vi.waitFor(async () => expect((await activity()).waiting.replies).toBe(1));
+  const seen = await activity();
+  expect(seen).toMatchObject({ state: "idle", waiting: { ...nothing, replies: 1 } });
+  expect(Date.parse(seen.nextDueAt ?? "") - Date.now()).toBeGreaterThan(replyWaitMs - 60_000);
+  await space.post(husam, "@Analyst Here I am");
+  await vi.waitFor(async () => {
+    const runs = await runsOf(house.workspaceId, analyst);
+    expect(runs.every((run) => run.status === "completed")).toBe(true);
+  });
+  expect((await activity()).waiting.replies).toBe(0);
+});
