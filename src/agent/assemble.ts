@@ -22,6 +22,7 @@ import type { Parts } from "./think/parts.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { createRegistry } from "./tools/registry.ts";
+import { Tracer } from "./tracing/tracer.ts";
 import { Waits } from "./waits.ts";
 
 /** An agent's parts over its database. */
@@ -31,8 +32,9 @@ export const assemble = (
   env: Env,
   clock: Clock,
   timers: Timers,
-  work: Pick<Parts, "stopThink" | "tellCall" | "wakeCalls">,
+  work: Pick<Parts, "stopThink" | "tellCall" | "wakeCalls"> & { background: (work: Promise<unknown>) => void },
 ): Parts => {
+  const { background, ...own } = work;
   const identity = new Identity(db, clock);
   const spaces = new Spaces(db);
   const transaction: Parts["transaction"] = (work) => {
@@ -82,7 +84,8 @@ export const assemble = (
     hooks: new Hooks(db, clock),
     tools: createRegistry(),
     transaction,
-    ...work,
+    tracer: new Tracer(env, clock, () => identity.get(), background),
+    ...own,
     object: ctx,
   };
 };

@@ -111,3 +111,7 @@ export const mcpFirstRetryMs = 5000;
 export const mcpLongestRetryMs = 30 * 60_000;
 /** A fetch that was cut is begun again after this time. */
 export const mcpLeaseMs = 40_000;
+/** Spans that wait to be sent, the characters that one content of theirs may fill, and the time that sending may take. */
+export const maxBufferedSpans = 512;
+export const maxSpanContentCharacters = 32_000;
+export const spanExportTimeoutMs = 10_000;

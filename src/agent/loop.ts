@@ -4,6 +4,7 @@ import { log } from "../shared/log.ts";
 import { settledWithin } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
 import { deadmanMs, rootMemoryMs, stallMs } from "./bounds.ts";
+import { loggedRun } from "./logged-run.ts";
 import { isActive, type RunRow } from "./runs.ts";
 import { begin } from "./think/begin.ts";
 import { compactIfDue } from "./think/compact.ts";
@@ -69,7 +70,7 @@ export class Loop {
     this.#cut = false;
     const work = this.#drain().catch((error: unknown) => {
       this.#draining = false;
-      log.error("loop.failed", error);
+      log.error("loop.failed", error, { agentId: this.#parts.identity.find()?.id });
       if (!this.#stopped) this.arm();
     });
     this.#background(work);
@@ -81,7 +82,7 @@ export class Loop {
     this.#timers.set(loopTimer, now + deadmanMs);
     for (const [runId, live] of this.#live) {
       if (now - live.progressAt <= stallMs) continue;
-      log.warn("run.stalled", { runId });
+      log.warn("run.stalled", { agentId: this.#parts.identity.get().id, runId });
       live.controller.abort(new Interrupted(`the run made no progress for ${stallMs} ms`));
     }
     this.wake();
@@ -106,7 +107,11 @@ export class Loop {
     const after = this.#parts.runs.get(runId) ?? run;
     const cutHere = after.completedAt === null;
     const ended = cutHere ? finish(this.#parts, after, { kind: "canceled" }) : after;
-    if (cutHere) this.#tell(tellReceipts(this.#parts, ended));
+    if (cutHere) {
+      this.#parts.tracer.run(ended);
+      this.#parts.tracer.flush();
+      this.#tell(tellReceipts(this.#parts, ended));
+    }
     this.wake();
     return ended;
   }
@@ -208,7 +213,7 @@ export class Loop {
         if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
       })
       .catch((error: unknown) => {
-        log.error("think.failed", error, { runId: run.id });
+        log.error("think.failed", error, loggedRun(this.#parts, run));
         // The deadman takes it up again; at once would be at once again.
         if (!this.#stopped) this.#parts.runs.update(run.ordinal, { resumeAt: this.#parts.clock.now() + deadmanMs });
       })

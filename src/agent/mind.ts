@@ -32,6 +32,7 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
     stopThink: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),
+    background,
   });
   const loop: Loop = new Loop(parts, timers, background);
   const callWork: CallWork = new CallWork(parts, { background, wakeLoop: () => loop.wake(), armLoop: arm });

@@ -18,6 +18,12 @@ export type Env = {
   ENVIRONMENT?: string;
   /** JSON: alias → {provider, name, baseUrl?, apiKeyVariable?}. Only the operator can write it. */
   MODEL_ALIASES?: string;
+  /** Where spans go: the address of an OTLP collector, and its headers (`name=value,…`). Without one there are none. */
+  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  OTEL_EXPORTER_OTLP_HEADERS?: string;
+  OTEL_SERVICE_NAME?: string;
+  /** `true` has spans carry prompts, texts and tools' inputs and results. */
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?: string;
   /** `off` counts nobody's requests; anything else: the bindings below count, where there are any. */
   RATE_LIMITS?: string;
   /** How often one secret key, entity, sender of a hook, and address with wrong credentials may ask. */

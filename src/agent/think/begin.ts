@@ -1,7 +1,9 @@
 import type { RunTrigger } from "../../protocol/run.ts";
+import { log } from "../../shared/log.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
 import { type InboxRow, isRetry } from "../inbox.ts";
+import { loggedRun } from "../logged-run.ts";
 import { ordinalAfter, type RunRow } from "../runs.ts";
 import { toolsetOf } from "../toolset.ts";
 import type { Parts } from "./parts.ts";
@@ -46,8 +48,12 @@ const spaceOf = ({ data }: InboxRow): string[] => {
 const eventSpaces = (batch: InboxRow[]): string[] => [...new Set(batch.flatMap(spaceOf))];
 
 /** Begins a run of the agent's kind, if something waits that may wake it. `newest` is its newest run so far. */
-export const begin = (parts: Parts, newest: RunRow | undefined): RunRow | undefined =>
-  parts.identity.get().config.continuity === "timeline" ? beginTimelineRun(parts, newest) : beginCycle(parts, newest);
+export const begin = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
+  const { continuity } = parts.identity.get().config;
+  const run = continuity === "timeline" ? beginTimelineRun(parts, newest) : beginCycle(parts, newest);
+  if (run) log.info("run.begun", { ...loggedRun(parts, run), events: run.events.length });
+  return run;
+};
 
 /** The event that a timeline's next run would answer: the first that may wake this agent. */
 export const nextEvent = (parts: Parts): InboxRow | undefined =>

@@ -6,6 +6,7 @@ import { absentIn, mentionsIn } from "../../shared/mentions.ts";
 import { maxWaitingRuns, stallMs } from "../bounds.ts";
 import { handlingOf, needsRow } from "../calls/handling.ts";
 import { placeWait, takeBackWait } from "../deliver.ts";
+import { loggedRun } from "../logged-run.ts";
 import type { CallRequest } from "../records.ts";
 import { ruleLine } from "../rule-line.ts";
 import type { RunRow } from "../runs.ts";
@@ -145,7 +146,7 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result | "wa
   } catch (error) {
     execution.signal.throwIfAborted();
     if (error instanceof ColloquyError) return failure(error.code, error.message);
-    log.error("tool.failed", error, { runId: run.id, callId: call.callId, tool: call.toolName });
+    log.error("tool.failed", error, { ...loggedRun(parts, run), callId: call.callId, tool: call.toolName });
     return failure("tool_failed", "the tool failed; try something else");
   } finally {
     clearInterval(alive);
@@ -180,6 +181,7 @@ const callHere = async (parts: Parts, execution: Execution, tool: Tool): Promise
  */
 export const execute = async (parts: Parts, execution: Execution): Promise<string | null> => {
   const { run, step, call, speech } = execution;
+  const begunAt = parts.clock.now();
   const result = await attempt(parts, execution);
   if (result === "waiting") return null;
   await faultOnceStored("agent.after-effect", parts.object);
@@ -187,6 +189,8 @@ export const execute = async (parts: Parts, execution: Execution): Promise<strin
     recordResult(parts, run, step, call, result);
     parts.calls.given(call.callId);
   });
+  const startedAt = parts.tracer.isOn ? (parts.journal.startOf(run, call.callId) ?? begunAt) : begunAt;
+  parts.tracer.call(run, { step, startedAt, call, value: result.value, error: result.error });
   parts.wakeCalls();
   if (result.error) {
     const code = call.invalid?.code ?? "tool_failed";

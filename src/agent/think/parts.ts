@@ -17,6 +17,7 @@ import type { Runs } from "../runs.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Registry } from "../tools/registry.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import type { Waits } from "../waits.ts";
 
 /** All that an agent is made of, in one object: its tables, its clock, its way to the world. */
@@ -40,6 +41,7 @@ export type Parts = {
   hooks: Hooks;
   tools: Registry;
   mcp: Mcp;
+  tracer: Tracer;
   /** One SQLite transaction: all of it or nothing. */
   transaction<T>(work: () => T): T;
   /** Has a call's space told of it now; throws what it refuses, or `unavailable`. Set by the calls' work. */

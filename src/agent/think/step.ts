@@ -1,5 +1,6 @@
 import { APICallError } from "ai";
 import { failureOfFinish } from "../../models/failure.ts";
+import { identifyModel } from "../../models/identify-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
@@ -67,6 +68,11 @@ const overBudget = (maxTokensPerDay: number): Ending => {
   return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
 };
 
+const tracedModel = ({ parts, model }: StepInput) => ({
+  provider: model.family,
+  name: identifyModel(parts.identity.get().config.model, parts.env).name,
+});
+
 /** The provider turned the request down before it generated anything: nothing is billed. */
 const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
 
@@ -85,8 +91,10 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const { maxTokensPerDay } = config.limits;
   const before = lastBilled(run, rows);
   if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay);
-  const once = () =>
-    generate({
+  const once = async () => {
+    const startedAt = parts.clock.now();
+    const traced = { index, startedAt, model: tracedModel(input), maxOutputTokens, composed };
+    const generated = generate({
       model,
       composed,
       tools: parts.tools.declarations(kindOf(parts, run)),
@@ -100,9 +108,17 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
         progressed();
         fault("agent.mid-stream", parts.object);
       },
-    }).catch((error: unknown) => {
-      throw new ModelError(error);
     });
+    try {
+      const came = await generated;
+      parts.tracer.step(run, { ...traced, came });
+      return came;
+    } catch (cause) {
+      const error = new ModelError(cause);
+      parts.tracer.step(run, { ...traced, came: { error: error.failure.code } });
+      throw error;
+    }
+  };
   let generation = await once().catch((error: unknown) => {
     if (error instanceof ModelError && isRefusal(error.cause)) parts.ledger.release(name);
     throw error;

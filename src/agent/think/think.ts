@@ -8,6 +8,7 @@ import { handlingOf } from "../calls/handling.ts";
 import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
 import { asEvent } from "../inbox.ts";
 import type { JournalRow } from "../journal.ts";
+import { loggedRun } from "../logged-run.ts";
 import type { Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { Channels } from "./channels.ts";
@@ -86,6 +87,7 @@ export const think = async (
     return await failed(parts, run, channels, error);
   } finally {
     clearTimeout(deadline);
+    parts.tracer.flush();
   }
 };
 
@@ -236,7 +238,7 @@ const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): v
 /** A failure: a passing fault, of the model or of what we asked, pauses the run, which goes on from its journal; any other fails it. */
 const failed = async (parts: Parts, run: RunRow, channels: Channels, error: unknown): Promise<ThinkEnd> => {
   const failure = failureOf(error);
-  if (failure.code === "internal") log.error("run.failed", error, { runId: run.id });
+  if (failure.code === "internal") log.error("run.failed", error, loggedRun(parts, run));
   const now = parts.clock.now();
   const firstFaultAt = run.firstFaultAt ?? now;
   if (!failure.terminal && now - firstFaultAt < maxBackoffTotalMs) {
@@ -246,7 +248,7 @@ const failed = async (parts: Parts, run: RunRow, channels: Channels, error: unkn
       parts.runs.update(run.ordinal, changes);
       parts.identity.noteError({ code: failure.code, message: failure.message });
     });
-    log.warn("run.paused", { runId: run.id, code: failure.code, resumeAt });
+    log.warn("run.paused", { ...loggedRun(parts, run), code: failure.code, resumeAt });
     await channels.end(failure.code);
     return { kind: "paused", resumeAt };
   }
@@ -276,7 +278,8 @@ const backoff = (faults: number): number =>
 const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
   await faultOnceStored("agent.before-commit", parts.object);
   const ended = finish(parts, run, ending);
-  log.info("run.ended", { runId: run.id, status: ended.status, code: ended.error?.code });
+  parts.tracer.run(ended);
+  log.info("run.ended", { ...loggedRun(parts, run), status: ended.status, code: ended.error?.code });
   await faultOnceStored("agent.after-commit", parts.object);
   const event = ending.kind === "failed" ? "run.failed" : ending.kind === "canceled" ? "run.canceled" : "run.completed";
   channels.tellRun({

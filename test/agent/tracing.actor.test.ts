@@ -1,0 +1,222 @@
+import { runInDurableObject } from "cloudflare:test";
+import { APICallError } from "ai";
+import { afterEach, expect, inject, test, vi } from "vitest";
+import { z } from "zod";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import type { Env } from "../../src/shared/env.ts";
+import { SeenRequests } from "../support/remote.ts";
+import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { agentStub, ended, ids, openHouse, passTime } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const Value = z.union([
+  z.strictObject({ stringValue: z.string() }).transform((value) => value.stringValue),
+  z.strictObject({ boolValue: z.boolean() }).transform((value) => value.boolValue),
+  z.strictObject({ intValue: z.string() }).transform((value) => Number(value.intValue)),
+  z.strictObject({ doubleValue: z.number() }).transform((value) => value.doubleValue),
+  z
+    .strictObject({ arrayValue: z.strictObject({ values: z.array(z.strictObject({ stringValue: z.string() })) }) })
+    .transform((value) => value.arrayValue.values.map((each) => each.stringValue)),
+]);
+const Attributes = z
+  .array(z.strictObject({ key: z.string(), value: Value }))
+  .transform((all) => Object.fromEntries(all.map(({ key, value }) => [key, value])));
+/** A span, by the names of OTLP's JSON; anything else in it fails. */
+const SentSpan = z.strictObject({
+  traceId: z.string().regex(/^[0-9a-f]{32}$/),
+  spanId: z.string().regex(/^[0-9a-f]{16}$/),
+  parentSpanId: z
+    .string()
+    .regex(/^[0-9a-f]{16}$/)
+    .optional(),
+  name: z.string(),
+  kind: z.union([z.literal(1), z.literal(3)]),
+  startTimeUnixNano: z.string().regex(/^\d{19}$/),
+  endTimeUnixNano: z.string().regex(/^\d{19}$/),
+  attributes: Attributes,
+  status: z.strictObject({ code: z.literal(2).optional() }),
+});
+const Export = z.strictObject({
+  resourceSpans: z.tuple([
+    z.strictObject({
+      resource: z.strictObject({ attributes: Attributes }),
+      scopeSpans: z.tuple([
+        z.strictObject({ scope: z.strictObject({ name: z.literal("colloquy") }), spans: z.array(SentSpan) }),
+      ]),
+    }),
+  ]),
+});
+
+/** An agent whose deployment sends spans to `kind` of the loopback server, under a path of its own. */
+const stage = async (kind: string, variables: Partial<Env> = {}) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const path = `/${kind}/${ids.mint("key")}`;
+  await configure(analyst, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`, ...variables });
+  return { house, husam, analyst, space, received: () => received(path) };
+};
+
+/** The variables of the deployment, for as long as the test runs. */
+const configure = (agent: EntityRef, variables: Partial<Env>): Promise<void> =>
+  runInDurableObject(agentStub(agent), (instance) => {
+    const { env } = z.object({ env: z.custom<Env>() }).parse({ env: Reflect.get(instance, "env") });
+    const before = { ...env };
+    Object.assign(env, variables);
+    restore.push(() => {
+      for (const name of Object.keys(variables)) Reflect.deleteProperty(env, name);
+      Object.assign(env, before);
+    });
+  });
+
+const received = async (path: string) => {
+  const answer = await fetch(`${inject("remote")}/requests?path=${path}`);
+  return SeenRequests.parse(await answer.json());
+};
+
+const spansIn = (requests: z.infer<typeof SeenRequests>) =>
+  requests.flatMap(({ body }) => Export.parse(JSON.parse(body)).resourceSpans[0].scopeSpans[0].spans);
+
+const secretText = "The launch code is 4711";
+
+test("a run, its steps and its tool calls are spans of one trace, without anything that was said", async () => {
+  const { house, husam, analyst, space, received } = await stage("answer", {
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20collector-key, x-tenant=acme",
+    OTEL_SERVICE_NAME: "our-agents",
+  });
+  scripted([step(call("send_message", { text: secretText })), step(text("Done."))]);
+  await space.post(husam, `@Analyst ${secretText}?`);
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  const requests = await vi.waitFor(async () => {
+    const all = await received();
+    expect(spansIn(all).some(({ name }) => name.startsWith("invoke_agent"))).toBe(true);
+    return all;
+  });
+  expect(requests[0]).toMatchObject({
+    method: "POST",
+    url: expect.stringMatching(/[^/]\/v1\/traces$/),
+    headers: { "content-type": "application/json", authorization: "Bearer collector-key", "x-tenant": "acme" },
+  });
+  expect(Export.parse(JSON.parse(requests[0]?.body ?? "")).resourceSpans[0].resource.attributes).toEqual({
+    "service.name": "our-agents",
+  });
+  const spans = spansIn(requests);
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
+  for (const { attributes, startTimeUnixNano, endTimeUnixNano } of spans) {
+    expect(attributes).toMatchObject({ "colloquy.run.id": run?.id, "gen_ai.agent.id": analyst.id });
+    expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
+  }
+  const [first, tool, second, whole] = spans;
+  expect(whole).toMatchObject({ name: "invoke_agent Analyst", kind: 1, status: {} });
+  expect(whole?.parentSpanId).toBeUndefined();
+  expect(whole?.attributes).toMatchObject({ "colloquy.run.status": "completed", "colloquy.space.ids": [space.id] });
+  for (const each of [first, second]) {
+    expect(each).toMatchObject({ kind: 3, parentSpanId: whole?.spanId });
+    expect(each?.attributes).toMatchObject({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "rehearsal",
+      "gen_ai.request.model": "rehearsal",
+      "gen_ai.usage.input_tokens": expect.any(Number),
+      "gen_ai.response.finish_reasons": [expect.any(String)],
+    });
+  }
+  expect(tool).toMatchObject({
+    name: "execute_tool send_message",
+    kind: 1,
+    parentSpanId: first?.spanId,
+    status: {},
+  });
+  expect(tool?.attributes).toMatchObject({
+    "gen_ai.tool.name": "send_message",
+    "gen_ai.tool.call.id": expect.any(String),
+  });
+  expect(requests.map(({ body }) => body).join()).not.toContain("launch code");
+});
+
+test("what was said is in the spans where the deployment asks for it", async () => {
+  const { house, husam, analyst, space, received } = await stage("answer", {
+    OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true",
+  });
+  scripted([step(call("send_message", { text: secretText })), step(text("Done."))]);
+  await space.post(husam, "@Analyst well?");
+  await ended(house.workspaceId, analyst, 1);
+  const spans = await vi.waitFor(async () => {
+    const all = spansIn(await received());
+    expect(all).toHaveLength(4);
+    return all;
+  });
+  expect(spans[0]?.attributes["gen_ai.input.messages"]).toContain("@Analyst well?");
+  expect(spans[0]?.attributes["gen_ai.output.messages"]).toContain(secretText);
+  expect(spans[1]?.attributes["gen_ai.tool.call.arguments"]).toContain(secretText);
+  expect(spans[1]?.attributes["gen_ai.tool.call.result"]).toContain("true");
+});
+
+test("a tool call that failed says by which error", async () => {
+  const { house, husam, analyst, space, received } = await stage("answer");
+  scripted([step(call("nonsense", {})), step(text("Done."))]);
+  await space.post(husam, "@Analyst well?");
+  await ended(house.workspaceId, analyst, 1);
+  await vi.waitFor(async () => {
+    const tool = spansIn(await received()).find(({ name }) => name === "execute_tool nonsense");
+    expect(tool).toMatchObject({ status: { code: 2 }, attributes: { "error.type": "tool_unknown" } });
+  });
+});
+
+test("a step that failed is a span of its own that says how, and the one after it is in the same trace", async () => {
+  const { house, husam, analyst, space, received } = await stage("answer");
+  const down = new APICallError({
+    message: secretText,
+    url: "https://model.test/v1",
+    requestBodyValues: {},
+    statusCode: 503,
+    responseHeaders: { "retry-after": "60" },
+  });
+  scripted((_, index) => {
+    if (index === 0) throw down;
+    return step(text("Done."));
+  });
+  await space.post(husam, "@Analyst well?");
+  await vi.waitFor(async () => expect(spansIn(await received())).toHaveLength(1));
+  await passTime(analyst, 61_000);
+  await ended(house.workspaceId, analyst, 1);
+  const spans = await vi.waitFor(async () => {
+    const all = spansIn(await received());
+    expect(all.at(-1)?.name).toBe("invoke_agent Analyst");
+    return all;
+  });
+  expect(spans[0]).toMatchObject({ status: { code: 2 }, attributes: { "error.type": "model_unavailable" } });
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+  expect(JSON.stringify(spans)).not.toContain("launch code");
+});
+
+test("a collector that refuses, or never answers, is in no run's way; what is lost is a line of the log", async () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  for (const kind of ["nowhere", "silent"]) {
+    const { house, husam, analyst, space, received } = await stage(kind);
+    scripted(() => step(text("Done.")));
+    for (let runs = 1; runs <= 2; runs += 1) {
+      await space.post(husam, "@Analyst well?");
+      expect((await ended(house.workspaceId, analyst, runs)).map(({ status }) => status)).not.toContain("failed");
+    }
+    await vi.waitFor(async () => expect((await received()).length).toBeGreaterThan(0));
+  }
+  await vi.waitFor(() => {
+    const lines = warned.mock.calls.map(([line]) => String(line)).filter((line) => line.includes("spans.lost"));
+    expect(lines[0]).toContain("the collector answered 404");
+    expect(lines.join()).not.toContain("well?");
+  });
+});
