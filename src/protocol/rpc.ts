@@ -278,6 +278,8 @@ export interface WorkspaceRpc {
   shareSpace(entityId: string, otherId: string): Promise<Outcome<boolean>>;
 
   /** From spaces, in order; what is older than what it has is ignored. */
+  /** Whether a space with this id may be made, if it is not there: else `limit_reached`. */
+  admitSpace(id: string): Promise<Outcome<null>>;
   follow(delivery: IndexDelivery): Promise<Outcome<null>>;
   /** From agents: a call waits for servers, or does no more. */
   noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>>;

@@ -49,6 +49,7 @@ const createSpace = async (context: Context<House>, id: string, input: CreateSpa
   // Nobody learns of somebody, or takes somebody in, by an id alone.
   const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
+  unwrap(await workspace.admitSpace(id));
   const stub = spaceAt(context, id);
   const refs = entities.map(({ id: entityId, name, type }) => ({ id: entityId, name, type }));
   const creation = await stub.create({ id, workspaceId, settings, members: refs, createdBy });

@@ -34,7 +34,7 @@ export const createSpace = (parts: Parts, input: NewSpace): Space => {
   }
   const members = [...new Map(input.members.map((member) => [member.id, member])).values()];
   if (members.length > maxMembers)
-    throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members`);
+    throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers)`);
   const row: SettingsRow = {
     id: input.id,
     workspaceId: input.workspaceId,

@@ -37,7 +37,7 @@ export const addMember = (parts: Parts, principal: Principal, entity: EntityRef)
   const present = parts.members.find(entity.id);
   if (present) return publicMember(present);
   if (parts.members.count(maxMembers) >= maxMembers) {
-    throw new ColloquyError("limit_reached", `This space has ${maxMembers} members, which is the most`);
+    throw new ColloquyError("limit_reached", `This space has ${maxMembers} members, which is the most (maxMembers)`);
   }
   const row = record(parts, (append) => {
     const joined = join(parts, append, entity);

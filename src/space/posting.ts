@@ -127,7 +127,7 @@ const checkText = (text: string): void => {
   if (textBytes(text) > maxTextBytes) {
     throw new ColloquyError(
       "text_too_long",
-      `A message has at most ${maxTextBytes} bytes of UTF-8: say less, or in parts`,
+      `A message has at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes): say less, or in parts`,
     );
   }
   const parsed = MessageText.safeParse(text);

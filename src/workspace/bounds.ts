@@ -3,6 +3,8 @@
 /** People and services. */
 export const maxEntities = 10_000;
 export const maxAgents = 1000;
+/** Spaces that live; those that were deleted do not count. */
+export const maxSpaces = 10_000;
 export const maxKeys = 20;
 export const maxSecrets = 100;
 

@@ -1,7 +1,9 @@
-import { and, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import { and, count, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import type { IndexDelivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
 import type { Database } from "../shared/database.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxSpaces } from "./bounds.ts";
 import { pageOf, positionOf } from "./cursor.ts";
 import { memberships, spaces } from "./schema.ts";
 
@@ -25,9 +27,22 @@ const spaceOf = (row: Row): Space => ({
 
 export class SpaceIndex {
   readonly #db: Database;
+  /** How many there are: counted once, then kept in step, so that a new one does not read them all. */
+  #living: number | undefined;
 
   constructor(db: Database) {
     this.#db = db;
+  }
+
+  /** Throws `limit_reached` where one more space is one too many. Those that are being made at once may exceed it. */
+  requireRoom(id: string): void {
+    if (this.#db.select({ id: spaces.id }).from(spaces).where(eq(spaces.id, id)).get()) return;
+    this.#living ??= this.#db.select({ rows: count() }).from(spaces).where(eq(spaces.deleted, false)).get()?.rows ?? 0;
+    if (this.#living < maxSpaces) return;
+    throw new ColloquyError(
+      "limit_reached",
+      `A workspace has at most ${maxSpaces} spaces (maxSpaces): delete one first.`,
+    );
   }
 
   /** Whether the delivery told anything new. Call inside a transaction. */
@@ -41,6 +56,7 @@ export class SpaceIndex {
       .onConflictDoUpdate({ target: spaces.id, set: facts })
       .returning({ position: spaces.position })
       .get();
+    if (this.#living !== undefined) this.#living += Number(!deleted) - Number(known !== undefined);
     this.#replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
     return true;
   }

@@ -56,9 +56,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }
 
   async create(input: { id: string; name: string; keyId: string; keyHash: string }): Promise<Outcome<WorkspaceView>> {
-    if (!hasSchema(this.ctx.storage)) {
-      await this.ctx.blockConcurrencyWhile(() => createSchema(this.#db, migrations));
-    }
+    if (!hasSchema(this.ctx.storage)) await this.ctx.blockConcurrencyWhile(() => createSchema(this.#db, migrations));
     try {
       return ok(
         this.#db.transaction(() => {
@@ -169,6 +167,10 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
 
   shareSpace(entityId: string, otherId: string): Promise<Outcome<boolean>> {
     return this.#answer(() => this.#spaces.share(entityId, otherId));
+  }
+
+  admitSpace(id: string): Promise<Outcome<null>> {
+    return this.#perform(() => this.#spaces.requireRoom(id));
   }
 
   follow(delivery: IndexDelivery): Promise<Outcome<null>> {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { WorkspaceRpc } from "../../src/protocol/rpc.ts";
-import { delivery, ids, openWorkspace } from "./fixture.ts";
+import { maxSpaces } from "../../src/workspace/bounds.ts";
+import { delivery, ids, inside, openWorkspace } from "./fixture.ts";
 
 const person = async (stub: WorkspaceRpc, name: string): Promise<string> => {
   const id = ids.mint("ent");
@@ -65,4 +66,28 @@ test("[S1] a space of another workspace is not followed", async () => {
   const outcome = await stub.follow(delivery(ids.mint("wsp"), ids.mint("spc"), 1, {}));
   expect(outcome).toMatchObject({ ok: false, problem: { code: "not_found" } });
   expect(await spacesOf(stub)).toEqual([]);
+});
+
+test("[B3] a workspace holds maxSpaces spaces that live; the same again, and one after a deletion, is no more", async () => {
+  const { id, stub } = await openWorkspace();
+  const mine = ids.mint("spc");
+  await stub.follow(delivery(id, mine, 1, {}));
+  await inside(stub, (_, { storage }) => {
+    const numbers = `WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxSpaces})`;
+    const row = "'spc_' || i, 'Space', 'every_message', 'text', '', 0, 0";
+    storage.sql.exec(
+      `${numbers} INSERT INTO spaces (id, name, wake_policy, share_origin, created_at, cursor, deleted) SELECT ${row} FROM n`,
+    );
+  });
+  expect(await stub.admitSpace(ids.mint("spc"))).toMatchObject({
+    ok: false,
+    problem: { code: "limit_reached", detail: expect.stringContaining("(maxSpaces)") },
+  });
+  expect(await stub.admitSpace(mine)).toMatchObject({ ok: true });
+  await stub.follow(delivery(id, mine, 2, {}, { deleted: true }));
+  const next = ids.mint("spc");
+  expect(await stub.admitSpace(next)).toMatchObject({ ok: true });
+  await stub.follow(delivery(id, next, 0, {}));
+  await stub.follow(delivery(id, next, 1, {}));
+  expect(await stub.admitSpace(ids.mint("spc"))).toMatchObject({ ok: false });
 });

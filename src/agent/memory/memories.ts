@@ -42,7 +42,7 @@ export class Memories {
     if ([...value].length > maxMemoryCharacters) {
       throw new ColloquyError(
         "text_too_long",
-        `a memory holds at most ${maxMemoryCharacters} characters; shorten "${key}"`,
+        `a memory holds at most ${maxMemoryCharacters} characters (maxMemoryCharacters); shorten "${key}"`,
       );
     }
     const known = this.#db.select().from(memories).where(eq(memories.key, key)).get();

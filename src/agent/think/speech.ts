@@ -54,7 +54,7 @@ export class Speech {
     if (text === "") return;
     utterance.bytes += textBytes(text);
     if (utterance.bytes > maxTextBytes) {
-      this.drop(index, "text_too_long", `a message holds at most ${maxTextBytes} bytes`);
+      this.drop(index, "text_too_long", `a message holds at most ${maxTextBytes} bytes (maxTextBytes)`);
       return;
     }
     utterance.channel.send({ type: "delta", streamId: utterance.streamId, text });

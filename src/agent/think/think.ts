@@ -117,7 +117,7 @@ const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): En
     return overLimit("token_limit", `the run added more than maxTokensPerRun (${limits.maxTokensPerRun}) tokens`);
   }
   if (invalidStepsInARow(rows) >= maxInvalidSteps) {
-    const message = `the model made ${maxInvalidSteps} steps in a row in which no call was valid`;
+    const message = `the model made ${maxInvalidSteps} steps in a row in which no call was valid (maxInvalidSteps)`;
     return { kind: "failed", error: { code: "model_nonsense", message }, events: "failed" };
   }
   return null;

@@ -72,7 +72,7 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
     if (text.length > maxRouterAnswerCharacters) {
       throw new ColloquyError(
         "model_nonsense",
-        `The router's model said more than ${maxRouterAnswerCharacters} characters`,
+        `The router's model said more than ${maxRouterAnswerCharacters} characters (maxRouterAnswerCharacters)`,
       );
     }
   }

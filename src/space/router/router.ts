@@ -137,7 +137,10 @@ export class Router {
     }
     if (!space.router) throw new ColloquyError("gone", "The space has no router any more");
     if (this.#running.size > maxRouterAsks) {
-      throw new ColloquyError("limit_reached", `The router is asked about ${maxRouterAsks} messages at a time at most`);
+      throw new ColloquyError(
+        "limit_reached",
+        `The router is asked about ${maxRouterAsks} messages at a time at most (maxRouterAsks)`,
+      );
     }
     const config = space.router;
     const those = members.all().filter(({ type }) => type === "agent");

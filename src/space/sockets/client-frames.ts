@@ -6,7 +6,7 @@ import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import { ColloquyError, errorKind, type Issue } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
-import { maxBadFrames, maxFrameLength, maxFrames } from "../bounds.ts";
+import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames } from "../bounds.ts";
 import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
 import { markRead } from "../read-marks.ts";
@@ -22,7 +22,11 @@ export const receiveFrame = (parts: Parts, session: Session, data: string | Arra
   const { sockets, clock } = parts;
   if (sockets.closedByExpiry(session)) return;
   if (!session.frames.admits(clock.now())) {
-    sockets.close(session, closeCodes.slowDown, `more than ${maxFrames} frames in 10 s: slow down`);
+    sockets.close(
+      session,
+      closeCodes.slowDown,
+      `more than ${maxFrames} frames in ${frameWindowMs / 1000} s (maxFrames): slow down`,
+    );
     return;
   }
   let names: Names = {};
@@ -35,7 +39,11 @@ export const receiveFrame = (parts: Parts, session: Session, data: string | Arra
     const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
     sockets.send(session, JSON.stringify(errorFrame(refusal, names)));
     if (refusal.code === "bad_frame" && !session.badFrames.admits(clock.now())) {
-      sockets.close(session, closeCodes.badFrames, `more than ${maxBadFrames} bad frames in 10 s`);
+      sockets.close(
+        session,
+        closeCodes.badFrames,
+        `more than ${maxBadFrames} bad frames in ${frameWindowMs / 1000} s (maxBadFrames)`,
+      );
     }
   }
 };
@@ -64,7 +72,7 @@ const obey = (parts: Parts, session: Session, frame: ClientFrame): void => {
 const rawFrame = (data: string | ArrayBuffer): unknown => {
   if (typeof data !== "string") throw new ColloquyError("bad_frame", "Send text frames, not binary ones");
   if (data.length > maxFrameLength) {
-    throw new ColloquyError("bad_frame", `A frame has at most ${maxFrameLength} characters`);
+    throw new ColloquyError("bad_frame", `A frame has at most ${maxFrameLength} characters (maxFrameLength)`);
   }
   let raw: unknown;
   try {
@@ -81,7 +89,7 @@ const parseFrame = (raw: unknown): ClientFrame => {
   const parsed = ClientFrame.safeParse(raw);
   if (parsed.success) return parsed.data;
   if (textBytes(Draft.safeParse(raw).data?.text ?? "") > maxTextBytes) {
-    throw new ColloquyError("text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8`);
+    throw new ColloquyError("text_too_long", `A message has at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes)`);
   }
   const issues = parsed.error.issues.map(({ path, message }): Issue => ({ path: path.join("."), message }));
   throw new ColloquyError("bad_frame", "Send message.send, read, typing or tool.result as the protocol says", {

@@ -62,12 +62,18 @@ export class Sockets {
   accept(socket: WebSocket, principal: ActingPrincipal): Session {
     const { ctx, timers, clock } = this.#around;
     if (this.#sessions.size >= maxSockets) {
-      throw new ColloquyError("unavailable", `This space has ${maxSockets} sockets, which is the most: try later`);
+      throw new ColloquyError(
+        "unavailable",
+        `This space has ${maxSockets} sockets, which is the most (maxSockets): try later`,
+      );
     }
     let own = 0;
     for (const session of this.#sessions.values()) if (session.entityId === principal.entityId) own += 1;
     if (own >= maxSocketsPerMember) {
-      throw new ColloquyError("unavailable", `You have ${own} sockets here, which is the most: close some first`);
+      throw new ColloquyError(
+        "unavailable",
+        `You have ${own} sockets here, which is the most (maxSocketsPerMember): close some first`,
+      );
     }
     const expiresAt = principal.kind === "entity" ? principal.expiresAt : clock.now() + keySocketMs;
     ctx.acceptWebSocket(socket);

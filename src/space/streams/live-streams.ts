@@ -56,7 +56,10 @@ export class LiveStreams {
   open(open: ChannelOpen, onStop: () => void): Channel {
     const earlier = this.#channels.get(open.runId);
     if (!earlier && this.#channels.size >= maxChannels) {
-      throw new ColloquyError("limit_reached", `${maxChannels} runs speak here, which is the most: try later`);
+      throw new ColloquyError(
+        "limit_reached",
+        `${maxChannels} runs speak here, which is the most (maxChannels): try later`,
+      );
     }
     const channel: Channel = { open, active: earlier?.active ?? false, streams: new Map(), stopped: undefined, onStop };
     if (earlier) {
@@ -163,7 +166,11 @@ export class LiveStreams {
     this.#streams.set(id, stream);
     channel.streams.set(id, stream);
     if (channel.streams.size > maxStreamsPerChannel) {
-      this.#giveUp(stream, "limit_reached", `A run has at most ${maxStreamsPerChannel} streams open in a space`);
+      this.#giveUp(
+        stream,
+        "limit_reached",
+        `A run has at most ${maxStreamsPerChannel} streams open in a space (maxStreamsPerChannel)`,
+      );
     }
   }
 

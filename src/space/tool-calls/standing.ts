@@ -24,7 +24,7 @@ const shortened = (output: unknown): unknown => {
   const bytes = bytesOf(json);
   if (bytes <= maxToolOutputBytes) return output;
   return {
-    note: `The first ${maxToolOutputBytes} of ${bytes} bytes of the output's JSON`,
+    note: `The first ${maxToolOutputBytes} of ${bytes} bytes of the output's JSON (maxToolOutputBytes)`,
     beginning: beginning(json, maxToolOutputBytes),
   };
 };
