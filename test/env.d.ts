@@ -10,3 +10,8 @@ declare namespace Cloudflare {
   }
 }
 type ColloquyEnv = import("../src/shared/env.ts").Env;
+
+/** Files by pattern, as vite reads them in. */
+interface ImportMeta {
+  glob<File>(pattern: string, options: { query: "?raw"; import: "default"; eager: true }): Record<string, File>;
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+/** A database as SQL, and back: tables and rows of an actor, without what the platform keeps beside them. */
+const Name = z.string();
+const isOurs = (name: string): boolean => !name.startsWith("_cf_") && !name.startsWith("sqlite_");
+
+const tablesIn = (storage: DurableObjectStorage): string[] =>
+  storage.sql
+    .exec("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
+    .toArray()
+    .map(({ name }) => Name.parse(name))
+    .filter(isOurs);
+
+/** How many rows each table holds. */
+export const countsOf = (storage: DurableObjectStorage): Record<string, number> =>
+  Object.fromEntries(
+    tablesIn(storage).map((table) => [
+      table,
+      Number(storage.sql.exec(`SELECT count(*) AS rows FROM "${table}"`).one().rows),
+    ]),
+  );
+
+export const dump = (storage: DurableObjectStorage): string => {
+  const made = storage.sql
+    .exec("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+    .toArray()
+    .filter(({ name }) => isOurs(Name.parse(name)))
+    .map(({ sql }) => `${Name.parse(sql)};`);
+  const rows = tablesIn(storage).flatMap((table) => {
+    const columns = storage.sql
+      .exec(`SELECT name FROM pragma_table_info('${table}')`)
+      .toArray()
+      .map(({ name }) => `"${Name.parse(name)}"`);
+    const values = columns.map((column) => `quote(${column})`).join(` || ', ' || `);
+    return storage.sql
+      .exec(`SELECT ${values} AS quoted FROM "${table}"`)
+      .toArray()
+      .map(({ quoted }) => `INSERT INTO "${table}" (${columns.join(", ")}) VALUES (${Name.parse(quoted)});`);
+  });
+  return `${[...made, ...rows].join("\n")}\n`;
+};

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { createSchema, type Migrations, openDatabase } from "../../src/shared/database.ts";
+import { withStorage } from "../workspace/fixture.ts";
+import { countsOf } from "./database.ts";
+
+/** What drizzle's migrator does where one would not expect it: whoever upgrades it learns here what has changed. */
+const history = (...entries: [when: number, sql: string][]): Migrations => ({
+  journal: { entries: entries.map(([when], idx) => ({ idx, when, tag: `t${idx}`, breakpoints: true })) },
+  migrations: Object.fromEntries(entries.map(([, sql], idx) => [`m${String(idx).padStart(4, "0")}`, sql])),
+});
+
+const one: [number, string] = [1000, "CREATE TABLE one (id integer);"];
+
+test("a migration that fails in its middle leaves nothing of itself, and says no more than that it was rolled back", () =>
+  withStorage(async (storage) => {
+    const db = openDatabase(storage);
+    await createSchema(db, history(one));
+    const broken = history(one, [
+      2000,
+      "CREATE TABLE two (id integer);--> statement-breakpoint\nINSERT INTO nowhere VALUES (1);",
+    ]);
+    await expect(createSchema(db, broken)).rejects.toThrow(/rollback/i);
+    expect(Object.keys(countsOf(storage))).not.toContain("two");
+    await createSchema(db, history(one, [2000, "CREATE TABLE two (id integer);"]));
+    expect(Object.keys(countsOf(storage))).toContain("two");
+  }));
+
+test("a migration with an older time than the last one is skipped without a word: npm run check refuses such a history", () =>
+  withStorage(async (storage) => {
+    const db = openDatabase(storage);
+    await createSchema(db, history(one));
+    await createSchema(db, history(one, [999, "CREATE TABLE late (id integer);"]));
+    expect(Object.keys(countsOf(storage))).not.toContain("late");
+  }));
+
+test("a schema that is up to date is opened without a write", () =>
+  withStorage(async (storage) => {
+    const db = openDatabase(storage);
+    await createSchema(db, history(one));
+    const before = countsOf(storage);
+    await createSchema(db, history(one));
+    expect(countsOf(storage)).toEqual(before);
+  }));
+
+test("a transaction whose work is asynchronous is not rolled back: none here is", () =>
+  withStorage(async (storage) => {
+    const db = openDatabase(storage);
+    await createSchema(db, history(one));
+    const asynchronous = async (): Promise<void> => {
+      storage.sql.exec("INSERT INTO one VALUES (1)");
+      await Promise.resolve();
+      throw new Error("too late");
+    };
+    await expect(storage.transactionSync(asynchronous)).rejects.toThrow("too late");
+    expect(countsOf(storage).one).toBe(1);
+    expect(() =>
+      storage.transactionSync(() => {
+        storage.sql.exec("INSERT INTO one VALUES (2)");
+        throw new Error("in time");
+      }),
+    ).toThrow("in time");
+    expect(countsOf(storage).one).toBe(1);
+    const sources = import.meta.glob<string>("../../src/**/*.ts", { query: "?raw", import: "default", eager: true });
+    const asynchronously = Object.entries(sources).filter(([, source]) => /transaction(Sync)?\(\s*async/.test(source));
+    expect(asynchronously.map(([name]) => name)).toEqual([]);
+  }));
