@@ -4,8 +4,9 @@ import { percentile } from "../../bench/support/figure.ts";
 import { openHouse } from "../e2e/support/house.ts";
 import { commandsIn } from "./commands.ts";
 import { gather } from "./evidence.ts";
-import { fullLoad, type Load, openLoad } from "./load.ts";
+import { fullLoad, type Load, type LoadedSpace, openLoad } from "./load.ts";
 import { type MemorySample, slope, workerdMegabytes } from "./memory.ts";
+import type { Person } from "./person.ts";
 import { becomesQuiet } from "./quiet.ts";
 import { seededRandom } from "./random.ts";
 import { timersLeftOver } from "./stored-timers.ts";
@@ -23,8 +24,9 @@ if (!(minutes >= 1)) {
   process.exit(1);
 }
 
-/** Each of the twenty people speaks once in this time. */
-const everyMs = 4000;
+/** The pause between an answer and the next message of each of the twenty people. */
+const pauseMs = 4000;
+const lookEveryMs = 50;
 const sampleEveryMs = 2000;
 /** What the bounds are: MB of workerd a minute in the second half, and the last minute's latencies to the first's. */
 const maxSlope = 1;
@@ -44,19 +46,20 @@ const latenciesOf = (load: Load): Latency[] =>
     ),
   );
 
-/** Speaks until the time is up, everybody at a pace of their own. */
+/** Everybody speaks, waits for the answer, pauses, and speaks again, until the time is up. */
 const speakFor = async (load: Load, untilMs: number): Promise<void> => {
   const random = seededRandom(1);
-  await Promise.all(
-    load.spaces.flatMap((space) =>
-      space.people.map(async (person) => {
-        await wait(random.between(0, everyMs));
-        while (performance.now() < untilMs) {
-          await Promise.all([load.speak(space, person), wait(random.between(0.5 * everyMs, 1.5 * everyMs))]);
-        }
-      }),
-    ),
-  );
+  const talk = async (space: LoadedSpace, person: Person): Promise<void> => {
+    await wait(random.between(0, pauseMs));
+    while (performance.now() < untilMs) {
+      await load.speak(space, person);
+      const last = person.sent.at(-1);
+      const ids = last ? commandsIn(last.text).map(({ id }) => id) : [];
+      while (performance.now() < untilMs && !ids.every((id) => person.answeredAt.has(id))) await wait(lookEveryMs);
+      await wait(random.between(0.5 * pauseMs, 1.5 * pauseMs));
+    }
+  };
+  await Promise.all(load.spaces.flatMap((space) => space.people.map((person) => talk(space, person))));
 };
 
 watchSockets();

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { killRound } from "../kill/kill-round.ts";
+import { fullLoad } from "../kill/load.ts";
+import { timersLeftOver } from "../kill/stored-timers.ts";
+import { watchSockets } from "../kill/wire.ts";
+import { type House, openHouse } from "./support/house.ts";
+
+/** One seed of `npm run test:kill`, with two spaces in place of five. */
+let house: House;
+
+beforeAll(async () => {
+  watchSockets();
+  house = await openHouse();
+});
+
+afterAll(async () => {
+  await house?.close();
+});
+
+test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] the power goes while people and agents talk: nothing is lost, doubled or stuck", async () => {
+  const load = { ...fullLoad, spaces: 2, people: 2 };
+  const { verdict, kills } = await killRound(house, 1, { crashes: true, load });
+  const { lost, doubled, stuck, counts } = verdict;
+  expect({ lost, doubled, stuck }).toEqual({ lost: [], doubled: [], stuck: [] });
+  expect(kills).toBeGreaterThan(0);
+  expect(counts.events).toBeGreaterThan(20);
+  await house.kill();
+  expect(timersLeftOver(house.dataDirectory)).toEqual([]);
+}, 120_000);
