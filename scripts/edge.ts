@@ -12,9 +12,13 @@ export type EdgeOptions = {
   variablesFile?: string;
   /** Whether a changed source is served at once. Off where a restart in the middle would spoil what is measured. */
   watch: boolean;
+  /** Where a debugger finds the worker, on loopback too. Nowhere if left out. */
+  inspectorPort?: number;
 };
 
-const { config, port, dataDirectory, variablesFile, watch } = JSON.parse(process.argv[2] ?? "{}") as EdgeOptions;
+const { config, port, dataDirectory, variablesFile, watch, inspectorPort } = JSON.parse(
+  process.argv[2] ?? "{}",
+) as EdgeOptions;
 
 const endGroup = (): void => {
   process.kill(-process.pid, "SIGKILL");
@@ -27,7 +31,7 @@ await startWorker({
   dev: {
     watch,
     remote: false,
-    inspector: false,
+    inspector: inspectorPort === undefined ? false : { hostname: "127.0.0.1", port: inspectorPort },
     server: { hostname: "127.0.0.1", port, secure: false },
     persist: dataDirectory,
   },

@@ -37,6 +37,8 @@ export type ServerOptions = {
   config?: string;
   /** Serve changed sources at once. Off if left out: a test or a bench wants no restart in its middle. */
   watch?: boolean;
+  /** A port of loopback where the worker can be inspected. */
+  inspectorPort?: number;
   /** Every line of wrangler's output. */
   onOutput?: (line: string) => void;
   /** Gives up a start that is under way. A server that has started is ended by `stop`. */
@@ -136,7 +138,9 @@ const launch = (options: ServerOptions, port: number) => {
 const edgeOptions = (options: ServerOptions, port: number): EdgeOptions => {
   const dataDirectory = resolve(options.dataDirectory);
   mkdirSync(dataDirectory, { recursive: true });
-  const edge = { config: options.config ?? "wrangler.toml", port, dataDirectory, watch: options.watch ?? false };
+  const { config = "wrangler.toml", watch = false, inspectorPort } = options;
+  const inspected = inspectorPort === undefined ? {} : { inspectorPort };
+  const edge = { config, port, dataDirectory, watch, ...inspected };
   if (!options.variables) return edge;
   const variablesFile = join(dataDirectory, "variables.env");
   const lines = Object.entries(options.variables).map(([name, value]) => `${name}='${value}'`);

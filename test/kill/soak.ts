@@ -1,9 +1,11 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { percentile } from "../../bench/support/figure.ts";
+import { freePort } from "../../scripts/server.ts";
 import { openHouse } from "../e2e/support/house.ts";
 import { commandsIn } from "./commands.ts";
 import { gather } from "./evidence.ts";
+import { inspectHeap } from "./live-heap.ts";
 import { fullLoad, type Load, type LoadedSpace, openLoad } from "./load.ts";
 import { type MemorySample, slope, workerdMegabytes } from "./memory.ts";
 import type { Person } from "./person.ts";
@@ -27,9 +29,10 @@ if (!(minutes >= 1)) {
 /** The pause between an answer and the next message of each of the twenty people. */
 const pauseMs = 4000;
 const lookEveryMs = 50;
-const sampleEveryMs = 2000;
-/** What the bounds are: MB of workerd a minute in the second half, and the last minute's latencies to the first's. */
-const maxSlope = 1;
+const sampleEveryMs = 10_000;
+/** The bounds: growth in MB a minute in the second half, and the last minute's latencies to the first's. */
+const maxHeapSlope = 2;
+const maxResidentSlope = 5;
 const maxRatio = 1.5;
 const minuteMs = 60_000;
 
@@ -63,19 +66,25 @@ const speakFor = async (load: Load, untilMs: number): Promise<void> => {
 };
 
 watchSockets();
-const house = await openHouse();
+const inspectorPort = await freePort();
+const house = await openHouse({ inspectorPort });
 const broken: string[] = [];
 try {
   const load = await openLoad(house, 1, fullLoad);
   const begunAt = performance.now();
   const endsAt = begunAt + minutes * minuteMs;
-  const samples: MemorySample[] = [];
-  const sampling = setInterval(async () => {
-    const minute = (performance.now() - begunAt) / minuteMs;
-    samples.push({ minute, megabytes: await workerdMegabytes(house.groupId()) });
-  }, sampleEveryMs);
-  await speakFor(load, endsAt);
-  clearInterval(sampling);
+  const samples: { heap: MemorySample[]; resident: MemorySample[] } = { heap: [], resident: [] };
+  const heap = await inspectHeap(inspectorPort);
+  const sample = async (): Promise<void> => {
+    while (performance.now() < endsAt) {
+      const minute = (performance.now() - begunAt) / minuteMs;
+      samples.heap.push({ minute, megabytes: await heap.megabytes() });
+      samples.resident.push({ minute, megabytes: await workerdMegabytes(house.groupId()) });
+      await wait(sampleEveryMs);
+    }
+  };
+  await Promise.all([speakFor(load, endsAt), sample()]);
+  heap.close();
   const quiet = await becomesQuiet(house, load);
   const verdict = judge(await gather(house, load));
   const latencies = latenciesOf(load);
@@ -83,15 +92,21 @@ try {
   await house.kill();
   const left = timersLeftOver(house.dataDirectory);
 
-  const secondHalf = samples.filter(({ minute }) => minute >= minutes / 2);
-  const growth = slope(secondHalf);
   const { messages, events, runs } = verdict.counts;
   console.log(`${minutes} minutes: ${messages} messages, ${events} events, ${runs} runs`);
-  const at = (index: number): string => samples.at(index)?.megabytes.toFixed(0) ?? "?";
-  console.log(
-    `memory of workerd: ${at(0)} MB at first, ${at(-1)} MB at last, ${growth.toFixed(2)} MB/min in the second half`,
-  );
-  if (growth > maxSlope) broken.push(`memory grows by ${growth.toFixed(2)} MB/min, more than ${maxSlope}`);
+  const growthOf = (name: string, all: MemorySample[]): number => {
+    const growth = slope(all.filter(({ minute }) => minute >= minutes / 2));
+    const at = (index: number): string => all.at(index)?.megabytes.toFixed(0) ?? "?";
+    console.log(`${name}: ${at(0)} MB at first, ${at(-1)} MB at last, ${growth.toFixed(2)} MB/min in the second half`);
+    return growth;
+  };
+  for (const [name, all, most] of [
+    ["resident memory of workerd", samples.resident, maxResidentSlope],
+    ["live heap of the worker", samples.heap, maxHeapSlope],
+  ] as const) {
+    const growth = growthOf(name, all);
+    if (!(growth <= most)) broken.push(`the ${name} grows by ${growth.toFixed(2)} MB/min, more than ${most}`);
+  }
 
   const first = latencies.filter((one) => one.at < begunAt + minuteMs);
   const last = latencies.filter((one) => one.at >= endsAt - minuteMs);

@@ -46,7 +46,7 @@ const variables = {
   RATE_LIMITS: "off",
 };
 
-export const openHouse = async (options: { config?: string } = {}): Promise<House> => {
+export const openHouse = async (options: { config?: string; inspectorPort?: number } = {}): Promise<House> => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "house-"));
   const port = await freePort();
   const output: string[] = [];
