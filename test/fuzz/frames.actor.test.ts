@@ -10,7 +10,7 @@ import { quietModel } from "./quiet-model.ts";
 import { openStage } from "./stage.ts";
 import { WatchedState } from "./watched-state.ts";
 
-const inputsOnStage = 500;
+const inputsOnStage = 1500;
 /** Of 200 frames in 10 s, half are there to see the end of the others. */
 const inputsOnSocket = 90;
 

@@ -202,9 +202,12 @@ const requestOf = (operation: Operation): fc.Arbitrary<FuzzedRequest> => {
 
 /** Webhook deliveries have their own inputs. */
 const asked = operations.filter(({ path }) => path !== "/v1/hooks/{hookId}");
-/** Those that take much are asked more often than those that take an id; what is the same for everybody, seldom. */
-const weightOf = ({ path, requestBody, security }: Operation): number => {
-  if (security.length === 0) return 1;
+/**
+ * Those that take much are asked more often than those that take an id; what is the same for everybody, and what
+ * leaves nothing to ask the next, seldom.
+ */
+const weightOf = ({ method, path, requestBody, security }: Operation): number => {
+  if (security.length === 0 || (method === "DELETE" && /(agents|spaces|entities)\/\{\w+\}$/.test(path))) return 1;
   if (!requestBody) return 8;
   return /agents$|\{agentId\}$|plans|hooks|spaces$|\{spaceId\}$/.test(path) ? 50 : 25;
 };

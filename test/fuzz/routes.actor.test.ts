@@ -11,7 +11,7 @@ import { openStage, type Stage } from "./stage.ts";
 import { WatchedState } from "./watched-state.ts";
 
 /** Inputs on one stage, before it is set up anew: what was taken changes what the next meet, but not for ever. */
-const inputsOnStage = 300;
+const inputsOnStage = 1000;
 const slowMs = 4000;
 
 const documented = new Map(operations.map((operation) => [operation.name, Object.keys(operation.responses)]));

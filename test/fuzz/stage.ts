@@ -30,7 +30,7 @@ const tables = {
     memberships: "*",
     requests: "principal, key, status",
   },
-  space: { space: "*", log: "*", members: "entity_id, name", tool_calls: "*" },
+  space: { space: "*", log: "count(*), max(seq)", members: "entity_id, name", tool_calls: "*" },
   agent: {
     agent: "config, secrets",
     spaces: "id, left",

@@ -8,7 +8,7 @@ import { quietModel } from "./quiet-model.ts";
 import { openStage } from "./stage.ts";
 import { WatchedState } from "./watched-state.ts";
 
-const inputsOnStage = 500;
+const inputsOnStage = 1500;
 
 /** What a delivery could change: that agents take their events out again happens by itself. */
 const grown = ["workspace", "neighbour", "living.hooks", "living.agent", "living.calls", "kitchen"];
