@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
@@ -103,9 +103,14 @@ test("who read a message and had nothing to say shows beside it, and the client 
   await readers.waitFor();
   const client = createClient({ baseUrl: house.url, token: husam.token });
   const { items } = await client.listMessages(spaceId, { limit: 1 });
-  const reads = await client.listReads(spaceId, items[0]?.id ?? "");
-  const agents = reads.filter(({ entityId }) => entityId !== husam.id);
-  expect(agents.map(({ outcome }) => outcome)).toEqual(["silent", "silent", "silent", "silent"]);
+  await vi.waitFor(
+    async () => {
+      const reads = await client.listReads(spaceId, items[0]?.id ?? "");
+      const agents = reads.filter(({ entityId }) => entityId !== husam.id);
+      expect(agents.map(({ outcome }) => outcome)).toEqual(["silent", "silent", "silent", "silent"]);
+    },
+    { timeout: 10_000, interval: 50 },
+  );
   await shoot("read");
 });
 
