@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 /** Three projects: pure modules in node, actors in workerd, promises to users end to end in a real browser. */
 export default defineConfig({
   test: {
+    // Vitest leaves a core free; a file of the actors' tests waits half of its time for its own workerd to come up.
+    maxWorkers: 2,
     projects: [
       {
         define: { __FAULTS__: "true" },
