@@ -42,9 +42,11 @@ export const fillCycles = ({ sql }: DurableObjectStorage, cycles: number, inWind
   const counted = "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)";
   sql.exec(
     `${counted}
-     insert into windows (id, instructions, summary, continuity, first_run, told_from, created_at)
-     select i, 'IDENTITY:', case when i > 1 then 'Cycles before.' end, 'consciousness', (i - 1) * ? + 1, (i - 1) * ? + 1, 0
-     from n`,
+     insert into windows (id, instructions, toolset, summary, continuity, first_run, told_from, created_at)
+     select i, 'IDENTITY:', json_object('messaging', config ->> 'messaging', 'tools', config -> 'tools',
+         'toolRules', config -> 'toolRules', 'mcpListId', null),
+       case when i > 1 then 'Cycles before.' end, 'consciousness', (i - 1) * ? + 1, (i - 1) * ? + 1, 0
+     from n, agent`,
     Math.ceil(cycles / inWindow),
     inWindow,
     inWindow,
