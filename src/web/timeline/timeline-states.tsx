@@ -1,4 +1,4 @@
-import type { Member, SpaceState } from "../../client/index.ts";
+import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { day } from "../look/time.ts";
 import "./timeline-states.css";
@@ -32,9 +32,11 @@ export const TimelineFailed = ({ message, onRetry }: { message: string; onRetry:
 
 const list = new Intl.ListFormat("en", { type: "conjunction" });
 
-export const TimelineEmpty = ({ members, youId }: { members: readonly Member[]; youId: string | undefined }) => {
-  const others = members.filter((member) => member.id !== youId);
+export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members" | "you" | "space">) => {
+  const others = members.filter((member) => member.id !== you?.id);
   const agent = others.find((member) => member.type === "agent");
+  // Where agents answer only who addresses them, and nobody decides for those who do not.
+  const addressed = space?.wakePolicy === "addressed" && space.router === undefined && others.length > 1;
   return (
     <div className="timeline timeline-state">
       <div className="timeline-state-faces">
@@ -47,7 +49,7 @@ export const TimelineEmpty = ({ members, youId }: { members: readonly Member[]; 
         {others.length === 0
           ? "You are alone here. What you write stays for whoever joins."
           : `${list.format(others.slice(0, 5).map((member) => member.name))} will see what you write.`}
-        {agent && ` Ask ${agent.name} something, and watch the answer being written.`}
+        {agent && ` Ask ${addressed ? "@" : ""}${agent.name} something, and watch the answer being written.`}
       </p>
     </div>
   );

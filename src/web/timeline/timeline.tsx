@@ -33,7 +33,7 @@ export const Timeline = ({ state, live, unreadFromSeq, isAtBottom, onAtBottom, o
     return <TimelineFailed message={state.history.message} onRetry={() => live?.reloadHistory()} />;
   }
   if (state.history.status === "loading") return <TimelineLoading />;
-  if (rows.length === 0) return <TimelineEmpty members={state.members} youId={state.you?.id} />;
+  if (rows.length === 0) return <TimelineEmpty {...state} />;
   return <TimelineList {...{ state, live, rows, isAtBottom, onAtBottom, onReply, led }} />;
 };
 
