@@ -34,7 +34,7 @@ test.each(matrix)("[R1] [R2] [R3] a call of kind %s of a %s agent, cut at %s", a
   const path = freshPath();
   const made = kinds[kind];
   if (!made) throw new Error(kind);
-  const { space, ann, workspaceId, agent } = await scene({
+  const { agent, ann, space, workspaceId } = await scene({
     continuity,
     tools: [made(path)],
     steps: [],

@@ -28,7 +28,7 @@ test.each(
     (["stop_run", "absorb_run"] as const).map((by) => [name, by, tool, status] as const),
   ),
 )("[R5] %s whose run another ends by %s asks nobody any more, and leaves nothing", async (_, by, tool, status) => {
-  const { space, ann, shown, run, agent, workspaceId } = await scene({ tools: [tool()], steps: [] });
+  const { agent, ann, space, workspaceId, shown, run } = await scene({ tools: [tool()], steps: [] });
   const model = scriptedModel(async (_, index) => {
     if (index === 0) return step(call("act", { to: "prod" }));
     if (index > 1) return step(text("Ended."));
@@ -51,7 +51,7 @@ test.each(
 });
 
 test.each(open)("[R5] %s whose space is deleted lets its run go on", async (_, tool, status) => {
-  const { space, ann, shown, run, agent, workspaceId } = await scene({
+  const { agent, ann, space, workspaceId, shown, run } = await scene({
     tools: [{ ...tool(), timeoutMs: 5000 }],
     steps: [step(call("act", { to: "prod" })), step(text("Gone."))],
   });
@@ -67,7 +67,7 @@ test.each(open)("[R5] %s whose space is deleted lets its run go on", async (_, t
 
 test("[D4] a call that is refused ends its stream and shows nothing", async () => {
   const path = freshPath();
-  const { space, ann, run } = await scene({
+  const { ann, space, run } = await scene({
     tools: [deploy(path), { ...ask, name: "second" }],
     toolRules: [{ tool: "second", rule: "requires_prior", tools: ["deploy"] }],
     steps: [
@@ -90,7 +90,7 @@ test("[D4] a call that is refused ends its stream and shows nothing", async () =
 
 test("[R1] a result that finds the inbox full comes when there is room", async () => {
   const path = freshPath();
-  const { space, ann, run, agent, model, answer, shown } = await scene({
+  const { agent, model, ann, space, shown, asked, give } = await scene({
     continuity: "consciousness",
     tools: [deploy(path, approved())],
     steps: [],
@@ -101,9 +101,7 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
     step(text("Asked.")),
     step(text("Noted.")),
   );
-  await space.post(ann, "Go");
-  await shown("deploy", "requires_action");
-  await run("completed");
+  await asked("deploy");
   const fill = (rows: string): Promise<void> =>
     runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec(rows));
   await fill(
@@ -111,7 +109,7 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
      insert into inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
      select 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":null,"root":{"id":"r","kind":"service"}}', 'r', 0, 5, 'dead', 0 from n`,
   );
-  unwrap(await answer(ann, "deploy", yes));
+  unwrap(await give(ann, "deploy", yes));
   await shown("deploy", "complete");
   await fill("delete from inbox where status = 'dead'");
   await passTime(agent, 30_000);

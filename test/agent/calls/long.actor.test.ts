@@ -23,7 +23,7 @@ test.each(["timeline", "consciousness"] as const)(
   "[R1] a %s run that waits for two servers, one of whose time is up, is looked at when the other's is",
   async (continuity) => {
     const slow = { ...lookUp, name: "lookLonger", timeoutMs: 600_000 };
-    const { space, ann, run, agent } = await scene({
+    const { agent, ann, space, run } = await scene({
       continuity,
       tools: [{ ...lookUp, timeoutMs: 5000 }, slow],
       steps: [step(call("lookUp", {}), call("lookLonger", {})), step(text("Too slow, both."))],
@@ -42,7 +42,7 @@ test.each(["timeline", "consciousness"] as const)(
 );
 
 test("[R1] a run that waits for people too is not looked at because a server's time is up", async () => {
-  const { space, ann, bob, run, agent, answer } = await scene({
+  const { agent, ann, bob, space, run, give } = await scene({
     tools: [{ ...lookUp, timeoutMs: 5000 }, ask],
     steps: [step(call("lookUp", {}), call("confirm", {})), step(text("Well."))],
   });
@@ -50,7 +50,7 @@ test("[R1] a run that waits for people too is not looked at because a server's t
   await run("waiting_tool");
   await passTime(agent, 6000);
   await vi.waitFor(async () => expect(await dueIn(agent, "loop")).toBeNaN());
-  unwrap(await answer(bob, "confirm", { result: 1 }));
+  unwrap(await give(bob, "confirm", { result: 1 }));
   expect(outputs(await run("completed"))).toMatchObject([
     ["lookUp", { error: { code: "tool_timeout" } }],
     ["confirm", 1],
@@ -58,7 +58,7 @@ test("[R1] a run that waits for people too is not looked at because a server's t
 });
 
 test("[R1] while a call takes its time in the background, the agent's alarm does not go off again and again", async () => {
-  const { space, ann, run, agent } = await scene({
+  const { agent, ann, space, run } = await scene({
     tools: [deploy("/silent", { async: true, timeoutMs: 600_000 })],
     steps: [step(call("deploy", { to: "prod" })), step(text("Begun."))],
   });
@@ -72,7 +72,7 @@ test("[R1] while a call takes its time in the background, the agent's alarm does
 test.each(["timeline", "consciousness"] as const)(
   "an async call of a %s agent that no server ever answers ends in an event that says so",
   async (continuity) => {
-    const { space, ann, run, model, agent, workspaceId } = await scene({
+    const { agent, model, ann, space, workspaceId, run } = await scene({
       continuity,
       tools: [{ ...lookUp, async: true }],
       steps: [step(call("lookUp", {})), step(text("Begun.")), step(text("Never, then."))],
@@ -87,7 +87,7 @@ test.each(["timeline", "consciousness"] as const)(
 );
 
 test("[B3] what a server answers is cut to what a result may hold, however much it is", async () => {
-  const { space, ann, run, workspaceId, agent } = await scene({
+  const { agent, ann, space, workspaceId, run } = await scene({
     tools: [lookUp],
     steps: [step(call("lookUp", {})), step(text("A lot."))],
   });
@@ -103,7 +103,7 @@ test("[B3] what a server answers is cut to what a result may hold, however much 
 });
 
 test("[B1] an agent that asks again whenever nobody answers comes to its root's bound", async () => {
-  const { space, ann, workspaceId, agent } = await scene({
+  const { agent, ann, space, workspaceId } = await scene({
     tools: [{ ...ask, async: true, answer: { expiresInMinutes: 1 } }],
     steps: [],
     limits: { maxWakesPerRoot: 2 },
@@ -129,7 +129,7 @@ test("[B1] an agent that asks again whenever nobody answers comes to its root's 
 test("[S3] a secret that a server was sent is shown in no answer of it, however late it comes", async () => {
   const path = freshPath();
   const secret = `whsec_${btoa("a secret of twenty-four b")}`;
-  const { space, ann, run, workspaceId, agent } = await scene({
+  const { agent, ann, space, workspaceId, run } = await scene({
     tools: [
       {
         ...lookUp,
@@ -155,7 +155,7 @@ test("[S3] a secret that a server was sent is shown in no answer of it, however 
 
 test("[S5] nothing is sent that is signed with what is no signing secret", async () => {
   const path = freshPath();
-  const { space, ann, run } = await scene({
+  const { ann, space, run } = await scene({
     tools: [{ ...lookUp, execution: { url: `${inject("remote")}${path}`, secret: "SIGN" } }],
     steps: [step(call("lookUp", {})), step(text("No."))],
     secrets: { SIGN: "abc123" },
@@ -167,7 +167,7 @@ test("[S5] nothing is sent that is signed with what is no signing secret", async
 
 test("an input that its server's request cannot hold is told at once, and nothing waits", async () => {
   const path = freshPath();
-  const { space, ann, run } = await scene({
+  const { ann, space, run } = await scene({
     tools: [
       {
         ...lookUp,
@@ -183,7 +183,7 @@ test("an input that its server's request cannot hold is told at once, and nothin
 });
 
 test("[R1] servers that take their time hold up no person's answer", async () => {
-  const { space, ann, run, model, answer, agent } = await scene({
+  const { agent, model, ann, space, run, give } = await scene({
     tools: [deploy("/silent", { async: true, timeoutMs: 600_000 }), { ...ask, async: true }],
     steps: [
       step(...Array.from({ length: 6 }, () => call("deploy", { to: "prod" })), call("confirm", {})),
@@ -193,7 +193,7 @@ test("[R1] servers that take their time hold up no person's answer", async () =>
   });
   await space.post(ann, "Deploy, and ask");
   await run("completed");
-  unwrap(await answer(ann, "confirm", { result: "sure" }));
+  unwrap(await give(ann, "confirm", { result: "sure" }));
   await passTime(agent, 1000);
   await model.called(3);
   expect(userTexts(model.calls[2]).at(-1)).toContain('"sure"');

@@ -12,7 +12,7 @@ eachTest();
 describe("a call that shows", () => {
   test("[R2] stands in the space while it runs, then with its output", async () => {
     const path = freshPath();
-    const { space, ann, shown, run, toolCall } = await scene({
+    const { ann, space, toolCall, shown, run } = await scene({
       tools: [deploy(path)],
       steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
     });
@@ -31,7 +31,7 @@ describe("a call that shows", () => {
   });
 
   test("[D4] its input streams as it is written, and ends with its message", async () => {
-    const { space, ann, run } = await scene({
+    const { ann, space, run } = await scene({
       tools: [deploy(freshPath())],
       steps: [step(call("deploy", { to: "prod" }, [4, 9])), step(text("Done."))],
     });
@@ -51,7 +51,7 @@ describe("a call that shows", () => {
   });
 
   test("tells what went wrong, to its space and to the model", async () => {
-    const { space, ann, shown, run } = await scene({
+    const { ann, space, shown, run } = await scene({
       tools: [deploy("/answer?status=500&body=%22broken%22")],
       steps: [step(call("deploy", { to: "prod" })), step(text("Sorry."))],
     });
@@ -78,7 +78,7 @@ describe("a call that shows", () => {
     ["once its outcome is known", "agent.after-effect", false, undefined],
   ] as const)("[R2] [R3] one that was cut %s", async (_, point, idempotent, error) => {
     const path = freshPath();
-    const { space, ann, shown, run, agent } = await scene({
+    const { agent, ann, space, shown, run } = await scene({
       tools: [deploy(path, { idempotent })],
       steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
     });
@@ -93,7 +93,7 @@ describe("a call that shows", () => {
   });
 
   test("[R2] [R3] one that was cut before it showed shows before it takes effect", async () => {
-    const { space, ann, shown, run, agent } = await scene({
+    const { agent, ann, space, shown, run } = await scene({
       tools: [deploy(freshPath(), { idempotent: true })],
       steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
     });
@@ -111,7 +111,7 @@ describe("a call that shows", () => {
   test.each(["timeline", "consciousness"] as const)(
     "[R3] an internal one of a %s agent that was cut is made again: nothing is unknown of it",
     async (continuity) => {
-      const { space, ann, run, agent, model } = await scene({
+      const { agent, model, ann, space, run } = await scene({
         continuity,
         tools: [{ name: "note", executionType: "internal", visible: true }],
         steps: [],
@@ -129,16 +129,7 @@ describe("a call that shows", () => {
 
 describe("a timeline run that waits for people", () => {
   test("rests until somebody answers, and goes on with the answer as the call's result, in the same messages", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      answer: give,
-      model,
-      agent,
-    } = await scene({
+    const { agent, model, ann, bob, space, shown, run, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", { question: "Ship?" })), step(text("Shipped."))],
     });
@@ -157,21 +148,11 @@ describe("a timeline run that waits for people", () => {
   });
 
   test("several calls of one step are answered in any order and resume it once", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      answer: give,
-      model,
-    } = await scene({
+    const { model, ann, bob, shown, run, asked, give } = await scene({
       tools: [ask, { ...ask, name: "choose" }],
       steps: [step(call("confirm", {}), call("choose", {}), call("set_goals", { goals: [] })), step(text("Done."))],
     });
-    await space.post(ann, "Ask");
-    await shown("choose", "requires_action");
-    await run("waiting_tool");
+    await asked("choose");
     unwrap(await give(bob, "choose", { result: "second" }));
     await shown("choose", "complete");
     expect((await run("waiting_tool")).steps).toHaveLength(1);
@@ -185,20 +166,11 @@ describe("a timeline run that waits for people", () => {
 
   test("what needs approval runs once enough have approved, and not before", async () => {
     const path = freshPath();
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      answer: give,
-    } = await scene({
+    const { ann, bob, shown, run, asked, give } = await scene({
       tools: [deploy(path, approved({ quorum: 2 }))],
       steps: [step(call("deploy", { to: "prod" })), step(text("Deployed."))],
     });
-    await space.post(ann, "Deploy");
-    await shown("deploy", "requires_action");
-    await run("waiting_tool");
+    await asked("deploy");
     unwrap(await give(ann, "deploy", yes));
     expect(await requestsTo(path)).toEqual([]);
     unwrap(await give(bob, "deploy", { result: { approved: true, note: "only to prod" } }));
@@ -211,28 +183,21 @@ describe("a timeline run that waits for people", () => {
   });
 
   test("every word of those who approved reaches the agent, not only the last one's", async () => {
-    const { space, ann, bob, shown, run, answer } = await scene({
+    const { ann, bob, space, shown, run, give } = await scene({
       tools: [deploy(freshPath(), approved({ quorum: 2 }))],
       steps: [step(call("deploy", { to: "prod" })), step(text("Done."))],
     });
     await space.post(ann, "Deploy");
     await shown("deploy", "requires_action");
-    unwrap(await answer(ann, "deploy", { result: { approved: true, note: "staging first" } }));
-    unwrap(await answer(bob, "deploy", yes));
+    unwrap(await give(ann, "deploy", { result: { approved: true, note: "staging first" } }));
+    unwrap(await give(bob, "deploy", yes));
     const [[, output] = []] = outputs(await run("completed"));
     expect(output).toMatchObject({ approval: { by: ["Ann", "Bob"], notes: ["staging first"] } });
   });
 
   test("what is rejected does not run, and the agent is told by whom and why", async () => {
     const path = freshPath();
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      answer: give,
-    } = await scene({
+    const { ann, bob, space, shown, run, give } = await scene({
       tools: [deploy(path, approved())],
       steps: [step(call("deploy", { to: "prod" })), step(text("Not deployed."))],
     });
@@ -246,21 +211,11 @@ describe("a timeline run that waits for people", () => {
   });
 
   test("when the time is up it goes on with that as the result", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      agent,
-      answer: give,
-    } = await scene({
+    const { agent, bob, space, shown, run, asked, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", {})), step(text("Nobody."))],
     });
-    await space.post(ann, "Ask");
-    await shown("confirm", "requires_action");
-    await run("waiting_tool");
+    await asked("confirm");
     vi.setSystemTime(Date.now() + 11 * 60_000);
     await runDurableObjectAlarm(space.stub() as never);
     await passTime(agent, 0);
@@ -270,17 +225,7 @@ describe("a timeline run that waits for people", () => {
   });
 
   test("[R5] a run that is canceled while it waits asks nobody any more, and a late answer changes nothing", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      agent,
-      workspaceId,
-      answer: give,
-      model,
-    } = await scene({
+    const { agent, model, ann, bob, space, workspaceId, shown, run, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", {})), step(text("Never."))],
     });
@@ -294,21 +239,11 @@ describe("a timeline run that waits for people", () => {
   });
 
   test("[R1] an answer that comes while the agent crashes is not lost", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      agent,
-      answer: give,
-    } = await scene({
+    const { agent, bob, run, asked, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", {})), step(text("Got it."))],
     });
-    await space.post(ann, "Ask");
-    await shown("confirm", "requires_action");
-    await run("waiting_tool");
+    await asked("confirm");
     const crashed = armFault("agent.after-deliver");
     unwrap(await give(bob, "confirm", { result: "yes" }));
     await crashed;
@@ -317,21 +252,11 @@ describe("a timeline run that waits for people", () => {
   });
 
   test("other messages begin other runs meanwhile, which see it wait", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      model,
-      answer: give,
-    } = await scene({
+    const { model, ann, bob, space, asked, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", { q: "Ship?" })), step(text("Second.")), step(text("First."))],
     });
-    await space.post(ann, "Ask");
-    await shown("confirm", "requires_action");
-    await run("waiting_tool");
+    await asked("confirm");
     await space.post(ann, "And the weather?");
     await model.called(2);
     expect(userTexts(model.calls[1]).join("\n")).toMatch(
@@ -344,17 +269,7 @@ describe("a timeline run that waits for people", () => {
 
 describe("a living agent that asks people", () => {
   test("goes on at once, and the answer comes as an event that wakes it", async () => {
-    const {
-      space,
-      ann,
-      bob,
-      shown,
-      run,
-      agent,
-      workspaceId,
-      answer: give,
-      model,
-    } = await scene({
+    const { agent, model, ann, bob, space, workspaceId, shown, run, give } = await scene({
       continuity: "consciousness",
       tools: [ask],
       steps: [],
@@ -379,14 +294,7 @@ describe("a living agent that asks people", () => {
 
   test("[R2] what was approved runs once in the background, and its result wakes it", async () => {
     const path = freshPath();
-    const {
-      space,
-      ann,
-      shown,
-      run,
-      answer: give,
-      model,
-    } = await scene({
+    const { model, ann, space, shown, asked, give } = await scene({
       continuity: "consciousness",
       tools: [deploy(path, approved())],
       steps: [],
@@ -398,9 +306,7 @@ describe("a living agent that asks people", () => {
       step(call("send_message", { text: "Deployed." })),
       step(text("Told.")),
     );
-    await space.post(ann, "Deploy");
-    await shown("deploy", "requires_action");
-    await run("completed");
+    await asked("deploy");
     unwrap(await give(ann, "deploy", yes));
     await vi.waitFor(async () => expect(await space.texts()).toContain("Worker: Deployed."));
     await shown("deploy", "complete");
@@ -412,15 +318,7 @@ describe("a living agent that asks people", () => {
     "[R1] [R2] [R3] a crash at %s loses nothing and makes nothing twice",
     async (point) => {
       const path = freshPath();
-      const {
-        space,
-        ann,
-        shown,
-        run,
-        answer: give,
-        model,
-        agent,
-      } = await scene({
+      const { agent, model, ann, space, shown, asked, give } = await scene({
         continuity: "consciousness",
         tools: [deploy(path, approved())],
         steps: [],
@@ -432,9 +330,7 @@ describe("a living agent that asks people", () => {
         step(call("send_message", { text: "Told." })),
         step(text("Done.")),
       );
-      await space.post(ann, "Deploy");
-      await shown("deploy", "requires_action");
-      await run("completed");
+      await asked("deploy");
       const crashed = armFault(point);
       unwrap(await give(ann, "deploy", yes));
       await crashed;

@@ -67,6 +67,24 @@ export const scene = async ({ tools, steps, secrets = {}, ...settings }: Scene) 
     if (!found) throw new Error(`no ${name} shows`);
     return found;
   };
+  /** Waits until the call shows with this status. */
+  const shown = (name: string, status: string) =>
+    vi.waitFor(async () => {
+      const found = await toolCall(name);
+      expect(found.status).toBe(status);
+      return found;
+    });
+  /** The newest run, once it is in this state. */
+  const run = (status: Run["status"]): Promise<Run> =>
+    vi.waitFor(
+      async () => {
+        const [newest] = await runsOf(workspaceId, agent);
+        expect(newest?.status).toBe(status);
+        if (!newest) throw new Error("no run");
+        return unwrap(await env.AGENT.getByName(agent.id).run(workspaceId, newest.id));
+      },
+      { timeout: 5000 },
+    );
   return {
     house,
     agent,
@@ -76,26 +94,17 @@ export const scene = async ({ tools, steps, secrets = {}, ...settings }: Scene) 
     space,
     workspaceId,
     toolCall,
-    /** Waits until the call shows with this status. */
-    shown: (name: string, status: string) =>
-      vi.waitFor(async () => {
-        const found = await toolCall(name);
-        expect(found.status).toBe(status);
-        return found;
-      }),
-    answer: async (who: EntityRef, name: string, given: ToolAnswer) =>
+    shown,
+    run,
+    /** A person asks for something, and the agent asks people by this tool: its run rests, or, of a living agent, is over. */
+    asked: async (name: string) => {
+      await space.post(ann, "Go");
+      const call = await shown(name, "requires_action");
+      await run(settings.continuity === "consciousness" ? "completed" : "waiting_tool");
+      return call;
+    },
+    give: async (who: EntityRef, name: string, given: ToolAnswer) =>
       space.stub().answerToolCall(space.as(who), (await toolCall(name)).id, given),
-    /** The newest run, once it is in this state. */
-    run: (status: Run["status"]): Promise<Run> =>
-      vi.waitFor(
-        async () => {
-          const [newest] = await runsOf(workspaceId, agent);
-          expect(newest?.status).toBe(status);
-          if (!newest) throw new Error("no run");
-          return unwrap(await env.AGENT.getByName(agent.id).run(workspaceId, newest.id));
-        },
-        { timeout: 5000 },
-      ),
   };
 };
 

@@ -12,7 +12,7 @@ test.each(["timeline", "consciousness"] as const)(
   "[B1] an async call of a %s agent is pending at once, and its result comes through the inbox with its root",
   async (continuity) => {
     const path = freshPath();
-    const { space, ann, run, model, workspaceId, agent, shown } = await scene({
+    const { agent, model, ann, space, workspaceId, shown, run } = await scene({
       continuity,
       tools: [deploy(path, { async: true })],
       steps: [],
@@ -35,7 +35,7 @@ test.each(["timeline", "consciousness"] as const)(
 );
 
 test("[B1] an agent that always calls again in the background comes to its root's bound", async () => {
-  const { space, ann, workspaceId, agent } = await scene({
+  const { agent, ann, space, workspaceId } = await scene({
     tools: [{ name: "again", executionType: "internal", async: true }],
     steps: [],
     limits: { maxWakesPerRoot: 3 },
@@ -60,7 +60,7 @@ describe("an external tool", () => {
   test.each(["timeline", "consciousness"] as const)(
     "of a %s agent waits to be listed, claimed and answered",
     async (continuity) => {
-      const { space, ann, run, model, workspaceId, agent } = await scene({
+      const { agent, model, ann, space, workspaceId, run } = await scene({
         continuity,
         tools: [lookUp],
         steps: [step(call("lookUp", { id: 7 })), step(text("Found."))],
@@ -98,7 +98,7 @@ describe("an external tool", () => {
   test.each(["timeline", "consciousness"] as const)(
     "that answers a %s agent too late is heard through the inbox",
     async (continuity) => {
-      const { space, ann, run, model, workspaceId, agent } = await scene({
+      const { agent, model, ann, space, workspaceId, run } = await scene({
         continuity,
         tools: [{ ...lookUp, timeoutMs: 5000 }],
         steps: [step(call("lookUp", { id: 7 })), step(text("Too slow.")), step(text("Late, but here."))],
@@ -120,7 +120,7 @@ describe("an external tool", () => {
   test("with an address is sent there, signed, and may be answered at once", async () => {
     const path = `/answer/${freshPath().slice(6)}?body=${encodeURIComponent(JSON.stringify({ result: { ok: 1 } }))}`;
     const secret = `whsec_${btoa("a secret of twenty-four b")}`;
-    const { space, ann, run } = await scene({
+    const { ann, space, run } = await scene({
       tools: [{ ...lookUp, execution: { url: `${inject("remote")}${path}`, secret: "LOOKUP" } }],
       steps: [step(call("lookUp", { id: 7 })), step(text("Found."))],
       secrets: { LOOKUP: secret },
@@ -144,13 +144,11 @@ describe("an external tool", () => {
 });
 
 test("an agent that leaves the space while it asks there is told that nobody can answer", async () => {
-  const { space, ann, shown, run, agent, workspaceId } = await scene({
+  const { agent, space, workspaceId, shown, run, asked } = await scene({
     tools: [ask],
     steps: [step(call("confirm", {})), step(text("Gone."))],
   });
-  await space.post(ann, "Ask");
-  await shown("confirm", "requires_action");
-  await run("waiting_tool");
+  await asked("confirm");
   unwrap(await space.stub().removeMember({ kind: "key", workspaceId, keyId: "key" }, agent.id));
   expect(outputs(await run("completed"))).toMatchObject([["confirm", { error: { code: "not_a_member" } }]]);
   await shown("confirm", "canceled");
