@@ -136,6 +136,33 @@ test("several runs go on side by side, and each sees the others", async () => {
         status: "waiting_tool",
         isThis: false,
         begunBy: { type: "plan", name: "Daily Report", text: "Generate and post the daily metrics summary" },
+        waiting: {
+          call: { toolName: "lookUpMetrics", input: { day: "2026-02-18" } },
+          spaceName: undefined,
+          awaits: "server",
+        },
+      },
+      {
+        runId: "run_ASKING",
+        status: "waiting_tool",
+        isThis: false,
+        begunBy: begun("Husam", "Delete the old reports"),
+        waiting: {
+          call: { toolName: "confirmAction", input: { action: 'delete "old" reports', count: 12 } },
+          spaceName: "Project Alpha",
+          awaits: "answer",
+        },
+      },
+      {
+        runId: "run_DEPLOYING",
+        status: "waiting_tool",
+        isThis: false,
+        begunBy: begun("Ahmad", "Deploy it"),
+        waiting: {
+          call: { toolName: "deploy", input: { to: "production" } },
+          spaceName: "Project Alpha",
+          awaits: "approval",
+        },
       },
       {
         runId: "run_SERVED",
