@@ -147,7 +147,7 @@ export const Agent = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
     activity: AgentActivity.optional(),
-    /** Its MCP servers, if it has any. */
+    /** How its MCP servers do; left out where it has none. */
     mcp: z.array(McpStatus).optional(),
   })
   .meta({ id: "Agent" });

@@ -84,7 +84,7 @@ export const ContextConfig = z
   });
 export type ContextConfig = z.infer<typeof ContextConfig>;
 
-/** The limits that an input is composed within: the config's, where it has any, fitted to the agent's model. */
+/** The limits that an input is composed within: the config's where it names them, fitted to the agent's model. */
 export const ContextLimits = z
   .object({
     model: z.string().meta({ description: "The model's name: what `context.byModel` goes by" }),

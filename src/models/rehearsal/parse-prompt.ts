@@ -6,7 +6,7 @@ import type { ActionResult, InboxEvent, PastAction, PromptView, ReplyView } from
 import { parseField, parseReply, parseResume, triggerEvent } from "./timeline-lines.ts";
 
 /**
- * A prompt as data. A prompt is read as any model reads it: STATE tells all, STATE CHANGES what is new, the last
+ * A prompt as data. A prompt is read as every model reads it: STATE tells all, STATE CHANGES what is new, the last
  * inbox begins the running cycle, and the tool calls after it are what that cycle did so far. In a timeline the trigger
  * is what begins it.
  */

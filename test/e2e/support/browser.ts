@@ -49,7 +49,7 @@ const unpack = async (): Promise<string> => {
   return cache;
 };
 
-/** The packaged fonts, and the machine's own if it has any. The package's configuration knows only paths of its cloud. */
+/** The packaged fonts, and the machine's own where there are some. The package's configuration knows only paths of its cloud. */
 const fontConfiguration = (folder: string): string => {
   const folders = [folder, "/usr/share/fonts", "/usr/local/share/fonts"].map((path) => `<dir>${path}</dir>`).join("");
   return `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${folders}</fontconfig>`;
