@@ -100,6 +100,16 @@ const callsShown = async (): Promise<Message[]> => {
   return items.filter(({ toolCall }) => toolCall !== undefined);
 };
 
+test("an empty space says how to ask: by @name where agents answer only who addresses them", async () => {
+  const api = createApi(house.url, demo.secretKey);
+  const workshop = `/v1/spaces/${demo.spaces.find(({ name }) => name === "Workshop")?.id}`;
+  await his.getByText("Ask Steward something, and watch the answer being written.").waitFor();
+  await api.patch(workshop, { wakePolicy: "addressed" });
+  await his.getByText("Ask @Steward something, and watch the answer being written.").waitFor();
+  await api.patch(workshop, { wakePolicy: "every_message" });
+  await his.getByText("Ask Steward something, and watch the answer being written.").waitFor();
+});
+
 test("[R1] [R2] [R3] a deployment that a person asks for is approved in two browsers, with a power cut between them, and is made once", async () => {
   await write(his, "@Steward deploy the website to production");
   await Promise.all([his, hers].map((page) => card(page, "Deploy", "Needs you").waitFor()));
