@@ -1,3 +1,4 @@
+import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -9,18 +10,20 @@ import type { Timers } from "../../timers/timers.ts";
 import {
   deadmanMs,
   maxRouterAgents,
+  maxRouterAnswerCharacters,
   maxRouterAsks,
   maxRouterMessages,
   maxRouterTries,
+  routerOutputTokens,
   routerTimeoutMs,
 } from "../bounds.ts";
 import { type Log, type LogRow, messageOf, type NewEvent } from "../log.ts";
 import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import { wakesIn } from "./answer.ts";
-import { askModel } from "./ask-model.ts";
 import type { Decisions } from "./decisions.ts";
 import { Descriptions } from "./descriptions.ts";
+import { openSecret } from "./open-secret.ts";
 import { type RoutedAgent, routerPrompt } from "./prompt.ts";
 import type { RouterLedger } from "./router-ledger.ts";
 
@@ -155,9 +158,11 @@ export class Router {
     const prompt = routerPrompt({ space, instructions: config.instructions, agents, messages });
     const text = await askModel({
       env,
-      workspaceId: space.workspaceId,
-      config,
+      openSecret: (name) => openSecret(env, space.workspaceId, name, signal),
+      config: config.model,
       prompt,
+      maxOutputTokens: routerOutputTokens,
+      maxCharacters: { name: "maxRouterAnswerCharacters", characters: maxRouterAnswerCharacters },
       signal,
       reserve: (tokens) => {
         const reservation = ledger.reserve(clock.now(), tokens, config.maxTokensPerDay);

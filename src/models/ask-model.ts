@@ -1,27 +1,21 @@
 import { APICallError, streamText } from "ai";
 import { estimateTokenCount } from "tokenx";
-import { open } from "../../auth/sealing.ts";
-import { failureOfFinish } from "../../models/failure.ts";
-import { resolveModel } from "../../models/models.ts";
-import type { RouterConfig } from "../../protocol/space.ts";
-import type { Env } from "../../shared/env.ts";
-import { ColloquyError, unwrap } from "../../shared/errors.ts";
-import { maxRouterAnswerCharacters, routerOutputTokens } from "../bounds.ts";
+import type { ModelConfig } from "../protocol/agent.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { failureOfFinish } from "./failure.ts";
+import { type ModelDeps, resolveModel } from "./models.ts";
 
-export type ModelQuestion = {
-  env: Env;
-  workspaceId: string;
-  config: RouterConfig;
+/** A question to a model that needs no tools and no history: a router's, a summariser's. */
+export type ModelQuestion = ModelDeps & {
+  config: ModelConfig;
   prompt: { system: string; user: string };
+  /** What the answer may cost, where the config says nothing. */
+  maxOutputTokens: number;
+  /** What the answer may hold, by the name of that bound: more is nonsense. */
+  maxCharacters: { name: string; characters: number };
   signal: AbortSignal;
   /** Takes what the call may cost out of the budget, or throws; answers what puts the billed tokens in its place. */
   reserve: (tokens: number) => (billed: number) => void;
-};
-
-const openSecret = async ({ env, workspaceId, signal }: ModelQuestion, name: string): Promise<string | undefined> => {
-  const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
-  signal.throwIfAborted();
-  return sealed === undefined ? undefined : open(env.SIGNING_SECRET, workspaceId, name, sealed);
 };
 
 /** The provider turned the request down before it generated anything: nothing is billed. */
@@ -36,13 +30,13 @@ const billedOf = (told: number | undefined, estimated: number): number =>
  * threw; a call that was cut off stays billed as it was reserved, one that the provider refused is not billed.
  */
 export const askModel = async (question: ModelQuestion): Promise<string> => {
-  const { env, config, prompt, signal } = question;
-  const { model, adapt } = await resolveModel(config.model, { env, openSecret: (name) => openSecret(question, name) });
+  const { config, prompt, signal, maxCharacters } = question;
+  const { model, adapt } = await resolveModel(config, question);
   signal.throwIfAborted();
-  const maxOutputTokens = config.model.maxOutputTokens ?? routerOutputTokens;
+  const maxOutputTokens = config.maxOutputTokens ?? question.maxOutputTokens;
   const inputTokens = estimateTokenCount(prompt.system) + estimateTokenCount(prompt.user);
   const settle = question.reserve(inputTokens + maxOutputTokens);
-  const { temperature } = config.model;
+  const { temperature } = config;
   const result = streamText({
     model,
     instructions: prompt.system,
@@ -69,11 +63,9 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
       const refused = text === "" ? failureOfFinish(part.finishReason) : undefined;
       if (refused) throw new ColloquyError(refused.code, refused.message);
     }
-    if (text.length > maxRouterAnswerCharacters) {
-      throw new ColloquyError(
-        "model_nonsense",
-        `The router's model said more than ${maxRouterAnswerCharacters} characters (maxRouterAnswerCharacters)`,
-      );
+    if (text.length > maxCharacters.characters) {
+      const bound = `${maxCharacters.characters} characters (${maxCharacters.name})`;
+      throw new ColloquyError("model_nonsense", `The model said more than ${bound}`);
     }
   }
   return text;
