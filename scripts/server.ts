@@ -13,6 +13,7 @@ import type { EdgeOptions } from "./edge.ts";
  * 1. It and all its children (esbuild, workerd) are one process group of their own; `stop` and `kill` end the group.
  * 2. It ends with the process that started it, however that one ends.
  * 3. It asks no account, sends no telemetry and shares no registry with other instances on this machine.
+ * 4. Wrangler traces nothing of it: a span for each statement of each object would cost more than the objects do.
  */
 export type Server = {
   url: string;
@@ -116,6 +117,7 @@ const launch = (options: ServerOptions, port: number) => {
       WRANGLER_SEND_METRICS: "false",
       WRANGLER_SEND_ERROR_REPORTS: "false",
       WRANGLER_WRITE_LOGS: "false",
+      X_LOCAL_OBSERVABILITY: "false",
       WRANGLER_REGISTRY_PATH: join(edge.dataDirectory, "registry"),
     },
   });

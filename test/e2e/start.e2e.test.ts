@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -53,6 +53,12 @@ test("the demo is seeded once, and a seeding that was interrupted goes on where 
   const [husam] = third.people;
   const mine = await createApi(house.url, husam?.token ?? "").get<{ items: { name: string }[] }>("/v1/spaces");
   expect(mine.items.map(({ name }) => name)).toContain("Town Square");
+});
+
+test("the server writes what its objects store, and no trace of how they stored it", () => {
+  const written = readdirSync(join(house.dataDirectory, "v3"));
+  expect(written).toContain("do");
+  expect(written).not.toContain("observability");
 });
 
 test("data that was made with other keys is explained", async () => {
