@@ -37,7 +37,7 @@ export default defineConfig({
           name: "actors",
           include: ["test/**/*.actor.test.ts"],
           testTimeout: 20_000,
-          globalSetup: ["test/support/remote.ts", "test/fuzz/settings.ts"],
+          globalSetup: ["test/support/remote.ts", "test/fuzz/settings.ts", "test/faults/settings.ts"],
         },
       },
       {

@@ -8,7 +8,7 @@ import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } fro
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
-import { fault } from "../shared/fault.ts";
+import { fault, faultOnceStored } from "../shared/fault.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
@@ -168,7 +168,11 @@ export class Agent extends HookedAgent implements AgentRpc {
   }
 
   cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>> {
-    return this.#with(workspaceId, async ({ parts, loop }) => runView(parts, await loop.cancel(runId)));
+    return this.#with(workspaceId, async ({ parts, loop }) => {
+      const canceled = await loop.cancel(runId);
+      await faultOnceStored("agent.after-cancel", this.ctx);
+      return runView(parts, canceled);
+    });
   }
 
   context(workspaceId: string): Promise<Outcome<ContextView>> {

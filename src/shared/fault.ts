@@ -8,19 +8,28 @@ export const faultPoints = [
   "space.after-append", // the message is stored, nobody was told
   "space.after-deliver", // the agent has it, the space's cursor does not say so
   "space.before-decision", // the router has answered, its decision is not stored
+  "space.before-answer", // what an agent says or shows is stored, the agent has no answer
+  "space.mid-speech", // an agent's frame is heard, no client has it
   "agent.after-deliver", // the event is in the inbox, the loop is not awake
   "agent.after-take", // the run and its inbox message are stored, nothing is generated
   "agent.mid-stream", // the model is speaking
   "agent.after-journal", // the step is stored, its calls are not executed
   "agent.after-call", // the call is stored as started, its effect has not happened
   "agent.after-effect", // the effect has happened, its result is not stored
+  "agent.after-rest", // the run waits for somebody, and nobody was told
+  "agent.after-cancel", // a person ended the run, and has no answer
   "call.after-begin", // a call runs beside its run, or within it, and nothing has come of it yet
+  "call.after-perform", // its server has done it, and nothing of that is stored
+  "call.after-tell", // its space shows it, its row does not say so
   "call.after-hand-over", // its result is in the inbox, the loop is not awake
   "agent.before-commit", // all is done, nothing is acknowledged
   "plan.after-fire", // the plan's event is in the inbox, its next due time is set, the loop is not awake
   "hook.before-receive", // the delivery is proven, nothing of it is stored
   "hook.after-receive", // its event is in the inbox, the loop is not awake, the sender has no answer
   "agent.after-commit", // all is acknowledged, the loop has not gone on
+  "workspace.before-answer", // what a space or an agent told is stored, and it has no answer
+  "workspace.before-carry", // a rename or a secret is stored, nobody was told
+  "workspace.after-carry", // who is concerned knows it, the outbox does not say so
 ] as const;
 
 export type FaultPoint = (typeof faultPoints)[number];
@@ -29,6 +38,7 @@ export type FaultPoint = (typeof faultPoints)[number];
 export type Crashable = { abort(reason?: string): void; storage: { sync(): Promise<void> } };
 
 const armed = new Map<FaultPoint, { passes: number }>();
+const passed = new Map<FaultPoint, number>();
 const pollMs = 2;
 
 /**
@@ -47,9 +57,17 @@ export const armFault = (point: FaultPoint, passes = 0): Promise<void> => {
   });
 };
 
-export const disarmFaults = (): void => armed.clear();
+/** Disarms every point, and forgets who came by. */
+export const disarmFaults = (): void => {
+  armed.clear();
+  passed.clear();
+};
+
+/** How often objects came to `point` since the faults were disarmed. */
+export const passesOf = (point: FaultPoint): number => passed.get(point) ?? 0;
 
 const burn = (point: FaultPoint): boolean => {
+  passed.set(point, passesOf(point) + 1);
   const fuse = armed.get(point);
   if (!fuse) return false;
   if (fuse.passes > 0) {

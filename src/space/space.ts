@@ -12,6 +12,7 @@ import { systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
+import { fault, faultOnceStored } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
 import { log as logger } from "../shared/log.ts";
 import { Timers } from "../timers/timers.ts";
@@ -137,11 +138,15 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
   }
 
   async append(message: AgentMessage): Promise<Outcome<Message>> {
-    return this.#answer(() => appendFromAgent(this.#parts, message));
+    const answered = this.#answer(() => appendFromAgent(this.#parts, message));
+    await faultOnceStored("space.before-answer", this.ctx);
+    return answered;
   }
 
   async recordToolCall(call: AgentToolCall): Promise<Outcome<Message>> {
-    return this.#answer(() => recordToolCall(this.#parts, call));
+    const answered = this.#answer(() => recordToolCall(this.#parts, call));
+    await faultOnceStored("space.before-answer", this.ctx);
+    return answered;
   }
 
   async speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>> {
@@ -213,7 +218,10 @@ const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
   const log = new Log(db);
   const subscribers = new Subscribers(db);
   const sockets = new Sockets({ ctx, timers, clock });
-  const live = new LiveStreams(clock, (frame) => sockets.tell(frame));
+  const live = new LiveStreams(clock, (frame) => {
+    fault("space.mid-speech", ctx);
+    sockets.tell(frame);
+  });
   const decisions = new Decisions(db);
   const ledger = new RouterLedger(db);
   const toolCalls = new ToolCalls(db);

@@ -3,6 +3,7 @@ import type { IndexDelivery } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Env } from "../shared/env.ts";
 import { errorKind, type Outcome } from "../shared/errors.ts";
+import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
 import type { Timers } from "../timers/timers.ts";
 import { outboxConcurrency } from "./bounds.ts";
@@ -27,7 +28,8 @@ export type CarrierParts = {
   outbox: Outbox;
   timers: Timers;
   clock: Clock;
-  waitUntil: (work: Promise<void>) => void;
+  /** Keeps the object alive, and crashes it in tests. */
+  object: Crashable & Pick<DurableObjectState, "waitUntil">;
 };
 
 /** The timer's name. */
@@ -88,14 +90,15 @@ export class Carrier {
 
   #post(workspaceId: string, errands: ErrandName[]): void {
     if (errands.length === 0) return;
-    const { outbox, timers, clock, waitUntil } = this.#parts;
+    const { outbox, timers, clock, object } = this.#parts;
     outbox.add(errands);
     timers.setNoLater(outboxTimer, clock.now() + passLeaseMs);
-    waitUntil(Promise.resolve().then(() => this.carry(workspaceId)));
+    object.waitUntil(Promise.resolve().then(() => this.carry(workspaceId)));
   }
 
   async #pass(workspaceId: string): Promise<void> {
-    const { outbox } = this.#parts;
+    const { outbox, object } = this.#parts;
+    await faultOnceStored("workspace.before-carry", object);
     for (let due = outbox.due(); due.length > 0; due = outbox.due()) {
       const queue = due.values();
       const carrier = async (): Promise<void> => {
@@ -114,6 +117,7 @@ export class Carrier {
         this.#parts.outbox.failed(errand);
         return;
       }
+      await faultOnceStored("workspace.after-carry", this.#parts.object);
       // A refusal that trying again cannot change, such as a space that is gone: there is nobody left to tell.
       if (!outcome.ok) log.warn("outbox.refused", { kind, target, code: outcome.problem.code });
       this.#parts.outbox.done(errand);

@@ -2,6 +2,7 @@ import { and, count, eq, lt, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import type { Timers } from "../timers/timers.ts";
 import { maxRequests, maxStoredAnswerCharacters, requestLeaseMs, requestLifetimeMs } from "./bounds.ts";
 import { requests } from "./schema.ts";
 
@@ -93,3 +94,13 @@ export class Requests {
     );
   }
 }
+
+/** The timer's name. */
+export const requestsTimer = "requests";
+
+/** Forgets what is past its time, and sets the timer to when the next will be. */
+export const pruneRequests = (requests: Requests, timers: Timers): void => {
+  const next = requests.prune();
+  if (next === undefined) timers.clear(requestsTimer);
+  else timers.set(requestsTimer, next);
+};

@@ -9,18 +9,17 @@ import { isoTime, systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
+import { faultOnceStored } from "../shared/fault.ts";
 import { Timers } from "../timers/timers.ts";
 import { Carrier, outboxTimer } from "./carrier.ts";
 import { Directory } from "./directory.ts";
 import { Keys } from "./keys.ts";
 import { Outbox } from "./outbox.ts";
-import { Requests } from "./requests.ts";
+import { pruneRequests, Requests, requestsTimer } from "./requests.ts";
 import { workspaces } from "./schema.ts";
 import { Secrets } from "./secrets.ts";
 import { SpaceIndex } from "./space-index.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
-
-const requestsTimer = "requests";
 
 /**
  * One tenant: its entities, keys, secrets, and the index of its spaces. It is on no hot path.
@@ -46,7 +45,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
     outbox: new Outbox(this.#db, systemClock),
     timers: this.#timers,
     clock: systemClock,
-    waitUntil: (work) => this.ctx.waitUntil(work),
+    object: this.ctx,
   });
   #self: typeof workspaces.$inferSelect | undefined;
 
@@ -173,20 +172,24 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
     return this.#perform(() => this.#spaces.requireRoom(id));
   }
 
-  follow(delivery: IndexDelivery): Promise<Outcome<null>> {
-    return this.#answer(({ id }) => {
+  async follow(delivery: IndexDelivery): Promise<Outcome<null>> {
+    const followed = await this.#answer(({ id }) => {
       if (delivery.space.workspaceId !== id) throw new ColloquyError("not_found", "The space is of another workspace.");
       if (this.#spaces.follow(delivery)) this.#carrier.spaceFollowed(delivery);
       return null;
     });
+    await faultOnceStored("workspace.before-answer", this.ctx);
+    return followed;
   }
 
   spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>> {
     return this.#answer(() => this.#spaces.page(page));
   }
 
-  noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>> {
-    return this.#perform(() => this.#waitingCalls.note(call, waits));
+  async noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>> {
+    const noted = await this.#perform(() => this.#waitingCalls.note(call, waits));
+    await faultOnceStored("workspace.before-answer", this.ctx);
+    return noted;
   }
 
   toolCalls(page: PageRequest): Promise<Outcome<Page<WaitingToolCall>>> {
@@ -200,7 +203,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }): Promise<Outcome<{ replay?: { status: number; body: string } }>> {
     return this.#answer(() => {
       const begun = this.#requests.begin({ principal: input.principal, key: input.key }, input.bodyHash);
-      if (this.#timers.dueAt(requestsTimer) === undefined) this.#scheduleRequests();
+      if (this.#timers.dueAt(requestsTimer) === undefined) pruneRequests(this.#requests, this.#timers);
       return begun;
     });
   }
@@ -221,7 +224,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
     if (!self) return;
     await this.#timers.fire(async (name) => {
       if (name === outboxTimer) await this.#carrier.carry(self.id);
-      if (name === requestsTimer) this.#scheduleRequests();
+      if (name === requestsTimer) pruneRequests(this.#requests, this.#timers);
     });
   }
 
@@ -246,11 +249,5 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   #row(): typeof workspaces.$inferSelect | undefined {
     if (!this.#self && hasSchema(this.ctx.storage)) this.#self = this.#db.select().from(workspaces).get();
     return this.#self;
-  }
-
-  #scheduleRequests(): void {
-    const next = this.#requests.prune();
-    if (next === undefined) this.#timers.clear(requestsTimer);
-    else this.#timers.set(requestsTimer, next);
   }
 }

@@ -81,6 +81,16 @@ describe.each(schemes)("a hook of scheme %s", (scheme) => {
     expect(events[0]).toMatchObject({ serviceName: "sender", payload: { ...event, payload: { type: "a.b", n: 1 } } });
   });
 
+  test("[D5] makes one event of deliveries of one id that come at once", async () => {
+    const { create, inbox } = await openAgent();
+    const { hookId, secret } = await create(settings[scheme]);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => expectOk(Accepted, deliver(hookId, send(secret, "msg_1", '{"type":"a.b"}')))),
+    );
+    expect(new Set(answers.map(({ eventId }) => eventId)).size).toBe(1);
+    expect(await inbox()).toHaveLength(1);
+  });
+
   test("[S4] [S5] takes nothing that another secret signed, and changes nothing by it", async () => {
     const { create, inbox } = await openAgent();
     const { hookId } = await create(settings[scheme]);

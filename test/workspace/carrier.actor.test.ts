@@ -41,6 +41,7 @@ const stage = async (storage: DurableObjectStorage) => {
   const timers = new Timers(db, storage, clock);
   const secrets = new Secrets(db, clock);
   const background: Promise<void>[] = [];
+  const uncrashed = { abort: () => undefined, storage: { sync: () => Promise.resolve() } };
   const carrier = new Carrier({
     env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
     directory,
@@ -49,7 +50,7 @@ const stage = async (storage: DurableObjectStorage) => {
     outbox: new Outbox(db, clock),
     timers,
     clock,
-    waitUntil: (work) => background.push(work),
+    object: { ...uncrashed, waitUntil: (work: Promise<void>) => void background.push(work) },
   });
   directory.create(mona, { type: "human", name: "Mona", role: "member" });
   directory.createAgent(robot, "Robot");

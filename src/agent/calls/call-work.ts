@@ -156,6 +156,7 @@ export class CallWork {
     const ask = () => env.SPACE.getByName(spaceId).recordToolCall(shownCall(this.#parts, row, spaceId));
     const told: Outcome<unknown> = await reach(ask, this.#stopped.signal);
     if (told.ok) {
+      await faultOnceStored("call.after-tell", this.#parts.object);
       calls.change(row.callId, { told: status, failures: 0 });
       return;
     }
@@ -182,7 +183,9 @@ export class CallWork {
     await faultOnceStored("call.after-begin", this.#parts.object);
     this.#executing.add(row.callId);
     try {
-      this.#settle(row.callId, await perform(this.#parts, begun, this.#stopped.signal));
+      const outcome = await perform(this.#parts, begun, this.#stopped.signal);
+      await faultOnceStored("call.after-perform", this.#parts.object);
+      this.#settle(row.callId, outcome);
     } finally {
       this.#executing.delete(row.callId);
     }

@@ -80,6 +80,7 @@ const runHere = async (parts: Parts, { signal }: Execution, row: CallRow): Promi
   await faultOnceStored("call.after-begin", parts.object);
   signal.throwIfAborted();
   const outcome = await perform(parts, row, signal);
+  await faultOnceStored("call.after-perform", parts.object);
   signal.throwIfAborted();
   parts.calls.settle(row.callId, outcome);
   return resultOf(outcome);

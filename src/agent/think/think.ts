@@ -98,6 +98,7 @@ const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): 
   // Another run may have ended it a moment ago.
   if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
   parts.runs.rest(run, rest, parts.journal.nextSeq());
+  await faultOnceStored("agent.after-rest", parts.object);
   channels.tellRun({ event: `run.${rest}` });
   await channels.end(rest);
   return { kind: "waiting" };

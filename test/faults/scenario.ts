@@ -1,0 +1,39 @@
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import type { Aftermath, Space } from "./aftermath.ts";
+import type { Stage } from "./stage.ts";
+
+/** What somebody outside does, once the house is at rest, or as soon as `when` says. */
+export type Act = {
+  does: () => Promise<unknown>;
+  when?: () => Promise<boolean>;
+  /**
+   * Who got no answer looks whether it was done all the same, and else does it again. Left out: does it again, as who
+   * cannot look.
+   */
+  done?: () => Promise<boolean>;
+};
+
+/**
+ * One thing that happens in a house. `unknown` names where equality is not to be had: a call that is not to be
+ * repeated, cut there, has no outcome that anybody knows. It says at which of the point's passes, and how often its
+ * server was asked by then.
+ */
+export type Scenario = {
+  name: string;
+  open: (stage: Stage) => Promise<Act[]>;
+  unknown?: { [point: string]: { pass: number; effects: number } };
+  /** What is then expected, made of what is expected else. */
+  withUnknown?: (without: Aftermath) => Aftermath;
+  /** How often the server is asked by a call that may be repeated, and is. */
+  repeated?: { [point: string]: { pass: number; effects: number } };
+  /**
+   * The call goes on beside its run. Where the run is cut, the call may be under way or done with: its outcome is
+   * unknown, and said to be so, or all is as without the crash.
+   */
+  beside?: true;
+};
+
+export const says = (space: Space, who: EntityRef, words: string): Act => ({
+  does: () => space.post(who, words),
+  done: async () => (await space.texts()).some((line) => line.endsWith(`: ${words}`)),
+});

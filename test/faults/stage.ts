@@ -1,0 +1,196 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { vi } from "vitest";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { requestsTo } from "../agent/calls/scene.ts";
+import { type AgentSettings, openHouse } from "../agent/fixture.ts";
+import { installModel, type ScriptedModel } from "../support/scripted-model.ts";
+import { type Aftermath, aftermathOf, type Space } from "./aftermath.ts";
+import { Onlooker } from "./onlooker.ts";
+
+/**
+ * A house that is left to itself after a crash: time passes and the platform's alarms go off; nobody calls.
+ *
+ * Invariants
+ * 1. Time stands still while anything moves: a crash alone is followed by waiting, not a slow computer.
+ * 2. It is at rest when no timer is due within a minute; what is due later has a reason (`timers`).
+ * 3. Whoever lost its connection comes back only once all is at rest.
+ */
+const tickMs = 26_000;
+const soonMs = 60_000;
+/** Looks in a row at which nothing had moved, before time goes on, and before it goes on again. */
+const stillLooks = 10;
+const stillAfterTick = 100;
+const lookEveryMs = 5;
+const patienceMs = 15_000;
+/** It closes sockets whose token expires: its client is connected. */
+const socketsTimer = "sockets";
+
+type TimerRow = { name: string; due_at: number };
+type Row = { object: string; name: string; dueAt: number };
+
+const stubIn = (namespace: unknown, id: string): DurableObjectStub =>
+  (namespace as DurableObjectNamespace).getByName(id);
+
+const rowsOf = <T extends Record<string, SqlStorageValue>>(stub: DurableObjectStub, query: string): Promise<T[]> =>
+  runInDurableObject(stub, (_, state) => state.storage.sql.exec<T>(query).toArray());
+
+export type Stage = Awaited<ReturnType<typeof openStage>>;
+
+/** An empty house, whose tools' server is asked at `path`. */
+export const openStage = async () => {
+  vi.setSystemTime(Date.now());
+  const house = await openHouse();
+  const { workspaceId } = house;
+  const path = `/echo/${crypto.randomUUID()}`;
+  const agents: EntityRef[] = [];
+  const spaces: Space[] = [];
+  const onlookers: Onlooker[] = [];
+  const models: ScriptedModel[] = [];
+  const objects: { name: string; stub: () => DurableObjectStub }[] = [
+    { name: "workspace", stub: () => stubIn(env.WORKSPACE, workspaceId) },
+  ];
+  let uninstall = (): void => undefined;
+
+  const look = async (): Promise<Row[]> => {
+    const found: Row[] = [];
+    for (const { name: object, stub } of objects) {
+      const rows = await rowsOf<TimerRow>(stub(), "SELECT name, due_at FROM timers ORDER BY name");
+      for (const { name, due_at: dueAt } of rows) found.push({ object, name, dueAt });
+    }
+    return found;
+  };
+  const isSoon = ({ name, dueAt }: Row): boolean => name !== socketsTimer && dueAt <= Date.now() + soonMs;
+  const signOf = (rows: Row[]): string =>
+    JSON.stringify([
+      rows.map(({ object, name }) => `${object}: ${name}`),
+      models.map(({ calls }) => calls.length),
+      onlookers.map(({ frames }) => frames),
+    ]);
+  let ticks = 0;
+  const tick = async (): Promise<void> => {
+    ticks += 1;
+    vi.setSystemTime(Date.now() + tickMs);
+    for (const { stub } of objects) await runDurableObjectAlarm(stub()).catch(() => false);
+  };
+
+  /** Leaves the house to itself until `condition` holds; by default, until it is at rest. */
+  const until = async (condition?: () => Promise<boolean>): Promise<void> => {
+    let sign = "";
+    let still = 0;
+    let enough = stillLooks;
+    await vi.waitFor(
+      async () => {
+        if (condition && (await condition())) return;
+        const rows = await look().catch(() => undefined);
+        const now = rows ? signOf(rows) : "";
+        still = now === sign ? still + 1 : 0;
+        if (now !== sign) enough = stillLooks;
+        sign = now;
+        if (!condition && still > 0 && rows && !rows.some(isSoon)) return;
+        if (still > enough) {
+          still = 0;
+          // What waits for the computer's own time, such as a pause before the next try, is not to be hurried.
+          enough = stillAfterTick;
+          await tick();
+        }
+        throw new Error(`after ${ticks} ticks: ${now}`);
+      },
+      { timeout: patienceMs, interval: lookEveryMs },
+    );
+  };
+
+  const comeBack = async (): Promise<void> => {
+    for (const onlooker of onlookers) {
+      await vi.waitFor(
+        async () => {
+          await onlooker.connect();
+          if (!onlooker.welcomed) throw new Error("no welcome");
+        },
+        { timeout: patienceMs, interval: lookEveryMs },
+      );
+    }
+  };
+
+  return {
+    house,
+    workspaceId,
+    path,
+    agents,
+    until,
+    comeBack,
+    /** Whose models say what follows from what they read. Each is installed for the agents that name it. */
+    play: (model: ScriptedModel, byName: { [name: string]: ScriptedModel } = {}): void => {
+      uninstall();
+      models.push(model, ...Object.values(byName));
+      uninstall = installModel(({ name }) => byName[name ?? ""] ?? model);
+    },
+    agent: async (settings: AgentSettings): Promise<EntityRef> => {
+      const agent = await house.agent(settings);
+      agents.push(agent);
+      objects.push({ name: settings.name, stub: () => stubIn(env.AGENT, agent.id) });
+      return agent;
+    },
+    /** A space that its first member watches. */
+    space: async (name: string, members: EntityRef[]): Promise<Space> => {
+      const space = await house.space(name, members);
+      spaces.push(space);
+      objects.push({ name, stub: () => stubIn(env.SPACE, space.id) });
+      const [first] = members;
+      if (!first) throw new Error(`${name} has no members`);
+      const onlooker = new Onlooker(space.stub, { ...space.as(first), expiresAt: Date.now() + 24 * 60 * 60_000 });
+      onlookers.push(onlooker);
+      return space;
+    },
+    /** What has become of it all, once it is at rest. What no client may see is in `faults`. */
+    aftermath: async (): Promise<{
+      aftermath: Aftermath;
+      timers: string[];
+      faults: string[];
+      ticks: number;
+      generated: number;
+    }> => {
+      await until();
+      await comeBack();
+      const heads = await Promise.all(
+        spaces.map(async (space) => {
+          const stub = stubIn(env.SPACE, space.id);
+          const [row] = await rowsOf<{ head: number }>(stub, "SELECT max(seq) AS head FROM log");
+          return row?.head ?? 0;
+        }),
+      );
+      const unfinished = (): string[] =>
+        onlookers.flatMap((onlooker, index) => [
+          ...(onlooker.cursor === heads[index] ? [] : [`a client is at ${onlooker.cursor} of ${heads[index]}`]),
+          ...onlooker.underWay.map((id) => `still shown as under way: ${id}`),
+        ]);
+      await vi
+        .waitFor(
+          () => {
+            if (unfinished().length > 0) throw new Error(unfinished().join());
+          },
+          { timeout: 2000, interval: lookEveryMs },
+        )
+        .catch(() => undefined);
+      const withLedgers = await Promise.all(
+        agents.map(async (agent) => {
+          const rows = await rowsOf<{ reserved: string }>(stubIn(env.AGENT, agent.id), "SELECT reserved FROM ledger");
+          return { ...agent, reserved: rows.filter(({ reserved }) => reserved !== "{}").length };
+        }),
+      );
+      const effects = (await requestsTo(path)).length;
+      const timers = (await look()).map(({ object, name }) => `${object}: ${name}`);
+      return {
+        aftermath: await aftermathOf(workspaceId, { spaces, agents: withLedgers, effects }),
+        timers,
+        ticks,
+        generated: models.reduce((sum, { calls }) => sum + calls.length, 0),
+        faults: [...onlookers.flatMap(({ faults }) => faults), ...unfinished()],
+      };
+    },
+    close: async (): Promise<void> => {
+      for (const { id } of agents) await env.AGENT.getByName(id).remove(workspaceId);
+      uninstall();
+    },
+  };
+};
