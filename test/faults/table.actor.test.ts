@@ -33,7 +33,7 @@ const passesToTry = (point: FaultPoint, count: number): number[] => {
 const isInPart = (scenario: Scenario, point: FaultPoint): boolean => {
   if (!reached.has(point)) return true;
   const [row, column] = [faultPoints.indexOf(point), scenarios.indexOf(scenario)];
-  return (row + column) % (scenario.withUnknown ? 4 : 2) === 0;
+  return (row + column) % (scenario.withUnknown ? 6 : 2) === 0;
 };
 
 const wholeOf = async (scenario: Scenario): Promise<Played> => {
