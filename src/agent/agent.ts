@@ -13,15 +13,16 @@ import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
 import { accept, acceptTrigger, revive } from "./deliver.ts";
-import { HookedAgent, type InMind } from "./hooked-agent.ts";
+import type { InMind } from "./hooked-agent.ts";
 import { type Mind, openMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { runView, runWithInputs } from "./run-view.ts";
+import { SearchingAgent } from "./searching-agent.ts";
 import { agentView, inboxView } from "./views.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
-export class Agent extends HookedAgent implements AgentRpc {
+export class Agent extends SearchingAgent implements AgentRpc {
   #mind: Mind | undefined;
   protected readonly inMind: InMind = (workspaceId, work) => this.#with(workspaceId, work);
 
@@ -96,6 +97,7 @@ export class Agent extends HookedAgent implements AgentRpc {
     return this.#with(workspaceId, async ({ parts, loop, callWork }) => {
       await Promise.all([loop.stop(), callWork.stop()]);
       parts.mcp.stop();
+      parts.search.stop();
       this.#mind = undefined;
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();

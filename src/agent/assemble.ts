@@ -11,8 +11,11 @@ import { Identity } from "./identity.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
+import { Archival } from "./memory/archival.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
+import type { Search } from "./memory/search/search.ts";
+import { openSearch } from "./open-search.ts";
 import { Plans } from "./plans/plans.ts";
 import { Roots } from "./roots.ts";
 import { Runs } from "./runs.ts";
@@ -63,9 +66,18 @@ export const assemble = (
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
   });
+  const ledger = new Ledger(db, clock);
+  const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
+  const search: Search = openSearch(db, env, timers, {
+    ...{ clock, identity, spaces, journal, runs, ledger, transaction },
+    archival: () => archival,
+    openSecret: (name) => openSecret({ env, identity }, name),
+  });
   return {
     env,
     clock,
+    archival,
+    search,
     runs,
     journal,
     identity,
@@ -75,7 +87,7 @@ export const assemble = (
     inbox: new Inbox(db, clock),
     spaces,
     roots: new Roots(db, clock),
-    ledger: new Ledger(db, clock),
+    ledger,
     waits: new Waits(db, clock),
     calls,
     memories: new Memories(db, clock),

@@ -115,3 +115,28 @@ export const mcpLeaseMs = 40_000;
 export const maxBufferedSpans = 512;
 export const maxSpanContentCharacters = 32_000;
 export const spanExportTimeoutMs = 10_000;
+/** Archival entries of one agent. */
+export const maxArchivalEntries = 200_000;
+/** Passages that one agent's index holds; past it nothing more is taken in, and search says so. */
+export const maxSearchEntries = 500_000;
+/** Rows that a search takes in before it answers, those that the timer takes in each time, and in one transaction. */
+export const searchCatchUpRows = 5000;
+export const searchWorkRows = 5000;
+export const searchBatchRows = 200;
+/** How long a search waits for its spaces, and for the vector of its query. */
+export const searchWaitMs = 3000;
+export const searchEmbedMs = 3000;
+/** Spaces that one search asks for news: those that are known to have some first. */
+export const maxAskedSpaces = 50;
+export const maxAskedAtOnce = 5;
+/** Once used, the index is kept up so often, for so long after its last use. */
+export const searchKeepUpMs = 10 * 60_000;
+export const searchKeptMs = 24 * 60 * 60_000;
+/** Between two stretches of work that is left over. */
+export const searchPauseMs = 1000;
+/** An embedder that failed is asked again after this time, twice that the next time, up to the longest. */
+export const embedFirstRetryMs = 5000;
+export const embedLongestRetryMs = 30 * 60_000;
+export const embedTimeoutMs = 30_000;
+/** Vectors that one row holds, in bytes: a row may have 2 MB, and is written anew when vectors are added to it. */
+export const maxVectorRowBytes = 256 * 1024;

@@ -23,6 +23,7 @@ export const configure = (mind: Mind, changes: UpdateAgent): void => {
     parts.identity.update({ config, updatedAt: parts.clock.now() });
     if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, parts.clock.now());
     if (changes.mcp !== undefined) parts.mcp.configured();
+    if (changes.embedder !== undefined) parts.search.configured();
   });
   loop.reconsider();
 };

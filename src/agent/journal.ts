@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { and, asc, between, eq, inArray, max, sql } from "drizzle-orm";
+import { and, asc, between, eq, gt, inArray, max, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import type { JournalMeta, JournalRest } from "./records.ts";
@@ -153,6 +153,11 @@ export class Journal {
   startOf(run: Lived, callId: string): number | undefined {
     const rows = this.ofRun(run).filter((row) => row.kind === "call");
     return rows.find((row) => "callId" in row.content && row.content.callId === callId)?.createdAt;
+  }
+
+  /** The rows after `seq`, in order. */
+  after(seq: number, limit: number): JournalRow[] {
+    return this.#db.select().from(journal).where(gt(journal.seq, seq)).orderBy(asc(journal.seq)).limit(limit).all();
   }
 
   /** The message rows of one stretch of sequence numbers, in order. */

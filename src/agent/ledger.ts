@@ -80,8 +80,8 @@ export class Ledger {
     this.#write({ spent: today.spent, reserved });
   }
 
-  /** The run has ended: what its last step was billed takes the place of what was reserved for it. */
-  settle(runOrdinal: number, last: Billed | undefined): void {
+  /** The run, or what else is booked by a name of its own, has ended: what its last step was billed takes the place of what was reserved for it. */
+  settle(runOrdinal: number | string, last: Billed | undefined): void {
     const today = this.#row(this.today());
     const run = String(runOrdinal);
     if (today && Object.keys(today.reserved).some((step) => runOf(step) === run)) {

@@ -10,6 +10,7 @@ export const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentCon
     ...config,
     ...changes,
     heartbeat: changes.heartbeat === undefined ? config.heartbeat : (changes.heartbeat ?? undefined),
+    embedder: changes.embedder === undefined ? config.embedder : (changes.embedder ?? undefined),
     limits: { ...config.limits, ...changes.limits },
     context: withoutNull({ ...config.context, ...changes.context }),
   });

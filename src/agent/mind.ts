@@ -8,6 +8,7 @@ import { CallWork } from "./calls/call-work.ts";
 import { callsTimer } from "./calls/calls.ts";
 import { acceptHeartbeat, acceptPlan } from "./deliver.ts";
 import { Loop, loopTimer } from "./loop.ts";
+import { searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { plansTimer } from "./plans/plans.ts";
 import type { Parts } from "./think/parts.ts";
@@ -41,6 +42,7 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
     if (name === callsTimer) return callWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(parts.mcp.fetchDue());
+    if (name === searchTimer) return ctx.waitUntil(parts.search.work());
     if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
     if (name === heartbeatTimer) {
       const { heartbeat } = parts.identity.get().config;

@@ -2,6 +2,7 @@ import type { ModelMessage } from "ai";
 import type { ContextLimits } from "../protocol/context-config.ts";
 import type { DeliveredMessage, Root } from "../protocol/rpc.ts";
 import type { Usage } from "../protocol/run.ts";
+import type { SearchType } from "../protocol/search.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Dropped } from "./context/composed.ts";
 
@@ -115,3 +116,5 @@ export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[]; histo
 export type ReminderMeta = { kind: "reminder" };
 export type PreviewMeta = { kind: "preview"; upTo: number };
 export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta | ReminderMeta;
+
+export type SearchCounts = Partial<Record<SearchType, number>>;

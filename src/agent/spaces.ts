@@ -76,6 +76,15 @@ export class Spaces {
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id));
   }
 
+  /** Those that it is a member of, and how far it has come in the log of each. */
+  followed(): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] {
+    return this.#db
+      .select({ id: spaces.id, cursor: spaces.cursor, snapshot: spaces.snapshot })
+      .from(spaces)
+      .where(eq(spaces.left, false))
+      .all();
+  }
+
   /** Messages of a space that no inbox holds: a living agent is told how many, and reads them there. */
   leaveToHistory(id: string, messages: number): void {
     this.#writing()

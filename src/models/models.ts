@@ -1,12 +1,11 @@
 import type { ModelMessage } from "ai";
 import type { ModelConfig } from "../protocol/agent.ts";
-import { ColloquyError } from "../shared/errors.ts";
-import { checkOutgoing } from "../shared/outgoing.ts";
 import { adapters } from "./adapt.ts";
 import { deploymentKey, followAlias } from "./aliases.ts";
 import { modelIdOf } from "./identify-model.ts";
 import type { LanguageModel } from "./language-model.ts";
 import type { ModelDeps, ModelFamily, ModelSpec } from "./model-spec.ts";
+import { checkedBaseUrl, secretKey } from "./openai-address.ts";
 import { createModel } from "./providers.ts";
 
 export type { LanguageModel } from "./language-model.ts";
@@ -20,27 +19,6 @@ export type ResolvedModel = {
   family: ModelFamily;
   /** Fits messages to what the family takes. Pure; what it made of a prefix stays the prefix. */
   adapt: (messages: ModelMessage[]) => ModelMessage[];
-};
-
-const checkedBaseUrl = (baseUrl: string, deps: ModelDeps): string => {
-  const checked = checkOutgoing(baseUrl, { allowLoopback: deps.env.ENVIRONMENT === "development" });
-  if (checked.ok) return baseUrl;
-  throw new ColloquyError("model_misconfigured", `The model's baseUrl cannot be used: ${checked.reason}.`);
-};
-
-const secretKey = async (name: string, deps: ModelDeps): Promise<string> => {
-  const value = (await deps.openSecret(name))?.trim();
-  if (value && !/^[\x21-\x7e]+$/.test(value)) {
-    throw new ColloquyError(
-      "model_misconfigured",
-      `The secret "${name}" is no key that can be sent: it holds blanks or characters beyond ASCII. Write it again with PUT /v1/workspace/secrets/${name}.`,
-    );
-  }
-  if (value) return value;
-  throw new ColloquyError(
-    "model_misconfigured",
-    `The model's apiKeySecret names "${name}", and the workspace has no such secret: set it with PUT /v1/workspace/secrets/${name}.`,
-  );
 };
 
 /** What a config says, with its alias followed, its key opened and its address checked. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ContextConfig } from "./context-config.ts";
+import { EmbedderConfig } from "./embedder.ts";
 import { entityId } from "./ids.ts";
 import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
@@ -96,6 +97,8 @@ export const AgentConfig = z
     tools: ToolConfigs.default([]),
     toolRules: ToolRules.default([]),
     mcp: McpServers.default({ servers: [] }),
+    /** For its search; `feature-hashing` if left out. */
+    embedder: EmbedderConfig.optional(),
   })
   .meta({ id: "AgentConfig" });
 export type AgentConfig = z.infer<typeof AgentConfig>;
@@ -120,6 +123,8 @@ export const UpdateAgent = z
     tools: ToolConfigs.optional(),
     toolRules: ToolRules.optional(),
     mcp: McpServers.optional(),
+    /** `null` goes back to the default. */
+    embedder: EmbedderConfig.nullable().optional(),
   })
   .meta({ id: "UpdateAgent" });
 export type UpdateAgent = z.infer<typeof UpdateAgent>;

@@ -5,7 +5,7 @@ import { z } from "zod";
  * space or an agent, and 8 characters that prove it was issued here (`shared/ids.ts` makes and checks them).
  */
 export const ownPrefixes = ["wsp", "ent", "spc", "key", "str"] as const;
-export const ownedPrefixes = ["msg", "run", "tc", "pln", "hook", "evt"] as const;
+export const ownedPrefixes = ["msg", "run", "tc", "pln", "hook", "evt", "arch"] as const;
 
 export type OwnPrefix = (typeof ownPrefixes)[number];
 export type OwnedPrefix = (typeof ownedPrefixes)[number];
@@ -33,4 +33,5 @@ export const runId = id("run", "a run's id");
 export const toolCallId = id("tc", "a tool call's id");
 export const eventId = id("evt", "an event's id");
 export const hookId = id("hook", "a hook's id");
+export const archivalId = id("arch", "an archival entry's id");
 export const streamId = id("str", "a stream's id");

@@ -1,5 +1,6 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
+import type { ArchivalEntry, CreateArchival } from "./archival.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";
@@ -8,6 +9,7 @@ import type { Goal, Memory, PutGoal } from "./mind.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
+import type { SearchAnswer, SearchQuery } from "./search.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
 import type {
   AnsweredToolCall,
@@ -90,6 +92,9 @@ export type SpaceWindow = {
   total: number;
 };
 
+/** Messages of a space after a place in its log, oldest first. They reach up to `cursor`; `more` follow it. */
+export type SpaceHistory = { name: string; messages: Message[]; cursor: number; more: boolean };
+
 /** A message that an agent says. `messageId` derives from run and call, so saying it again changes nothing. */
 export type AgentMessage = {
   workspaceId: string;
@@ -166,6 +171,7 @@ export interface SpaceRpc {
 
   /** For agents. */
   window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
+  history(workspaceId: string, agentId: string, page: { after: number; limit: number }): Promise<Outcome<SpaceHistory>>;
   speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>>;
   append(message: AgentMessage): Promise<Outcome<Message>>;
   /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */
@@ -227,6 +233,13 @@ export interface AgentRpc {
   plans(workspaceId: string): Promise<Outcome<Plan[]>>;
   putPlan(workspaceId: string, id: string, plan: PutPlan): Promise<Outcome<Plan>>;
   deletePlan(workspaceId: string, id: string): Promise<Outcome<null>>;
+
+  search(workspaceId: string, query: SearchQuery): Promise<Outcome<SearchAnswer>>;
+  /** Newest first. */
+  archival(workspaceId: string, page: PageRequest): Promise<Outcome<Page<ArchivalEntry>>>;
+  /** The same `id` again changes nothing. */
+  archive(workspaceId: string, id: string, entry: CreateArchival): Promise<Outcome<ArchivalEntry>>;
+  deleteArchival(workspaceId: string, id: string): Promise<Outcome<null>>;
 
   hooks(workspaceId: string): Promise<Outcome<HookSettings[]>>;
   createHook(workspaceId: string, hook: NewHook): Promise<Outcome<HookSettings>>;

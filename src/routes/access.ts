@@ -119,6 +119,7 @@ const owned: Record<string, { prefix: OwnedPrefix; by: "agentId" | "spaceId" }> 
   eventId: { prefix: "evt", by: "agentId" },
   messageId: { prefix: "msg", by: "spaceId" },
   hookId: { prefix: "hook", by: "agentId" },
+  archivalId: { prefix: "arch", by: "agentId" },
 };
 
 /** Ids in the path that were not issued here lead nowhere, before any actor is asked (S6). */

@@ -80,6 +80,7 @@ agents.openapi(
     const workspace = workspaceOf(context);
     const answer = await idempotently(context, { body: config, schema: OneAgent }, async (newId) => {
       await checkModel(context.env, workspace, config.model);
+      if (config.embedder) await checkModel(context.env, workspace, config.embedder, "embedder");
       await checkApprovers(workspace, config.tools);
       const newAgentId = newId("ent");
       unwrap(await agentAt(context, newAgentId).check(config));
@@ -149,6 +150,7 @@ agents.openapi(
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
     if (changes.model) await checkModel(context.env, workspace, changes.model);
+    if (changes.embedder) await checkModel(context.env, workspace, changes.embedder, "embedder");
     if (changes.tools) await checkApprovers(workspace, changes.tools);
     const { name } = changes;
     // A name is told in every space at once, so nothing else may be wrong by then.

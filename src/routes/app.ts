@@ -2,6 +2,7 @@ import { bodyLimit } from "hono/body-limit";
 import { ColloquyError } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
+import { archival } from "./archival.ts";
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { docsOf } from "./docs.ts";
@@ -18,6 +19,7 @@ import { mind } from "./mind.ts";
 import { plans } from "./plans.ts";
 import { answerError } from "./problems.ts";
 import { runs } from "./runs.ts";
+import { search } from "./search.ts";
 import { secrets } from "./secrets.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
@@ -74,6 +76,8 @@ const resources = [
   runs,
   mind,
   plans,
+  archival,
+  search,
   spaces,
   members,
   messages,

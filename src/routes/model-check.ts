@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ModelConfig } from "../protocol/agent.ts";
+import type { EmbedderConfig } from "../protocol/embedder.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
@@ -22,13 +23,13 @@ const aliasesOf = (env: Pick<Env, "MODEL_ALIASES">): string[] => {
 };
 
 /**
- * Refuses a model that could never be asked: an address that is closed, a secret or an alias that is not there. `path`
+ * Refuses a model, or an embedder, that could never be asked: an address that is closed, a secret or an alias that is not there. `path`
  * is where the model stands in the body.
  */
 export const checkModel = async (
   env: Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">,
   workspace: Pick<WorkspaceRpc, "secretNames">,
-  model: ModelConfig,
+  model: ModelConfig | EmbedderConfig,
   path = "model",
 ): Promise<void> => {
   if ("alias" in model) {

@@ -35,6 +35,7 @@ const ownerPrefix: Record<OwnedPrefix, OwnPrefix> = {
   pln: "ent",
   hook: "ent",
   evt: "ent",
+  arch: "ent",
 };
 
 export type Ids = {

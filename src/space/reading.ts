@@ -1,6 +1,6 @@
 import type { Message } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { Page, SpaceWindow } from "../protocol/rpc.ts";
+import type { Page, SpaceHistory, SpaceWindow } from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxPageSize, maxUnreadScan } from "./bounds.ts";
@@ -61,4 +61,21 @@ export const windowFor = (
   const found = parts.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
   const messages = parts.toolCalls.current(found);
   return { space: snapshotOf(space, parts.members.all()), messages, total };
+};
+
+/** What an agent's index follows: the messages after a place in the log, oldest first. */
+export const historyFor = (
+  parts: Parts,
+  workspaceId: string,
+  agentId: string,
+  page: { after: number; limit: number },
+): SpaceHistory => {
+  const { name } = spaceIn(parts, workspaceId);
+  if (!parts.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
+  const head = parts.log.head();
+  const over = parts.log.countAt(page.after);
+  const upTo = Math.min(head.messageCount, over + size(page.limit));
+  const messages = parts.toolCalls.current(parts.log.messages({ over, upTo }));
+  const more = upTo < head.messageCount;
+  return { name, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
 };

@@ -5,7 +5,15 @@ import type { Member } from "../protocol/entity.ts";
 import { pingText, pongText } from "../protocol/events.ts";
 import type { Message, MessageRouting, PostMessage, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { AgentMessage, AgentToolCall, EntityRef, Page, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";
+import type {
+  AgentMessage,
+  AgentToolCall,
+  EntityRef,
+  Page,
+  SpaceHistory,
+  SpaceRpc,
+  SpaceWindow,
+} from "../protocol/rpc.ts";
 import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { systemClock } from "../shared/clock.ts";
@@ -25,7 +33,7 @@ import { addMember, removeMember, renameMember } from "./membership.ts";
 import { type Parts, record } from "./parts.ts";
 import { appendFromAgent, post } from "./posting.ts";
 import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
-import { latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
+import { historyFor, latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
 import { spaceIn } from "./rights.ts";
 import { Decisions } from "./router/decisions.ts";
 import { Router, routeTimer } from "./router/router.ts";
@@ -135,6 +143,14 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     page: { limit: number; offset: number },
   ): Promise<Outcome<SpaceWindow>> {
     return this.#answer(() => windowFor(this.#parts, workspaceId, agentId, page));
+  }
+
+  async history(
+    workspaceId: string,
+    agentId: string,
+    page: { after: number; limit: number },
+  ): Promise<Outcome<SpaceHistory>> {
+    return this.#answer(() => historyFor(this.#parts, workspaceId, agentId, page));
   }
 
   async append(message: AgentMessage): Promise<Outcome<Message>> {

@@ -4,12 +4,23 @@ import { z } from "zod";
 const Name = z.string();
 const isOurs = (name: string): boolean => !name.startsWith("_cf_") && !name.startsWith("sqlite_");
 
-const tablesIn = (storage: DurableObjectStorage): string[] =>
+/** Tables of FTS5, and those that it keeps its words in: they follow from the tables that they index. */
+const virtualIn = (storage: DurableObjectStorage): string[] =>
   storage.sql
+    .exec("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'")
+    .toArray()
+    .map(({ name }) => Name.parse(name));
+
+const isShadow = (name: string, virtual: string[]): boolean => virtual.some((each) => name.startsWith(`${each}_`));
+
+const tablesIn = (storage: DurableObjectStorage): string[] => {
+  const virtual = virtualIn(storage);
+  return storage.sql
     .exec("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
     .toArray()
     .map(({ name }) => Name.parse(name))
-    .filter(isOurs);
+    .filter((name) => isOurs(name) && !virtual.includes(name) && !isShadow(name, virtual));
+};
 
 /** How many rows each table holds. */
 export const countsOf = (storage: DurableObjectStorage): Record<string, number> =>
@@ -24,7 +35,7 @@ export const dump = (storage: DurableObjectStorage): string => {
   const made = storage.sql
     .exec("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
     .toArray()
-    .filter(({ name }) => isOurs(Name.parse(name)))
+    .filter(({ name }) => isOurs(Name.parse(name)) && !isShadow(Name.parse(name), virtualIn(storage)))
     .map(({ sql }) => `${Name.parse(sql)};`);
   const rows = tablesIn(storage).flatMap((table) => {
     const columns = storage.sql

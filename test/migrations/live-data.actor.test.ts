@@ -5,6 +5,7 @@ import { z } from "zod";
 import agentHistory from "../../migrations/agent/migrations.js";
 import spaceHistory from "../../migrations/space/migrations.js";
 import workspaceHistory from "../../migrations/workspace/migrations.js";
+import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../support/scripted-model.ts";
@@ -63,6 +64,8 @@ const live = async (): Promise<Record<Actor, string>> => {
   await call("/v1/workspace/secrets/API_KEY", { bearer, method: "PUT", body: { value: "hidden" } });
   await send(`/v1/agents/${agent}/hooks`, { name: "sender", scheme: "github" });
   await send(`/v1/agents/${agent}/plans/daily`, { name: "Daily", instruction: "Report", cron: "0 9 * * *" }, "PUT");
+  await send(`/v1/agents/${agent}/archival`, { content: "The launch is on Friday" }, "POST");
+  await expectOk(z.unknown(), call(`/v1/agents/${agent}/search?q=launch`, { bearer }));
   await send(`/v1/agents/${agent}/goals/launch`, { description: "Launch it" }, "PUT");
   restore.push(
     installModel(
@@ -126,6 +129,8 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))(
     expect(unwrap(await agent.goals(workspaceId))).toHaveLength(before.goals ?? -1);
     expect(unwrap(await agent.plans(workspaceId))).toHaveLength(before.plans ?? -1);
     expect(unwrap(await agent.hooks(workspaceId))).toHaveLength(before.hooks ?? -1);
+    const archived = SearchQuery.parse({ query: "launch Friday", types: ["archival"] });
+    expect(unwrap(await agent.search(workspaceId, archived)).items).toHaveLength(before.archival ?? 0);
     unwrap(await agent.context(workspaceId));
     const model = scriptedModel(() => step(text("Still here.")));
     restore.push(installModel(model));

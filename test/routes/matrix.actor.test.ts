@@ -106,6 +106,12 @@ const rows: Record<string, Row> = {
     body: () => ({ name: "Report", instruction: "Report", runAfter: "2 hours" }),
   },
   "DELETE /v1/agents/{agentId}/plans/{planId}": { own: workspace(204) },
+  "POST /v1/agents/{agentId}/archival": { own: workspace(201), body: () => ({ content: "A fact" }) },
+  "GET /v1/agents/{agentId}/archival": { own: workspace(200) },
+  "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(404) },
+  // Without a query.
+  "GET /v1/agents/{agentId}/search": { own: workspace(400), elsewhere: 400 },
+  "GET /v1/search": { own: keyOnly(400), elsewhere: 400 },
   "POST /v1/spaces": { own: all(201), elsewhere: 201, body: named("New") },
   "GET /v1/spaces": { own: all(200), elsewhere: 200 },
   "GET /v1/spaces/{spaceId}": { own: inSpace(200), removed: 404 },
@@ -273,7 +279,11 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {
   const fresh = await freshFor(operation);
   const caller = scene.callers[who];
-  const path = fill(operation.path, { ...fresh, eventId: ids.mintOwned("evt", fresh.agentId) });
+  const path = fill(operation.path, {
+    ...fresh,
+    eventId: ids.mintOwned("evt", fresh.agentId),
+    archivalId: ids.mintOwned("arch", fresh.agentId),
+  });
   const body = row.body?.({ ...scene, fresh });
   return call(path, {
     method: operation.method,

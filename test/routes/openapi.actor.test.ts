@@ -47,6 +47,11 @@ DELETE /v1/agents/{agentId}/goals/{goalId}
 GET /v1/agents/{agentId}/plans
 PUT /v1/agents/{agentId}/plans/{planId}
 DELETE /v1/agents/{agentId}/plans/{planId}
+POST /v1/agents/{agentId}/archival
+GET /v1/agents/{agentId}/archival
+DELETE /v1/agents/{agentId}/archival/{archivalId}
+GET /v1/agents/{agentId}/search
+GET /v1/search
 POST /v1/spaces
 GET /v1/spaces
 GET /v1/spaces/{spaceId}

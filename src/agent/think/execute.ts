@@ -23,6 +23,7 @@ import { reach } from "./reach.ts";
 import { type Result, recordResult } from "./result.ts";
 import { roomOf } from "./room.ts";
 import { seenIn } from "./seen-in.ts";
+import { sourceOf } from "./source-of.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
 const failure = (code: ErrorCode, message: string): Result => ({
@@ -88,6 +89,14 @@ const contextOf = (parts: Parts, execution: Execution): ToolContext => {
     memories: parts.memories,
     goals: parts.goals,
     plans: callPlans(parts, run, call),
+    archival: {
+      insert: (content, metadata) => {
+        const id = parts.ids.deriveOwned("arch", agentId, call.callId);
+        return parts.archival.insert({ id, content, metadata, source: sourceOf(parts, run, activeSpaceId) });
+      },
+      delete: (id) => parts.archival.delete(id),
+    },
+    search: (query) => parts.search.search(query),
     runs: ownRuns(parts, run),
     outside: {
       callId: call.callId,

@@ -7,7 +7,7 @@ import type { RunRow } from "../runs.ts";
 import type { Parts } from "./parts.ts";
 
 /** What the run took, with what joined it since: answers that it waited for, and what a run had that it absorbed. */
-const eventsOf = (parts: Parts, run: RunRow): InboxRow[] =>
+export const eventsOf = (parts: Parts, run: RunRow): InboxRow[] =>
   parts.inbox.rows(parts.runs.at(run.ordinal)?.events ?? run.events);
 
 /** Where what a run says comes from: the root that it passes on (B1), and its origin if it speaks elsewhere. */
@@ -18,7 +18,7 @@ export const rootOfRun = (parts: Parts, run: RunRow): Root => {
   return root;
 };
 
-const isPersons = (row: InboxRow): boolean =>
+export const isPersons = (row: InboxRow): boolean =>
   row.data.type === "space_message" && row.data.delivered.message.sender.type !== "agent";
 
 /** Where an event came from, or where the call was made whose result it brings. */

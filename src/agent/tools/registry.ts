@@ -3,7 +3,9 @@ import type { AgentConfig } from "../../protocol/agent.ts";
 import { deleteGoals, setGoals } from "./builtin/goals.ts";
 import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
 import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
+import { recall } from "./builtin/recall.ts";
 import { absorbRun, getMyRuns, stopRun } from "./builtin/runs.ts";
+import { search } from "./builtin/search.ts";
 import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
 import { sendMessage, sendReply, sendThreadedMessage } from "./builtin/speaking.ts";
@@ -33,6 +35,8 @@ const builtin: Tool[] = [
   setPlans,
   getPlans,
   deletePlans,
+  recall,
+  search,
 ];
 
 /** What decides which tools an agent has. */

@@ -1,9 +1,11 @@
 import { jsonSchema, type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
+import type { ArchivalEntry } from "../../protocol/archival.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { SpaceWindow } from "../../protocol/rpc.ts";
+import type { SearchAnswer, SearchQuery } from "../../protocol/search.ts";
 import type { ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
 import type { Goals } from "../memory/goals.ts";
@@ -16,6 +18,14 @@ export type CallPlans = {
   set(plans: ({ id?: string | undefined } & PutPlan)[]): Plan[];
   list(): Plan[];
   delete(ids: string[]): void;
+};
+
+/** The archive, as one call may change it: inserting again in a replay of the call changes nothing. */
+export type CallArchival = {
+  /** The runtime adds who said it, where and with which message. */
+  insert(content: string, metadata: ArchivalEntry["metadata"]): ArchivalEntry;
+  /** False where there is no such entry. */
+  delete(id: string): boolean;
 };
 
 /** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */
@@ -41,6 +51,8 @@ export type ToolContext = {
   memories: Memories;
   goals: Goals;
   plans: CallPlans;
+  archival: CallArchival;
+  search(query: SearchQuery): Promise<SearchAnswer>;
   outside: Outside;
 };
 

@@ -1,0 +1,34 @@
+import type { Embedder } from "../models/embedders/embedder.ts";
+import { estimatedTokens } from "../models/embedders/estimated-tokens.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { Ledger } from "./ledger.ts";
+
+/**
+ * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
+ * by what was billed; a call that may have been billed stays reserved. One in this process costs nothing.
+ */
+let calls = 0;
+
+export const bookedEmbedder = (embedder: Embedder, ledger: Ledger, limit: () => number, now: () => number): Embedder =>
+  embedder.isEmbedded
+    ? embedder
+    : {
+        ...embedder,
+        embed: async (texts, signal) => {
+          calls += 1;
+          const name = `embed-${now()}-${calls}`;
+          const step = `${name}:0`;
+          if (!ledger.reserve(step, estimatedTokens(texts), limit(), undefined)) {
+            throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent (maxTokensPerDay)");
+          }
+          try {
+            const answer = await embedder.embed(texts, signal);
+            ledger.settle(name, { step, tokens: answer.tokens });
+            return answer;
+          } catch (error) {
+            // Refused before anything was done for it: nobody bills that.
+            if (error instanceof ColloquyError && error.code === "model_rejected") ledger.release(step);
+            throw error;
+          }
+        },
+      };

@@ -1,0 +1,74 @@
+import type { ModelMessage } from "ai";
+import type { SearchRole } from "../../../protocol/search.ts";
+import { isMessage, type JournalRow } from "../../journal.ts";
+import { dateWords } from "./date-words.ts";
+import type { Findable } from "./entry.ts";
+
+/**
+ * What of the journal is found as consciousness: what the agent thought, what it called that is not its own
+ * housekeeping, and what services, plans and tools told it. What was said in a space is found as its message, and what
+ * the runtime's own tools answered stands elsewhere already.
+ */
+export type LivedRow = JournalRow & { runId: string };
+
+type Author = { id: string; name: string };
+type IsBuiltin = (toolName: string) => boolean;
+
+const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+
+const thought = (message: ModelMessage): string => {
+  if (message.role !== "assistant") return "";
+  if (typeof message.content === "string") return message.content;
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+};
+
+const answered = (message: ModelMessage): string =>
+  message.role === "tool"
+    ? message.content
+        .flatMap((part) => (part.type === "tool-result" && "value" in part.output ? [asText(part.output.value)] : []))
+        .join("\n")
+    : "";
+
+/** The kind of event that a timeline's run began with, as its line tells it in JSON. */
+const isOfSpace = (line: string): boolean => line.startsWith('["') || line.startsWith('{"type":"space_message"');
+
+const textOf = (row: JournalRow, isBuiltin: IsBuiltin): { role: SearchRole; text: string } | undefined => {
+  const { meta } = row;
+  if (!isMessage(row)) return undefined;
+  switch (meta?.kind) {
+    case "assistant": {
+      const calls = meta.calls
+        .filter(({ toolName }) => !isBuiltin(toolName))
+        .map(({ toolName, input }) => `${toolName} ${asText(input)}`);
+      return {
+        role: "assistant",
+        text: [thought(row.content), ...calls].filter((text) => text.trim() !== "").join("\n"),
+      };
+    }
+    case "result":
+      return isBuiltin(meta.toolName) ? undefined : { role: "tool", text: `${meta.toolName} ${answered(row.content)}` };
+    case "inbox":
+      return { role: "user", text: meta.lines.filter((line) => !isOfSpace(line)).join("\n") };
+    default:
+      return undefined;
+  }
+};
+
+export const journalFindables = (rows: LivedRow[], isBuiltin: IsBuiltin, agent: Author): Findable[] =>
+  rows.flatMap((row) => {
+    const said = textOf(row, isBuiltin);
+    if (!said || said.text.trim() === "") return [];
+    return [
+      {
+        type: "consciousness",
+        ref: `${row.runId}:${row.seq}`,
+        ...said,
+        ...(said.role === "assistant" ? { authorId: agent.id, authorName: agent.name } : {}),
+        at: row.createdAt,
+        head: dateWords(row.createdAt),
+      },
+    ];
+  });
+
+/** The run of a passage of consciousness. */
+export const runIdOf = (ref: string): string => ref.slice(0, ref.indexOf(":"));

@@ -1,0 +1,209 @@
+import { asc, desc, eq, gt, lte, sql } from "drizzle-orm";
+import {
+  type SearchRole,
+  SearchRole as SearchRoles,
+  type SearchType,
+  SearchType as SearchTypes,
+} from "../../../protocol/search.ts";
+import { type Database, prepared } from "../../../shared/database.ts";
+import { maxVectorRowBytes } from "../../bounds.ts";
+import { searchVectors } from "../../schema.ts";
+import { dotAt, type Int8Vector } from "./int8.ts";
+
+/**
+ * The vectors of passages, and what of them a query is narrowed by; many in one row.
+ *
+ * Invariants
+ * 1. A query reads row after row and holds one of them at a time, however many vectors there are.
+ * 2. Rows and what is in them are in the order of the passages' ids, so that a passage's row is found by its id.
+ * 3. What is taken out is gone from its row in the same transaction.
+ */
+export type VectorTraits = { id: number; type: SearchType; role: SearchRole | null; at: number; space: number };
+export type Vector = VectorTraits & Int8Vector;
+
+/** What a query is narrowed to. `spaces`: of a message, the numbers of those that may be read. */
+export type VectorFilter = {
+  types: ReadonlySet<SearchType>;
+  role: SearchRole | null;
+  from: number;
+  to: number;
+  spaces: ReadonlySet<number>;
+};
+
+type VectorRow = typeof searchVectors.$inferSelect;
+
+/** A row's columns, in this order: times, ids, spaces, norms, traits, and the bytes of all vectors. */
+type Packed = {
+  at: Float64Array;
+  id: Uint32Array;
+  space: Uint32Array;
+  norm: Float32Array;
+  traits: Uint8Array;
+  bytes: Int8Array;
+};
+
+const bytesOfTraits = 8 + 4 + 4 + 4 + 1;
+const roles: (SearchRole | null)[] = [null, ...SearchRoles.options];
+const types = SearchTypes.options;
+
+const traitsOf = (type: SearchType, role: SearchRole | null): number =>
+  types.indexOf(type) * roles.length + roles.indexOf(role);
+
+const columns = (buffer: ArrayBuffer, count: number): Packed => ({
+  at: new Float64Array(buffer, 0, count),
+  id: new Uint32Array(buffer, 8 * count, count),
+  space: new Uint32Array(buffer, 12 * count, count),
+  norm: new Float32Array(buffer, 16 * count, count),
+  traits: new Uint8Array(buffer, 20 * count, count),
+  bytes: new Int8Array(buffer, bytesOfTraits * count),
+});
+
+/** What a driver hands out may begin anywhere in a larger buffer. */
+const unpack = ({ packed, passages }: VectorRow): Packed => columns(new Uint8Array(packed).slice().buffer, passages);
+
+const pack = (vectors: Vector[], dimensions: number): Buffer => {
+  const buffer = new ArrayBuffer(vectors.length * (bytesOfTraits + dimensions));
+  const packed = columns(buffer, vectors.length);
+  for (const [index, vector] of vectors.entries()) {
+    packed.at[index] = vector.at;
+    packed.id[index] = vector.id;
+    packed.space[index] = vector.space;
+    packed.norm[index] = vector.norm;
+    packed.traits[index] = traitsOf(vector.type, vector.role);
+    packed.bytes.set(vector.bytes, index * dimensions);
+  }
+  return Buffer.from(buffer);
+};
+
+const vectorsIn = (row: VectorRow): Vector[] => {
+  const { at, id, space, norm, traits, bytes } = unpack(row);
+  const dimensions = row.passages === 0 ? 0 : bytes.length / row.passages;
+  return Array.from(id, (each, index) => ({
+    id: each,
+    at: at[index] ?? 0,
+    space: space[index] ?? 0,
+    norm: norm[index] ?? 0,
+    type: types[Math.floor((traits[index] ?? 0) / roles.length)] ?? "message",
+    role: roles[(traits[index] ?? 0) % roles.length] ?? null,
+    bytes: bytes.slice(index * dimensions, (index + 1) * dimensions),
+  }));
+};
+
+/** The best so far, best first, at most `most`. */
+class Best {
+  readonly items: { id: number; likeness: number }[] = [];
+  readonly #most: number;
+  least: number;
+
+  constructor(most: number, least: number) {
+    this.#most = most;
+    this.least = least;
+  }
+
+  take(id: number, likeness: number): void {
+    let at = this.items.length;
+    while (at > 0 && (this.items[at - 1]?.likeness ?? 0) < likeness) at -= 1;
+    this.items.splice(at, 0, { id, likeness });
+    if (this.items.length <= this.#most) return;
+    this.items.pop();
+    this.least = this.items.at(-1)?.likeness ?? this.least;
+  }
+}
+
+export class Vectors {
+  readonly #db: Database;
+  readonly #next = prepared(() =>
+    this.#db
+      .select()
+      .from(searchVectors)
+      .where(gt(searchVectors.id, sql.placeholder("after")))
+      .orderBy(asc(searchVectors.id))
+      .limit(1)
+      .prepare(),
+  );
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /** Adds vectors of passages that are newer than all that have one, in order. In a transaction. */
+  append(vectors: Vector[]): void {
+    const dimensions = vectors[0]?.bytes.length ?? 0;
+    const capacity = Math.max(1, Math.floor(maxVectorRowBytes / (bytesOfTraits + dimensions)));
+    const last = this.#db.select().from(searchVectors).orderBy(desc(searchVectors.id)).limit(1).get();
+    const room = last ? Math.max(0, capacity - last.passages) : 0;
+    if (last && room > 0) {
+      this.#write(last.id, [...vectorsIn(last), ...vectors.slice(0, room)], dimensions);
+    }
+    for (let from = room; from < vectors.length; from += capacity) {
+      const some = vectors.slice(from, from + capacity);
+      if (some[0]) this.#write(some[0].id, some, dimensions);
+    }
+  }
+
+  /** Takes out the vectors of these passages, if they have any. In a transaction. */
+  remove(ids: number[]): void {
+    const gone = new Set(ids);
+    const left = ids.toSorted((one, other) => one - other);
+    for (let id = left.shift(); id !== undefined; id = left.shift()) {
+      const row = this.#db
+        .select()
+        .from(searchVectors)
+        .where(lte(searchVectors.id, id))
+        .orderBy(desc(searchVectors.id))
+        .limit(1)
+        .get();
+      if (!row) continue;
+      const all = vectorsIn(row);
+      const kept = all.filter((vector) => !gone.has(vector.id));
+      const newest = all.at(-1)?.id ?? 0;
+      while (left[0] !== undefined && left[0] <= newest) left.shift();
+      if (kept.length === all.length) continue;
+      if (kept.length === 0) this.#db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
+      else this.#write(row.id, kept, kept[0]?.bytes.length ?? 0);
+    }
+  }
+
+  clear(): void {
+    this.#db.delete(searchVectors).run();
+  }
+
+  /** The passages most like `query`, best first: their cosines, none below `least`. */
+  nearest(query: Int8Vector, filter: VectorFilter, least: number, most: number): { id: number; likeness: number }[] {
+    const best = new Best(most, least);
+    const wanted = Uint8Array.from({ length: types.length * roles.length }, (_, traits) => {
+      const type = types[Math.floor(traits / roles.length)];
+      const isRole = filter.role === null || filter.role === roles[traits % roles.length];
+      return isRole && type !== undefined && filter.types.has(type) ? 1 : 0;
+    });
+    if (query.norm === 0) return [];
+    for (let row = this.#next().get({ after: 0 }); row; row = this.#next().get({ after: row.id })) {
+      this.#scan(row, query, filter, wanted, best);
+    }
+    return best.items;
+  }
+
+  #scan(row: VectorRow, query: Int8Vector, filter: VectorFilter, wanted: Uint8Array, best: Best): void {
+    const { at, id, space, norm, traits, bytes } = unpack(row);
+    const dimensions = query.bytes.length;
+    if (bytes.length !== dimensions * row.passages) return;
+    const { from, to, spaces } = filter;
+    for (let index = 0; index < row.passages; index += 1) {
+      const time = at[index] ?? 0;
+      if (wanted[traits[index] ?? 0] !== 1 || time < from || time > to) continue;
+      const where = space[index] ?? 0;
+      if (where !== 0 && !spaces.has(where)) continue;
+      const likeness = dotAt(query.bytes, bytes, index * dimensions) / (query.norm * (norm[index] || 1));
+      if (likeness > best.least) best.take(id[index] ?? 0, likeness);
+    }
+  }
+
+  #write(id: number, vectors: Vector[], dimensions: number): void {
+    const values = { passages: vectors.length, packed: pack(vectors, dimensions) };
+    this.#db
+      .insert(searchVectors)
+      .values({ id, ...values })
+      .onConflictDoUpdate({ target: searchVectors.id, set: values })
+      .run();
+  }
+}

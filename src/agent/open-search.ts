@@ -1,0 +1,58 @@
+import { embedderIdOf, resolveEmbedder } from "../models/embedders/embedders.ts";
+import type { Database } from "../shared/database.ts";
+import type { Env } from "../shared/env.ts";
+import { unwrap } from "../shared/errors.ts";
+import type { Timers } from "../timers/timers.ts";
+import { bookedEmbedder } from "./booked-embedder.ts";
+import type { Archival } from "./memory/archival.ts";
+import { Search } from "./memory/search/search.ts";
+import type { Parts } from "./think/parts.ts";
+import { builtinNames } from "./tools/registry.ts";
+
+type Needed = Pick<Parts, "clock" | "identity" | "spaces" | "journal" | "runs" | "ledger" | "transaction"> & {
+  archival: () => Archival;
+  openSecret: (name: string) => Promise<string | undefined>;
+};
+
+/** The agent's search, over what its other parts keep. */
+export const openSearch = (db: Database, env: Env, timers: Timers, parts: Needed): Search => {
+  const { clock, identity, spaces, journal, runs, ledger, transaction, openSecret } = parts;
+  const config = () => identity.get().config;
+  return new Search(
+    {
+      clock,
+      timers,
+      transaction,
+      agent: () => ({ id: identity.get().id, name: config().name }),
+      spaces: () =>
+        spaces.followed().map(({ id, cursor, snapshot }) => ({
+          id,
+          cursor,
+          name: snapshot.name,
+          memberName: (memberId) => snapshot.members.find((member) => member.id === memberId)?.name,
+        })),
+      journalAfter: (seq, limit) => {
+        const rows = journal.after(seq, limit);
+        const ids = new Map(
+          runs.those([...new Set(rows.map(({ runOrdinal }) => runOrdinal))]).map((run) => [run.ordinal, run.id]),
+        );
+        return rows.map((row) => ({ ...row, runId: ids.get(row.runOrdinal) ?? "" }));
+      },
+      archivalAfter: (ordinal, limit) => parts.archival().after(ordinal, limit),
+      blocks: { versions: () => [], read: () => undefined },
+      isBuiltin: (toolName) => builtinNames.has(toolName),
+      history: async (spaceId, after, limit) => {
+        const { id, workspaceId } = identity.get();
+        const answer = await env.SPACE.getByName(spaceId).history(workspaceId, id, { after, limit });
+        if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;
+        return unwrap(answer);
+      },
+      embedderId: () => embedderIdOf(config().embedder),
+      embedder: async () => {
+        const embedder = await resolveEmbedder(config().embedder, { env, openSecret });
+        return embedder && bookedEmbedder(embedder, ledger, () => config().limits.maxTokensPerDay, clock.now);
+      },
+    },
+    db,
+  );
+};

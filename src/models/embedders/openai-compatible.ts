@@ -1,0 +1,36 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { EmbedderConfig } from "../../protocol/embedder.ts";
+import type { ModelDeps } from "../model-spec.ts";
+import { checkedBaseUrl, secretKey } from "../openai-address.ts";
+import { openAiFetch } from "../openai-fetch.ts";
+import type { Embedder } from "./embedder.ts";
+import { estimatedTokens } from "./estimated-tokens.ts";
+
+type OpenAiEmbedder = Extract<EmbedderConfig, { provider: "openai-compatible" }>;
+
+/** A model behind any address that speaks OpenAI's embeddings. */
+export const openAiEmbedder = async (config: OpenAiEmbedder, id: string, deps: ModelDeps): Promise<Embedder> => {
+  const apiKey = config.apiKeySecret === undefined ? undefined : await secretKey(config.apiKeySecret, deps);
+  const model = createOpenAICompatible({
+    name: "openai-compatible",
+    baseURL: checkedBaseUrl(config.baseUrl, deps),
+    fetch: openAiFetch({ apiKey }, deps),
+    ...(apiKey === undefined ? {} : { apiKey }),
+  }).embeddingModel(config.name);
+  const { dimensions } = config;
+  return {
+    id,
+    isEmbedded: false,
+    maxTexts: 100,
+    maxCharacters: 8000,
+    leastLikeness: 0,
+    embed: async (values, abortSignal) => {
+      const { embeddings, usage } = await model.doEmbed({
+        values,
+        abortSignal,
+        ...(dimensions === undefined ? {} : { dimensions }),
+      });
+      return { vectors: embeddings, tokens: usage?.tokens ?? estimatedTokens(values) };
+    },
+  };
+};

@@ -1,0 +1,48 @@
+import { ColloquyError } from "../shared/errors.ts";
+import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
+
+/** The most of a refusal's body that is read, in characters: enough for its message. */
+const maxRefusalCharacters = 16_384;
+
+/** An address that redirects is not followed: the next one was never checked, and would get the key. */
+const refuseRedirect = (response: Response): Response => {
+  // Browsers hide a redirect behind status 0; servers' runtimes show it.
+  if (response.status !== 0 && (response.status < 300 || response.status >= 400)) return response;
+  throw new ColloquyError(
+    "model_misconfigured",
+    "The model's baseUrl redirects to another address, which is not followed: set baseUrl to the final address.",
+  );
+};
+
+/** Some providers repeat the key that they refuse; it ends here. */
+const withoutKey = async (response: Response, apiKey: string | undefined): Promise<Response> => {
+  if (response.ok) return response;
+  const text = (await response.text()).slice(0, maxRefusalCharacters);
+  const headers = new Headers(response.headers);
+  headers.delete("content-encoding");
+  headers.delete("content-length");
+  return new Response(apiKey ? text.replaceAll(apiKey, "[redacted]") : text, {
+    status: response.status,
+    statusText: response.statusText,
+    headers,
+  });
+};
+
+/** A web page in a model's place: the address is wrong, and asking again would not mend it. */
+const refusePage = (response: Response): Response => {
+  if (!response.ok || !/^text\/html\b/i.test(response.headers.get("content-type") ?? "")) return response;
+  throw new ColloquyError(
+    "model_nonsense",
+    "The model's baseUrl answers with a web page: set baseUrl to an address that speaks OpenAI's API.",
+  );
+};
+
+/** How a server that speaks OpenAI's API is asked: no redirect is followed, no key comes back. */
+export const openAiFetch = (
+  { apiKey }: Pick<OpenAiCompatibleSpec, "apiKey">,
+  deps: Pick<ModelDeps, "fetch">,
+): typeof globalThis.fetch => {
+  const send = deps.fetch ?? globalThis.fetch;
+  return async (input, init) =>
+    withoutKey(refusePage(refuseRedirect(await send(input, { ...init, redirect: "manual" }))), apiKey);
+};

@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { archivalId, entityId, messageId, spaceId } from "./ids.ts";
+import { Timestamp, textBytes } from "./text.ts";
+
+/** The most UTF-8 that one archival entry may hold, in bytes, and its metadata as JSON. */
+export const maxArchivalBytes = 64 * 1024;
+export const maxArchivalMetadataBytes = 8 * 1024;
+
+/** Who said it, where and with which message: in a group a fact without its speaker is worth little. */
+export const ArchivalSource = z
+  .strictObject({ spaceId: spaceId.optional(), messageId: messageId.optional(), authorId: entityId.optional() })
+  .meta({ id: "ArchivalSource" });
+export type ArchivalSource = z.infer<typeof ArchivalSource>;
+
+/** What an archival entry says: not blank, well-formed. */
+export const ArchivalContent = z
+  .string()
+  .refine((text) => text.trim().length > 0, "must not be blank")
+  .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+  .refine((text) => textBytes(text) <= maxArchivalBytes, {
+    error: `must be at most ${maxArchivalBytes} bytes of UTF-8 (maxArchivalBytes)`,
+    params: { code: "text_too_long" },
+  });
+
+export const ArchivalMetadata = z
+  .record(z.string().min(1).max(64), z.json())
+  .refine((metadata) => textBytes(JSON.stringify(metadata)) <= maxArchivalMetadataBytes, {
+    error: `must be at most ${maxArchivalMetadataBytes} bytes as JSON (maxArchivalMetadataBytes)`,
+  });
+
+export const CreateArchival = z
+  .strictObject({
+    content: ArchivalContent,
+    metadata: ArchivalMetadata.default({}),
+    source: ArchivalSource.default({}),
+  })
+  .meta({ id: "CreateArchival" });
+export type CreateArchival = z.infer<typeof CreateArchival>;
+
+export const ArchivalEntry = z
+  .object({
+    id: archivalId,
+    content: z.string(),
+    metadata: z.record(z.string(), z.json()),
+    source: ArchivalSource,
+    createdAt: Timestamp,
+  })
+  .meta({ id: "ArchivalEntry" });
+export type ArchivalEntry = z.infer<typeof ArchivalEntry>;
