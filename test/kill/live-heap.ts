@@ -1,7 +1,10 @@
 import { WebSocket } from "ws";
 import { z } from "zod";
 
-/** What lives in a worker's heap once all garbage is gone: that may not grow; what is not collected yet says little. */
+/**
+ * What lives in a worker's heap once all garbage is gone, with the platform's objects and buffers that it holds: that
+ * may not grow; what is not collected yet says little.
+ */
 export type LiveHeap = {
   /** Collects all garbage first. In MB. */
   megabytes(): Promise<number>;
@@ -15,7 +18,7 @@ const Context = z.object({
 const Answer = z.looseObject({ id: z.number(), result: z.unknown() });
 const Prototype = z.object({ result: z.object({ objectId: z.string() }) });
 const Found = z.object({ objects: z.object({ objectId: z.string() }) });
-const Usage = z.object({ usedSize: z.number() });
+const Usage = z.object({ usedSize: z.number(), embedderHeapUsedSize: z.number(), backingStorageSize: z.number() });
 
 /** The heap of the worker that can be inspected at this port of loopback. */
 export const inspectHeap = async (port: number): Promise<LiveHeap> => {
@@ -46,7 +49,8 @@ export const inspectHeap = async (port: number): Promise<LiveHeap> => {
       // workerd runs no task of `HeapProfiler.collectGarbage`; to count what lives, V8 collects all that does not.
       const found = Found.parse(await ask("Runtime.queryObjects", { prototypeObjectId }));
       await ask("Runtime.releaseObject", { objectId: found.objects.objectId });
-      return Usage.parse(await ask("Runtime.getHeapUsage")).usedSize / 1024 ** 2;
+      const { usedSize, embedderHeapUsedSize, backingStorageSize } = Usage.parse(await ask("Runtime.getHeapUsage"));
+      return (usedSize + embedderHeapUsedSize + backingStorageSize) / 1024 ** 2;
     },
     close: () => socket.terminate(),
   };

@@ -4,15 +4,20 @@ import { promisify } from "node:util";
 /** Resident memory in MB, at a time in minutes. */
 export type MemorySample = { minute: number; megabytes: number };
 
-/** What the workerd processes of a group hold together, in MB. */
-export const workerdMegabytes = async (groupId: number): Promise<number> => {
-  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pgid=,rss=,comm="]);
-  const kilobytes = stdout
-    .split("\n")
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([group, , command = ""]) => Number(group) === groupId && command.includes("workerd"))
-    .map(([, rss]) => Number(rss));
-  return kilobytes.reduce((sum, each) => sum + each, 0) / 1024;
+/** In MB. Wrangler's front is another process of workerd: it forwards requests, and all that an inspector is told. */
+export type Resident = { worker: number; front: number };
+
+/** What the processes of a group hold, where its worker can be inspected: by that it is known. */
+export const residentMegabytes = async (groupId: number): Promise<Resident> => {
+  const { stdout } = await promisify(execFile)("ps", ["-A", "-ww", "-o", "pgid=,rss=,args="]);
+  const resident: Resident = { worker: 0, front: 0 };
+  for (const line of stdout.split("\n")) {
+    const [, group, kilobytes, command = ""] = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+    if (Number(group) !== groupId || !command.includes("workerd serve")) continue;
+    resident[command.includes("--inspector-addr") ? "worker" : "front"] += Number(kilobytes) / 1024;
+  }
+  if (resident.worker === 0) throw new Error("no worker runs that can be inspected");
+  return resident;
 };
 
 /** The slope of the straight line through the samples, in MB a minute, by least squares. */

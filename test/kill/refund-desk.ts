@@ -66,6 +66,8 @@ export const startRefundDesk = async (random: Random): Promise<RefundDesk> => {
     response.writeHead(200, { "content-type": "application/json" });
     return response.end(JSON.stringify({ refunded: order }));
   });
+  // Else a request may come over a connection that is just being closed: its sender cannot know whether it was taken.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   server.unref();
   const address = server.address();
