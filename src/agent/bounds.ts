@@ -77,6 +77,8 @@ export const modelStallMs = 60_000;
 export const maxBackoffTotalMs = 24 * 60 * 60_000;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
+/** What was spent on days longer ago is forgotten. */
+export const ledgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** Plans of an agent that are still to come, and how many of the others are kept to tell of. */
 export const maxPlans = 100;
 export const maxDonePlans = 10;

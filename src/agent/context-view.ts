@@ -44,7 +44,7 @@ const nextTimeline = async (parts: Parts, { config }: Composing): Promise<Next> 
 };
 
 const nextCycle = (parts: Parts, { config }: Composing): Next => {
-  const events = nextBatch(parts);
+  const { rows: events } = nextBatch(parts);
   const { window, told, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
   const past = parts.consciousness.past(window.firstRun, ordinal);
   const own: ModelMessage[] = [{ role: "user", content: text }];

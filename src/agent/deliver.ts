@@ -21,6 +21,22 @@ import type { Parts } from "./think/parts.ts";
 const full = (): ColloquyError =>
   new ColloquyError("limit_reached", `maxInboxEvents (${maxInboxEvents}) is reached; it is tried again later`);
 
+/** Whether the inbox takes so many more. What waits and asks for no run makes way. In a transaction. */
+export const hasRoom = (parts: Parts, adding: number): boolean => {
+  if (!parts.inbox.isFull(adding)) return true;
+  dropQuiet(parts);
+  return !parts.inbox.isFull(adding);
+};
+
+const requireRoom = (parts: Parts, adding: number): void => {
+  if (!hasRoom(parts, adding)) throw full();
+};
+
+const dropQuiet = (parts: Parts): void => {
+  const { maxWakesPerRoot } = parts.identity.get().config.limits;
+  parts.spaces.leaveAllToHistory(parts.inbox.dropQuiet(maxWakesPerRoot));
+};
+
 /** Takes in what a space has for this agent. Answers up to where it has come. */
 export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cursor: number } => {
   const agent = parts.identity.get();
@@ -30,7 +46,7 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     const from = known?.cursor ?? 0;
     if (known && delivery.cursor <= from && delivery.space.version <= known.version) return { cursor: from };
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
-    if (fresh.length > 0 && parts.inbox.isFull(fresh.length)) throw full();
+    if (fresh.length > 0) requireRoom(parts, fresh.length);
     let unheard = 0;
     for (const delivered of fresh) {
       const waiting = parts.waits.answer(delivered.message);
@@ -59,17 +75,17 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     }
     if (delivery.left) parts.calls.left(delivery.space.id);
     if (delivery.left || decided.length > 0) arm();
-    if (fresh.some(({ triggerSource }) => triggerSource === "none")) {
-      for (const [spaceId, messages] of parts.inbox.dropQuiet()) parts.spaces.leaveToHistory(spaceId, messages);
+    if (fresh.length > 0) {
+      dropQuiet(parts);
+      arm();
     }
-    if (fresh.length > 0) arm();
     return { cursor };
   });
 };
 
 /** Takes in what came of a call that no run waited for. In a transaction; throws while the inbox is full. */
 export const acceptToolResult = (parts: Parts, call: CallRow, arm: () => void): void => {
-  if (parts.inbox.isFull(1)) throw full();
+  requireRoom(parts, 1);
   const { callId: toolCallId, tool, outcome, activeSpaceId, root } = call;
   const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "tool_result", toolCallId);
   const result = outcome?.value ?? null;
@@ -131,7 +147,7 @@ export const acceptTrigger = (
       : parts.ids.deriveOwned("evt", agentId, "trigger", idempotencyKey);
   return parts.transaction(() => {
     if (idempotencyKey !== undefined && !parts.inbox.firstSight(eventId)) return { eventId };
-    if (parts.inbox.isFull(1)) throw full();
+    requireRoom(parts, 1);
     parts.inbox.add(eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } }, true);
     arm();
     return { eventId };
@@ -150,7 +166,7 @@ const rootOfPlan = (parts: Parts, plan: PlanRow, eventId: string): Root => {
 
 /** Takes in a plan that is due. Its id follows from the plan and the due time. In a transaction. */
 export const acceptPlan = (parts: Parts, plan: PlanRow, dueAt: number, arm: () => void): void => {
-  if (parts.inbox.isFull(1)) throw full();
+  requireRoom(parts, 1);
   const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
   const root = rootOfPlan(parts, plan, eventId);
@@ -166,7 +182,7 @@ const heartbeat = {
 
 /** Takes in a heartbeat, unless the one before still waits: an agent that cannot work is not told more often. */
 export const acceptHeartbeat = (parts: Parts, dueAt: number, arm: () => void): void => {
-  if (parts.inbox.isFull(1) || parts.inbox.holdsPlan(heartbeat.planId)) return;
+  if (parts.inbox.holdsPlan(heartbeat.planId) || !hasRoom(parts, 1)) return;
   const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "heartbeat", dueAt);
   const root: Root = { id: eventId, kind: "plan" };
   parts.inbox.add(eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root }, true);

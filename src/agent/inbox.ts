@@ -36,6 +36,11 @@ export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, .
 /** Whether a run took it before. */
 export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
 
+/** What a run takes, oldest first, and the messages that it passes over. */
+export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
+
+const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
+
 export const rootOf = (row: InboxRow): Root =>
   row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
 
@@ -114,6 +119,25 @@ export class Inbox {
       .prepare(),
   );
   readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox).prepare());
+  /** Messages that ask for no run, or for none any more: their space's history holds them too. */
+  readonly #quiet = prepared(() =>
+    this.#db
+      .select()
+      .from(inbox)
+      .where(and(ready, eq(inbox.type, "space_message"), or(eq(inbox.wakes, false), mutedByRoot)))
+      .orderBy(desc(inbox.seq))
+      .limit(maxInboxEvents)
+      .offset(maxQuietEvents)
+      .prepare(),
+  );
+  readonly #before = prepared(() =>
+    this.#db
+      .select()
+      .from(inbox)
+      .where(and(ready, lt(inbox.seq, sql.placeholder("seq"))))
+      .orderBy(desc(inbox.seq))
+      .prepare(),
+  );
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -136,26 +160,25 @@ export class Inbox {
     });
   }
 
-  /** Lets the oldest events that wake nobody go, down to `maxQuietEvents`. Answers how many of each space. */
-  dropQuiet(): Map<string, number> {
-    const quiet = and(eq(inbox.status, "pending"), eq(inbox.wakes, false));
-    const waiting = this.#db.select({ rows: count() }).from(inbox).where(quiet).get()?.rows ?? 0;
-    const dropped = new Map<string, number>();
-    if (waiting <= maxQuietEvents) return dropped;
-    const oldest = this.#db
-      .select()
-      .from(inbox)
-      .where(quiet)
-      .orderBy(asc(inbox.seq))
-      .limit(waiting - maxQuietEvents)
-      .all();
-    for (const { data } of oldest) {
+  /**
+   * Lets the oldest messages that ask for no run go, down to `maxQuietEvents`: those that wake nobody, and those whose
+   * root has woken the agent `maxWakes` times. Answers how many of each space.
+   */
+  dropQuiet(maxWakes: number): Map<string, number> {
+    if ((this.#count().get()?.rows ?? 0) <= maxQuietEvents) return new Map();
+    return this.leave(this.#quiet().all({ maxWakes, now: this.#clock.now() }));
+  }
+
+  /** Messages that are left to their spaces' histories. Answers how many to each. */
+  leave(messages: InboxRow[]): Map<string, number> {
+    const left = new Map<string, number>();
+    for (const { data } of messages) {
       if (data.type !== "space_message") continue;
       const { spaceId } = data.delivered.message;
-      dropped.set(spaceId, (dropped.get(spaceId) ?? 0) + 1);
+      left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
     }
-    this.acknowledge(oldest.map((row) => row.seq));
-    return dropped;
+    this.acknowledge(messages.map((row) => row.seq));
+    return left;
   }
 
   /** Remembers a service event's id; false if it was known. */
@@ -189,12 +212,20 @@ export class Inbox {
 
   /**
    * What the next run would take: everything pending, oldest first, as far as it fits `maxTokens` of a model's input;
-   * only the first if a batch with it has failed twice, so that one bad event spoils no other.
+   * only the first if a batch with it has failed twice, so that one bad event spoils no other. What wakes is in it:
+   * of more quiet messages before it than fit, the oldest are passed over.
    */
-  nextBatch(maxTokens: number): InboxRow[] {
+  nextBatch(maxTokens: number, maxWakes: number): Batch {
     const pending = this.#batch().all({ now: this.#clock.now() });
     const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
-    return suspect ? [suspect] : fitting(pending, maxTokens);
+    if (suspect) return { rows: [suspect], passed: [] };
+    const rows = fitting(pending, maxTokens);
+    if (rows.length === pending.length && pending.length < maxBatchEvents) return { rows, passed: [] };
+    const waking = this.nextWaking(maxWakes);
+    if (!waking || rows.some(({ seq }) => seq === waking.seq)) return { rows, passed: [] };
+    const newestFirst = [waking, ...this.#before().all({ seq: waking.seq, now: this.#clock.now() })];
+    const fit = fitting(newestFirst.slice(0, maxBatchEvents), maxTokens);
+    return { rows: fit.toReversed(), passed: newestFirst.slice(fit.length).filter(isMessage) };
   }
 
   /** The first event that asks for a run, and whose root has not woken the agent `maxWakes` times. */

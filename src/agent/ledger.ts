@@ -1,6 +1,7 @@
-import { eq, sql } from "drizzle-orm";
+import { eq, lt, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
+import { ledgerMemoryMs } from "./bounds.ts";
 import { ledger } from "./schema.ts";
 
 /**
@@ -66,7 +67,9 @@ export class Ledger {
    * limit; then nothing is reserved.
    */
   reserve(step: string, tokens: number, limit: number, before: Billed | undefined): boolean {
-    const { spent, reserved } = settled(this.#row(this.today()), runOf(step), before);
+    const row = this.#row(this.today());
+    if (!row) this.#forgetOld();
+    const { spent, reserved } = settled(row, runOf(step), before);
     if (spent + sum(reserved) + tokens > limit) return false;
     this.#write({ spent, reserved: { ...reserved, [step]: tokens } });
     return true;
@@ -87,6 +90,12 @@ export class Ledger {
     if (today && Object.keys(today.reserved).some((step) => runOf(step) === run)) {
       this.#write(settled(today, run, last));
     }
+  }
+
+  /** A day has begun: what was spent long ago is nobody's question any more. */
+  #forgetOld(): void {
+    const oldest = this.dayOf(this.#clock.now() - ledgerMemoryMs);
+    this.#db.delete(ledger).where(lt(ledger.day, oldest)).run();
   }
 
   #row(day: string): LedgerRow | undefined {

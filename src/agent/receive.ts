@@ -2,6 +2,7 @@ import type { ProvenDelivery } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes, sameBodyMs } from "./bounds.ts";
+import { hasRoom } from "./deliver.ts";
 import type { Parts } from "./think/parts.ts";
 
 /**
@@ -25,7 +26,7 @@ export const receive = (
   const { known, eventId } = identified(parts, hookId, name);
   if (known) return { eventId };
   return parts.transaction(() => {
-    if (parts.inbox.isFull(1)) {
+    if (!hasRoom(parts, 1)) {
       throw new ColloquyError("unavailable", `maxInboxEvents (${maxInboxEvents}) is reached: deliver it again later.`);
     }
     parts.inbox.firstSight(eventId);

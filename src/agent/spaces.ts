@@ -94,6 +94,10 @@ export class Spaces {
       .run();
   }
 
+  leaveAllToHistory(left: Map<string, number>): void {
+    for (const [id, messages] of left) this.leaveToHistory(id, messages);
+  }
+
   leftToHistory(): { id: string; name: string; messages: number }[] {
     return this.#leftToHistory()
       .all()

@@ -66,6 +66,8 @@ export const maxRouterDescriptionCharacters = 300;
 /** What the router may answer, in tokens where its model does not say otherwise, and in characters. */
 export const routerOutputTokens = 1000;
 export const maxRouterAnswerCharacters = 16_000;
+/** What the router spent on days longer ago is forgotten. */
+export const routerLedgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** How long the agents are waited for to describe themselves, and for how long what they said is good. */
 export const describeWaitMs = 2000;
 export const descriptionsKeptMs = 5 * 60_000;

@@ -1,9 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
+import { maxBatchEvents, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, userTexts } from "./fixture.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
 
 /** What a root's bound has muted wakes nobody, and holds nothing up either. */
 const restore: (() => void)[] = [];
@@ -36,6 +38,65 @@ test("[B1] however much of a root that woke it often enough waits, a stateless a
   await space.post(husam, "And now?");
   await ended(house.workspaceId, listener, 3);
   expect(userTexts(listening.calls[2])[0]?.match(/\[NEW\]/g)).toHaveLength(1);
+});
+
+test("[B1] however much of a root that woke it often enough waits, a living agent takes up what comes next at once", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const limits = { maxWakesPerRoot: 1 };
+  const listener = await house.agent({ name: "Listener", model: named("listener"), limits });
+  const chatter = await house.agent({ name: "Chatter", continuity: "timeline", model: named("chatter"), limits });
+  const space = await house.space("Alpha", [husam, listener, chatter]);
+  const many = 4 * 30;
+  const listening = scriptedModel(() => step(text("Read.")));
+  const chatting = scriptedModel((_, turn) => {
+    const words = Array.from({ length: 30 }, (__, index) => call("send_message", { text: `word ${turn}-${index}` }));
+    return turn < many / 30 ? step(...words) : step(text("Said enough."));
+  });
+  restore.push(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
+  await space.post(husam, "Talk");
+  await ended(house.workspaceId, chatter, 1);
+  await ended(house.workspaceId, listener, 1);
+  const inbox = async () =>
+    unwrap(await env.AGENT.getByName(listener.id).inbox(house.workspaceId, { limit: 500 })).items;
+  await expect.poll(async () => (await inbox()).length).toBe(many);
+  await space.post(husam, "Are you there?");
+  const [, second] = await ended(house.workspaceId, listener, 2);
+  expect(second?.trigger).toMatchObject({ text: "Are you there?", eventCount: maxBatchEvents });
+  const read = userTexts(listening.calls[1]).at(-1);
+  expect(read).toContain(`(${many + 1 - maxBatchEvents} earlier messages: read_messages shows them)`);
+  expect(read).toContain('"Are you there?" [triggerSource: every_message]\nACTIVE');
+  expect(await inbox()).toEqual([]);
+  expect(await runsOf(house.workspaceId, listener)).toHaveLength(2);
+});
+
+test("[B1] [B3] an inbox full of what wakes nobody any more takes in a service's event and a person's message", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const listener = await house.agent({ name: "Listener", limits: { maxWakesPerRoot: 1 } });
+  const space = await house.space("Alpha", [husam, listener]);
+  const gate = createGate();
+  const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
+  restore.push(installModel(model));
+  await space.post(husam, "Talk");
+  await gate.reached;
+  // So many answers to it came while it was read.
+  await runInDurableObject(agentStub(listener), (_, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
+       INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
+       SELECT 'evt' || i, type, data, root_id, 1, 'pending', 0 FROM n, inbox WHERE status = 'taken'`,
+    );
+  });
+  gate.open();
+  await ended(house.workspaceId, listener, 1);
+  const stub = env.AGENT.getByName(listener.id);
+  unwrap(await stub.trigger(house.workspaceId, { serviceName: "jira", payload: { issue: 7 } }));
+  await ended(house.workspaceId, listener, 2);
+  await space.post(husam, "Are you there?");
+  const [, , third] = await ended(house.workspaceId, listener, 3);
+  expect(third?.trigger.text).toBe("Are you there?");
+  expect(await inboxOf(house.workspaceId, listener)).toEqual([]);
 });
 
 test("what nobody was woken by, and no stateless run was shown, is told of to the living agent that it becomes", async () => {

@@ -102,9 +102,10 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
  */
 const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
   if (!somethingWakes(parts)) return undefined;
-  const batch = nextBatch(parts);
+  const { rows: batch, passed } = nextBatch(parts);
   if (batch.length === 0) return undefined;
   return parts.transaction(() => {
+    parts.spaces.leaveAllToHistory(parts.inbox.leave(passed));
     const prepared = prepare(parts, batch, ordinalAfter(newest));
     const window = parts.consciousness.save(prepared.window);
     const agent = parts.identity.get();

@@ -5,7 +5,7 @@ import { eventLine, renderInboxMessage } from "../context/consciousness/inbox-me
 import { toldState } from "../context/consciousness/state.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import type { ToldState } from "../context/snapshot.ts";
-import { asEvent, type InboxRow } from "../inbox.ts";
+import { asEvent, type Batch, type InboxRow } from "../inbox.ts";
 import type { LeftToHistory } from "../records.ts";
 import { toolsetOf } from "../toolset.ts";
 import { composingOf } from "./composing.ts";
@@ -39,10 +39,10 @@ const silentLines = (parts: Parts, ordinal: number): { lines: string[]; omitted:
 const batchShare = 0.5;
 
 /** The events that a cycle which began now would take. */
-export const nextBatch = (parts: Parts): InboxRow[] => {
+export const nextBatch = (parts: Parts): Batch => {
   const { config, correction } = composingOf(parts);
   const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
-  return parts.inbox.nextBatch(budget * batchShare);
+  return parts.inbox.nextBatch(budget * batchShare, parts.identity.get().config.limits.maxWakesPerRoot);
 };
 
 /** `ordinal` is that of the run. */

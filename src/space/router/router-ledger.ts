@@ -1,9 +1,12 @@
-import { eq, sql } from "drizzle-orm";
+import { eq, lt, sql } from "drizzle-orm";
 import type { Database } from "../../shared/database.ts";
+import { routerLedgerMemoryMs } from "../bounds.ts";
 import { routerLedger } from "../schema.ts";
 
 /** What was reserved for one call, on the day on which it was. */
 export type Reservation = { day: string; tokens: number };
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 /**
  * B2: the router's tokens a day (UTC), in the space's own object.
@@ -22,8 +25,9 @@ export class RouterLedger {
 
   /** Undefined where it does not fit; then nothing is reserved. */
   reserve(now: number, tokens: number, limit: number): Reservation | undefined {
-    const day = new Date(now).toISOString().slice(0, 10);
+    const day = dayOf(now);
     const row = this.#db.select().from(routerLedger).where(eq(routerLedger.day, day)).get();
+    if (!row) this.#forgetBefore(dayOf(now - routerLedgerMemoryMs));
     if ((row?.tokens ?? 0) + tokens > limit) return undefined;
     this.#add(day, tokens);
     return { day, tokens };
@@ -35,6 +39,10 @@ export class RouterLedger {
 
   clear(): void {
     this.#db.delete(routerLedger).run();
+  }
+
+  #forgetBefore(day: string): void {
+    this.#db.delete(routerLedger).where(lt(routerLedger.day, day)).run();
   }
 
   #add(day: string, tokens: number): void {

@@ -1,0 +1,174 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Ledger } from "../../src/agent/ledger.ts";
+import { openDatabase } from "../../src/shared/database.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, passTime, runsOf } from "./fixture.ts";
+
+/**
+ * The ledger against what it promises, in whatever order runs reserve, are billed, are refused, crash and end, over
+ * midnights and clocks that go back. The model remembers every call that was made.
+ */
+const hourMs = 3_600_000;
+const limit = 10_000;
+const runCount = 4;
+
+const run = fc.integer({ min: 1, max: runCount });
+const action = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("reserve"), run, tokens: fc.integer({ min: 1, max: 4000 }) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("journal"), run, tokens: fc.integer({ min: 0, max: 6000 }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("refuse"), run, tokens: fc.constant(0) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("end"), run, tokens: fc.constant(0) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("crash"), run, tokens: fc.constant(0) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("pass"), run, tokens: fc.integer({ min: -30, max: 30 }) }) },
+);
+type Action = { do: string; run: number; tokens: number };
+
+/** A call of a model: what was reserved for it, and on which day; what it was billed, once that is in the journal. */
+type Call = {
+  run: number;
+  step: string;
+  day: string;
+  reserved: number;
+  billed?: number;
+  counts: number;
+  open: boolean;
+};
+
+const play = (storage: DurableObjectStorage, actions: Action[]): void => {
+  const db = openDatabase(storage);
+  storage.sql.exec("DELETE FROM ledger");
+  let now = Date.parse("2026-02-18T12:00:00Z");
+  const clock = { now: () => now };
+  let ledger = new Ledger(db, clock);
+  const calls: Call[] = [];
+  const steps = new Map<number, number>();
+  /** What the journal holds last of a run. */
+  const journaled = (of: number) => calls.findLast((each) => each.run === of && each.billed !== undefined);
+  const billedOf = (of: number) => {
+    const last = journaled(of);
+    return last && { step: last.step, tokens: last.billed ?? 0 };
+  };
+  const underWay = (of: number) => calls.findLast((each) => each.run === of && each.open && each.billed === undefined);
+  const today = () => new Date(now).toISOString().slice(0, 10);
+  const spent = () => calls.filter(({ day }) => day === today()).reduce((sum, { counts }) => sum + counts, 0);
+  /** What lies reserved for a run today is over: by what it was billed, where that is its newest step, else whole. */
+  const settle = (of: number) => {
+    for (const each of calls.filter((one) => one.run === of && one.open && one.day === today())) {
+      each.open = false;
+      if (each === journaled(of)) each.counts = each.billed ?? 0;
+    }
+  };
+  for (const { do: what, run: of, tokens } of actions) {
+    const call = underWay(of);
+    if (what === "reserve") {
+      const step = `${of}:${steps.get(of) ?? 0}`;
+      // What settling frees may be reserved at once; where it does not fit, nothing changes.
+      const free = calls.filter((one) => one.run === of && one.open && one.day === today() && one === journaled(of));
+      const after = spent() - free.reduce((sum, one) => sum + one.counts - (one.billed ?? 0), 0);
+      const fits = after + tokens <= limit;
+      expect(ledger.reserve(step, tokens, limit, billedOf(of))).toBe(fits);
+      if (fits) {
+        settle(of);
+        calls.push({ run: of, step, day: today(), reserved: tokens, counts: tokens, open: true });
+      }
+    } else if (what === "journal" && call) {
+      call.billed = tokens;
+      steps.set(of, (steps.get(of) ?? 0) + 1);
+    } else if (what === "refuse" && call) {
+      ledger.release(call.step);
+      if (call.day === today()) {
+        call.counts = 0;
+        call.open = false;
+      }
+    } else if (what === "end") {
+      ledger.settle(of, billedOf(of));
+      ledger.settle(of, billedOf(of));
+      settle(of);
+    } else if (what === "crash") ledger = new Ledger(db, clock);
+    else if (what === "pass") now += tokens * hourMs;
+    expect(ledger.spent()).toBe(spent());
+  }
+};
+
+test("[B2] nothing that was or may have been billed is forgotten, counted twice or lent to another run", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 60 }), (actions) => play(storage, actions)),
+      { numRuns: 300, seed: 5 },
+    );
+  });
+});
+
+test("[B2] [B3] the days of a month are kept, and no more", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    let now = Date.parse("2026-02-18T12:00:00Z");
+    const ledger = new Ledger(openDatabase(storage), { now: () => now });
+    for (let day = 0; day < 50; day += 1, now += 24 * hourMs) ledger.reserve("1:0", 10, limit, undefined);
+    expect(storage.sql.exec("SELECT min(day) AS oldest, count(*) AS days FROM ledger").one()).toEqual({
+      oldest: "2026-03-10",
+      days: 31,
+    });
+  });
+});
+
+const answering = async (maxTokensPerDay: number) => {
+  vi.useFakeTimers({ toFake: ["Date"], now: new Date("2031-03-03T23:59:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  onTestFinished(disarmFaults);
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const agent = await house.agent({ name: "Analyst", limits: { maxTokensPerDay } });
+  const space = await house.space("Alpha", [husam, agent]);
+  onTestFinished(
+    installModel(
+      scriptedModel(({ prompt }) =>
+        prompt.at(-1)?.role === "tool" ? step(text("Read.")) : step(call("get_memories", {})),
+      ),
+    ),
+  );
+  const activity = async () => unwrap(await env.AGENT.getByName(agent.id).describe(house.workspaceId)).activity;
+  return { house, husam, agent, space, activity };
+};
+
+test("[B2] a call that a crash cut off is booked whole, once, and those of its replay as they are billed", async () => {
+  const { house, husam, agent, space, activity } = await answering(1_000_000);
+  const crashed = armFault("agent.mid-stream", 3);
+  await space.post(husam, "Hello").catch(() => undefined);
+  await crashed;
+  const reserved = (await activity())?.tokensToday ?? 0;
+  expect(reserved).toBeGreaterThan(1000);
+  await vi.waitFor(async () => {
+    await passTime(agent, 26_000);
+    expect(await ended(house.workspaceId, agent, 1)).toMatchObject([{ status: "completed" }]);
+  });
+  expect(new Date().toISOString()).toContain("2031-03-03");
+  expect((await activity())?.tokensToday).toBe(reserved + 2 * 110);
+});
+
+test("[B2] what the day did not allow is done after midnight UTC, by itself; nothing of the day before counts", async () => {
+  const { house, husam, agent, space, activity } = await answering(8000);
+  await space.post(husam, "One");
+  await ended(house.workspaceId, agent, 1);
+  for (let count = 2; (await activity())?.state !== "budget_exhausted"; count += 1) {
+    await space.post(husam, "More");
+    await ended(house.workspaceId, agent, count);
+  }
+  const runs = (await runsOf(house.workspaceId, agent)).length;
+  expect(await activity()).toMatchObject({ nextDueAt: "2031-03-04T00:00:00.000Z" });
+  await passTime(agent, 59_999);
+  expect(await runsOf(house.workspaceId, agent)).toHaveLength(runs);
+  await passTime(agent, 1);
+  const [, after] = (await ended(house.workspaceId, agent, runs + 1)).slice(-2);
+  expect(after).toMatchObject({ status: "completed", trigger: { text: "More" } });
+  expect(await activity()).toMatchObject({ state: "idle", tokensToday: 220 });
+  expect(await inboxOf(house.workspaceId, agent)).toEqual([]);
+});
