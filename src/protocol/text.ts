@@ -29,7 +29,7 @@ export const MessageText = z
   .refine((text) => text.trim().length > 0, "must not be blank")
   .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
   .refine((text) => textBytes(text) <= maxTextBytes, {
-    error: `must be at most ${maxTextBytes} bytes of UTF-8`,
+    error: `must be at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes)`,
     params: { code: "text_too_long" },
   });
 

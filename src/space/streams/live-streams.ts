@@ -177,9 +177,10 @@ export class LiveStreams {
   #delta(stream: Stream | undefined, text: string): void {
     if (!stream) return;
     stream.bytes += textBytes(text);
-    const most = spokenTools.has(stream.toolName) ? maxTextBytes : maxToolInputBytes;
-    if (stream.bytes > most) {
-      this.#giveUp(stream, "text_too_long", `What is streamed here has at most ${most} bytes of UTF-8`);
+    const spoken = spokenTools.has(stream.toolName);
+    if (stream.bytes > (spoken ? maxTextBytes : maxToolInputBytes)) {
+      const bound = spoken ? `${maxTextBytes} bytes (maxTextBytes)` : `${maxToolInputBytes} bytes (maxToolInputBytes)`;
+      this.#giveUp(stream, "text_too_long", `What is streamed here has at most ${bound} of UTF-8`);
       return;
     }
     stream.coalescer.push(text);

@@ -1,0 +1,117 @@
+import { runInDurableObject } from "cloudflare:test";
+import { expect, test } from "vitest";
+import { openDatabase } from "../../src/shared/database.ts";
+import { leaseMs, Timers } from "../../src/timers/timers.ts";
+import { agentStub, openHouse } from "../agent/fixture.ts";
+
+/** One alarm for many due rows, over an agent's own database. The platform's alarm is what was set last. */
+const dayMs = 86_400_000;
+
+const withTimers = async (
+  work: (stage: {
+    timers: Timers;
+    /** The object was cut off and comes up again. */
+    again: () => Timers;
+    at: (time: number) => void;
+    alarm: () => number | null;
+  }) => Promise<void>,
+): Promise<void> => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  await runInDurableObject(agentStub(agent), async (_, { storage }) => {
+    storage.sql.exec("DELETE FROM timers");
+    let now = 0;
+    let alarm: number | null = null;
+    const platform = {
+      setAlarm: async (time: number | Date) => {
+        alarm = Number(time);
+      },
+      deleteAlarm: async () => {
+        alarm = null;
+      },
+    };
+    const again = () => new Timers(openDatabase(storage), platform, { now: () => now });
+    const at = (time: number) => {
+      now = time;
+    };
+    await work({ timers: again(), again, at, alarm: () => alarm });
+    storage.sql.exec("DELETE FROM timers");
+  });
+};
+
+test("[R6] hundreds of rows that are due at once are all handled, the earliest first, each once", () =>
+  withTimers(async ({ timers, at, alarm }) => {
+    const names = Array.from({ length: 250 }, (_, index) => `t${index}`);
+    for (const [index, name] of names.toReversed().entries()) timers.set(name, 1000 - index);
+    expect(alarm()).toBe(751);
+    at(1000);
+    const handled: string[] = [];
+    let alarms = 0;
+    for (; alarm() !== null; alarms += 1) await timers.fire((name) => void handled.push(name));
+    expect(handled).toEqual(names);
+    expect(alarms).toBe(3);
+  }));
+
+test("[R6] rows that fail, however many, delay no other, and are tried again later and later", () =>
+  withTimers(async ({ timers, at, alarm }) => {
+    for (let index = 0; index < 150; index += 1) timers.set(`bad${index}`, index);
+    timers.set("good", 500);
+    at(1000);
+    const handled: string[] = [];
+    const fire = () =>
+      timers.fire((name) => {
+        handled.push(name);
+        if (name.startsWith("bad")) throw new Error("broken");
+      });
+    await fire();
+    await fire();
+    expect(handled.filter((name) => name === "good")).toHaveLength(1);
+    expect(new Set(handled).size).toBe(151);
+    expect(alarm()).toBe(3000);
+    await fire();
+    expect(handled).toHaveLength(151);
+    at(3000);
+    await fire();
+    await fire();
+    expect(handled).toHaveLength(301);
+    expect(alarm()).toBe(7000);
+  }));
+
+test("[R6] [R1] after a sleep of days each row is handled once; one whose handler was cut off is handled again", () =>
+  withTimers(async ({ timers, again, at, alarm }) => {
+    timers.set("cut", 1000);
+    timers.set("late", 2000);
+    timers.set("later", 40 * dayMs);
+    at(30 * dayMs);
+    const cut = Promise.withResolvers<void>();
+    const handled: string[] = [];
+    void timers.fire((name) => {
+      handled.push(name);
+      return name === "cut" ? cut.promise : undefined;
+    });
+    // The object dies here: before anything was handled, the alarm was put ahead.
+    expect(alarm()).toBe(30 * dayMs + leaseMs);
+    at(30 * dayMs + leaseMs);
+    await Promise.resolve();
+    await again().fire((name) => void handled.push(name));
+    expect(handled.filter((name) => name === "cut")).toHaveLength(2);
+    expect(handled).not.toContain("later");
+    expect(alarm()).toBe(40 * dayMs);
+  }));
+
+test("[R6] a clock that goes back fires nothing early and nothing twice, and loses nothing", () =>
+  withTimers(async ({ timers, at, alarm }) => {
+    timers.set("soon", 10_000);
+    at(10_000);
+    const handled: string[] = [];
+    const fire = () => timers.fire((name) => void handled.push(name));
+    // The alarm goes off by the platform's clock; by ours it is an hour before.
+    at(10_000 - 3_600_000);
+    await fire();
+    expect([handled, alarm()]).toEqual([[], 10_000]);
+    at(10_000);
+    await fire();
+    at(0);
+    await fire();
+    expect([handled, alarm()]).toEqual([["soon"], null]);
+  }));
