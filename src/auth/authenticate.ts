@@ -14,17 +14,17 @@ export type Caller = { kind: "operator" } | Principal;
 const keyCaller = async (env: Env, ids: Ids, secretKey: string, credentials: Credentials): Promise<Principal> => {
   const workspaceId = workspaceOfSecretKey(secretKey);
   const workspace = workspaceId && ids.isIssued("wsp", workspaceId) ? env.WORKSPACE.getByName(workspaceId) : undefined;
-  const keyId =
+  const key =
     workspace && workspaceId ? await keyWithHash(workspace, workspaceId, hashSecretKey(secretKey)) : undefined;
-  if (!workspace || !workspaceId || !keyId) {
+  if (!workspace || !workspaceId || !key) {
     throw new ColloquyError("unauthorized", "The secret key is not valid: it was revoked, or never issued.");
   }
   const entityId = credentials.actingEntityId;
-  if (entityId === undefined) return { kind: "key", workspaceId, keyId };
+  if (entityId === undefined) return { kind: "key", workspaceId, ...key };
   if (!ids.isIssued("ent", entityId) || !(await standingOf(workspace, workspaceId, entityId))) {
     throw new ColloquyError("acting_entity_required", "X-Entity-Id names no entity of this workspace.");
   }
-  return { kind: "key", workspaceId, keyId, entityId };
+  return { kind: "key", workspaceId, ...key, entityId };
 };
 
 /** Whether it can be proven here, with no look-up and nothing to guess: a token, or a key that was proven lately. */

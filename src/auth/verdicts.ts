@@ -1,5 +1,6 @@
 import type { EntityType, Role } from "../protocol/entity.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import { systemClock } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
@@ -11,36 +12,40 @@ import { ExpiringMap } from "./expiring-map.ts";
  * 2. What was revoked or changed through this isolate is not believed here any more, not even by a request that
  *    asked before and is answered after.
  */
-export const verdictMs = 60_000;
+const verdictMs = 60_000;
 const maxVerdicts = 20_000;
 
 export type Standing = { role: Role; type: EntityType };
 
-const keyVerdicts = new ExpiringMap<{ keyId: string | undefined }>(verdictMs, maxVerdicts);
+/** A living key, and when its workspace was asked for it. */
+export type ProvenKey = { keyId: string; provenAt: number };
+
+const keyVerdicts = new ExpiringMap<{ key: ProvenKey | undefined }>(verdictMs, maxVerdicts);
 const revokedKeys = new ExpiringMap<true>(2 * verdictMs, maxVerdicts);
 const standings = new ExpiringMap<{ standing: Standing | undefined }>(verdictMs, maxVerdicts);
 const changes = new ExpiringMap<number>(2 * verdictMs, maxVerdicts);
 
-/** The id of the living key with this hash, or nothing. */
+/** The living key with this hash, or nothing. */
 export const keyWithHash = async (
   workspace: Pick<WorkspaceRpc, "verifyKey">,
   workspaceId: string,
   keyHash: string,
-): Promise<string | undefined> => {
+): Promise<ProvenKey | undefined> => {
   const place = `${workspaceId}:${keyHash}`;
   let verdict = keyVerdicts.get(place);
   if (!verdict) {
+    const provenAt = systemClock.now();
     const outcome = await workspace.verifyKey(keyHash);
-    verdict = { keyId: outcome.ok ? outcome.value.keyId : undefined };
+    verdict = { key: outcome.ok ? { keyId: outcome.value.keyId, provenAt } : undefined };
     keyVerdicts.set(place, verdict);
   }
-  return verdict.keyId !== undefined && revokedKeys.get(verdict.keyId) ? undefined : verdict.keyId;
+  return verdict.key && revokedKeys.get(verdict.key.keyId) ? undefined : verdict.key;
 };
 
 /** Whether a key with this hash is known here to live, without asking its workspace. */
 export const isKnownKey = (workspaceId: string, keyHash: string): boolean => {
-  const keyId = keyVerdicts.get(`${workspaceId}:${keyHash}`)?.keyId;
-  return keyId !== undefined && !revokedKeys.get(keyId);
+  const key = keyVerdicts.get(`${workspaceId}:${keyHash}`)?.key;
+  return key !== undefined && !revokedKeys.get(key.keyId);
 };
 
 export const forgetKey = (keyId: string): void => revokedKeys.set(keyId, true);

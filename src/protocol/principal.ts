@@ -10,6 +10,8 @@ export const KeyPrincipal = z.object({
   workspaceId,
   keyId,
   entityId: entityId.exactOptional(),
+  /** When the workspace was asked whether the key lives, in milliseconds since the epoch; left out: just now. */
+  provenAt: z.number().exactOptional(),
 });
 export type KeyPrincipal = z.infer<typeof KeyPrincipal>;
 

@@ -260,6 +260,8 @@ export interface WorkspaceRpc {
   rename(name: string): Promise<Outcome<Workspace>>;
   /** Whether the hash of a presented key is one of this workspace's living keys. */
   verifyKey(keyHash: string): Promise<Outcome<{ keyId: string }>>;
+  /** Whether the key was issued here and not revoked. */
+  keyLives(keyId: string): Promise<Outcome<boolean>>;
   addKey(input: { keyId: string; keyHash: string }): Promise<Outcome<Key>>;
   revokeKey(keyId: string): Promise<Outcome<null>>;
 
@@ -303,14 +305,11 @@ export interface WorkspaceRpc {
   spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>>;
 
   /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
-  beginRequest(input: {
-    principal: string;
-    key: string;
-    bodyHash: string;
-  }): Promise<Outcome<{ replay?: { status: number; body: string } }>>;
-  endRequest(
-    input:
-      | { principal: string; key: string; status: number; body: string }
-      | { principal: string; key: string; abandon: true },
-  ): Promise<Outcome<null>>;
+  beginRequest(input: RequestName & { bodyHash: string }): Promise<Outcome<BegunRequest>>;
+  endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): Promise<Outcome<null>>;
 }
+
+/** A request with an `Idempotency-Key`, and its caller. */
+export type RequestName = { principal: string; key: string };
+/** With the answer to give again, where it was done before. */
+export type BegunRequest = { replay?: { status: number; body: string } };

@@ -18,8 +18,10 @@ export const maxBadFrames = 20;
 export const frameWindowMs = 10_000;
 /** One member's typing is told to the others at most once in this time. */
 export const typingIntervalMs = 2000;
-/** A socket of a secret key lives this long, so that a revoked key cannot listen for ever. */
-export const keySocketMs = 10 * 60_000;
+/** A socket of a secret key is closed once its key has not been proven to live for this long. */
+export const keyProofMs = 60_000;
+/** So long before that its workspace is asked again. */
+export const keyProofLeadMs = 15_000;
 
 export const maxPageSize = 200;
 /** Messages after a read mark that are looked at to count the unread. */

@@ -42,6 +42,7 @@ import { routingOf } from "./router/routing.ts";
 import { Settings } from "./settings.ts";
 import { receiveFrame } from "./sockets/client-frames.ts";
 import { connect } from "./sockets/connect.ts";
+import { KeyProofs } from "./sockets/key-proofs.ts";
 import { expiryTimer, Sockets } from "./sockets/sockets.ts";
 import { readChannel } from "./streams/channel.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
@@ -233,7 +234,8 @@ const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
   const members = new Members(db);
   const log = new Log(db);
   const subscribers = new Subscribers(db);
-  const sockets = new Sockets({ ctx, timers, clock });
+  const proofs = new KeyProofs({ ctx, workspaces: env.WORKSPACE, clock });
+  const sockets = new Sockets({ ctx, timers, clock, proofs });
   const live = new LiveStreams(clock, (frame) => {
     fault("space.mid-speech", ctx);
     sockets.tell(frame);

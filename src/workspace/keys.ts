@@ -6,6 +6,8 @@ import { ColloquyError } from "../shared/errors.ts";
 import { maxKeys } from "./bounds.ts";
 import { keys } from "./schema.ts";
 
+const living = (id: string) => and(eq(keys.id, id), isNull(keys.revokedAt));
+
 /**
  * The workspace's secret keys, of which only hashes are here. There is always a living one. A revoked key keeps its
  * row: its id and hash can never be a living key's again (S5).
@@ -47,15 +49,18 @@ export class Keys {
     return { keyId: key.id };
   }
 
+  lives(id: string): boolean {
+    return this.#db.select({ id: keys.id }).from(keys).where(living(id)).get() !== undefined;
+  }
+
   revoke(id: string): void {
-    const living = and(eq(keys.id, id), isNull(keys.revokedAt));
-    if (!this.#db.select({ id: keys.id }).from(keys).where(living).get()) {
+    if (!this.lives(id)) {
       throw new ColloquyError("not_found", "There is no such key in this workspace.");
     }
     if (this.#count() === 1) {
       throw new ColloquyError("conflict", "This is the workspace's last key: create another one before revoking it.");
     }
-    this.#db.update(keys).set({ revokedAt: this.#clock.now() }).where(living).run();
+    this.#db.update(keys).set({ revokedAt: this.#clock.now() }).where(living(id)).run();
   }
 
   #count(): number {

@@ -1,4 +1,5 @@
 import { and, count, eq, lt, sql } from "drizzle-orm";
+import type { BegunRequest, RequestName } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -13,8 +14,6 @@ import { requests } from "./schema.ts";
  * 1. Of two requests with one key, the second does nothing while the first is under way, and gets its answer after.
  * 2. A key is bound to the first body that came with it, also when the first request never ended.
  */
-export type RequestName = { principal: string; key: string };
-
 const named = ({ principal, key }: RequestName) => and(eq(requests.principal, principal), eq(requests.key, key));
 
 export class Requests {
@@ -29,7 +28,7 @@ export class Requests {
   }
 
   /** The answer to give again, or nothing: then the caller is to do it, and to end or abandon it. */
-  begin(name: RequestName, bodyHash: string): { replay?: { status: number; body: string } } {
+  begin(name: RequestName, bodyHash: string): BegunRequest {
     const now = this.#clock.now();
     const known = this.#db.select().from(requests).where(named(name)).get();
     if (known && known.begunAt + requestLifetimeMs > now) {

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/workspace/migrations.js";
 import type { CreateEntity, Entity, EntityType, Role, UpdateEntity } from "../protocol/entity.ts";
-import type { IndexDelivery, Page, PageRequest, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { BegunRequest, IndexDelivery, Page, PageRequest, RequestName, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
@@ -85,6 +85,10 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
 
   verifyKey(keyHash: string): Promise<Outcome<{ keyId: string }>> {
     return this.#answer(() => this.#keys.verify(keyHash));
+  }
+
+  keyLives(keyId: string): Promise<Outcome<boolean>> {
+    return this.#answer(() => this.#keys.lives(keyId));
   }
 
   addKey(input: { keyId: string; keyHash: string }): Promise<Outcome<Key>> {
@@ -196,23 +200,15 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
     return this.#answer(() => this.#waitingCalls.page(page));
   }
 
-  beginRequest(input: {
-    principal: string;
-    key: string;
-    bodyHash: string;
-  }): Promise<Outcome<{ replay?: { status: number; body: string } }>> {
+  beginRequest({ bodyHash, ...name }: RequestName & { bodyHash: string }): Promise<Outcome<BegunRequest>> {
     return this.#answer(() => {
-      const begun = this.#requests.begin({ principal: input.principal, key: input.key }, input.bodyHash);
+      const begun = this.#requests.begin(name, bodyHash);
       if (this.#timers.dueAt(requestsTimer) === undefined) pruneRequests(this.#requests, this.#timers);
       return begun;
     });
   }
 
-  endRequest(
-    input:
-      | { principal: string; key: string; status: number; body: string }
-      | { principal: string; key: string; abandon: true },
-  ): Promise<Outcome<null>> {
+  endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): Promise<Outcome<null>> {
     const name = { principal: input.principal, key: input.key };
     return this.#perform(() =>
       "abandon" in input ? this.#requests.abandon(name) : this.#requests.end(name, input.status, input.body),

@@ -16,6 +16,7 @@ const sockets = () => {
       ctx: { acceptWebSocket: () => undefined, getWebSockets: () => [] },
       timers: { set: (_, at) => timers.push(at), setNoLater: (_, at) => timers.push(at) },
       clock: { now: () => 0 },
+      proofs: { ask: () => undefined },
     }),
   };
 };
@@ -39,12 +40,6 @@ test("[B3] a space holds so many sockets, a member so many of them, and says whi
     held.accept(socket(), caller(`${Math.floor(index / 100)}`));
   }
   expect(() => held.accept(socket(), caller())).toThrow(`${maxSockets} sockets`);
-});
-
-test("[S5] a socket of a key does not live for ever", () => {
-  const { held, timers } = sockets();
-  held.accept(socket(), { kind: "key", workspaceId, keyId: ids.mint("key"), entityId: ids.mint("ent") });
-  expect(timers).toEqual([10 * 60_000]);
 });
 
 test("a window admits so many, and opens again when it is over", () => {

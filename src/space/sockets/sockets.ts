@@ -1,19 +1,21 @@
 import { z } from "zod";
 import { closeCodes, type DurableEvent, type LiveFrame } from "../../protocol/events.ts";
-import { Principal } from "../../protocol/principal.ts";
+import { type KeyPrincipal, Principal } from "../../protocol/principal.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { type ActingPrincipal, isActing } from "../acting-principal.ts";
 import {
   frameWindowMs,
-  keySocketMs,
+  keyProofLeadMs,
+  keyProofMs,
   maxBadFrames,
   maxFrames,
   maxSockets,
   maxSocketsPerMember,
   typingIntervalMs,
 } from "../bounds.ts";
+import type { KeyProof, KeyProofs } from "./key-proofs.ts";
 import { RateWindow } from "./rate.ts";
 
 /**
@@ -21,7 +23,8 @@ import { RateWindow } from "./rate.ts";
  *
  * Invariants
  * 1. A frame is put into words once, whoever many get it.
- * 2. A socket whose credentials have run out is not listened to, and is closed by a timer that survives a sleep.
+ * 2. A socket whose credentials have run out is not listened to, and is closed by a timer that survives a sleep. Those
+ *    of a key run out unless its workspace says again and again that it lives (`key-proofs.ts`).
  */
 export const expiryTimer = "sockets";
 
@@ -40,6 +43,7 @@ type Surroundings = {
   ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets">;
   timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
+  proofs: Pick<KeyProofs, "ask">;
 };
 
 export class Sockets {
@@ -75,11 +79,13 @@ export class Sockets {
         `You have ${own} sockets here, which is the most (maxSocketsPerMember): close some first`,
       );
     }
-    const expiresAt = principal.kind === "entity" ? principal.expiresAt : clock.now() + keySocketMs;
+    const expiresAt =
+      principal.kind === "entity" ? principal.expiresAt : (principal.provenAt ?? clock.now()) + keyProofMs;
     ctx.acceptWebSocket(socket);
     socket.serializeAttachment({ principal, expiresAt });
-    timers.setNoLater(expiryTimer, expiresAt);
-    return this.#remember(socket, principal, expiresAt);
+    const session = this.#remember(socket, principal, expiresAt);
+    timers.setNoLater(expiryTimer, this.#dueAt(session));
+    return session;
   }
 
   /** Undefined for a socket that was closed from here. */
@@ -142,11 +148,37 @@ export class Sockets {
 
   /** The timer `sockets` went off. */
   onTimer(): void {
+    const { timers, clock, proofs } = this.#around;
+    const unproven = new Map<string, KeyPrincipal>();
     let next = Number.POSITIVE_INFINITY;
     for (const session of this.#sessions.values()) {
-      if (!this.closedByExpiry(session)) next = Math.min(next, session.expiresAt);
+      if (this.closedByExpiry(session)) continue;
+      const isDue = this.#dueAt(session) <= clock.now();
+      if (isDue && session.principal.kind === "key") unproven.set(session.principal.keyId, session.principal);
+      next = Math.min(next, isDue ? session.expiresAt : this.#dueAt(session));
     }
-    if (next < Number.POSITIVE_INFINITY) this.#around.timers.set(expiryTimer, next);
+    if (next < Number.POSITIVE_INFINITY) timers.set(expiryTimer, next);
+    for (const key of unproven.values()) proofs.ask(key, (proof) => this.#proven(key.keyId, proof));
+  }
+
+  /** The workspace's word about a key. */
+  #proven(keyId: string, { lives, askedAt }: KeyProof): void {
+    for (const session of this.#sessions.values()) {
+      const { socket, principal } = session;
+      if (principal.kind !== "key" || principal.keyId !== keyId) continue;
+      if (!lives) {
+        this.close(session, closeCodes.tokenExpired, "the secret key was revoked");
+        continue;
+      }
+      session.expiresAt = Math.max(session.expiresAt, askedAt + keyProofMs);
+      socket.serializeAttachment({ principal, expiresAt: session.expiresAt });
+      this.#around.timers.setNoLater(expiryTimer, this.#dueAt(session));
+    }
+  }
+
+  /** When something is to be done about a session: a key is asked for before its proof runs out. */
+  #dueAt({ principal, expiresAt }: Session): number {
+    return principal.kind === "key" ? expiresAt - keyProofLeadMs : expiresAt;
   }
 
   #remember(socket: WebSocket, principal: ActingPrincipal, expiresAt: number): Session {

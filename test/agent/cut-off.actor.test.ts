@@ -1,0 +1,64 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, runsOf } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+const stage = async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", limits: { maxConcurrentRuns: 2 } });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  return { house, husam, analyst, space, key, agent: env.AGENT.getByName(analyst.id) };
+};
+
+type Stage = Awaited<ReturnType<typeof stage>>;
+
+/** Each way in which others end what an agent is saying. `isGone`: afterwards there is no agent to ask. */
+const cuts: [string, { tool?: string; cut: (stage: Stage, runId: string) => Promise<unknown>; isGone?: true }][] = [
+  ["a person cancels its run", { cut: ({ agent, house }, runId) => agent.cancelRun(house.workspaceId, runId) }],
+  ["another run of it stops it", { tool: "stop_run", cut: ({ space, husam }) => space.post(husam, "Stop") }],
+  ["another run of it absorbs it", { tool: "absorb_run", cut: ({ space, husam }) => space.post(husam, "And this") }],
+  ["it is removed from the space", { cut: ({ space, key, analyst }) => space.stub().removeMember(key, analyst.id) }],
+  ["the space is deleted", { cut: ({ space, key }) => space.stub().remove(key) }],
+  ["the agent is deleted", { cut: ({ agent, house }) => agent.remove(house.workspaceId), isGone: true }],
+];
+
+test.each(cuts)("[R5] [D4] %s while it speaks: its words are taken back at once, and never said", async (_, how) => {
+  const staged = await stage();
+  const { house, husam, analyst, space, agent } = staged;
+  const gate = createGate();
+  let speaking = "";
+  const model = scriptedModel(({ prompt }, index) => {
+    if (index === 0) return step(call("send_message", { text: "Never to be said." }), waitAt(gate));
+    const isFresh = !prompt.some(({ role }) => role === "tool");
+    return isFresh && how.tool ? step(call(how.tool, { runId: speaking })) : step(text("Done."));
+  });
+  restore.push(installModel(model));
+  const watching = await space.watch(husam);
+  await space.post(husam, "Speak");
+  await vi.waitUntil(() => watching.some(({ type }) => type === "tool-input-delta"));
+  speaking = (await runsOf(house.workspaceId, analyst))[0]?.id ?? "";
+  await how.cut(staged, speaking);
+  // The model is still in the middle of its answer: nothing but the cut can have taken the words back.
+  await vi.waitUntil(() => watching.some(({ type }) => type === "tool-call.error"));
+  await vi.waitUntil(() => watching.some(({ type }) => type === "agent.inactive"));
+  gate.open();
+  if (how.isGone) {
+    expect(await agent.describe(house.workspaceId)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  } else {
+    await ended(house.workspaceId, analyst, how.tool ? 2 : 1);
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+    expect(unwrap(await agent.describe(house.workspaceId)).activity?.state).toBe("idle");
+  }
+  expect(watching.filter(({ type }) => type === "tool-call.error")).toHaveLength(1);
+  const said = watching.flatMap((frame) => (frame.type === "space.message" ? [frame.message.sender.name] : []));
+  expect(new Set(said)).toEqual(new Set(["Husam"]));
+});

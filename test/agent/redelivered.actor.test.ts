@@ -1,0 +1,52 @@
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { Agent } from "../../src/agent/agent.ts";
+import type { Delivery } from "../../src/protocol/rpc.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { ended, ids, openHouse, userTexts } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+test("[D2] [R7] a delivery that repeats what was handled, and brings more, brings only what is new", async () => {
+  const taken: Delivery[] = [];
+  const deliver = Agent.prototype.deliver;
+  const spy = vi.spyOn(Agent.prototype, "deliver").mockImplementation(function (this: Agent, delivery) {
+    taken.push(delivery);
+    return deliver.call(this, delivery);
+  });
+  restore.push(() => spy.mockRestore());
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst" });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const model = scriptedModel(() => step(text("Read.")));
+  restore.push(installModel(model));
+  await space.post(husam, "one");
+  await ended(house.workspaceId, analyst, 1);
+  await space.post(husam, "two");
+  await ended(house.workspaceId, analyst, 2);
+  // As of a space that crashed before it had noted how far the agent had come, and has heard more since.
+  const messages = taken.flatMap((delivery) => delivery.messages);
+  const newest = taken.at(-1);
+  const last = messages.at(-1);
+  if (!newest || !last) throw new Error("nothing was delivered");
+  const { message } = last;
+  const seq = newest.cursor + 1;
+  const again: Delivery = {
+    ...newest,
+    after: 0,
+    cursor: seq,
+    messages: [
+      ...messages,
+      { ...last, message: { ...message, id: ids.mintOwned("msg", space.id), seq, text: "three" } },
+    ],
+  };
+  expect(unwrap(await env.AGENT.getByName(analyst.id).deliver(again))).toEqual({ cursor: seq });
+  const runs = await ended(house.workspaceId, analyst, 3);
+  expect(runs.map((run) => run.trigger.text)).toEqual(["one", "two", "three"]);
+  expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("two");
+});

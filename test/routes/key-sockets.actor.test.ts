@@ -1,0 +1,86 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { Key } from "../../src/protocol/workspace.ts";
+import { keyProofLeadMs, keyProofMs } from "../../src/space/bounds.ts";
+import type { Space } from "../../src/space/space.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
+import { call, expectOk, openHouse } from "../support/house.ts";
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+/** A socket that a secret key holds open as `entityId`. */
+const open = async (spaceId: string, bearer: string, entityId: string) => {
+  const headers = { upgrade: "websocket" };
+  const { webSocket } = await call(`/v1/spaces/${spaceId}/stream`, { bearer, as: entityId, headers });
+  if (!webSocket) throw new Error("a socket was expected");
+  const seen: { closed?: number; types: string[] } = { types: [] };
+  webSocket.addEventListener("message", ({ data }) => {
+    seen.types.push(z.object({ type: z.string() }).parse(JSON.parse(String(data))).type);
+  });
+  webSocket.addEventListener("close", ({ code }) => {
+    seen.closed = code;
+  });
+  webSocket.accept();
+  return { seen, type: () => webSocket.send(JSON.stringify({ type: "typing" })) };
+};
+
+const stage = async () => {
+  const house = await openHouse();
+  const [mona, leo] = [await house.person("Mona"), await house.person("Leo")];
+  const { id } = await house.space("Alpha", [mona, leo]);
+  const second = await expectOk(
+    z.object({ key: Key, secretKey: z.string() }),
+    call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey }),
+  );
+  const revoke = () => call(`/v1/workspace/keys/${second.key.id}`, { method: "DELETE", bearer: house.secretKey });
+  const namespace: unknown = env.SPACE;
+  const space = (namespace as DurableObjectNamespace<Space>).getByName(id);
+  const passTime = async (milliseconds: number) => {
+    vi.setSystemTime(Date.now() + milliseconds);
+    await runDurableObjectAlarm(space);
+  };
+  /** Until when the sockets that are open may stay so, in milliseconds since the epoch. */
+  const openUntil = () =>
+    runInDurableObject(space, (_, state) =>
+      state
+        .getWebSockets()
+        .filter((socket) => socket.readyState === WebSocket.OPEN)
+        .map((socket) => z.object({ expiresAt: z.number() }).parse(socket.deserializeAttachment()).expiresAt),
+    );
+  return { house, mona, leo, spaceId: id, second, revoke, passTime, openUntil };
+};
+
+test("[S5] the sockets of a key that was revoked close within a minute; those of a living key stay", async () => {
+  const { house, mona, leo, spaceId, second, revoke, passTime, openUntil } = await stage();
+  const doomed = await open(spaceId, second.secretKey, mona.id);
+  const staying = await open(spaceId, house.secretKey, leo.id);
+  expect((await revoke()).status).toBe(204);
+  await passTime(keyProofMs - keyProofLeadMs);
+  await vi.waitUntil(() => doomed.seen.closed !== undefined);
+  expect(doomed.seen.closed).toBe(4401);
+  for (let times = 0; times < 3; times += 1) {
+    await vi.waitFor(async () => expect(await openUntil()).toEqual([Date.now() + keyProofMs]));
+    await passTime(keyProofMs - keyProofLeadMs);
+  }
+  const mia = await open(spaceId, house.secretKey, mona.id);
+  staying.type();
+  await vi.waitUntil(() => mia.seen.types.includes("member.typing"));
+  expect(staying.seen.closed).toBeUndefined();
+  expect(keyProofMs).toBeLessThanOrEqual(60_000);
+});
+
+test("[S5] a key that nobody vouches for holds no socket for longer than a minute", async () => {
+  const { mona, spaceId, second, passTime } = await stage();
+  const socket = await open(spaceId, second.secretKey, mona.id);
+  vi.spyOn(Workspace.prototype, "keyLives").mockRejectedValue(new Error("out of reach"));
+  await passTime(keyProofMs - keyProofLeadMs);
+  expect(socket.seen.closed).toBeUndefined();
+  await passTime(keyProofLeadMs);
+  await vi.waitUntil(() => socket.seen.closed !== undefined);
+  expect(socket.seen.closed).toBe(4401);
+});
