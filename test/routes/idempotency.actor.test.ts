@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { Workspace } from "../../src/workspace/workspace.ts";
 import { adminKey, type Call, call, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -119,6 +120,40 @@ test("[D1] two requests with one key at the same time make one thing", async () 
   }
   const list = (await (await call("/v1/entities", { bearer: secretKey })).json()) as { items: unknown[] };
   expect(list.items).toHaveLength(1);
+});
+
+test("[D1] what was made before its answer was lost is found by the next try, and made once", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const agent = await house.agent({ name: "Keeper" });
+  const bodies: [string, Record<string, unknown>][] = [
+    ["/v1/entities", { type: "human", name: "Leo" }],
+    ["/v1/agents", { name: "Analyst" }],
+    ["/v1/spaces", { name: "Alpha", members: [{ entityId: mona.id }] }],
+    [`/v1/agents/${agent.id}/trigger`, { serviceName: "jira", payload: 1 }],
+    [`/v1/agents/${agent.id}/hooks`, { scheme: "github", name: "github" }],
+  ];
+  const idOf = async (answer: Response): Promise<unknown> => {
+    expect([201, 202]).toContain(answer.status);
+    const made = (await answer.json()) as Record<string, { id?: string } | string>;
+    const [first] = Object.values(made);
+    return typeof first === "string" ? first : first?.id;
+  };
+  // As if the worker had died between making it and noting the answer.
+  const lost = vi.spyOn(Workspace.prototype, "endRequest").mockRejectedValue(new Error("the worker is gone"));
+  try {
+    for (const [path, body] of bodies) {
+      vi.setSystemTime(Date.now());
+      const send = () => call(path, { bearer: house.secretKey, body, headers });
+      const headers = { "idempotency-key": newKey() };
+      const first = await idOf(await send());
+      vi.setSystemTime(Date.now() + 61_000);
+      expect(await idOf(await send()), path).toBe(first);
+    }
+  } finally {
+    lost.mockRestore();
+    vi.useRealTimers();
+  }
 });
 
 test("the same key of another caller, at another address, or after a refusal, is another request", async () => {

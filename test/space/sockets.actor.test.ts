@@ -177,6 +177,20 @@ test("[S5] a socket closes with 4401 when its token expires, and the others stay
   expect((await later.untilClosed()).code).toBe(4401);
 });
 
+test("[S5] each socket closes when its own token expires, though its client says nothing", async () => {
+  const home = await house([ann, ben]);
+  const lives = [30_000, 60_000, 90_000];
+  const sockets = [];
+  for (const life of lives) sockets.push(await listen(home, { ...home.as(ann), expiresAt: Date.now() + life }));
+  const begun = Date.now();
+  for (const [index, socket] of sockets.entries()) {
+    vi.useFakeTimers({ toFake: ["Date"], now: begun + (lives[index] ?? 0) });
+    expect(await runDurableObjectAlarm(home.stub)).toBe(true);
+    expect((await socket.untilClosed()).code).toBe(4401);
+    expect(sockets.filter(({ closed }) => closed === undefined)).toHaveLength(lives.length - index - 1);
+  }
+});
+
 test("[D3] sockets outlive the sleep of their space", async () => {
   const home = await house([ann, ben]);
   const socket = await listen(home, home.as(ben));

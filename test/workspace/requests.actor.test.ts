@@ -11,12 +11,13 @@ import { Requests } from "../../src/workspace/requests.ts";
 import { withStorage } from "./fixture.ts";
 
 /** The module alone, on real storage, with a clock that the test moves. */
-const withRequests = (act: (requests: Requests, clock: { time: number }) => void): Promise<void> =>
+type Act = (requests: Requests, clock: { time: number }, storage: DurableObjectStorage) => void;
+const withRequests = (act: Act): Promise<void> =>
   withStorage(async (storage) => {
     const db = openDatabase(storage);
     await createSchema(db, migrations);
     const clock = { time: 1_000_000 };
-    act(new Requests(db, { now: () => clock.time }), clock);
+    act(new Requests(db, { now: () => clock.time }), clock, storage);
   });
 
 const name = { principal: "key:1", key: "POST /v1/entities abc" };
@@ -67,5 +68,19 @@ test("[B3] only what is kept counts toward the bound: refusals never use it up",
       requests.begin({ ...name, key: `refused ${count}` }, "body");
       requests.abandon({ ...name, key: `refused ${count}` });
     }
+    expect(requests.begin(name, "body")).toEqual({});
+  }));
+
+test("[B3] past maxRequests in a day a request with a key is refused by the bound's name, until the day is over", () =>
+  withRequests((requests, clock, storage) => {
+    storage.sql.exec(
+      `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+       insert into requests (principal, key, body_hash, begun_at) select 'key:1', 'kept ' || i, 'body', ? from n`,
+      maxRequests,
+      clock.time,
+    );
+    expect(() => requests.begin(name, "body")).toThrow("maxRequests");
+    clock.time += requestLifetimeMs + 1;
+    requests.prune();
     expect(requests.begin(name, "body")).toEqual({});
   }));

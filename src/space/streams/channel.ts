@@ -1,5 +1,5 @@
 import { ChannelFrame, type ChannelOpen } from "../../protocol/channel.ts";
-import { type Outcome, ok, refuse } from "../../shared/errors.ts";
+import { type Outcome, ok, refusalOf, refuse } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { maxChannelLine } from "../bounds.ts";
 import type { LiveStreams } from "./live-streams.ts";
@@ -40,6 +40,8 @@ export const readChannel = async (
     live.stop(channel, "interrupted", "The agent was interrupted", "interrupted");
     const { code, message } = channel.stopped ?? { code: "interrupted", message: "The channel broke" };
     return refuse(code, message);
+  } catch (error) {
+    return refusalOf(error);
   } finally {
     cancel();
   }

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { createIds } from "../../src/shared/ids.ts";
+import { maxChannels } from "../../src/space/bounds.ts";
+import { readChannel } from "../../src/space/streams/channel.ts";
+import { LiveStreams } from "../../src/space/streams/live-streams.ts";
+
+const ids = createIds("a secret of at least thirty-two chars");
+const workspaceId = ids.mint("wsp");
+
+test("[B3] a run that is one too many to speak is refused by the bound's name, and its writer is not left hanging", async () => {
+  const live = new LiveStreams({ now: () => 0 }, () => undefined);
+  const agentId = ids.mint("ent");
+  const open = () => ({ workspaceId, agentId, runId: ids.mintOwned("run", agentId) });
+  const spoken = Array.from({ length: maxChannels }, open);
+  for (const one of spoken) live.open(one, () => undefined);
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const refused = await readChannel(live, open(), readable, () => undefined);
+  expect(refused).toMatchObject({
+    ok: false,
+    problem: { code: "limit_reached", detail: expect.stringContaining("maxChannels") },
+  });
+  await expect(writable.getWriter().closed).rejects.toBeUndefined();
+  const [again] = spoken;
+  if (again) expect(live.open(again, () => undefined).stopped).toBeUndefined();
+});
