@@ -10,7 +10,7 @@ const minute = 60_000;
 
 const generating = (...parts: ScriptedPart[]) =>
   generate({
-    model: { model: scriptedModel([step(...parts)]), modelId: "m", family: "openai", adapt: (messages) => messages },
+    model: { model: scriptedModel([step(...parts)]), modelId: "m", family: "rehearsal", adapt: (messages) => messages },
     composed: {
       instructions: "Answer.",
       messages: [{ role: "user", content: "Hello" }],
