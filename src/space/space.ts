@@ -16,40 +16,29 @@ import type {
 } from "../protocol/rpc.ts";
 import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
-import { systemClock } from "../shared/clock.ts";
-import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
+import { createSchema, hasSchema } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
-import { fault, faultOnceStored } from "../shared/fault.ts";
-import { createIds } from "../shared/ids.ts";
+import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
-import { Timers } from "../timers/timers.ts";
-import { Delivery, deliverTimer } from "./delivery/delivery.ts";
-import { Subscribers } from "./delivery/subscribers.ts";
+import { assemble } from "./assemble.ts";
+import { deliverTimer } from "./delivery/delivery.ts";
 import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } from "./lifecycle.ts";
-import { Log } from "./log.ts";
-import { Members } from "./members.ts";
 import { addMember, removeMember, renameMember } from "./membership.ts";
-import { type Parts, record } from "./parts.ts";
+import type { Parts } from "./parts.ts";
 import { appendFromAgent, post } from "./posting.ts";
 import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
 import { historyFor, latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
 import { spaceIn } from "./rights.ts";
-import { Decisions } from "./router/decisions.ts";
-import { Router, routeTimer } from "./router/router.ts";
-import { RouterLedger } from "./router/router-ledger.ts";
+import { routeTimer } from "./router/router.ts";
 import { routingOf } from "./router/routing.ts";
-import { Settings } from "./settings.ts";
 import { receiveFrame } from "./sockets/client-frames.ts";
 import { connect } from "./sockets/connect.ts";
-import { KeyProofs } from "./sockets/key-proofs.ts";
-import { expiryTimer, Sockets } from "./sockets/sockets.ts";
+import { expiryTimer } from "./sockets/sockets.ts";
 import { readChannel } from "./streams/channel.ts";
-import { LiveStreams } from "./streams/live-streams.ts";
 import { answerToolCall } from "./tool-calls/answer-tool-call.ts";
 import { callsTimer, onCallsTimer } from "./tool-calls/lapses.ts";
 import { recordToolCall } from "./tool-calls/record-tool-call.ts";
-import { ToolCalls } from "./tool-calls/tool-calls.ts";
 
 /**
  * A shared timeline with members: the one writer of its log, which is the only way that anything leaves it.
@@ -65,7 +54,7 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#parts = partsOf(ctx, env);
+    this.#parts = assemble(ctx, env);
     this.#created = hasSchema(ctx.storage);
     if (!this.#created) return;
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
@@ -225,37 +214,3 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     return answered;
   }
 }
-
-const partsOf = (ctx: DurableObjectState, env: Env): Parts => {
-  const clock = systemClock;
-  const db = openDatabase(ctx.storage);
-  const timers = new Timers(db, ctx.storage, clock);
-  const settings = new Settings(db);
-  const members = new Members(db);
-  const log = new Log(db);
-  const subscribers = new Subscribers(db);
-  const proofs = new KeyProofs({ ctx, workspaces: env.WORKSPACE, clock });
-  const sockets = new Sockets({ ctx, timers, clock, proofs });
-  const live = new LiveStreams(clock, (frame) => {
-    fault("space.mid-speech", ctx);
-    sockets.tell(frame);
-  });
-  const decisions = new Decisions(db);
-  const ledger = new RouterLedger(db);
-  const toolCalls = new ToolCalls(db);
-  const onForgotten = (): void => {
-    log.clear();
-    decisions.clear();
-    ledger.clear();
-    toolCalls.clear();
-    members.clear();
-  };
-  const around = { ctx, env, timers, clock, log, members, settings, decisions };
-  const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
-  const router = new Router({ ...around, ledger, record: (write) => record(parts, write) });
-  const ids = createIds(env.SIGNING_SECRET);
-  const databaseBytes = (): number => ctx.storage.sql.databaseSize;
-  const told = { toolCalls, delivery, router, sockets, live };
-  const parts = { db, clock, ids, timers, settings, members, log, subscribers, decisions, ...told, databaseBytes };
-  return parts;
-};

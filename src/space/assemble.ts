@@ -1,0 +1,54 @@
+import { systemClock } from "../shared/clock.ts";
+import { openDatabase } from "../shared/database.ts";
+import type { Env } from "../shared/env.ts";
+import { fault } from "../shared/fault.ts";
+import { createIds } from "../shared/ids.ts";
+import { Timers } from "../timers/timers.ts";
+import { Delivery } from "./delivery/delivery.ts";
+import { Subscribers } from "./delivery/subscribers.ts";
+import { Log } from "./log.ts";
+import { Members } from "./members.ts";
+import { type Parts, record } from "./parts.ts";
+import { Decisions } from "./router/decisions.ts";
+import { Router } from "./router/router.ts";
+import { RouterLedger } from "./router/router-ledger.ts";
+import { Settings } from "./settings.ts";
+import { KeyProofs } from "./sockets/key-proofs.ts";
+import { Sockets } from "./sockets/sockets.ts";
+import { LiveStreams } from "./streams/live-streams.ts";
+import { ToolCalls } from "./tool-calls/tool-calls.ts";
+
+/** A space's parts over its database. */
+export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
+  const clock = systemClock;
+  const db = openDatabase(ctx.storage);
+  const timers = new Timers(db, ctx.storage, clock);
+  const settings = new Settings(db);
+  const members = new Members(db);
+  const log = new Log(db);
+  const subscribers = new Subscribers(db);
+  const proofs = new KeyProofs({ ctx, workspaces: env.WORKSPACE, clock });
+  const sockets = new Sockets({ ctx, timers, clock, proofs });
+  const live = new LiveStreams(clock, (frame) => {
+    fault("space.mid-speech", ctx);
+    sockets.tell(frame);
+  });
+  const decisions = new Decisions(db);
+  const ledger = new RouterLedger(db);
+  const toolCalls = new ToolCalls(db);
+  const onForgotten = (): void => {
+    log.clear();
+    decisions.clear();
+    ledger.clear();
+    toolCalls.clear();
+    members.clear();
+  };
+  const around = { ctx, env, timers, clock, log, members, settings, decisions };
+  const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
+  const router = new Router({ ...around, ledger, record: (write) => record(parts, write) });
+  const ids = createIds(env.SIGNING_SECRET);
+  const databaseBytes = (): number => ctx.storage.sql.databaseSize;
+  const told = { toolCalls, delivery, router, sockets, live };
+  const parts = { db, clock, ids, timers, settings, members, log, subscribers, decisions, ...told, databaseBytes };
+  return parts;
+};
