@@ -25,7 +25,8 @@ import { estimateText } from "./tokens.ts";
  * 1. An event id is taken in once, however often it is delivered (R7).
  * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
  *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead and kept.
- * 3. Batches are taken in the order of arrival.
+ * 3. Batches are taken in the order of arrival. Of messages that wake nobody, or nobody any more, the oldest are left to
+ *    their history rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, and its
  *    wake is not counted again (B1).
  */

@@ -29,6 +29,9 @@ describe("[B3] a message's text is bounded in bytes of UTF-8", () => {
     const full = most + "a".repeat(32_768 - new TextEncoder().encode(most).length);
     expect(MessageText.safeParse(full).success).toBe(true);
     const over = MessageText.safeParse(`${full}a`);
-    expect(over.error?.issues[0]).toMatchObject({ params: { code: "text_too_long" } });
+    expect(over.error?.issues[0]).toMatchObject({
+      params: { code: "text_too_long" },
+      message: expect.stringContaining("(maxTextBytes)"),
+    });
   });
 });

@@ -34,6 +34,7 @@ test("[B3] every bound is one named number in the one file of its actor, and is 
 const ofOneFile = [
   "agent/estimate-tokens.ts: maxKnownWords",
   "agent/estimate-tokens.ts: maxKnownLength",
+  "agent/memory/search/match-expression.ts: maxQueryTerms",
   "agent/spaces.ts: maxKnownRows",
   "agent/tokens.ts: maxKnownCharacters",
   "agent/tools/check-config.ts: maxOutputBytes",
@@ -64,4 +65,89 @@ test("[B3] an error that tells a bound's number names the bound", () => {
     .filter(({ bound, message }) => !message.replaceAll(/\$\{[^}]*\}/g, "").includes(bound))
     .map(({ name, message }) => `${name}: ${message}`);
   expect(unnamed).toEqual([]);
+});
+
+/** The bounds that B3 names, where each is, the code that it is answered with, and the test that reaches it. */
+const reached: [what: string, bound: string, file: string, code: string, test: string][] = [
+  ["steps a run", "maxSteps", "protocol/agent.ts", "step_limit", "agent/failures.actor.test.ts"],
+  ["tokens a run", "maxTokensPerRun", "protocol/agent.ts", "token_limit", "agent/run-limits.actor.test.ts"],
+  ["minutes a run", "maxRunMinutes", "protocol/agent.ts", "time_limit", "agent/run-limits.actor.test.ts"],
+  ["tokens a day", "maxTokensPerDay", "protocol/agent.ts", "budget_exhausted", "agent/failures.actor.test.ts"],
+  ["runs at a time", "maxConcurrentRuns", "protocol/agent.ts", "(it waits)", "agent/run-limits.actor.test.ts"],
+  ["runs that wait", "maxWaitingRuns", "agent/bounds.ts", "limit_reached", "agent/side-by-side.actor.test.ts"],
+  ["wakes by one root", "maxWakesPerRoot", "protocol/agent.ts", "(it is not woken)", "agent/loops/loops.actor.test.ts"],
+  ["calls of a step", "maxCallsPerStep", "agent/bounds.ts", "model_nonsense", "agent/run-limits.actor.test.ts"],
+  ["what a step says", "maxStepBytes", "agent/bounds.ts", "model_nonsense", "agent/models.actor.test.ts"],
+  ["nonsense in a row", "maxInvalidSteps", "agent/bounds.ts", "model_nonsense", "agent/run-limits.actor.test.ts"],
+  ["inbox", "maxInboxEvents", "agent/bounds.ts", "unavailable", "routes/hooks.actor.test.ts"],
+  ["a service's payload", "maxPayloadBytes", "agent/bounds.ts", "payload_too_large", "routes/hooks.actor.test.ts"],
+  ["a message", "maxTextBytes", "protocol/text.ts", "text_too_long", "protocol/text.test.ts"],
+  ["tool output", "maxToolOutputBytes", "agent/bounds.ts", "(a note)", "agent/calls/long.actor.test.ts"],
+  ["plans", "maxPlans", "agent/bounds.ts", "limit_reached", "agent/plans/plans.actor.test.ts"],
+  ["memories", "maxMemories", "agent/bounds.ts", "limit_reached", "agent/run-limits.actor.test.ts"],
+  ["goals", "maxGoals", "agent/bounds.ts", "limit_reached", "agent/run-limits.actor.test.ts"],
+  ["hooks", "maxHooks", "agent/bounds.ts", "limit_reached", "routes/hooks.actor.test.ts"],
+  ["stored events", "maxDatabaseBytes", "space/bounds.ts", "limit_reached", "space/room.test.ts"],
+  ["sockets", "maxSockets", "space/bounds.ts", "unavailable", "space/sockets.test.ts"],
+  ["sockets of a member", "maxSocketsPerMember", "space/bounds.ts", "unavailable", "space/sockets.test.ts"],
+  ["frames of a socket", "maxFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],
+  ["bad frames of a socket", "maxBadFrames", "space/bounds.ts", "close 4400", "space/sockets.actor.test.ts"],
+  ["open tool calls", "maxOpenToolCalls", "space/bounds.ts", "limit_reached", "space/tool-calls.actor.test.ts"],
+  ["agents", "maxAgents", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
+  ["spaces", "maxSpaces", "workspace/bounds.ts", "limit_reached", "workspace/space-index.actor.test.ts"],
+  ["keys", "maxKeys", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
+  ["secrets", "maxSecrets", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
+];
+
+const row = (...cells: string[]): string => `| ${cells.join(" | ")} |`;
+
+/** Every bound of an actor with its value, under what its file says of it. */
+const tableOf = async (actor: string): Promise<string[]> => {
+  const values: Record<string, unknown> = await import(`../../src/${actor}/bounds.ts`);
+  const lines = read(`${actor}/bounds.ts`).matchAll(/^\/\*\* ([^\n]*) \*\/$|^export const (\w+) = /gm);
+  let says = "";
+  return [...lines].flatMap(([, comment, bound]) => {
+    if (bound === undefined) {
+      says = comment ?? "";
+      return [];
+    }
+    const told = row(`\`${bound}\``, Number(values[bound]).toLocaleString("en"), says);
+    says = "";
+    return [told];
+  });
+};
+
+test("[B3] docs/bounds.md tells every bound as it is, and where those that B3 names are reached by a test", async () => {
+  for (const [what, bound, file, , where] of reached) {
+    expect(read(file), what).toMatch(new RegExp(`\\b${bound}\\b`));
+    const tested = readFileSync(join(root, "../test", where), "utf8");
+    expect(tested, `${what}: ${where}`).toContain(bound);
+  }
+  const sections = await Promise.all(
+    actors.map(async (actor) => [
+      `## ${actor[0]?.toUpperCase()}${actor.slice(1)}: \`src/${actor}/bounds.ts\``,
+      "",
+      row("bound", "value", "of what (of the one above where nothing is said)"),
+      row("---", "---:", "---"),
+      ...(await tableOf(actor)),
+      "",
+    ]),
+  );
+  const doc = [
+    "# Bounds",
+    "",
+    "Whatever could grow is bounded by a named number (B3). Written by `npx vitest run --project pure test/shared/bounds -u`,",
+    "whose test compares it with the code. Those of `src/protocol/agent.ts` are an agent's own [limits](configuration.md).",
+    "",
+    "## Who meets them",
+    "",
+    row("what", "bound", "where", "answered with", "reached by"),
+    row("---", "---", "---", "---", "---"),
+    ...reached.map(([what, bound, file, code, where]) =>
+      row(what, `\`${bound}\``, `\`src/${file}\``, code, `\`test/${where}\``),
+    ),
+    "",
+    ...sections.flat(),
+  ];
+  await expect(`${doc.join("\n").trimEnd()}\n`).toMatchFileSnapshot("../../docs/bounds.md");
 });
