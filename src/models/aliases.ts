@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { OpenAiCompatibleModel, RehearsalModel, WorkersAiModel } from "../protocol/agent.ts";
+import { OpenAiCompatibleModel, RehearsalModel, WorkersAiModel } from "../protocol/model-config.ts";
 import { Label } from "../protocol/text.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";

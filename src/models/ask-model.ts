@@ -1,6 +1,6 @@
 import { APICallError, streamText } from "ai";
 import { estimateTokenCount } from "tokenx";
-import type { ModelConfig } from "../protocol/agent.ts";
+import type { ModelConfig } from "../protocol/model-config.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { failureOfFinish } from "./failure.ts";
 import { type ModelDeps, resolveModel } from "./models.ts";

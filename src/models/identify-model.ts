@@ -1,4 +1,4 @@
-import type { ModelConfig } from "../protocol/agent.ts";
+import type { ModelConfig } from "../protocol/model-config.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { followAlias } from "./aliases.ts";

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import type { ModelConfig } from "../protocol/agent.ts";
+import type { ModelConfig } from "../protocol/model-config.ts";
 import { adapters } from "./adapt.ts";
 import { deploymentKey, followAlias } from "./aliases.ts";
 import { modelIdOf } from "./identify-model.ts";

@@ -2,45 +2,9 @@ import { z } from "zod";
 import { ContextConfig } from "./context-config.ts";
 import { EmbedderConfig } from "./embedder.ts";
 import { entityId } from "./ids.ts";
-import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
+import { ModelConfig } from "./model-config.ts";
+import { isTimeZone, Name, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
-
-const sampling = {
-  temperature: z.number().min(0).max(2).optional(),
-  maxOutputTokens: z.int().min(16).max(200_000).optional(),
-};
-
-/** The embedded default: a deterministic model that follows plain rules. It is not an LLM and says so. */
-export const RehearsalModel = z.strictObject({
-  provider: z.literal("rehearsal"),
-  name: z.string().max(64).optional(),
-  /** How fast it speaks, in deltas a second; 0 is as fast as they come. */
-  deltasPerSecond: z.number().min(0).max(1000).default(25),
-  ...sampling,
-});
-
-export const WorkersAiModel = z.strictObject({
-  provider: z.literal("workers-ai"),
-  name: z.string().regex(/^@[a-z]+\//, "must be a Workers AI model, such as @cf/meta/llama-3.3-70b-instruct-fp8-fast"),
-  ...sampling,
-});
-
-export const OpenAiCompatibleModel = z.strictObject({
-  provider: z.literal("openai-compatible"),
-  name: z.string().min(1).max(256),
-  baseUrl: z.url({ protocol: /^https?$/, error: "must be an http(s) URL such as https://api.example.com/v1" }),
-  /** The name of a secret of the workspace, never of the deployment. */
-  apiKeySecret: Label.optional(),
-  ...sampling,
-});
-
-/** A model that the operator named, with a fixed address and a key of the deployment. */
-export const AliasedModel = z.strictObject({ alias: Label, ...sampling });
-
-export const ModelConfig = z
-  .union([z.discriminatedUnion("provider", [RehearsalModel, WorkersAiModel, OpenAiCompatibleModel]), AliasedModel])
-  .meta({ id: "ModelConfig" });
-export type ModelConfig = z.infer<typeof ModelConfig>;
 
 /** How the past becomes context: lived through as one stream of cycles, or read back from the space's timeline. */
 const Continuity = z.enum(["consciousness", "timeline"]);

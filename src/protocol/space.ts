@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { ModelConfig } from "./agent.ts";
 import { Member } from "./entity.ts";
 import { entityId, spaceId } from "./ids.ts";
 import { Message } from "./message.ts";
+import { ModelConfig } from "./model-config.ts";
 import { Name, Timestamp } from "./text.ts";
 
 export const WakePolicy = z.enum(["every_message", "addressed"]);

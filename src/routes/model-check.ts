@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ModelConfig } from "../protocol/agent.ts";
 import type { EmbedderConfig } from "../protocol/embedder.ts";
+import type { ModelConfig } from "../protocol/model-config.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
