@@ -14,7 +14,7 @@ import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
 import { accept, acceptTrigger, revive } from "./deliver.ts";
 import type { InMind } from "./hooked-agent.ts";
-import { type Mind, openMind } from "./mind.ts";
+import { type Mind, openMind, reconsider, stopMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { runView, runWithInputs } from "./run-view.ts";
@@ -94,10 +94,8 @@ export class Agent extends SearchingAgent implements AgentRpc {
   }
 
   remove(workspaceId: string): Promise<Outcome<null>> {
-    return this.#with(workspaceId, async ({ parts, loop, callWork }) => {
-      await Promise.all([loop.stop(), callWork.stop()]);
-      parts.mcp.stop();
-      parts.search.stop();
+    return this.#with(workspaceId, async (mind) => {
+      await stopMind(mind);
       this.#mind = undefined;
       await this.ctx.storage.deleteAlarm();
       await this.ctx.storage.deleteAll();
@@ -106,10 +104,10 @@ export class Agent extends SearchingAgent implements AgentRpc {
   }
 
   setSecrets(workspaceId: string, sealed: Record<string, string>): Promise<Outcome<null>> {
-    return this.#with(workspaceId, ({ parts, loop }) => {
-      parts.identity.update({ secrets: sealed });
-      parts.mcp.reconsider();
-      loop.reconsider();
+    return this.#with(workspaceId, (mind) => {
+      mind.parts.identity.update({ secrets: sealed });
+      mind.parts.mcp.reconsider();
+      reconsider(mind);
       return null;
     });
   }

@@ -20,6 +20,7 @@ import { Plans } from "./plans/plans.ts";
 import { Roots } from "./roots.ts";
 import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
+import { Summaries } from "./summaries/summaries.ts";
 import { openSecret } from "./think/open-secret.ts";
 import type { Parts } from "./think/parts.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
@@ -35,7 +36,9 @@ export const assemble = (
   env: Env,
   clock: Clock,
   timers: Timers,
-  work: Pick<Parts, "stopThink" | "tellCall" | "wakeCalls"> & { background: (work: Promise<unknown>) => void },
+  work: Pick<Parts, "stopThink" | "tellCall" | "wakeCalls" | "wantSummary"> & {
+    background: (work: Promise<unknown>) => void;
+  },
 ): Parts => {
   const { background, ...own } = work;
   const identity = new Identity(db, clock);
@@ -82,6 +85,7 @@ export const assemble = (
     journal,
     identity,
     consciousness,
+    summaries: new Summaries(db, clock),
     mcp,
     ids: createIds(env.SIGNING_SECRET),
     inbox: new Inbox(db, clock),

@@ -142,3 +142,13 @@ export const embedLongestRetryMs = 30 * 60_000;
 export const embedTimeoutMs = 30_000;
 /** Vectors that one row holds, in bytes: a row may have 2 MB, and is written anew when vectors are added to it. */
 export const maxVectorRowBytes = 256 * 1024;
+/** What a summary of older cycles or messages may fill, in estimated tokens; of a small model's input, a quarter at most. */
+export const maxSummaryTokens = 2000;
+/** What a model may answer where it was asked for one, in characters, and how long it may take. */
+export const maxSummaryCharacters = 64_000;
+export const summaryTimeoutMs = 120_000;
+/** Of a space that is older than its agent's summary of it, how many messages before the window are folded. */
+export const maxSummaryBacklog = 400;
+/** A summary that failed is tried again after this time, twice that the next time, up to the longest. */
+export const summaryFirstRetryMs = 30_000;
+export const summaryLongestRetryMs = 60 * 60_000;

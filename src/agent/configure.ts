@@ -1,7 +1,7 @@
 import type { AgentConfig, UpdateAgent } from "../protocol/agent.ts";
 import type { Env } from "../shared/env.ts";
 import { mergeConfig } from "./merge-config.ts";
-import type { Mind } from "./mind.ts";
+import { type Mind, reconsider } from "./mind.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { checkedConfig } from "./tools/check-config.ts";
 
@@ -15,7 +15,7 @@ export const changedConfig = ({ parts }: Mind, changes: UpdateAgent): AgentConfi
 
 /** Changes the config, and what follows from it. Throws as `changedConfig`. */
 export const configure = (mind: Mind, changes: UpdateAgent): void => {
-  const { parts, timers, loop } = mind;
+  const { parts, timers } = mind;
   const config = changedConfig(mind, changes);
   parts.transaction(() => {
     const before = parts.identity.get().config.continuity;
@@ -25,5 +25,5 @@ export const configure = (mind: Mind, changes: UpdateAgent): void => {
     if (changes.mcp !== undefined) parts.mcp.configured();
     if (changes.embedder !== undefined) parts.search.configured();
   });
-  loop.reconsider();
+  reconsider(mind);
 };

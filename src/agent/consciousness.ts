@@ -3,7 +3,8 @@ import { desc, eq, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import type { ComposedConfig } from "./context/agent-state.ts";
-import { compact } from "./context/consciousness/compaction.ts";
+import { barred } from "./context/barred.ts";
+import { compact, keepFrom } from "./context/consciousness/compaction.ts";
 import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
 import type { Cycle, ToldState } from "./context/snapshot.ts";
 import { invocationOf } from "./invocation.ts";
@@ -158,42 +159,74 @@ export class Consciousness {
     return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past] };
   }
 
+  /** The window that the next cycle would have, if nothing but its summary changed; undefined before the first cycle. */
+  newestWindow(): WindowRow | undefined {
+    return this.#newest().get({ continuity: "consciousness" });
+  }
+
+  /** The cycles before run `before` that a compaction now would take out of the input, oldest first. */
+  leaving(window: WindowRow, before: number, config: ComposedConfig, correction: number): OrdinalCycle[] {
+    const past = this.past(window.firstRun, before);
+    return past.slice(0, keepFrom(past, limitsFor(window, config, correction)));
+  }
+
   /**
    * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
    * full by run `toldFrom`. What a model `refused` as too long is halved, whatever the config says that it takes.
-   * `correction` is billed over estimated tokens.
+   * `correction` is billed over estimated tokens; `folded` is what a model has made of the oldest of those cycles.
    */
   compact(
     window: WindowRow,
     before: number,
     toldFrom: number,
-    config: ComposedConfig,
-    correction: number,
-    refused = false,
+    { config, correction, folded = null, refused = false }: Compacting,
   ): WindowRow | null {
     const past = this.past(window.firstRun, before);
-    const { minRecentCycles, maxTokens, reservedResponseTokens, compaction: wanted } = config.context;
-    const { strategy, keepRecent = minRecentCycles } = wanted;
+    const usual = limitsFor(window, config, correction);
     const limits = refused
       ? {
-          keepRecent: Math.min(keepRecent, Math.floor(past.length / 2)),
+          keepRecent: Math.min(usual.keepRecent, Math.floor(past.length / 2)),
           maxTokens: past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0),
         }
-      : {
-          keepRecent,
-          maxTokens: (maxTokens - reservedResponseTokens) / correction - estimateText(window.instructions),
-        };
-    const compaction = compact(past, window.summary, { strategy, ...limits });
+      : usual;
+    const { strategy } = config.context.compaction;
+    const inSummary = past.filter(({ ordinal }) => ordinal <= (folded?.upTo ?? 0)).length;
+    const earlier = folded ? barred(folded.text) : window.summary;
+    const compaction = compact(past, earlier, { strategy, ...limits }, inSummary);
     if (!compaction) return null;
+    return this.#begin(window, compaction.summary, past[compaction.keptFrom]?.ordinal ?? before, toldFrom);
+  }
+
+  /** Begins a window in which this summary, as a model wrote it, stands for all cycles up to run `upTo`. */
+  beginWith(window: WindowRow, summary: string, upTo: number, toldFrom: number): WindowRow {
+    return this.#begin(window, barred(summary), this.#runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom, toldFrom);
+  }
+
+  #begin(window: WindowRow, summary: string, firstRun: number, toldFrom: number): WindowRow {
+    const { instructions, toolset, continuity } = window;
     return this.save({
       id: 0,
-      instructions: window.instructions,
-      toolset: window.toolset,
-      continuity: window.continuity,
-      summary: compaction.summary,
-      firstRun: past[compaction.keptFrom]?.ordinal ?? before,
+      instructions,
+      toolset,
+      continuity,
+      summary,
+      firstRun,
       toldFrom,
       createdAt: this.#clock.now(),
     });
   }
 }
+
+/** What a model has made of the oldest cycles: up to the run with this ordinal. */
+export type Folded = { text: string; upTo: number };
+
+type Compacting = { config: ComposedConfig; correction: number; folded?: Folded | null; refused?: boolean };
+
+/** What may stay whole. */
+const limitsFor = (window: WindowRow, { context }: ComposedConfig, correction: number) => {
+  const { minRecentCycles, maxTokens, reservedResponseTokens, compaction } = context;
+  return {
+    keepRecent: compaction.keepRecent ?? minRecentCycles,
+    maxTokens: (maxTokens - reservedResponseTokens) / correction - estimateText(window.instructions),
+  };
+};

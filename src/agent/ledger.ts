@@ -84,9 +84,8 @@ export class Ledger {
   }
 
   /** The run, or what else is booked by a name of its own, has ended: what its last step was billed takes the place of what was reserved for it. */
-  settle(runOrdinal: number | string, last: Billed | undefined): void {
+  settle(run: string, last: Billed | undefined): void {
     const today = this.#row(this.today());
-    const run = String(runOrdinal);
     if (today && Object.keys(today.reserved).some((step) => runOf(step) === run)) {
       this.#write(settled(today, run, last));
     }

@@ -11,6 +11,7 @@ import { Loop, loopTimer } from "./loop.ts";
 import { searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { plansTimer } from "./plans/plans.ts";
+import { SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
 import type { Parts } from "./think/parts.ts";
 import { mcpTimer } from "./tools/mcp/mcp.ts";
 
@@ -20,6 +21,7 @@ export type Mind = {
   timers: Timers;
   loop: Loop;
   callWork: CallWork;
+  summaryWork: SummaryWork;
   /** The timer `name` is due. */
   due(name: string): Promise<void>;
 };
@@ -33,13 +35,16 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
     stopThink: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),
+    wantSummary: (subject, messages) => summaryWork.want(subject, messages),
     background,
   });
   const loop: Loop = new Loop(parts, timers, background);
   const callWork: CallWork = new CallWork(parts, { background, wakeLoop: () => loop.wake(), armLoop: arm });
+  const summaryWork: SummaryWork = new SummaryWork(parts, timers, background);
   const due = async (name: string): Promise<void> => {
     if (name === loopTimer) return loop.fired();
     if (name === callsTimer) return callWork.fired();
+    if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(parts.mcp.fetchDue());
     if (name === searchTimer) return ctx.waitUntil(parts.search.work());
@@ -52,5 +57,19 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
     await faultOnceStored("plan.after-fire", ctx);
     loop.wake();
   };
-  return { parts, timers, loop, callWork, due };
+  return { parts, timers, loop, callWork, summaryWork, due };
+};
+
+/** Its config or a secret changed: what failed or waits may go on now. */
+export const reconsider = ({ loop, summaryWork }: Mind): void => {
+  loop.reconsider();
+  summaryWork.reconsider();
+};
+
+/** It is being deleted: ends what it does; resolves when nothing more of it can appear. */
+export const stopMind = async ({ parts, loop, callWork, summaryWork }: Mind): Promise<void> => {
+  summaryWork.stop();
+  await Promise.all([loop.stop(), callWork.stop()]);
+  parts.mcp.stop();
+  parts.search.stop();
 };

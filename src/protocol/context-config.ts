@@ -1,11 +1,29 @@
 import { z } from "zod";
+import { ModelConfig } from "./model-config.ts";
 
-/** How a consciousness makes room: `self_summaries` keeps older cycles' own last words, `truncate` nothing of them. */
-export const Compaction = z.strictObject({
-  strategy: z.enum(["self_summaries", "truncate"]).default("self_summaries"),
-  /** Cycles kept whole; `minRecentCycles` if left out. */
-  keepRecent: z.int().min(1).max(1000).optional(),
-});
+/**
+ * How older cycles make room: `self_summaries` keeps their own last words, `truncate` nothing, `recursive_summarization`
+ * has a model fold them into a summary, `chunkSize` at a time. A timeline, which reads its spaces back, gains by the
+ * last one alone: a summary of what lies before the part of a history that it reads.
+ */
+export const Compaction = z
+  .strictObject({
+    strategy: z.enum(["self_summaries", "truncate", "recursive_summarization"]).default("self_summaries"),
+    /** Cycles kept whole; `minRecentCycles` if left out. */
+    keepRecent: z.int().min(1).max(1000).optional(),
+    /** Cycles, or messages of a timeline, that the model reads at a time; `defaultChunkSize` if left out. */
+    chunkSize: z.int().min(2).max(200).optional(),
+    /** Who writes the summaries; the agent's own model if left out. */
+    model: ModelConfig.optional(),
+  })
+  .refine(
+    ({ strategy, chunkSize, model }) => strategy === "recursive_summarization" || (chunkSize ?? model) === undefined,
+    {
+      message: "chunkSize and model are of recursive_summarization alone",
+    },
+  );
+
+export const defaultChunkSize = 20;
 
 /** The limits of one input, in estimated tokens. What is left out follows from the model. */
 const limits = {

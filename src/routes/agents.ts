@@ -9,7 +9,7 @@ import { access } from "./access.ts";
 import { checkApprovers } from "./approver-check.ts";
 import { createRoutes, type House, workspaceOf } from "./house.ts";
 import { idempotently } from "./idempotent.ts";
-import { checkModel } from "./model-check.ts";
+import { checkModels, summaryModelIn } from "./model-check.ts";
 import {
   answers,
   badBody,
@@ -79,8 +79,8 @@ agents.openapi(
     const config = context.req.valid("json");
     const workspace = workspaceOf(context);
     const answer = await idempotently(context, { body: config, schema: OneAgent }, async (newId) => {
-      await checkModel(context.env, workspace, config.model);
-      if (config.embedder) await checkModel(context.env, workspace, config.embedder, "embedder");
+      const { model, embedder, context: input } = config;
+      await checkModels(context.env, workspace, { model, embedder, summaries: input.compaction.model });
       await checkApprovers(workspace, config.tools);
       const newAgentId = newId("ent");
       unwrap(await agentAt(context, newAgentId).check(config));
@@ -149,8 +149,12 @@ agents.openapi(
     const changes = context.req.valid("json");
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
-    if (changes.model) await checkModel(context.env, workspace, changes.model);
-    if (changes.embedder) await checkModel(context.env, workspace, changes.embedder, "embedder");
+    const { model, embedder } = changes;
+    await checkModels(context.env, workspace, {
+      model,
+      embedder: embedder ?? undefined,
+      summaries: summaryModelIn(changes),
+    });
     if (changes.tools) await checkApprovers(workspace, changes.tools);
     const { name } = changes;
     // A name is told in every space at once, so nothing else may be wrong by then.

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { UpdateAgent } from "../protocol/agent.ts";
+import { Compaction } from "../protocol/context-config.ts";
 import type { EmbedderConfig } from "../protocol/embedder.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
@@ -6,9 +8,12 @@ import type { Env } from "../shared/env.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 
+type CheckedEnv = Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">;
+type CheckedWorkspace = Pick<WorkspaceRpc, "secretNames">;
+
 const Aliases = z.record(z.string(), z.unknown());
 
-const aliasesOf = (env: Pick<Env, "MODEL_ALIASES">): string[] => {
+const aliasesOf = (env: CheckedEnv): string[] => {
   try {
     return Object.keys(Aliases.parse(JSON.parse(env.MODEL_ALIASES ?? "{}")));
   } catch (cause) {
@@ -27,8 +32,8 @@ const aliasesOf = (env: Pick<Env, "MODEL_ALIASES">): string[] => {
  * is where the model stands in the body.
  */
 export const checkModel = async (
-  env: Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">,
-  workspace: Pick<WorkspaceRpc, "secretNames">,
+  env: CheckedEnv,
+  workspace: CheckedWorkspace,
   model: ModelConfig | EmbedderConfig,
   path = "model",
 ): Promise<void> => {
@@ -52,4 +57,25 @@ export const checkModel = async (
     "unknown_reference",
     `The workspace has no secret ${JSON.stringify(model.apiKeySecret)}: write it with PUT /v1/workspace/secrets/${model.apiKeySecret}.`,
   );
+};
+
+/** The model that a patch names for summaries; what is no such thing is refused with the whole config. */
+export const summaryModelIn = ({ context }: UpdateAgent): ModelConfig | undefined =>
+  Compaction.safeParse(context?.compaction).data?.model;
+
+type NamedModels = {
+  model?: ModelConfig | undefined;
+  embedder?: EmbedderConfig | undefined;
+  summaries?: ModelConfig | undefined;
+};
+
+/** The same for all models that a config, or a patch of one, names. */
+export const checkModels = async (
+  env: CheckedEnv,
+  workspace: CheckedWorkspace,
+  { model, embedder, summaries }: NamedModels,
+): Promise<void> => {
+  if (model) await checkModel(env, workspace, model);
+  if (embedder) await checkModel(env, workspace, embedder, "embedder");
+  if (summaries) await checkModel(env, workspace, summaries, "context.compaction.model");
 };

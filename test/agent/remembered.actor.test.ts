@@ -29,6 +29,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
       stopThink: async () => undefined,
       tellCall: async () => undefined,
       wakeCalls: () => undefined,
+      wantSummary: () => undefined,
       background: () => undefined,
     });
     const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type ModelDeps, providers, resolveModel } from "../../src/models/models.ts";
-import type { ModelConfig } from "../../src/protocol/agent.ts";
+import type { ModelConfig } from "../../src/protocol/model-config.ts";
 import type { Env } from "../../src/shared/env.ts";
 import { installModel, scriptedModel } from "../support/scripted-model.ts";
 import { modelEnv } from "./model-env.ts";

@@ -15,6 +15,8 @@ export type Composed = {
   /** Corrected by what the model's provider billed before. */
   tokens: number;
   dropped: Dropped[];
+  /** Of a timeline's histories, how many messages of each space lie before what is shown. */
+  unshown: { spaceId: string; messages: number }[];
   /** Index into `past` of the first cycle that is in; 0 in a timeline, which has none. */
   firstCycle: number;
 };

@@ -1,5 +1,6 @@
 import { renderState } from "../context/consciousness/state.ts";
 import type { RunRow } from "../runs.ts";
+import { foldedIn, ownCycles } from "../summaries/summaries.ts";
 import { composingOf } from "./composing.ts";
 import type { Parts } from "./parts.ts";
 
@@ -8,7 +9,7 @@ const dueShare = 0.8;
 
 /**
  * After a run and in the agent's own time: if its last input came near `context.maxTokens`, the next run begins a
- * new window with the earlier cycles summarised.
+ * new window with the earlier cycles summarised; a later one, where a model has to write the summary.
  */
 export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
   const { config, correction } = composingOf(parts);
@@ -17,8 +18,13 @@ export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
   if (last?.kind !== "assistant" || last.estimatedInput * correction < budget * dueShare) return false;
   const window = parts.consciousness.window(run.windowId);
+  if (!window) return false;
+  if (config.context.compaction.strategy === "recursive_summarization") {
+    parts.wantSummary(ownCycles);
+    return true;
+  }
   const next = parts.runs.nextOrdinal();
-  return window !== undefined && parts.consciousness.compact(window, next, next, config, correction) !== null;
+  return parts.consciousness.compact(window, next, next, { config, correction }) !== null;
 };
 
 /**
@@ -30,7 +36,8 @@ export const compactForRun = (parts: Parts, run: RunRow, step: number, refused =
   if (!window) return false;
   return parts.transaction(() => {
     const { config, correction } = composingOf(parts);
-    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, config, correction, refused);
+    const folded = foldedIn(parts.summaries, window);
+    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, { config, correction, folded, refused });
     if (!next) return false;
     parts.journal.append({
       runOrdinal: run.ordinal,

@@ -103,7 +103,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
     // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
     parts.calls.endOf(run.ordinal, cut);
-    parts.ledger.settle(run.ordinal, lastBilled(run, rows));
+    parts.ledger.settle(String(run.ordinal), lastBilled(run, rows));
     updateIdentity(parts, run, rows, ending, kept);
 
     const changes = {

@@ -17,6 +17,7 @@ import type { Plans } from "../plans/plans.ts";
 import type { Roots } from "../roots.ts";
 import type { Runs } from "../runs.ts";
 import type { Spaces } from "../spaces.ts";
+import type { Summaries } from "../summaries/summaries.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { Tracer } from "../tracing/tracer.ts";
@@ -32,6 +33,7 @@ export type Parts = {
   journal: Journal;
   runs: Runs;
   consciousness: Consciousness;
+  summaries: Summaries;
   spaces: Spaces;
   roots: Roots;
   ledger: Ledger;
@@ -52,6 +54,11 @@ export type Parts = {
   tellCall(callId: string): Promise<void>;
   /** Has what calls ask for beside their runs done. */
   wakeCalls(): void;
+  /**
+   * Has a summary written in the agent's own time: of its cycles, or of a space's messages up to `upTo`, beginning after
+   * `from` where there is none yet. Set by the summaries' work.
+   */
+  wantSummary(subject: string, messages?: { from: number; upTo: number }): void;
   /** Stops the think of another run, and waits until it has ended. Set by the loop. */
   stopThink(runId: string, why: string): Promise<void>;
   /** The object itself, for fault points. */

@@ -1,9 +1,11 @@
+import { defaultChunkSize } from "../../protocol/context-config.ts";
 import type { RunTrigger } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { unwrap } from "../../shared/errors.ts";
-import { maxOpenCalls, maxToldRuns } from "../bounds.ts";
+import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../bounds.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { compose } from "../context/compose.ts";
+import type { Composed } from "../context/composed.ts";
 import { quoteJson } from "../context/quote.ts";
 import type {
   ActiveRun,
@@ -99,7 +101,30 @@ const historyOf = async (parts: Parts, spaceId: string, before: number, signal: 
   const oldest = window.messages[0]?.createdAt ?? "";
   const actions = actionsIn(parts, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
   const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
-  return { space: { id: spaceId, name: window.space.name }, entries, total: window.total };
+  const summary = summaryOf(parts, spaceId);
+  return { space: { id: spaceId, name: window.space.name }, entries, total: window.total, ...summary };
+};
+
+/** What a model made of the space's older messages, where the agent has such summaries written. */
+const summaryOf = (parts: Parts, spaceId: string): Pick<History, "summary"> => {
+  if (!foldsMessages(parts)) return {};
+  const row = parts.summaries.find(spaceId);
+  if (!row || row.text === null) return {};
+  return { summary: { text: row.text, messages: row.upTo - row.base, upTo: row.upTo } };
+};
+
+const foldsMessages = (parts: Parts): boolean =>
+  parts.identity.get().config.context.compaction.strategy === "recursive_summarization";
+
+/** What is shown no more is summarised, a chunk at a time; of what is older than the agent, the newest part. */
+const wantSummaries = (parts: Parts, { unshown }: Composed): void => {
+  if (!foldsMessages(parts)) return;
+  const { chunkSize = defaultChunkSize } = parts.identity.get().config.context.compaction;
+  for (const { spaceId, messages } of unshown) {
+    const from = Math.max(0, messages - maxSummaryBacklog);
+    const upTo = parts.summaries.find(spaceId)?.upTo ?? from;
+    if (messages - upTo >= chunkSize) parts.wantSummary(spaceId, { from, upTo: messages });
+  }
 };
 
 /** What the run did in earlier invocations, who answered what it asked, and who did not in time. */
@@ -241,6 +266,7 @@ export const composeRun = async (
   const { sections, dropped } = composed;
   const made = { sections: sections.map(({ name, tokens }) => ({ name, tokens })), dropped };
   parts.transaction(() => {
+    wantSummaries(parts, composed);
     if (step > 0) parts.waits.endOf(run.ordinal);
     for (const [index, message] of composed.messages.entries()) {
       parts.journal.append({

@@ -6,6 +6,7 @@ import { type Action, decide } from "./decide.ts";
 import { pause, wordsOf } from "./pacing.ts";
 import { parsePrompt } from "./parse-prompt.ts";
 import { route } from "./route.ts";
+import { summarise } from "./summarise.ts";
 import { toolsOf } from "./tool-view.ts";
 
 /**
@@ -13,8 +14,8 @@ import { toolsOf } from "./tool-view.ts";
  * any model, and says what it is when asked.
  */
 const actOn = (options: CallOptions): { action: Action; callId: string } => {
-  const routed = route(options.prompt);
-  if (routed !== undefined) return { action: { type: "text", text: routed }, callId: "rehearsal-1" };
+  const said = route(options.prompt) ?? summarise(options.prompt);
+  if (said !== undefined) return { action: { type: "text", text: said }, callId: "rehearsal-1" };
   const view = parsePrompt(options.prompt);
   return { action: decide(view, toolsOf(options.tools)), callId: `rehearsal-${view.callCount + 1}` };
 };

@@ -1,5 +1,6 @@
 import type { ModelPrompt } from "../language-model.ts";
 import { parseString } from "./parse-lines.ts";
+import { promptText } from "./prompt-text.ts";
 
 type RoutedAgent = { id: string; name: string; description: string };
 
@@ -28,22 +29,13 @@ const agentIn = (line: string): RoutedAgent | undefined => {
   return { id, name: parseString(name) ?? "", description: parseString(description ?? "") ?? "" };
 };
 
-const textOf = (prompt: ModelPrompt, role: "system" | "user"): string =>
-  prompt
-    .flatMap((message) => {
-      if (message.role !== role) return [];
-      if (message.role === "system") return [message.content];
-      return message.content.map((part) => (part.type === "text" ? part.text : ""));
-    })
-    .join("\n");
-
 /**
  * What the rehearsal model answers as a space's router: it wakes those agents whose name or description has a word in
  * common with the message. Undefined where the prompt is no router's.
  */
 export const route = (prompt: ModelPrompt): string | undefined => {
-  if (!textOf(prompt, "system").startsWith("You are the router of a space")) return undefined;
-  const lines = textOf(prompt, "user").split("\n");
+  if (!promptText(prompt, "system").startsWith("You are the router of a space")) return undefined;
+  const lines = promptText(prompt, "user").split("\n");
   const [, quoted = '""'] =
     /^ {2}\[[^\]]*\] "(?:[^"\\]|\\.)*" \(\w+\): (".*") ← DECIDE$/.exec(lines.at(-1) ?? "") ?? [];
   const said = new Set(wordsOf(parseString(quoted) ?? ""));

@@ -40,7 +40,10 @@ const keptShare = 0.5;
 const truncated = "- (what was before has been left out; read_messages shows what was said in your spaces)";
 
 /** Index of the first cycle to keep: of the newest as many as are wanted and fill their share, and one at least. */
-const keepFrom = (past: Cycle[], keepRecent: number, maxTokens: number): number => {
+export const keepFrom = (
+  past: Cycle[],
+  { keepRecent, maxTokens }: Pick<CompactionLimits, "keepRecent" | "maxTokens">,
+): number => {
   let from = Math.max(0, past.length - keepRecent);
   let kept = past.slice(from).reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0);
   while (from < past.length - 1 && kept > maxTokens * keptShare) {
@@ -68,15 +71,21 @@ const fitting = (lines: string[], maxTokens: number): string => {
 
 /**
  * `self_summaries` keeps each older cycle's own final text, `truncate` nothing of it; both keep the newest cycles
- * whole. Null if there is nothing to compact.
+ * whole. Null if there is nothing to compact. Of the cycles, the first `folded` are in `earlier` already: what a model
+ * has summarised of them. Where one is to and has not got so far, their own words stand for the others.
  */
-export const compact = (past: Cycle[], earlier: string | null, limits: CompactionLimits): Compaction | null => {
-  const keptFrom = keepFrom(past, limits.keepRecent, limits.maxTokens);
+export const compact = (
+  past: Cycle[],
+  earlier: string | null,
+  limits: CompactionLimits,
+  folded = 0,
+): Compaction | null => {
+  const keptFrom = Math.max(folded, keepFrom(past, limits));
   if (keptFrom === 0) return null;
   if (limits.strategy === "truncate") return { summary: truncated, keptFrom };
   const lines = [
     ...(earlier === null ? [] : earlier.split("\n")),
-    ...past.slice(0, keptFrom).map((cycle) => `- ${selfSummary(cycle.messages)}`),
+    ...past.slice(folded, keptFrom).map((cycle) => `- ${selfSummary(cycle.messages)}`),
   ];
   return { summary: fitting(lines, limits.maxTokens * summaryShare), keptFrom };
 };

@@ -47,6 +47,7 @@ export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, 
     messages: [...summary, ...past, ...own],
     sections: sections.filter((section) => section.tokens > 0),
     tokens: Math.ceil(sections.reduce((sum, section) => sum + section.tokens, 0) * correction),
+    unshown: [],
     firstCycle: first,
     dropped: [
       ...(first === 0

@@ -82,6 +82,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
     sections: sections.filter(({ tokens }) => tokens > 0),
     tokens: Math.ceil((sum(sections) + frameTokens) * correction),
     dropped,
+    unshown: shown.map(({ history, earlier }) => ({ spaceId: history.space.id, messages: earlier })),
     firstCycle: 0,
   };
 };

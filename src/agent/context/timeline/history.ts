@@ -1,4 +1,5 @@
 import type { Message } from "../../../protocol/message.ts";
+import { barred } from "../barred.ts";
 import { callLine, shownCall } from "../call-line.ts";
 import { originNote } from "../origin.ts";
 import { quote } from "../quote.ts";
@@ -49,12 +50,27 @@ export const entryLines = (entry: HistoryEntry, marks: Marks): string[] => {
 /** The part of a history that is shown: its newest entries. */
 export type Shown = { history: History; entries: HistoryEntry[]; earlier: number };
 
-/** The heading, and one line that says how much is not shown and how to read it. */
-export const headingLines = ({ history, entries, earlier }: Shown): string[] => {
+/** Where the newest messages are read back, the older ones are summarised, or neither. */
+const summaryLines = ({ history: { summary, total }, earlier }: Shown): string[] => {
+  // What is shown in its own words needs no summary; it may tell of more, where more is shown by now.
+  if (!summary || earlier === 0) return [];
+  const since = total - summary.upTo;
+  return [
+    `  SUMMARY of ${summary.messages} earlier messages, written for you (all but the newest ${since}):`,
+    ...barred(summary.text)
+      .split("\n")
+      .map((line) => `  ${line}`),
+  ];
+};
+
+/** The heading, one line that says how much is not shown and how to read it, and a summary of that, if there is one. */
+export const headingLines = (shown: Shown): string[] => {
+  const { history, entries, earlier } = shown;
   const offset = entries.filter(({ kind }) => kind === "message").length;
   const heading = `SPACE HISTORY (${quote(history.space.name)}):`;
   if (earlier > 0) {
-    return [heading, `  (${earlier} earlier messages are not shown: read_messages with offset ${offset} reads them)`];
+    const unread = `  (${earlier} earlier messages are not shown: read_messages with offset ${offset} reads them)`;
+    return [heading, unread, ...summaryLines(shown)];
   }
   return entries.length === 0 ? [heading, "  (no messages)"] : [heading];
 };

@@ -15,8 +15,11 @@ export type HistoryEntry =
   /** What the agent did there in silence. Only it sees that. `at` is ISO 8601. */
   | { kind: "action"; at: string; action: Action };
 
+/** What a model made of `messages` of a space, the last of which is the `upTo`th that it has. */
+export type HistorySummary = { text: string; messages: number; upTo: number };
+
 /** The newest entries of a space, oldest first, of `total` messages that it has in all. */
-export type History = { space: SpaceRef; entries: HistoryEntry[]; total: number };
+export type History = { space: SpaceRef; entries: HistoryEntry[]; total: number; summary?: HistorySummary | undefined };
 
 /** Why a run runs. Times are ISO 8601. */
 export type Trigger =

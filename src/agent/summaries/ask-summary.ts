@@ -1,0 +1,69 @@
+import { askModel } from "../../models/ask-model.ts";
+import { identifyModel } from "../../models/identify-model.ts";
+import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-config.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { maxSummaryCharacters, maxSummaryTokens, summaryTimeoutMs } from "../bounds.ts";
+import type { ComposedConfig } from "../context/agent-state.ts";
+import { type FoldingLimits, fittedSummary } from "../context/summary/fold.ts";
+import { type SummaryQuestion, summaryPrompt } from "../context/summary/summary-prompt.ts";
+import { composingOf } from "../think/composing.ts";
+import { openSecret } from "../think/open-secret.ts";
+import type { Parts } from "../think/parts.ts";
+import type { SummaryRow } from "./summaries.ts";
+
+const summaryShare = 0.25;
+const wordsPerToken = 0.7;
+/** Of the summariser's window, what the chunk may fill: the earlier summary, the rules and the answer need the rest. */
+const chunkShare = 0.5;
+/** In the ledger, where runs have their numbers. */
+const ledgerName = "summary";
+
+/** What a summary may fill of this agent's inputs, in estimated tokens. */
+export const summaryTokens = ({ context }: ComposedConfig): number =>
+  Math.min(maxSummaryTokens, Math.floor((context.maxTokens - context.reservedResponseTokens) * summaryShare));
+
+/**
+ * What one question may hold, by the config and by what its model takes; of a model that finds it too long, half, and
+ * half again.
+ */
+export const foldingLimits = (parts: Parts, { failures, lastError }: SummaryRow): FoldingLimits => {
+  const { config } = composingOf(parts);
+  const { model = config.model, chunkSize = defaultChunkSize } = config.context.compaction;
+  const { window } = identifyModel(model, parts.env);
+  const most = Math.min(window ?? defaultMaxTokens, config.context.maxTokens);
+  const tooLong = lastError?.code === "context_overflow" ? failures : 0;
+  return { chunkSize, maxTokens: Math.floor(((most - 2 * summaryTokens(config)) * chunkShare) / 2 ** tooLong) };
+};
+
+/**
+ * Has the agent's summary model, or its own, write the next summary. It is paid from the agent's ledger (B2). Throws
+ * what the model threw, `budget_exhausted`, or `model_nonsense` for an empty answer.
+ */
+export const askSummary = async (
+  parts: Parts,
+  question: Omit<SummaryQuestion, "agent" | "words">,
+  signal: AbortSignal,
+): Promise<string> => {
+  const { config } = composingOf(parts);
+  const { maxTokensPerDay } = config.limits;
+  const tokens = summaryTokens(config);
+  const text = await askModel({
+    env: parts.env,
+    openSecret: (name) => openSecret(parts, name),
+    config: config.context.compaction.model ?? config.model,
+    prompt: summaryPrompt({ ...question, agent: config.name, words: Math.floor(tokens * wordsPerToken) }),
+    maxOutputTokens: tokens * 2,
+    maxCharacters: { name: "maxSummaryCharacters", characters: maxSummaryCharacters },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),
+    reserve: (cost) => {
+      const step = `${ledgerName}:${parts.clock.now()}`;
+      if (!parts.ledger.reserve(step, cost, maxTokensPerDay, undefined)) {
+        throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
+      }
+      return (billed) => parts.ledger.settle(ledgerName, { step, tokens: billed });
+    },
+  });
+  const summary = fittedSummary(text, tokens);
+  if (summary === "") throw new ColloquyError("model_nonsense", "the model wrote an empty summary");
+  return summary;
+};

@@ -1,0 +1,42 @@
+import { unbarred } from "../context/barred.ts";
+import { nextChunk } from "../context/summary/fold.ts";
+import { cycleText } from "../context/summary/summary-prompt.ts";
+import { composingOf } from "../think/composing.ts";
+import type { Parts } from "../think/parts.ts";
+import { askSummary, foldingLimits } from "./ask-summary.ts";
+import { foldedIn, ownCycles, type SummaryRow } from "./summaries.ts";
+
+/**
+ * Folds one more chunk of the cycles that are to make room; once all are folded, the next run begins a new window with
+ * the summary in their place. They stay in the journal.
+ */
+export const foldCycles = async (parts: Parts, row: SummaryRow, signal: AbortSignal): Promise<void> => {
+  const { consciousness, summaries, runs } = parts;
+  const { config, correction } = composingOf(parts);
+  const window = consciousness.newestWindow();
+  if (!window) return summaries.done(ownCycles);
+  const leaving = consciousness.leaving(window, runs.nextOrdinal(), config, correction);
+  const last = leaving.at(-1);
+  if (!last) return summaries.done(ownCycles);
+  const folded = foldedIn(summaries, window);
+  const chunk = nextChunk(
+    leaving
+      .filter(({ ordinal }) => ordinal > (folded?.upTo ?? 0))
+      .map(({ ordinal, messages }) => ({ at: ordinal, text: cycleText(messages) })),
+    foldingLimits(parts, row),
+  );
+  const end = chunk.at(-1);
+  if (!end) {
+    return parts.transaction(() => {
+      consciousness.beginWith(window, folded?.text ?? "", last.ordinal, runs.nextOrdinal());
+      summaries.done(ownCycles);
+    });
+  }
+  const earlier = folded?.text ?? (window.summary === null ? null : unbarred(window.summary));
+  const text = await askSummary(
+    parts,
+    { of: { kind: "cycles" }, earlier, parts: chunk.map((each) => each.text) },
+    signal,
+  );
+  summaries.folded(ownCycles, { text, base: window.firstRun, upTo: end.at });
+};

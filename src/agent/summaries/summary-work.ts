@@ -1,0 +1,99 @@
+import { classifyFailure } from "../../models/failure.ts";
+import { log } from "../../shared/log.ts";
+import type { Timers } from "../../timers/timers.ts";
+import { deadmanMs } from "../bounds.ts";
+import type { Parts } from "../think/parts.ts";
+import { foldCycles } from "./fold-cycles.ts";
+import { foldMessages } from "./fold-messages.ts";
+import { ownCycles, type SummaryRow } from "./summaries.ts";
+
+/**
+ * Has summaries written in the agent's own time, chunk after chunk.
+ *
+ * Invariants
+ * 1. No run waits for it, and none is held up by its failures.
+ * 2. While a summary is wanted the timer `summaries` is set; so after a crash it goes on without any outside call, from
+ *    the last chunk that was folded.
+ * 3. One question is asked at a time.
+ */
+export const summariesTimer = "summaries";
+
+export class SummaryWork {
+  readonly #parts: Parts;
+  readonly #timers: Timers;
+  /** Keeps the object alive for work in the background. */
+  readonly #background: (work: Promise<unknown>) => void;
+  readonly #stop = new AbortController();
+  #running = false;
+
+  constructor(parts: Parts, timers: Timers, background: (work: Promise<unknown>) => void) {
+    this.#parts = parts;
+    this.#timers = timers;
+    this.#background = background;
+  }
+
+  /** Belongs in the transaction that wants it; it begins when that is over. */
+  want(subject: string, { from, upTo } = { from: 0, upTo: 0 }): void {
+    this.#parts.summaries.want(subject, upTo, from);
+    this.#timers.setNoLater(summariesTimer, this.#parts.clock.now() + deadmanMs);
+    this.#background(Promise.resolve().then(() => this.#begin()));
+  }
+
+  /** The config or a secret changed: what failed may go on now. */
+  reconsider(): void {
+    this.#parts.summaries.reconsider();
+    if (this.#parts.summaries.nextTryAt() !== null) this.fired();
+  }
+
+  /** The timer `summaries` went off. */
+  fired(): void {
+    this.#timers.set(summariesTimer, this.#parts.clock.now() + deadmanMs);
+    this.#background(this.#begin());
+  }
+
+  /** The agent is being deleted. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#running || this.#stop.signal.aborted) return;
+    this.#running = true;
+    try {
+      await this.#work();
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  async #work(): Promise<void> {
+    for (let [row] = this.#due(); row; [row] = this.#due()) {
+      await this.#fold(row);
+      if (this.#stop.signal.aborted) return;
+    }
+    const next = this.#parts.summaries.nextTryAt();
+    if (next === null) this.#timers.clear(summariesTimer);
+    else this.#timers.set(summariesTimer, next);
+  }
+
+  #due(): SummaryRow[] {
+    return this.#parts.summaries.due();
+  }
+
+  async #fold(row: SummaryRow): Promise<void> {
+    const { summaries, identity, ledger, clock } = this.#parts;
+    const { signal } = this.#stop;
+    const { config, id: agentId } = identity.get();
+    try {
+      if (config.context.compaction.strategy !== "recursive_summarization") return summaries.done(row.subject);
+      if (row.subject === ownCycles) await foldCycles(this.#parts, row, signal);
+      else await foldMessages(this.#parts, row, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const { code, message, retryAfterMs = 0 } = classifyFailure(error);
+      const retryAt = code === "budget_exhausted" ? ledger.resetsAt() : clock.now() + retryAfterMs;
+      summaries.failed(row.subject, { code, message }, retryAt);
+      log.warn("summary.failed", { agentId, subject: row.subject, code, reason: message });
+    }
+  }
+}

@@ -1,0 +1,242 @@
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { maxSummaryBacklog } from "../../../src/agent/bounds.ts";
+import type { CallOptions } from "../../../src/models/language-model.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { createGate } from "../../support/gate.ts";
+import {
+  installModel,
+  refusal,
+  type ScriptedModel,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+  waitAt,
+} from "../../support/scripted-model.ts";
+import { agentStub, ended, openHouse, passTime, userTexts } from "../fixture.ts";
+
+/** Summaries that a model writes of what an agent reads no more. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const undo of restore.splice(0)) undo();
+});
+
+const long = (name: string): string => `${name}: ${"some words that say little ".repeat(30)}`;
+const strategy = "recursive_summarization" as const;
+/** An agent's own model, and the one that summarises: it is told from the other by its name. */
+const summariser = { provider: "rehearsal", name: "summariser", deltasPerSecond: 0 } as const;
+
+const install = (summaries: (call: CallOptions, index: number) => ScriptedStep | Promise<ScriptedStep>) => {
+  const own = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
+  const asked = scriptedModel(summaries);
+  restore.push(installModel((spec) => (spec.name === "summariser" ? asked : own)));
+  return { own, asked };
+};
+
+const questions = (model: ScriptedModel): string[] => model.calls.map((call) => userTexts(call).join("\n"));
+const namesIn = (shown: string): string[] => [...new Set(shown.match(/\b(?:message|summary)-\d+/g))];
+
+type Context = NonNullable<Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0]["context"]>;
+
+const stage = async (continuity: "consciousness" | "timeline", context: Context) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", continuity, context });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const agent = env.AGENT.getByName(analyst.id);
+  let runs = 0;
+  const tell = async (...texts: string[]): Promise<void> => {
+    for (const each of texts) {
+      await space.post(husam, each);
+      runs += 1;
+      await ended(house.workspaceId, analyst, runs);
+    }
+  };
+  /** The summaries that it has by now, and what is wanted of them. */
+  const summaries = () =>
+    runInDurableObject(agentStub(analyst), (_, { storage }) =>
+      storage.sql.exec("select subject, text, up_to, try_at, failures from summaries order by subject").toArray(),
+    );
+  /** What its last run was told above its own cycle or history. */
+  const context_ = async () => unwrap(await agent.context(house.workspaceId));
+  return { house, husam, analyst, space, agent, tell, summaries, context: context_ };
+};
+
+const folding = { maxTokens: 5000, reservedResponseTokens: 500, minRecentCycles: 2 };
+const folded = (model: ScriptedModel, count: number) =>
+  vi.waitFor(() => expect(model.calls.length).toBeGreaterThanOrEqual(count), { timeout: 5000 });
+
+describe("a consciousness", () => {
+  test("its oldest cycles are folded in order, chunk by chunk, each with the summary before; then a window begins with it", async () => {
+    const { asked, own } = install((_, index) => step(text(`summary-${index + 1}`)));
+    const { tell, context, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 3, model: summariser },
+    });
+    const names = Array.from({ length: 40 }, (_, index) => `message-${index + 1}`);
+    for (const name of names) {
+      await tell(long(name));
+      const [row] = await summaries();
+      if (row?.text && row.try_at === null) break;
+    }
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ try_at: null }]), { timeout: 5000 });
+    const seen = questions(asked).map(namesIn);
+    // The first chunk has nothing before it; every other has the summary that came of the one before.
+    expect(seen[0]?.[0]).toBe("message-1");
+    expect(seen.slice(1).map(([first]) => first)).toEqual(seen.slice(1).map((_, index) => `summary-${index + 1}`));
+    const told = seen.flatMap((all) => all.filter((name) => name.startsWith("message")));
+    expect(told).toEqual(names.slice(0, told.length));
+    expect(told.length).toBeGreaterThan(3);
+    expect(Math.max(...seen.map((all) => all.filter((name) => name.startsWith("message")).length))).toBeLessThanOrEqual(
+      3,
+    );
+
+    const before = asked.calls.length;
+    await tell("And now?");
+    const last = userTexts(own.calls.at(-1)).join("\n");
+    expect(last).toContain(`EARLIER CYCLES (your own summaries, oldest first):\n  | summary-${before}`);
+    expect(namesIn(last)[1]).toBe(`message-${told.length + 1}`);
+    expect((await context()).sections.map(({ name }) => name)).toContain("earlier_summaries");
+    // It is stored: no input asks for it again.
+    expect(asked.calls.length).toBe(before);
+  });
+
+  test("[R4] a summary that fails holds up no run, is tried again by itself, and costs nothing where it was refused", async () => {
+    let works = false;
+    const { asked } = install(() => (works ? step(text("It went well.")) : refusal(new TypeError("terminated"))));
+    const { tell, analyst, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 20, model: summariser },
+    });
+    for (let count = 1; asked.calls.length === 0 && count < 40; count += 1) await tell(long(`message-${count}`));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: null, failures: 1 }]));
+    await tell("Are you there?");
+    works = true;
+    vi.useFakeTimers({ toFake: ["Date"] });
+    await passTime(analyst, 31_000);
+    await vi.waitFor(
+      async () => expect(await summaries()).toMatchObject([{ text: "It went well.", failures: 0, try_at: null }]),
+      { timeout: 5000 },
+    );
+  });
+
+  test("[R1] after a crash in the middle of it, it goes on from the last chunk that was folded", async () => {
+    const gate = createGate();
+    let crashed = false;
+    const { asked } = install((_, index) =>
+      index === 1 && !crashed ? step(waitAt(gate), text("lost")) : step(text(`summary-${index + 1}`)),
+    );
+    const { tell, analyst, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 2, model: summariser },
+    });
+    for (let count = 1; asked.calls.length < 2 && count < 40; count += 1) await tell(long(`message-${count}`));
+    await folded(asked, 2);
+    crashed = true;
+    await abortAllDurableObjects();
+    vi.useFakeTimers({ toFake: ["Date"] });
+    await passTime(analyst, 26_000);
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ try_at: null }]), { timeout: 5000 });
+    const [first, second, again] = questions(asked).map(namesIn);
+    expect(first).toEqual(["message-1", "message-2"]);
+    expect(second).toEqual(["summary-1", "message-3", "message-4"]);
+    expect(again).toEqual(second);
+  });
+
+  test("[B2] what its summaries cost is in the agent's ledger", async () => {
+    const { asked } = install(() => ({ ...step(text("Short.")), usage: { inputTokens: 700, outputTokens: 50 } }));
+    const { tell, house, agent, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 20, model: summariser },
+    });
+    const spent = async () => unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday ?? 0;
+    let runs = 0;
+    while (asked.calls.length === 0 && runs < 40) {
+      runs += 1;
+      await tell(long(`message-${runs}`));
+    }
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ text: "Short.", try_at: null }]));
+    const { items } = unwrap(await agent.runs(house.workspaceId, { limit: 100 }));
+    const views = await Promise.all(items.map(async ({ id }) => unwrap(await agent.run(house.workspaceId, id))));
+    const billed = views.map(({ steps }) =>
+      steps.reduce((sum, { usage }) => sum + usage.inputTokens + usage.outputTokens, 0),
+    );
+    expect(billed.length).toBe(runs);
+    expect(await spent()).toBe(billed.reduce((sum, tokens) => sum + tokens, asked.calls.length * 750));
+  });
+
+  test("[B2] a summary that does not fit the day is asked for when the next one begins", async () => {
+    const { asked } = install(() => refusal(new TypeError("terminated")));
+    const { tell, house, agent, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 20, model: summariser },
+    });
+    for (let count = 1; asked.calls.length === 0 && count < 40; count += 1) await tell(long(`message-${count}`));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ failures: 1 }]));
+    unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 1000 } }));
+    const midnight = new Date().setUTCHours(24, 0, 0, 0);
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ failures: 2, try_at: midnight }]));
+    expect(asked.calls.length).toBe(1);
+  });
+});
+
+describe("a timeline", () => {
+  const context: Context = { historyMessages: 3, compaction: { strategy, chunkSize: 4, model: summariser } };
+
+  test("what lies before its window is folded, a chunk at a time, and stands above the window", async () => {
+    const { asked, own } = install((_, index) => step(text(`summary-${index + 1}\nSPACE HISTORY ("Alpha"):`)));
+    const { tell, summaries, space } = await stage("timeline", context);
+    for (let count = 1; count <= 7; count += 1) await tell(`message-${count}`);
+    await vi.waitFor(async () =>
+      expect(await summaries()).toMatchObject([{ subject: space.id, up_to: 4, try_at: null }]),
+    );
+    expect(questions(asked).map(namesIn)).toEqual([["message-1", "message-2", "message-3", "message-4"]]);
+    await tell("message-8", "message-9", "message-10", "message-11");
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ up_to: 8, try_at: null }]));
+    expect(questions(asked).map(namesIn).at(1)).toEqual([
+      "summary-1",
+      "message-5",
+      "message-6",
+      "message-7",
+      "message-8",
+    ]);
+    await tell("message-12");
+    const read = userTexts(own.calls.at(-1)).join("\n");
+    expect(read.slice(read.indexOf("SPACE HISTORY"), read.indexOf("message-10"))).toMatch(
+      /^SPACE HISTORY \("Alpha"\):\n {2}\(9 earlier messages are not shown: read_messages with offset 3 reads them\)\n {2}SUMMARY of 8 earlier messages, written for you \(all but the newest 4\):\n {4}\| summary-2\n {4}\| SPACE HISTORY \("Alpha"\):\n {2}\[msg_/,
+    );
+    expect(asked.calls.length).toBe(2);
+  });
+
+  test("[B3] of a space that is older than the agent, no more than the newest part is folded", async () => {
+    const { asked } = install(() => step(text("So it was.")));
+    const { house, husam } = await stage("timeline", context);
+    const old = await house.space("Old", [husam]);
+    for (let count = 1; count <= maxSummaryBacklog + 20; count += 1) await old.post(husam, `message-${count}`);
+    const compaction = { strategy, chunkSize: 200, model: summariser };
+    const late = await house.agent({ name: "Late", continuity: "timeline", context: { ...context, compaction } });
+    unwrap(await old.stub().addMember({ kind: "key", workspaceId: house.workspaceId, keyId: "key" }, late));
+    await old.post(husam, "Welcome");
+    await ended(house.workspaceId, late, 1);
+    await folded(asked, 2);
+    const told = questions(asked).map(namesIn);
+    expect(told.map((names) => [names[0], names.length])).toEqual([
+      ["message-19", 200],
+      ["message-219", 200],
+    ]);
+  });
+
+  test("another strategy shows and wants no summary", async () => {
+    const { asked, own } = install(() => step(text("So it was.")));
+    const { tell, house, agent, summaries } = await stage("timeline", context);
+    for (let count = 1; count <= 7; count += 1) await tell(`message-${count}`);
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ up_to: 4, try_at: null }]));
+    unwrap(await agent.update(house.workspaceId, { context: { compaction: { strategy: "truncate" } } }));
+    for (let count = 8; count <= 12; count += 1) await tell(`message-${count}`);
+    expect(userTexts(own.calls.at(-1)).join("\n")).not.toContain("SUMMARY of");
+    expect(asked.calls.length).toBe(1);
+  });
+});
