@@ -87,8 +87,8 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
         call.open = false;
       }
     } else if (what === "end") {
-      ledger.settle(of, billedOf(of));
-      ledger.settle(of, billedOf(of));
+      ledger.settle(String(of), billedOf(of));
+      ledger.settle(String(of), billedOf(of));
       settle(of);
     } else if (what === "crash") ledger = new Ledger(db, clock);
     else if (what === "pass") now += tokens * hourMs;

@@ -17,6 +17,7 @@ const generating = (...parts: ScriptedPart[]) =>
       sections: [],
       tokens: 1,
       dropped: [],
+      unshown: [],
       firstCycle: 0,
     },
     tools: {},
