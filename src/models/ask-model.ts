@@ -37,6 +37,8 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
   const inputTokens = estimateTokenCount(prompt.system) + estimateTokenCount(prompt.user);
   const settle = question.reserve(inputTokens + maxOutputTokens);
   const { temperature } = config;
+  /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
+  const left = new AbortController();
   const result = streamText({
     model,
     instructions: prompt.system,
@@ -44,29 +46,33 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
     maxRetries: 0,
     maxOutputTokens,
     ...(temperature === undefined ? {} : { temperature }),
-    abortSignal: signal,
+    abortSignal: AbortSignal.any([signal, left.signal]),
     // Errors come as parts of the stream; the default would log them with what they hold.
     onError: () => undefined,
   });
   let text = "";
-  for await (const part of result.fullStream) {
-    if (part.type === "text-delta") text += part.text;
-    else if (part.type === "error") {
-      if (isRefusal(part.error)) settle(0);
-      throw part.error;
-    } else if (part.type === "abort")
-      throw signal.reason ?? new ColloquyError("model_stalled", "The model went silent");
-    else if (part.type === "finish-step") {
-      settle(
-        billedOf(part.usage.inputTokens, inputTokens) + billedOf(part.usage.outputTokens, estimateTokenCount(text)),
-      );
-      const refused = text === "" ? failureOfFinish(part.finishReason) : undefined;
-      if (refused) throw new ColloquyError(refused.code, refused.message);
+  try {
+    for await (const part of result.fullStream) {
+      if (part.type === "text-delta") text += part.text;
+      else if (part.type === "error") {
+        if (isRefusal(part.error)) settle(0);
+        throw part.error;
+      } else if (part.type === "abort")
+        throw signal.reason ?? new ColloquyError("model_stalled", "The model went silent");
+      else if (part.type === "finish-step") {
+        settle(
+          billedOf(part.usage.inputTokens, inputTokens) + billedOf(part.usage.outputTokens, estimateTokenCount(text)),
+        );
+        const refused = text === "" ? failureOfFinish(part.finishReason) : undefined;
+        if (refused) throw new ColloquyError(refused.code, refused.message);
+      }
+      if (text.length > maxCharacters.characters) {
+        const bound = `${maxCharacters.characters} characters (${maxCharacters.name})`;
+        throw new ColloquyError("model_nonsense", `The model said more than ${bound}`);
+      }
     }
-    if (text.length > maxCharacters.characters) {
-      const bound = `${maxCharacters.characters} characters (${maxCharacters.name})`;
-      throw new ColloquyError("model_nonsense", `The model said more than ${bound}`);
-    }
+  } finally {
+    left.abort();
   }
   return text;
 };

@@ -7,6 +7,7 @@ import type { LanguageModel } from "./language-model.ts";
 import type { ModelDeps, ModelFamily, ModelSpec } from "./model-spec.ts";
 import { checkedBaseUrl, secretKey } from "./openai-address.ts";
 import { createModel } from "./providers.ts";
+import { unbroken } from "./unbroken.ts";
 
 export type { LanguageModel } from "./language-model.ts";
 export type { ModelDeps, ModelFamily, ModelSpec } from "./model-spec.ts";
@@ -46,7 +47,7 @@ const specOf = async (config: ModelConfig, deps: ModelDeps): Promise<ModelSpec> 
 export const resolveModel = async (config: ModelConfig, deps: ModelDeps): Promise<ResolvedModel> => {
   const spec = await specOf(config, deps);
   return {
-    model: await createModel(spec, deps),
+    model: unbroken(await createModel(spec, deps)),
     modelId: modelIdOf(spec),
     family: spec.provider,
     adapt: adapters[spec.provider],

@@ -101,9 +101,10 @@ test("[R2] two calls of one step under the same id of the provider are two calls
 test("[B3] a model that never ends its step is stopped by an error that names the bound", async () => {
   const { house, husam, analyst, space } = await stage();
   const words = "x".repeat(8 * 1024);
-  scripted([step(text(...Array.from({ length: maxStepBytes / words.length + 1 }, () => words)))]);
+  const model = scripted([step(text(...Array.from({ length: maxStepBytes / words.length + 1 }, () => words)))]);
   await space.post(husam, "Speak");
   const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(model.calls[0]?.abortSignal?.aborted).toBe(true);
   expect(run).toMatchObject({ status: "failed", error: { code: "model_nonsense" } });
   expect(run?.error?.message).toContain("maxStepBytes");
 });

@@ -88,6 +88,8 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   };
   let finishReason = "unknown";
   let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
+  /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
+  const left = new AbortController();
 
   const result = streamText({
     model: input.model.model,
@@ -97,67 +99,74 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
     maxRetries: 0,
     maxOutputTokens: input.maxOutputTokens,
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
-    abortSignal: input.signal,
+    abortSignal: AbortSignal.any([input.signal, left.signal]),
     timeout: { firstChunkMs: modelStallMs, chunkMs: modelStallMs },
     // Errors come as parts of the stream; the default would log them with what they hold.
     onError: () => undefined,
   });
 
-  for await (const part of result.fullStream) {
-    input.progressed();
-    switch (part.type) {
-      case "text-delta":
-        weigh(part.text);
-        text += part.text;
-        break;
-      case "tool-input-start":
-        input.speech.begin(numbers.of(part.id), part.toolName);
-        break;
-      case "tool-input-delta":
-        weigh(part.delta);
-        input.speech.delta(numbers.of(part.id), part.delta);
-        break;
-      case "tool-call": {
-        const streamed = numbers.has(part.toolCallId);
-        const index = numbers.of(part.toolCallId);
-        if (!streamed) {
-          // A provider that sends calls whole: the speech is one delta.
-          const whole = JSON.stringify(part.input) ?? "";
-          weigh(whole);
-          input.speech.begin(index, part.toolName);
-          input.speech.delta(index, whole);
+  try {
+    for await (const part of result.fullStream) {
+      input.progressed();
+      switch (part.type) {
+        case "text-delta":
+          weigh(part.text);
+          text += part.text;
+          break;
+        case "tool-input-start":
+          input.speech.begin(numbers.of(part.id), part.toolName);
+          break;
+        case "tool-input-delta":
+          weigh(part.delta);
+          input.speech.delta(numbers.of(part.id), part.delta);
+          break;
+        case "tool-call": {
+          const streamed = numbers.has(part.toolCallId);
+          const index = numbers.of(part.toolCallId);
+          if (!streamed) {
+            // A provider that sends calls whole: the speech is one delta.
+            const whole = JSON.stringify(part.input) ?? "";
+            weigh(whole);
+            input.speech.begin(index, part.toolName);
+            input.speech.delta(index, whole);
+          }
+          numbers.end(part.toolCallId);
+          const invalid = "invalid" in part && part.invalid === true;
+          calls.push({
+            callId: input.callId(index),
+            index,
+            toolName: part.toolName,
+            input: part.input ?? {},
+            ...(invalid
+              ? {
+                  invalid: {
+                    code: isUnknownTool(part.error) ? ("tool_unknown" as const) : ("tool_input_invalid" as const),
+                    message: messageOf(part.error),
+                  },
+                }
+              : {}),
+          });
+          break;
         }
-        numbers.end(part.toolCallId);
-        const invalid = "invalid" in part && part.invalid === true;
-        calls.push({
-          callId: input.callId(index),
-          index,
-          toolName: part.toolName,
-          input: part.input ?? {},
-          ...(invalid
-            ? {
-                invalid: {
-                  code: isUnknownTool(part.error) ? ("tool_unknown" as const) : ("tool_input_invalid" as const),
-                  message: messageOf(part.error),
-                },
-              }
-            : {}),
-        });
-        break;
+        case "finish-step":
+          finishReason = part.finishReason;
+          billed = part.usage;
+          break;
+        case "error":
+          throw part.error;
+        case "abort":
+          throw input.signal.aborted
+            ? input.signal.reason
+            : new ColloquyError("model_stalled", "the model went silent");
       }
-      case "finish-step":
-        finishReason = part.finishReason;
-        billed = part.usage;
-        break;
-      case "error":
-        throw part.error;
-      case "abort":
-        throw input.signal.aborted ? input.signal.reason : new ColloquyError("model_stalled", "the model went silent");
     }
+  } finally {
+    left.abort();
   }
   calls.sort((one, other) => one.index - other.index);
   return {
-    text,
+    // A half of a character would be refused by who is sent it again.
+    text: text.toWellFormed(),
     calls,
     usage: usageOf(billed, input.composed.tokens, text, calls),
     durationMs: input.clock.now() - startedAt,

@@ -2,13 +2,14 @@ import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Channel } from "./channel.ts";
 import { TextField } from "./text-field.ts";
+import { WholeCharacters } from "./whole-characters.ts";
 
 /**
  * What one step says while it is generated: the text of each `send_message`, and the input of each other call that
  * shows, as it is written, to the space that is active then. Words meant for one space must not show in another, so what follows a call that may move the active
  * space is held until that has run (it then appears whole).
  */
-type Utterance = { streamId: string; channel: Channel; field: TextField | null; bytes: number };
+type Utterance = { streamId: string; channel: Channel; said: TextField | WholeCharacters; bytes: number };
 
 /** What of a tool decides how its calls are streamed. `shows`: its input does, as it is. */
 type Spoken = Pick<Tool, "movesSpace" | "speaks"> & { shows: boolean };
@@ -39,7 +40,7 @@ export class Speech {
     const utterance = {
       streamId: this.#mintStreamId(),
       channel: this.#channel(),
-      field: tool.speaks ? new TextField("text") : null,
+      said: tool.speaks ? new TextField("text") : new WholeCharacters(),
       bytes: 0,
     };
     this.#utterances.set(index, utterance);
@@ -50,7 +51,7 @@ export class Speech {
   delta(index: number, inputDelta: string): void {
     const utterance = this.#utterances.get(index);
     if (!utterance) return;
-    const text = utterance.field ? utterance.field.push(inputDelta) : inputDelta;
+    const text = utterance.said.push(inputDelta);
     if (text === "") return;
     utterance.bytes += textBytes(text);
     if (utterance.bytes > maxTextBytes) {

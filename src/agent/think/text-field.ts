@@ -1,7 +1,9 @@
+import { WholeCharacters } from "./whole-characters.ts";
+
 /**
  * Reads the string of one top-level field out of JSON that is still being written: what a model is about to say,
  * while it writes the call that says it. Feed it the deltas, however they are cut; it gives the text as it comes.
- * It never gives half of a surrogate pair, and nothing once the field has ended.
+ * Each piece that it gives is well-formed; there is none once the field has ended.
  */
 type Place = "before-key" | "key" | "after-key" | "value" | "text" | "other";
 
@@ -15,23 +17,17 @@ export class TextField {
   /** What follows a backslash so far, or null outside an escape. */
   #escape: string | null = null;
   #inString = false;
-  #held = "";
   #ended = false;
+  readonly #whole = new WholeCharacters();
 
   constructor(field: string) {
     this.#field = field;
   }
 
   push(delta: string): string {
-    let text = this.#held;
-    this.#held = "";
+    let text = "";
     for (const character of delta.split("")) text += this.#read(character);
-    const last = text.charCodeAt(text.length - 1);
-    if (last >= 0xd800 && last <= 0xdbff && !this.#ended) {
-      this.#held = text.slice(-1);
-      text = text.slice(0, -1);
-    }
-    return text;
+    return this.#whole.push(text);
   }
 
   #read(character: string): string {

@@ -34,6 +34,15 @@ test("no delta ends in half of a character", () => {
   }
 });
 
+test("[S4] halves of characters that a model writes alone are no part of what is streamed", () => {
+  const lone = '{"text":"a\\ud83db\\ude00c\\ud83d"}';
+  for (const deltas of [[lone], cut(lone, 1), ['{"text":"a\ud83d', "b\ude00", 'c\ud83d"}']]) {
+    const pieces = read(deltas);
+    for (const piece of pieces) expect(piece.isWellFormed()).toBe(true);
+    expect(pieces.join("")).toBe("a\ufffdb\ufffdc");
+  }
+});
+
 test("only the top-level field is read, and only once", () => {
   expect(read(['{"other":{"text":"no"},"list":["text"],"text" : "yes","text":"again"}']).join("")).toBe("yes");
   expect(read(['{"text": 5, "other": "text"}']).join("")).toBe("");

@@ -1,0 +1,94 @@
+import { streamText } from "ai";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createOpenAiCompatibleModel } from "../../src/models/openai-compatible.ts";
+import { unbroken } from "../../src/models/unbroken.ts";
+import { modelEnv } from "./model-env.ts";
+
+/** In workerd, whose pipes tell of a source that breaks behind what was read of them. */
+const unheard: unknown[] = [];
+const hear = (event: PromiseRejectionEvent): void => {
+  event.preventDefault();
+  unheard.push(event.reason);
+};
+beforeEach(() => {
+  unheard.length = 0;
+  globalThis.addEventListener("unhandledrejection", hear);
+});
+afterEach(() => globalThis.removeEventListener("unhandledrejection", hear));
+
+const chunk = (content: string): Uint8Array => {
+  const choices = [{ index: 0, delta: { content } }];
+  const told = { id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices };
+  return new TextEncoder().encode(`data: ${JSON.stringify(told)}\n\n`);
+};
+
+/** An answer of a few words, after which `next` says how it goes on. */
+const modelOf = (words: string[], next: (signal: AbortSignal) => Promise<never>) => {
+  const waiting = words.map(chunk);
+  const answer = (signal: AbortSignal): ReadableStream<Uint8Array> =>
+    new ReadableStream({
+      pull: async (controller) => {
+        const word = waiting.shift();
+        if (word) controller.enqueue(word);
+        else await next(signal).catch((error: unknown) => controller.error(error));
+      },
+    });
+  const send = async (_: unknown, init?: RequestInit): Promise<Response> =>
+    new Response(answer(init?.signal ?? new AbortController().signal), {
+      headers: { "content-type": "text/event-stream" },
+    });
+  const spec = {
+    provider: "openai-compatible",
+    name: "m",
+    baseUrl: "https://m.invalid/v1",
+    apiKey: undefined,
+  } as const;
+  const deps = { env: modelEnv(), openSecret: () => Promise.resolve(undefined), fetch: send };
+  return unbroken(createOpenAiCompatibleModel(spec, deps));
+};
+
+const broken = (): Promise<never> => Promise.reject(new TypeError("terminated"));
+
+test("[R4] what breaks a stream is its last part", async () => {
+  const { stream } = await modelOf(["a", "b"], broken).doStream({ prompt: [] });
+  const parts = await Array.fromAsync(stream);
+  expect(parts.filter(({ type }) => type === "text-delta")).toMatchObject([{ delta: "a" }, { delta: "b" }]);
+  expect(parts.at(-1)).toMatchObject({ type: "error", error: { cause: { message: "terminated" } } });
+});
+
+test("[R4] who leaves a stream that breaks behind what was read leaves no rejection unheard", async () => {
+  for (const words of [2, 3, 4, 5]) {
+    const broke = Promise.withResolvers<void>();
+    const left = new AbortController();
+    const model = modelOf(Array<string>(words).fill("word"), () => {
+      broke.resolve();
+      return broken();
+    });
+    const { fullStream } = streamText({ model, prompt: "x", abortSignal: left.signal, onError: () => undefined });
+    for await (const part of fullStream) if (part.type === "text-delta" || part.type === "error") break;
+    left.abort();
+    await broke.promise;
+    await scheduler.wait(10);
+  }
+  expect(unheard).toEqual([]);
+});
+
+test("[R5] a call that is left and aborted ends at its source", async () => {
+  const ended = vi.fn<() => void>();
+  const left = new AbortController();
+  const model = modelOf(
+    ["a", "b", "c"],
+    (signal) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => {
+          ended();
+          reject(signal.reason);
+        });
+      }),
+  );
+  const { fullStream } = streamText({ model, prompt: "x", abortSignal: left.signal, onError: () => undefined });
+  for await (const part of fullStream) if (part.type === "text-delta") break;
+  left.abort();
+  await vi.waitFor(() => expect(ended).toHaveBeenCalledOnce());
+  expect(unheard).toEqual([]);
+});
