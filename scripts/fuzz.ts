@@ -19,14 +19,14 @@ process.env.FUZZ_INPUTS = values.inputs;
 const begunAt = Date.now();
 const vitest = await startVitest("test", ["test/fuzz"], { project: ["actors"], run: true, watch: false, silent: true });
 const tests = vitest.state.getTestModules().flatMap((module) => [...module.children.allTests()]);
-const reports = tests.flatMap((one): FuzzReport[] => {
+const reports = tests.flatMap((one): (FuzzReport & { seconds: number })[] => {
   const { fuzz } = one.meta();
-  return fuzz ? [fuzz] : [];
+  return fuzz ? [{ ...fuzz, seconds: Math.round((one.diagnostic()?.duration ?? 0) / 1000) }] : [];
 });
 await vitest.close();
 
-for (const { kind, inputs, taken, refused, findings } of reports) {
-  console.log(JSON.stringify({ kind, inputs, taken, refused, failures: findings.length }));
+for (const { findings, ...figures } of reports) {
+  console.log(JSON.stringify({ ...figures, failures: findings.length }));
 }
 const all = reports.reduce((sum, { inputs }) => sum + inputs, 0);
 const failures = reports.reduce((sum, { findings }) => sum + findings.length, 0);

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { ClientFrame } from "../../src/protocol/events.ts";
 import { broken, hostileJson, hostileText, type Json, mutated } from "./hostile.ts";
 
 /** What a client may send over its socket, from valid frames to nonsense. Ids are marks of a stage. */
@@ -12,15 +13,21 @@ const clientKey = fc.oneof(
   fc.constantFrom("again", "again", "", "x".repeat(129), "__proto__"),
 );
 
-const valid: fc.Arbitrary<Json> = fc.oneof(
-  fc.record(
+/** Every type of frame that a client may send: a new one fails the types. */
+const validOf: Record<ClientFrame["type"], fc.Arbitrary<Json>> = {
+  "message.send": fc.record(
     { type: fc.constant("message.send"), text, clientKey, replyTo: messageMark, expectsReply: fc.boolean() },
     { requiredKeys: ["type", "text", "clientKey"], noNullPrototype: true },
   ),
-  fc.record({ type: fc.constant("read"), messageId: messageMark }, { noNullPrototype: true }),
-  fc.constant<Json>({ type: "typing" }),
-  fc.record({ type: fc.constant("tool.result"), toolCallId: callMark, result: hostileJson }, { noNullPrototype: true }),
-);
+  read: fc.record({ type: fc.constant("read"), messageId: messageMark }, { noNullPrototype: true }),
+  typing: fc.constant<Json>({ type: "typing" }),
+  "tool.result": fc.record(
+    { type: fc.constant("tool.result"), toolCallId: callMark, result: hostileJson },
+    { noNullPrototype: true },
+  ),
+};
+
+const valid: fc.Arbitrary<Json> = fc.oneof(...Object.values(validOf));
 
 const data = fc.oneof(
   { weight: 6, arbitrary: valid.map((value) => JSON.stringify(value)) },

@@ -212,6 +212,13 @@ const weightOf = ({ method, path, requestBody, security }: Operation): number =>
   return /agents$|\{agentId\}$|plans|hooks|spaces$|\{spaceId\}$/.test(path) ? 50 : 25;
 };
 
-export const request: fc.Arbitrary<FuzzedRequest> = fc.oneof(
+const request: fc.Arbitrary<FuzzedRequest> = fc.oneof(
   ...asked.map((operation) => ({ weight: weightOf(operation), arbitrary: requestOf(operation) })),
 );
+
+export const requestsOf = (seed: number, count: number): FuzzedRequest[] =>
+  fc.sample(request, { seed, numRuns: count });
+
+/** One to every operation that there is, however seldom it is asked else. */
+export const oneOfEach = (seed: number): FuzzedRequest[] =>
+  asked.flatMap((operation) => fc.sample(requestOf(operation), { seed, numRuns: 1 }));

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { z } from "zod";
+import { HookScheme } from "../../src/protocol/hook.ts";
 import { call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { question } from "../support/question.ts";
 
@@ -53,12 +54,21 @@ const hookOf = async (house: House, agentId: string, body: object): Promise<{ id
   return { id: made.hookId, secret: made.secret };
 };
 
-export const hookBodies: { scheme: string; name: string; header?: string; [more: string]: unknown }[] = [
-  { scheme: "standard", name: "monitor", template: "{{event}}: {{payload.a.0.b}} {{payload}}" },
-  { scheme: "github", name: "github", events: ["issues", "push"] },
-  { scheme: "header", name: "alarm", idHeader: "x-id", eventHeader: "x-event" },
-  { scheme: "header", name: "plain", header: "Authorization" },
-];
+type HookSettings = { name: string; header?: string; [more: string]: unknown };
+
+/** At least one of every scheme: a new one fails the types. */
+const hooksOf: Record<HookScheme, HookSettings[]> = {
+  standard: [{ name: "monitor", template: "{{event}}: {{payload.a.0.b}} {{payload}}" }],
+  github: [{ name: "github", events: ["issues", "push"] }],
+  header: [
+    { name: "alarm", idHeader: "x-id", eventHeader: "x-event" },
+    { name: "plain", header: "Authorization" },
+  ],
+};
+
+export const hookBodies: (HookSettings & { scheme: HookScheme })[] = HookScheme.options.flatMap((scheme) =>
+  hooksOf[scheme].map((body) => ({ scheme, ...body })),
+);
 
 export const openStage = async (adminKey: string): Promise<Stage> => {
   const [house, other] = await Promise.all([openHouse("Here"), openHouse("Elsewhere")]);

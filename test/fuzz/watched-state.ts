@@ -7,15 +7,18 @@ import type { Stage } from "./stage.ts";
  */
 export class WatchedState {
   readonly #stage: Stage;
+  readonly #compared: "told" | "all";
   readonly #dirty = new Set<string>();
   #known = new Map<string, Map<string, string>>();
 
-  private constructor(stage: Stage) {
+  private constructor(stage: Stage, compared: "told" | "all") {
     this.#stage = stage;
+    this.#compared = compared;
   }
 
-  static async of(stage: Stage): Promise<WatchedState> {
-    const state = new WatchedState(stage);
+  /** `told`: what a person could tell a change by. `all`: every row of every table, where nothing happens by itself. */
+  static async of(stage: Stage, compared: "told" | "all" = "told"): Promise<WatchedState> {
+    const state = new WatchedState(stage, compared);
     for (const object of stage.objects) await state.#watch(object);
     await state.look();
     return state;
@@ -38,7 +41,7 @@ export class WatchedState {
     const differences: string[] = [];
     for (const object of this.#stage.objects) {
       if (!this.#dirty.delete(object.name)) continue;
-      const now = await rowsOf(object);
+      const now = await rowsOf(object, this.#compared);
       const before = this.#known.get(object.name);
       for (const table of new Set([...now.keys(), ...(before?.keys() ?? [])])) {
         if (before && before.get(table) !== now.get(table)) differences.push(`${object.name}.${table}`);
@@ -49,16 +52,26 @@ export class WatchedState {
   }
 }
 
-const rowsOf = ({ stub, tables }: Stage["objects"][number]): Promise<Map<string, string>> =>
+/** SQLite's and the platform's own. */
+const foreignTable = /^(?:sqlite_|_cf_)/;
+
+/** A key of a request is taken before it is known whether it is refused: then what would forget it finds nothing. */
+const beginnings = "WHERE name <> 'requests'";
+
+const rowsOf = ({ stub, tables }: Stage["objects"][number], compared: "told" | "all"): Promise<Map<string, string>> =>
   runInDurableObject(stub, (_, { storage: { sql } }) => {
-    const there = new Set(
-      sql
-        .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
-        .toArray()
-        .map(({ name }) => name),
-    );
-    const read = Object.entries(tables).filter(([table]) => there.has(table));
+    const there = sql
+      .exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .toArray()
+      .map(({ name }) => name)
+      .filter((name) => !foreignTable.test(name));
+    const columnsOf = (table: string): string | undefined => (compared === "all" ? "*" : tables[table]);
     return new Map(
-      read.map(([table, columns]) => [table, JSON.stringify([...sql.exec(`SELECT ${columns} FROM ${table}`).raw()])]),
+      there.flatMap((table) => {
+        const columns = columnsOf(table);
+        if (columns === undefined) return [];
+        const query = `SELECT ${columns} FROM "${table}" ${table === "timers" ? beginnings : ""}`;
+        return [[table, JSON.stringify([...sql.exec(query).raw()])] as const];
+      }),
     );
   });
