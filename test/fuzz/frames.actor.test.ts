@@ -20,17 +20,19 @@ class Sockets {
 
   async of(stage: Stage): Promise<FuzzedSocket> {
     const now = this.#now;
-    const isGood = now?.stage === stage && now.socket.closedBy === undefined && now.sent < inputsOnSocket;
-    if (now && !isGood) now.socket.close();
-    const used = now && isGood ? now : { stage, socket: await FuzzedSocket.open(stage), sent: 0 };
-    used.sent += 1;
-    this.#now = used;
-    return used.socket;
+    if (now?.stage === stage && now.socket.closedBy === undefined && now.sent < inputsOnSocket) return now.socket;
+    now?.socket.close();
+    this.#now = { stage, socket: await FuzzedSocket.open(stage), sent: 0 };
+    return this.#now.socket;
+  }
+
+  /** What of the answers to a frame refuses it. */
+  async refusals(stage: Stage, one: FuzzedFrame) {
+    const socket = await this.of(stage);
+    if (this.#now) this.#now.sent += 1;
+    return (await socket.send(one)).filter((answer) => answer.type === "error");
   }
 }
-
-const refusalsIn = async (socket: FuzzedSocket, one: FuzzedFrame) =>
-  (await socket.send(one)).filter((answer) => answer.type === "error");
 
 test("[S4] [B3] no frame makes a space fail, and none that is refused changes anything", async ({ task }) => {
   const { seed, inputs } = inject("fuzz");
@@ -39,12 +41,12 @@ test("[S4] [B3] no frame makes a space fail, and none that is refused changes an
   quietModel();
   const all = inputsOf("frames", inputs);
   const [sockets, stillSockets] = [new Sockets(), new Sockets()];
-  const still = new StillStage();
+  const still = new StillStage((quiet) => stillSockets.of(quiet));
   for (let from = 0; from < all; from += inputsOnStage) {
     const stage = await openStage(adminKey);
     for (const one of fc.sample(frame, { seed: seed + from, numRuns: Math.min(inputsOnStage, all - from) })) {
       const socket = await sockets.of(stage);
-      const refusals = await refusalsIn(socket, one);
+      const refusals = await sockets.refusals(stage, one);
       findings.inputs += 1;
       if (refusals.length > 0) findings.refused += 1;
       else findings.taken += 1;
@@ -57,9 +59,7 @@ test("[S4] [B3] no frame makes a space fail, and none that is refused changes an
       const { closedBy } = socket;
       if (closedBy !== undefined && closedBy !== closeCodes.badFrames) findings.add(`closed with ${closedBy}`, one);
       if (refusals.length === 0) continue;
-      const changed = await still.changedBy(
-        async (quiet) => (await refusalsIn(await stillSockets.of(quiet), one)).length > 0,
-      );
+      const changed = await still.changedBy(async (quiet) => (await stillSockets.refusals(quiet, one)).length > 0);
       if (changed.length > 0) findings.add(`refused and changed ${changed.join(", ")}`, one);
     }
   }

@@ -85,6 +85,7 @@ test("[S4] [D4] [R4] whatever a model streams, its run ends, its streams end, an
     if (!posted.ok) findings.add(`the message was refused with ${posted.status}`, await posted.text());
     if (await settled(stage, agentId)) findings.taken += 1;
     else findings.add("the agent came to no end", steps);
+    await watch.quiet();
     if (watch.open > 0) findings.add(`${watch.open} streams have not ended`, steps);
     for (const fault of [...watch.faults(), ...(run % 3 === 0 ? await unreadable(stage, agentId) : [])])
       findings.add(fault, steps);

@@ -8,13 +8,21 @@ import { WatchedState } from "./watched-state.ts";
  */
 export class StillStage {
   #open: { stage: Stage; state: WatchedState } | undefined;
+  readonly #prepare: (stage: Stage) => Promise<unknown>;
   /** How many refusals were compared. */
   compared = 0;
+
+  /** `prepare` does before each input what is no part of it. */
+  constructor(prepare: (stage: Stage) => Promise<unknown> = () => Promise.resolve()) {
+    this.#prepare = prepare;
+  }
 
   /** `isRefused` sends what was refused before. Answers the tables that it changed all the same. */
   async changedBy(isRefused: (stage: Stage) => Promise<boolean>): Promise<string[]> {
     this.#open ??= await opened();
     const { stage, state } = this.#open;
+    await this.#prepare(stage);
+    await state.look();
     if (!(await isRefused(stage))) {
       this.#open = undefined;
       return [];

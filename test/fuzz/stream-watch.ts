@@ -31,6 +31,11 @@ export class StreamWatch {
     return this.#open.size;
   }
 
+  /** An agent may be done before its space has told the last of it: waits for that, 5 s at most. */
+  async quiet(): Promise<void> {
+    for (let waited = 0; this.#open.size > 0 && waited < 500; waited += 1) await scheduler.wait(10);
+  }
+
   /** What was wrong with what came; empties it. */
   faults(): string[] {
     return this.#faults.splice(0);

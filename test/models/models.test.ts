@@ -126,7 +126,7 @@ describe("the registry", () => {
     const before = providers.rehearsal;
     const scripted = scriptedModel();
     restore = installModel(scripted);
-    expect((await resolve({ provider: "rehearsal", deltasPerSecond: 0 })).model).toBe(scripted);
+    expect((await resolve({ provider: "rehearsal", deltasPerSecond: 0 })).model.modelId).toBe(scripted.modelId);
     restore();
     expect(providers.rehearsal).toBe(before);
   });
