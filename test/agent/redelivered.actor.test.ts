@@ -4,7 +4,7 @@ import { Agent } from "../../src/agent/agent.ts";
 import type { Delivery } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { ended, ids, openHouse, userTexts } from "./fixture.ts";
+import { ended, ids, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -49,4 +49,24 @@ test("[D2] [R7] a delivery that repeats what was handled, and brings more, bring
   const runs = await ended(house.workspaceId, analyst, 3);
   expect(runs.map((run) => run.trigger.text)).toEqual(["one", "two", "three"]);
   expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("two");
+});
+
+test("[D5] a webhook delivery that comes again after its event was handled is the same event, and wakes nobody", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  restore.push(installModel(scriptedModel(() => step(text("Read.")))));
+  const stub = env.AGENT.getByName(analyst.id);
+  const version = ids.mint("key");
+  const hookId = ids.deriveOwned("hook", analyst.id, version);
+  const hook = { id: hookId, scheme: "github", name: "github", sealed: "sealed", version } as const;
+  unwrap(await stub.createHook(house.workspaceId, hook));
+  const deliver = async (name: { id: string } | { bodyHash: string }) =>
+    unwrap(await stub.receive(house.workspaceId, hookId, { name, payload: { action: "opened" } })).eventId;
+  for (const [runs, name] of [[1, { id: "d-1" }] as const, [2, { bodyHash: "b-1" }] as const]) {
+    const eventId = await deliver(name);
+    expect((await ended(house.workspaceId, analyst, runs)).at(-1)?.trigger.eventId).toBe(eventId);
+    expect(await deliver(name)).toBe(eventId);
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+    expect((await runsOf(house.workspaceId, analyst)).length).toBe(runs);
+  }
 });
