@@ -7,6 +7,8 @@ import { checkOutgoing } from "./outgoing.ts";
  * 1. Every address is checked before it is asked, a redirect's too; none leads to loopback.
  * 2. What the caller set as headers goes to the origin that it named and to no other, and a body that must not be
  *    shared does neither.
+ * 3. Once `fetch` was asked, nothing that it throws proves that no server has the request: in workerd a closed port, a
+ *    reset before and one after the request was read are all told as "Network connection lost".
  */
 export type OutgoingRequest = {
   method: string;
@@ -24,8 +26,11 @@ export type OutgoingOptions = {
   confidential?: boolean | undefined;
 };
 
-/** `reason` follows "it could not be asked: "; it repeats nothing of the address. */
-export type OutgoingAnswer = { ok: true; response: Response } | { ok: false; reason: string };
+/**
+ * `reason` follows "it could not be asked: "; it repeats nothing of the address. `taken`: a server other than the one
+ * that answered, if one did, may have carried the request out.
+ */
+export type OutgoingAnswer = { taken: boolean } & ({ ok: true; response: Response } | { ok: false; reason: string });
 
 export const maxRedirects = 5;
 
@@ -33,7 +38,8 @@ const redirecting = new Set([301, 302, 303, 307, 308]);
 /** What says nothing of who asks. */
 const harmless = new Set(["accept", "accept-language", "content-type", "user-agent"]);
 
-const refused = (reason: string): OutgoingAnswer => ({ ok: false, reason });
+/** A redirect that does not ask for the same again says that what was asked is done; 301 and 302 are used for both. */
+const maySayDone = (status: number): boolean => status <= 303;
 
 /** What browsers do: 303 asks with GET, and so do 301 and 302 after a POST. */
 const redirected = (request: OutgoingRequest, status: number, url: string): OutgoingRequest => {
@@ -46,6 +52,8 @@ const redirected = (request: OutgoingRequest, status: number, url: string): Outg
 /** Throws the signal's reason where it was aborted, and nothing else: whatever goes wrong is told as a reason. */
 export const fetchOutgoing = async (first: OutgoingRequest, options: OutgoingOptions): Promise<OutgoingAnswer> => {
   let request = first;
+  let taken = false;
+  const refused = (reason: string): OutgoingAnswer => ({ ok: false, reason, taken });
   for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const verdict = checkOutgoing(request.url, { allowLoopback: options.allowLoopback && redirects === 0 });
     if (!verdict.ok) return refused(redirects === 0 ? verdict.reason : `it redirects, and there ${verdict.reason}`);
@@ -61,11 +69,13 @@ export const fetchOutgoing = async (first: OutgoingRequest, options: OutgoingOpt
       });
     } catch {
       options.signal.throwIfAborted();
-      return refused("it could not be reached");
+      taken = true;
+      return refused("it could not be reached, or the connection broke before an answer came");
     }
     const target = redirecting.has(response.status) ? response.headers.get("location") : null;
-    if (target === null) return { ok: true, response };
+    if (target === null) return { ok: true, response, taken };
     void response.body?.cancel().catch(() => undefined);
+    taken ||= maySayDone(response.status);
     if (!URL.canParse(target, request.url)) return refused("it redirects to what is no address");
     const next = new URL(target, request.url);
     const leaves = next.origin !== verdict.url.origin;

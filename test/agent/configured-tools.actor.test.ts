@@ -218,6 +218,65 @@ describe("a gateway tool", () => {
   });
 });
 
+/** What may have been done, as its model is told. */
+const unknown = (message: string) =>
+  failure("outcome_unknown", new RegExp(`${message}.*; whether it took effect is not known: find out before`));
+const closed = { url: "http://127.0.0.1:9/" };
+const elsewhere = (status: number, location: string) =>
+  `/answer?status=${status}&location=${encodeURIComponent(location)}`;
+
+describe("[R3] a request of a gateway tool that may have been taken, and whose answer never came", () => {
+  test.each<[string, string, object, string]>([
+    ["is cut off after it was read", "/reset/pay", {}, "broke before an answer came"],
+    ["is cut off before it was read", "/refuse/pay", {}, "broke before an answer came"],
+    // By what workerd's `fetch` throws, nobody can tell it from the others.
+    ["comes to a port that is closed", "", closed, "broke before an answer came"],
+    ["gets half of an answer", "/half/pay", {}, 'answered 200.*in the middle: .*"paid'],
+    ["gets no answer in time", "/silent/pay", { timeoutMs: 300 }, "longer than timeoutMs"],
+    ["gets no end of an answer in time", "/never/pay", { timeoutMs: 300 }, "longer than timeoutMs"],
+    ["is answered by a gateway: no answer came", "/answer?status=504&body=late", {}, 'answered 504: "late"'],
+    ["is answered by Cloudflare: it took too long", "/answer?status=524", {}, "answered 524"],
+    ["is done, and then leads nowhere", elsewhere(303, "http://127.0.0.1:1/"), {}, "redirects, and there"],
+  ])(
+    "%s: its outcome is unknown, and it is made once",
+    async (_, path, {
+      timeoutMs = 30_000,
+      ...execution
+    }: {
+      timeoutMs?: number;
+    }, told) => {
+      const post = { method: "POST", body: { q: "{{input.q}}" }, ...execution };
+      const { calls, run } = await runWith([gateway(path, post, { timeoutMs })], [ask()]);
+      expect(calls).toMatchObject([{ status: "error", output: unknown(told) }]);
+      expect(run.status).toBe("completed");
+      if (path.endsWith("/pay")) expect((await requestsTo(path)).length).toBeLessThanOrEqual(1);
+    },
+  );
+
+  test.each<[string, object, object, string, RegExp]>([
+    ["/reset", {}, { idempotent: true }, "tool_failed", /broke before an answer came/],
+    ["/reset", { method: "GET", body: undefined }, {}, "tool_failed", /broke before an answer came/],
+    ["/half", {}, { idempotent: true }, "tool_failed", /in the middle/],
+    ["/silent", {}, { idempotent: true, timeoutMs: 300 }, "tool_timeout", /longer than timeoutMs/],
+    ["/answer?status=504", {}, { idempotent: true }, "tool_failed", /answered 504/],
+  ])("may be made again where nothing comes of that: %s %j %j is %s", async (path, execution, more, code, told) => {
+    const post = { method: "POST", body: {}, ...execution };
+    const { calls } = await runWith([gateway(path, post, more)], [ask()]);
+    expect(calls).toMatchObject([{ status: "error", output: failure(code, told) }]);
+  });
+
+  test.each<[string, string, object, string, RegExp]>([
+    ["a redirect that nothing was done for", elsewhere(307, "http://127.0.0.1:1/"), {}, "tool_failed", /redirects/],
+    ["a refusal", "/answer?status=409&body=no", {}, "tool_failed", /answered 409: "no"/],
+    ["a server's own failure", "/answer?status=500", {}, "tool_failed", /answered 500/],
+    ["Cloudflare, which reached nobody", "/answer?status=521", {}, "tool_failed", /answered 521/],
+    ["a secret that is not there", `/echo?key=\${secret.GONE}`, {}, "tool_misconfigured", /GONE/],
+  ])("is told from what certainly came to nothing: %s", async (_, path, execution, code, told) => {
+    const { calls } = await runWith([gateway(path, { method: "POST", body: {}, ...execution })], [ask()]);
+    expect(calls).toMatchObject([{ status: "error", output: failure(code, told) }]);
+  });
+});
+
 test("[S4] a config whose tools cannot be used stores nothing, and says where and why", async () => {
   const house = await openHouse();
   const id = ids.mint("ent");

@@ -83,6 +83,10 @@ describe("what people approve first", () => {
       /not approved.* "Bob" rejected it: "freeze"/,
     ],
     [{ code: "gone", message: "nobody answered in time" }, /^Nobody answered in time: deploy \(shop\)$/],
+    [
+      { code: "outcome_unknown", message: "it broke; find out" },
+      /^I cannot say whether this was done: deploy \(shop\): it broke; find out$/,
+    ],
     [{ code: "tool_failed", message: "the tool's server answered 500" }, /did not work.*answered 500/],
   ])("it says what went wrong: %o", (error, words) => {
     const { said } = ask("@Echo deploy the shop", [deploy({ success: false, error })]);

@@ -7,8 +7,10 @@ import { z } from "zod";
  * actors' tests and hands its address to them as `inject("remote")`.
  *
  * `/answer?…` answers as its query says (`status`, `type`, `body`, `location`, `after` milliseconds, `chunks` of `body`);
- * `/echo` answers what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/requests?path=…` tells what
- * came to a path, with what became of it.
+ * `/echo` answers what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/reset` takes
+ * a request and cuts the connection, `/refuse` before it has read the body, `/half` in the middle of its answer;
+ * `/twice` does so the first time, and answers 409 from then on;
+ * `/requests?path=…` tells what came to a path, with what became of it.
  */
 declare module "vitest" {
   interface ProvidedContext {
@@ -48,6 +50,8 @@ const pour = (response: ServerResponse, chunk: Buffer, bytes: number, seen: Seen
   more();
 };
 
+const taken = new Set<string>();
+
 const answers: Record<string, (response: ServerResponse, query: URLSearchParams, seen: Seen) => void> = {
   "/answer": (response, query, seen) => {
     const location = query.get("location");
@@ -78,6 +82,16 @@ const answers: Record<string, (response: ServerResponse, query: URLSearchParams,
     response.once("close", () => clearInterval(drip));
   },
   "/silent": () => undefined,
+  "/reset": (response) => void response.socket?.resetAndDestroy(),
+  "/twice": (response, _, { url }) => {
+    if (taken.has(url)) return void response.writeHead(409).end();
+    taken.add(url);
+    response.socket?.resetAndDestroy();
+  },
+  "/half": (response) => {
+    response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
+    response.write('{"paid":', () => response.socket?.destroy());
+  },
 };
 
 export const startRemote = async (): Promise<{ url: string; stop(): Promise<void> }> => {
@@ -89,6 +103,7 @@ export const startRemote = async (): Promise<{ url: string; stop(): Promise<void
       response.writeHead(200, { "content-type": "application/json" });
       return void response.end(JSON.stringify(wanted));
     }
+    if (pathname.startsWith("/refuse")) return void request.socket.resetAndDestroy();
     const { method = "GET", url = "/", headers } = request;
     const seen: Seen = { method, url, headers, body: await bodyOf(request), written: 0, closed: false };
     requests.push(seen);
@@ -100,6 +115,8 @@ export const startRemote = async (): Promise<{ url: string; stop(): Promise<void
     if (answer) return answer(response, searchParams, seen);
     response.writeHead(404).end();
   });
+  // A connection that is closed for idleness just as it is used again would be a failure of chance.
+  server.keepAliveTimeout = 10 * 60_000;
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   server.unref();
   const address = server.address();

@@ -6,6 +6,7 @@ import { acceptToolResult } from "../deliver.ts";
 import type { CallOutcome } from "../records.ts";
 import type { Parts } from "../think/parts.ts";
 import { reach } from "../think/reach.ts";
+import { interruptedCall, unknownInWords } from "../tools/unknown-outcome.ts";
 import { beginExecution } from "./begin-execution.ts";
 import type { CallRow } from "./call-row.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
@@ -131,11 +132,13 @@ export class CallWork {
       }
       case "list":
         return this.#list(row);
-      case "expire":
-        this.#settle(row.callId, failed("expired", "gone", "no server answered in time"));
+      case "expire": {
+        const message = "no server answered in time";
+        this.#settle(row.callId, failed("expired", "gone", mayRepeat(row.tool) ? message : unknownInWords(message)));
         // Its run was told so long ago.
         if (row.phase === "late") calls.change(row.callId, { phase: "done", keptUntil: 0 });
         return;
+      }
       case "hand_over":
         this.#parts.transaction(() => {
           acceptToolResult(this.#parts, row, this.#armLoop);
@@ -174,8 +177,7 @@ export class CallWork {
   async #execute(row: CallRow): Promise<void> {
     const cut = row.phase === "running" && !this.#executing.has(row.callId);
     if (cut && !mayRepeat(row.tool)) {
-      const message = "the call was interrupted; whether it took effect is not known";
-      this.#settle(row.callId, failed("error", "outcome_unknown", message));
+      this.#settle(row.callId, failed("error", "outcome_unknown", interruptedCall));
       return;
     }
     const begun = beginExecution(this.#parts, row);

@@ -10,7 +10,9 @@ import { fitJson } from "../tools/configured/fit-result.ts";
 import { readAnswer } from "../tools/configured/read-answer.ts";
 import { createRedactor } from "../tools/configured/redact.ts";
 import { type RenderedRequest, renderRequest } from "../tools/configured/render-request.ts";
+import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallRow } from "./call-row.ts";
+import { mayRepeat } from "./handling.ts";
 import { completed, failed } from "./outcome.ts";
 import { serverSecrets, serverTemplate } from "./server-secrets.ts";
 
@@ -71,8 +73,14 @@ export const push = async (parts: Parts, row: CallRow, stopped: AbortSignal): Pr
   if (status >= 500 || status === 408 || status === 429) {
     throw new ColloquyError("unavailable", `the tool's server answered ${status}`);
   }
-  if (!response.ok) return failed("error", "tool_failed", `the tool's server refused the call: it answered ${status}`);
+  if (!response.ok) {
+    const refusal = `the tool's server refused the call: it answered ${status}`;
+    // It may have taken in what it was sent before.
+    if (row.failures > 0 && !mayRepeat(tool)) return failed("error", "outcome_unknown", unknownInWords(refusal));
+    return failed("error", "tool_failed", refusal);
+  }
   const answer = await readAnswer(response, signal);
+  if (answer.kind === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
   const atOnce = AtOnce.safeParse(answer.kind === "json" ? answer.value : undefined);
   if (!atOnce.success) return null;
   const redactor = createRedactor(secrets.values());

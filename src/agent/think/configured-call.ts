@@ -8,6 +8,7 @@ import { type Handling, handlingOf, mayRepeat } from "../calls/handling.ts";
 import { failed } from "../calls/outcome.ts";
 import { perform } from "../calls/perform.ts";
 import type { CallOutcome } from "../records.ts";
+import { interruptedCall } from "../tools/unknown-outcome.ts";
 import type { Execution } from "./execution.ts";
 import type { Parts } from "./parts.ts";
 import type { Result } from "./result.ts";
@@ -22,8 +23,6 @@ import { originFor, rootOfRun } from "./utterance.ts";
  * 2. Its row says how far it came: a replay, and a run that waited, go on from there (R3).
  */
 const resultOf = (outcome: CallOutcome): Result => ({ value: outcome.value, error: outcome.status !== "complete" });
-
-const cutMessage = "the call was interrupted; whether it took effect is not known";
 
 const settled = (parts: Parts, row: CallRow, outcome: CallOutcome): Result => {
   parts.calls.settle(row.callId, outcome);
@@ -109,7 +108,7 @@ const goOn = async (
         failed(
           "error",
           "tool_timeout",
-          `no answer in ${row.tool.timeoutMs} ms (timeoutMs); a late one comes through your inbox`,
+          `no answer in ${row.tool.timeoutMs} ms (timeoutMs); a late one comes through your inbox${mayRepeat(row.tool) ? "" : ": it may be done all the same, so do not ask for it again meanwhile"}`,
         ),
       );
     case "ready": {
@@ -118,7 +117,7 @@ const goOn = async (
     }
     case "running":
       if (begunHere || mayRepeat(row.tool)) return runHere(parts, execution, row);
-      return settled(parts, row, failed("error", "outcome_unknown", cutMessage));
+      return settled(parts, row, failed("error", "outcome_unknown", interruptedCall));
     default:
       return resultOf(row.outcome ?? failed("canceled", "run_canceled", "the call was canceled"));
   }
@@ -150,7 +149,7 @@ export const callConfigured = async (
     if (known.phase === "running" && known.spaceId !== null && known.told === null) await show(parts, execution, known);
     return goOn(parts, execution, parts.calls.get(call.callId) ?? known, false);
   }
-  if (execution.started) throw new ColloquyError("outcome_unknown", cutMessage);
+  if (execution.started) throw new ColloquyError("outcome_unknown", interruptedCall);
   const row = parts.transaction(() => {
     parts.journal.append({
       runOrdinal: run.ordinal,

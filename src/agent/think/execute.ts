@@ -12,6 +12,7 @@ import { ruleLine } from "../rule-line.ts";
 import type { RunRow } from "../runs.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
+import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { callConfigured } from "./configured-call.ts";
 import type { Execution } from "./execution.ts";
 import { pastCalls } from "./keep-rules.ts";
@@ -166,7 +167,7 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result | "wa
 const callHere = async (parts: Parts, execution: Execution, tool: Tool): Promise<Result> => {
   const { call, started, run, step } = execution;
   if (started && !tool.idempotent) {
-    return failure("outcome_unknown", "the call was interrupted; whether it took effect is not known");
+    return failure("outcome_unknown", interruptedCall);
   }
   if (!started) {
     parts.journal.append({

@@ -13,6 +13,7 @@ const subjectOf = (toolName: string, input: unknown): string => {
 const failure = (subject: string, { message, code }: Extract<ActionResult, { ok: false }>): string => {
   if (code === "approval_rejected") return `It was not approved, so I did not ${subject}: ${message}`;
   if (code === "gone") return `Nobody answered in time: ${subject}`;
+  if (code === "outcome_unknown") return `I cannot say whether this was done: ${subject}: ${message}`;
   return `That did not work: ${subject}: ${message}`;
 };
 

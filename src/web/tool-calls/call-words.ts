@@ -14,5 +14,6 @@ const words: Record<ToolCall["status"], string> = {
 export const callWords = ({ name, status, awaits, error }: ToolCall): string => {
   const { title } = toolTitle(name);
   if (status === "requires_action" && awaits?.kind === "approval") return `${title} waits for approval`;
+  if (error?.code === "outcome_unknown") return `${title} may have been done`;
   return `${title} ${error?.code === "approval_rejected" ? "was rejected" : words[status]}`;
 };

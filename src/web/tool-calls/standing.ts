@@ -39,6 +39,7 @@ const chips: Record<ToolCall["status"], Chip> = {
 export const chipOf = (call: ToolCall, standing: Standing): Chip => {
   if (standing?.may) return { words: "Needs you", tone: "asks" };
   if (call.error?.code === "approval_rejected") return { words: "Rejected", tone: "bad" };
+  if (call.error?.code === "outcome_unknown") return { words: "Outcome unknown", tone: "bad" };
   return chips[call.status];
 };
 

@@ -108,7 +108,8 @@ describe("an external tool", () => {
       const toolCallId = waiting.steps[0]?.toolCalls[0]?.id ?? "";
       await passTime(agent, 6000);
       const ended = await run("completed");
-      expect(outputs(ended)).toMatchObject([["lookUp", { error: { code: "tool_timeout" } }]]);
+      const message = expect.stringContaining("may be done all the same");
+      expect(outputs(ended)).toMatchObject([["lookUp", { error: { code: "tool_timeout", message } }]]);
       const stub = env.AGENT.getByName(agent.id);
       unwrap(await stub.answerToolCall(workspaceId, toolCallId, { result: "seven" }));
       await model.called(3);
@@ -141,6 +142,31 @@ describe("an external tool", () => {
       data: { name: "lookUp", input: { id: 7 } },
     });
   });
+});
+
+test.each([
+  [false, "outcome_unknown"],
+  [true, "tool_failed"],
+])("[R3] a server that refuses what it may have been sent before, idempotent %s: %s", async (idempotent, code) => {
+  const path = `/twice/${freshPath().slice(6)}`;
+  const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
+  const { agent, ann, space, run } = await scene({
+    tools: [{ name: "pay", executionType: "external", visible: false, idempotent, timeoutMs: 600_000, execution }],
+    steps: [step(call("pay", {})), step(text("Well."))],
+    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
+  });
+  await space.post(ann, "Pay");
+  await vi.waitFor(async () => expect(await requestsTo(path)).not.toEqual([]));
+  await vi.waitFor(
+    async () => {
+      await passTime(agent, 2000);
+      expect(await requestsTo(path)).toHaveLength(2);
+    },
+    { timeout: 5000 },
+  );
+  expect(outputs(await run("completed"))).toMatchObject([["pay", { error: { code } }]]);
+  const ids = (await requestsTo(path)).map(({ headers }) => headers["idempotency-key"]);
+  expect(new Set(ids).size).toBe(1);
 });
 
 test("an agent that leaves the space while it asks there is told that nobody can answer", async () => {

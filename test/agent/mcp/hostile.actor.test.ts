@@ -77,17 +77,19 @@ test("[B3] [S4] of a giant list as much is taken as may be, and the rest is told
 });
 
 const answers: [string, (request: Request) => Response | Promise<Response>, object][] = [
-  ["what is no result", (request) => result(request, { content: "4" }), { code: "tool_failed" }],
-  ["an error of its own", () => json({ jsonrpc: "2.0", id: 1, error: 7 }), { code: "tool_failed" }],
+  ["what is no result", (request) => result(request, { content: "4" }), { code: "outcome_unknown" }],
+  ["an error of its own", () => json({ jsonrpc: "2.0", id: 1, error: 7 }), { code: "outcome_unknown" }],
   [
     "a question",
     (request) => result(request, { resultType: "input_required", inputRequests: {} }),
     { code: "tool_failed" },
   ],
-  ["a flood", () => endless(`: ${"x".repeat(60_000)}\n`), { code: "tool_failed" }],
+  ["a flood", () => endless(`: ${"x".repeat(60_000)}\n`), { code: "outcome_unknown" }],
+  ["429", () => new Response("later", { status: 429 }), { code: "unavailable" }],
+  ["503", () => new Response("later", { status: 503 }), { code: "outcome_unknown" }],
 ];
 
-test.each(answers)("[S4] a call that is answered with %s is a typed error", async (_, answer, error) => {
+test.each(answers)("[S4][R3] a call that is answered with %s is a typed error", async (_, answer, error) => {
   open(instead("tools/call", answer));
   const scene = await stage(config({ timeoutMs: 2000 }));
   await scene.until("ok");

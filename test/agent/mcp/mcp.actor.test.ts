@@ -178,15 +178,19 @@ test("[R3] a connection that breaks in the middle of a call: its outcome is unkn
   ]);
 });
 
-test("a tool that takes too long is given up after its server's timeoutMs, and the server is no failing one for it", async () => {
+test("[R3] a tool that takes too long is given up after its server's timeoutMs, and the server is no failing one for it", async () => {
   const never: TestTool = { name: "never", answer: () => new Promise<string>(() => undefined) };
-  open(testMcpServer("2026-07-28", [never]));
+  const look: TestTool = { ...never, name: "look", annotations: { readOnlyHint: true } };
+  open(testMcpServer("2026-07-28", [never, look]));
   const scene = await stage(config({ timeoutMs: 200 }));
   await scene.until("ok");
-  scripted([step(call("desk__never", {})), step(text("Done."))]);
+  scripted([step(call("desk__never", {})), step(call("desk__look", {})), step(text("Done."))]);
   await scene.space.post(scene.husam, "Do it");
   const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ error: { code: "tool_timeout" } }]);
+  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([
+    { error: { code: "outcome_unknown", message: expect.stringMatching(/did not answer in time; .*is not known/) } },
+    { error: { code: "tool_timeout", message: expect.not.stringContaining("not known") } },
+  ]);
   expect(await scene.status()).toMatchObject({ state: "ok" });
 });
 

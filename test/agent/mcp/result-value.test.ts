@@ -53,6 +53,6 @@ test("[B3] an answer that is too long is cut with a note, as text", () => {
 test.each([[null], [{ content: "4" }], ["4"], [{ content: [], isError: "yes" }]])(
   "[S4] %j is no result, and said to be none",
   (nonsense) => {
-    expect(resultValue(nonsense)).toEqual({ error: "the server answered the call with what is no result" });
+    expect(resultValue(nonsense)).toEqual({ nonsense: "it answered the call with what is no result" });
   },
 );

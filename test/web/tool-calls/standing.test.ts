@@ -49,6 +49,11 @@ test("where a call stands is a word, and how many have agreed a count", () => {
   expect(progressOf(call({ awaits: { ...awaits, answers: [{ ...sara, approved: false }] } }))).toBeNull();
   expect(callWords(call())).toBe("Deploy app waits for approval");
   expect(callWords(rejected)).toBe("Deploy app was rejected");
+  const unknown = call({ status: "error", error: { code: "outcome_unknown", message: "it broke" } });
+  expect([chipOf(unknown, null).words, callWords(unknown)]).toEqual([
+    "Outcome unknown",
+    "Deploy app may have been done",
+  ]);
 });
 
 test.each([

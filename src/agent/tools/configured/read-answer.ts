@@ -8,6 +8,8 @@ export type Answer =
   | { kind: "text"; text: string; cut: boolean }
   /** Neither text nor JSON: it is not read. */
   | { kind: "other"; contentType: string; bytes: number | undefined }
+  /** The connection broke before the answer was whole. */
+  | { kind: "broken"; text: string }
   | { kind: "empty" };
 
 const maxDepth = 64;
@@ -44,12 +46,12 @@ const decoderOf = (contentType: string): TextDecoder => {
 const leave = (body: Pick<ReadableStream, "cancel"> | Pick<ReadableStreamDefaultReader, "cancel"> | null): void =>
   void settledWithin(0, body?.cancel() ?? Promise.resolve());
 
-/** At most `maxAnswerBytes` of a body. Throws the signal's reason; what breaks off is told as cut. */
+/** At most `maxAnswerBytes` of a body, and why there is no more. Throws the signal's reason. */
 const readBody = async (
   body: ReadableStream<Uint8Array>,
   decoder: TextDecoder,
   signal: AbortSignal,
-): Promise<{ text: string; cut: boolean }> => {
+): Promise<{ text: string; end: "whole" | "cut" | "broken" }> => {
   const reader = body.getReader();
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);
@@ -61,15 +63,15 @@ const readBody = async (
     for (;;) {
       signal.throwIfAborted();
       const { done, value } = await Promise.race([reader.read(), aborted.promise]);
-      if (done) return { text: text + decoder.decode(), cut: false };
+      if (done) return { text: text + decoder.decode(), end: "whole" };
       const room = maxAnswerBytes - bytes;
       text += decoder.decode(value.subarray(0, room), { stream: true });
       bytes += value.byteLength;
-      if (bytes > maxAnswerBytes) return { text, cut: true };
+      if (bytes > maxAnswerBytes) return { text, end: "cut" };
     }
   } catch {
     signal.throwIfAborted();
-    return { text, cut: true };
+    return { text, end: "broken" };
   } finally {
     signal.removeEventListener("abort", abort);
     leave(reader);
@@ -86,7 +88,9 @@ export const readAnswer = async (response: Response, signal: AbortSignal): Promi
     const length = Number(response.headers.get("content-length") ?? Number.NaN);
     return { kind: "other", contentType: type.trim(), bytes: Number.isSafeInteger(length) ? length : undefined };
   }
-  const { text, cut } = await readBody(response.body, decoderOf(contentType), signal);
+  const { text, end } = await readBody(response.body, decoderOf(contentType), signal);
+  if (end === "broken") return { kind: "broken", text };
+  const cut = end === "cut";
   if (text === "" && !cut) return { kind: "empty" };
   const json = cut || !isJson(type.trim()) ? undefined : parsedJson(text);
   return json ? { kind: "json", ...json } : { kind: "text", text, cut };

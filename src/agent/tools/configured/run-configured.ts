@@ -1,6 +1,8 @@
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
+import { mayRepeat } from "../../calls/handling.ts";
+import { unknownOutcome } from "../unknown-outcome.ts";
 import { fitJson, fitText } from "./fit-result.ts";
 import { type Answer, readAnswer } from "./read-answer.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
@@ -39,6 +41,8 @@ const resultOf = (answer: Answer, status: number, redactor: Redactor): unknown =
         note: "neither text nor JSON: it is not shown",
       };
     }
+    case "broken":
+      return redactor.text(answer.text, { cut: true });
     case "text":
       return fitText(redactor.text(answer.text, { cut: answer.cut }), answer.cut);
     case "json":
@@ -54,6 +58,13 @@ const openSecrets = async (names: string[], { openSecret }: Outside): Promise<Ma
   }
   return secrets;
 };
+
+/** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
+const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
+
+/** What no answer tells of: a failure, of a request that changes nothing or may be made again; else nobody knows. */
+const unanswered = (tool: Gateway, code: "tool_failed" | "tool_timeout", what: string): ColloquyError =>
+  tool.execution.method === "GET" || mayRepeat(tool) ? new ColloquyError(code, what) : unknownOutcome(what);
 
 const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Promise<unknown> => {
   const parsed = parseTemplate(tool.execution, outside);
@@ -75,20 +86,25 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
       { ...request, headers: [...headers] },
       { ...outside, signal, confidential: needed.inBody.length > 0 },
     );
-    if (!answered.ok) throw new ColloquyError("tool_failed", `the tool's server: ${answered.reason}`);
-    const { response } = answered;
+    const failed = (isOpen: boolean, what: string): ColloquyError =>
+      isOpen ? unanswered(tool, "tool_failed", what) : new ColloquyError("tool_failed", what);
+    if (!answered.ok) throw failed(answered.taken, `the tool's server: ${answered.reason}`);
+    const { response, taken } = answered;
+    const { ok, status } = response;
     const answer = await readAnswer(response, signal);
-    const result = resultOf(answer, response.status, redactor);
-    if (response.ok) return result;
-    const said = answer.kind === "text" || answer.kind === "json" ? `: ${JSON.stringify(result)}` : "";
-    throw new ColloquyError(
-      "tool_failed",
-      `the tool's server answered ${response.status}${said.slice(0, quotedCharacters)}`,
+    const isBroken = answer.kind === "broken";
+    const result = resultOf(answer, status, redactor);
+    if (ok && !isBroken) return result;
+    const said = answer.kind === "empty" || answer.kind === "other" ? "" : `: ${JSON.stringify(result)}`;
+    const end = isBroken ? ", and the connection broke in the middle" : "";
+    throw failed(
+      ok || taken || unansweredStatuses.has(status),
+      `the tool's server answered ${status}${end}${said.slice(0, quotedCharacters)}`,
     );
   } catch (error) {
     outside.signal.throwIfAborted();
-    if (!timeout.aborted) throw error;
-    throw new ColloquyError("tool_timeout", `the tool's server took longer than timeoutMs (${tool.timeoutMs})`);
+    if (error instanceof ColloquyError || !timeout.aborted) throw error;
+    throw unanswered(tool, "tool_timeout", `the tool's server took longer than timeoutMs (${tool.timeoutMs})`);
   }
 };
 

@@ -6,8 +6,9 @@ import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import { createRedactor, type Redactor } from "../configured/redact.ts";
 import type { Tool } from "../tool.ts";
+import { unknownOutcome } from "../unknown-outcome.ts";
 import { McpConnection } from "./connection.ts";
-import { failureOf } from "./failure-of.ts";
+import { failureOf, mayBeDone } from "./failure-of.ts";
 import type { Fetch } from "./guarded-fetch.ts";
 import type { McpRow, McpStore } from "./mcp-store.ts";
 import { mcpTool } from "./mcp-tool.ts";
@@ -138,6 +139,8 @@ export class Mcp {
       const result = await this.#attempt(server, tool, input, signal, true);
       const answer = resultValue(result);
       this.#answered(server);
+      if ("nonsense" in answer)
+        throw tool.idempotent ? new ColloquyError("tool_failed", answer.nonsense) : unknownOutcome(answer.nonsense);
       if ("error" in answer) throw new ColloquyError("tool_failed", `the server says: ${answer.error}`);
       return redactor.json(answer.value);
     } catch (error) {
@@ -180,13 +183,8 @@ export class Mcp {
       if (lost && again) return this.#attempt(server, tool, input, signal, false);
       if (!sent || failure.code === "unavailable") this.#noteFailure(server, failure, await this.#redactor(server));
       else if (failure.code === "tool_failed") this.#wantSoon(server.name);
-      const unknown = sent && !tool.idempotent && (failure.code === "unavailable" || failure.code === "tool_timeout");
-      if (!unknown) throw failure;
-      throw new ColloquyError(
-        failure.code === "unavailable" ? "outcome_unknown" : failure.code,
-        `${failure.message}; whether the call took effect is not known`,
-        { cause: error },
-      );
+      if (!sent || tool.idempotent || !mayBeDone(error)) throw failure;
+      throw unknownOutcome(failure.message, error);
     }
   }
 

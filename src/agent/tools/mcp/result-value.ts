@@ -56,10 +56,10 @@ const described = (raw: unknown): unknown => {
   }
 };
 
-/** `{value}`, or `{error}` where the server says that the call failed, or answers what is no result. */
-export const resultValue = (raw: unknown): { value: unknown } | { error: string } => {
+/** `{value}`, or `{error}` where the server says that the call failed, or `{nonsense}` where it answers no result. */
+export const resultValue = (raw: unknown): { value: unknown } | { error: string } | { nonsense: string } => {
   const parsed = CallResult.safeParse(raw);
-  if (!parsed.success) return { error: "the server answered the call with what is no result" };
+  if (!parsed.success) return { nonsense: "it answered the call with what is no result" };
   const { content, structuredContent, isError } = parsed.data;
   const blocks = content.slice(0, maxBlocks).map(described);
   if (content.length > maxBlocks) blocks.push(`[${content.length - maxBlocks} more parts of the answer are left out]`);

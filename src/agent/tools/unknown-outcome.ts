@@ -1,0 +1,12 @@
+import { ColloquyError } from "../../shared/errors.ts";
+
+/** `what` went wrong, and what whoever would do it again has to know. */
+export const unknownInWords = (what: string): string =>
+  `${what}; whether it took effect is not known: find out before you do it again`;
+
+/** A call that may have been carried out, and of which no answer tells (R3). */
+export const unknownOutcome = (what: string, cause?: unknown): ColloquyError =>
+  new ColloquyError("outcome_unknown", unknownInWords(what), { cause });
+
+/** What a call is told whose agent was cut while it ran. */
+export const interruptedCall = unknownInWords("the call was interrupted");
