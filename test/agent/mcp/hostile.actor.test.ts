@@ -84,6 +84,7 @@ const answers: [string, (request: Request) => Response | Promise<Response>, obje
     (request) => result(request, { resultType: "input_required", inputRequests: {} }),
     { code: "tool_failed" },
   ],
+  ["a task", (request) => result(request, { resultType: "task", taskId: "1" }), { code: "outcome_unknown" }],
   ["a flood", () => endless(`: ${"x".repeat(60_000)}\n`), { code: "outcome_unknown" }],
   ["429", () => new Response("later", { status: 429 }), { code: "unavailable" }],
   ["503", () => new Response("later", { status: 503 }), { code: "outcome_unknown" }],
