@@ -82,7 +82,7 @@ const answers: [string, (request: Request) => Response | Promise<Response>, obje
   [
     "a question",
     (request) => result(request, { resultType: "input_required", inputRequests: {} }),
-    { code: "tool_failed" },
+    { code: "outcome_unknown" },
   ],
   ["a task", (request) => result(request, { resultType: "task", taskId: "1" }), { code: "outcome_unknown" }],
   ["a flood", () => endless(`: ${"x".repeat(60_000)}\n`), { code: "outcome_unknown" }],

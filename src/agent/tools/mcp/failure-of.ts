@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { ColloquyError, type ErrorCode } from "../../../shared/errors.ts";
 
 /**
@@ -19,8 +18,6 @@ const codeOf = (error: unknown): string | number | undefined =>
   error instanceof Error && "code" in error && (typeof error.code === "string" || typeof error.code === "number")
     ? error.code
     : undefined;
-
-const Unsupported = z.object({ data: z.object({ resultType: z.string() }) });
 
 const invalidParams = -32602;
 const methodNotFound = -32601;
@@ -75,19 +72,15 @@ export const failureOf = (error: unknown): ColloquyError => {
   return failed("tool_failed", `it failed: ${quote(message)}`);
 };
 
-/** It asks something back before it does what it was asked. A task, on the other hand, is begun. */
-const isQuestion = (error: unknown): boolean => Unsupported.safeParse(error).data?.data.resultType === "input_required";
-
 /**
  * Whether a server may have carried out what it was asked, when that is all that came of it. Only what refuses the call
- * says that it was not: a status of 400 to 499, an error of JSON-RPC, a question back, a redirect.
+ * says that it was not: a status of 400 to 499, an error of JSON-RPC, a redirect. What asks back, or begins a task, may
+ * have done a part.
  */
 export const mayBeDone = (error: unknown): boolean => {
   const known = ours(error);
   if (known) return known.code !== "tool_misconfigured";
   const status = statusOf(error);
   if (status !== undefined) return status < 400 || status >= 500;
-  const code = codeOf(error);
-  if (code === "UNSUPPORTED_RESULT_TYPE") return !isQuestion(error);
-  return typeof code !== "number" && code !== "INPUT_REQUIRED_ROUNDS_EXCEEDED" && code !== "CAPABILITY_NOT_SUPPORTED";
+  return typeof codeOf(error) !== "number";
 };
