@@ -23,6 +23,7 @@ export class Channel {
   #pending = "";
   #writing: Promise<void> | undefined;
   #dead = false;
+  #crashed = false;
 
   constructor(space: Pick<SpaceRpc, "speak">, open: ChannelOpen) {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -35,6 +36,7 @@ export class Channel {
       },
       (error: unknown) => {
         this.#dead = true;
+        this.#crashed = true;
         log.warn("channel.broken", { runId: open.runId, error: String(error) });
       },
     );
@@ -65,16 +67,20 @@ export class Channel {
     }
   }
 
-  /** Says the end and waits until the space has read it, or has gone; past `waitMs` the channel is given up. */
-  async end(reason: string | undefined, waitMs: number): Promise<void> {
+  /**
+   * Says the end and waits until the space has read it, or has gone; past `waitMs` the channel is given up. False where
+   * the space crashed: it may not have heard what was said to it last.
+   */
+  async end(reason: string | undefined, waitMs: number): Promise<boolean> {
     this.send({ type: "end", ...(reason === undefined ? {} : { reason }) });
     const read = (this.#writing ?? Promise.resolve()).then(() => {
       this.#writer.close().catch(() => undefined);
       return this.#answered;
     });
     await settledWithin(waitMs, read);
-    if (this.#dead) return;
+    if (this.#dead) return !this.#crashed;
     this.#dead = true;
     this.#writer.abort(new Error("the space did not answer")).catch(() => undefined);
+    return true;
   }
 }

@@ -38,9 +38,11 @@ export class Channels {
     this.to(spaceId).send(frame);
   }
 
-  async end(reason?: string): Promise<void> {
-    const channels = [...this.#channels.values()];
+  /** Answers the spaces that crashed, and may not have heard what was said to them last. */
+  async end(reason?: string): Promise<string[]> {
+    const channels = [...this.#channels];
     this.#channels.clear();
-    await Promise.all(channels.map((channel) => channel.end(reason, endWaitMs)));
+    const unheard = channels.map(async ([spaceId, channel]) => ((await channel.end(reason, endWaitMs)) ? [] : spaceId));
+    return (await Promise.all(unheard)).flat();
   }
 }

@@ -12,6 +12,8 @@ import type { Parts } from "./parts.ts";
 const reasonCharacters = 500;
 /** Ended runs that are looked at after a restart: some may have ended side by side. */
 const restartRuns = 10;
+const mostTries = 4;
+const firstPauseMs = 100;
 
 /** The newest message of each space among these events, and the oldest. Belongs before they are gone. */
 export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
@@ -43,15 +45,28 @@ export const readFramesOf = (parts: Parts, run: RunRow): { spaceId: string; fram
       return { spaceId, frame: { type: "read", ...messages, outcome: outcome ?? "silent", ...why } };
     });
 
-/** Tells a run's read marks outside of its think. */
-export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => {
+/** Answers the spaces that crashed meanwhile. */
+const tellOnce = async (parts: Parts, run: RunRow): Promise<string[]> => {
   const { id: agentId, workspaceId } = parts.identity.get();
-  const told = readFramesOf(parts, run).map(({ spaceId, frame }) => {
+  const told = readFramesOf(parts, run).map(async ({ spaceId, frame }) => {
     const channel = new Channel(parts.env.SPACE.getByName(spaceId), { workspaceId, agentId, runId: run.id });
     channel.send(frame);
-    return channel.end(undefined, endWaitMs);
+    return (await channel.end(undefined, endWaitMs)) ? [] : spaceId;
   });
-  await Promise.all(told);
+  return (await Promise.all(told)).flat();
+};
+
+/**
+ * Tells a run's read marks on channels of their own. A space that crashes meanwhile is told again, a few times: past
+ * them the next run's mark tells it, which reaches further.
+ */
+export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => {
+  let untold = run.receipts ?? [];
+  for (let attempt = 0; untold.length > 0 && attempt < mostTries; attempt += 1) {
+    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt));
+    const unheard = await tellOnce(parts, { ...run, receipts: untold });
+    untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));
+  }
 };
 
 /** After a restart that came while something was under way: the newest ended run of each space may be untold. */

@@ -21,7 +21,7 @@ import { ModelError } from "./model-error.ts";
 import { openSecret } from "./open-secret.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
-import { readFramesOf } from "./receipts.ts";
+import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
 import { composeRun } from "./timeline.ts";
@@ -290,6 +290,8 @@ const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending
     ...(ended.error === null ? {} : { error: ended.error }),
   });
   for (const { spaceId, frame } of readFramesOf(parts, ended)) channels.tellRead(spaceId, frame);
-  await channels.end();
+  const unheard = await channels.end();
+  const receipts = (ended.receipts ?? []).filter(({ spaceId }) => unheard.includes(spaceId));
+  await tellReceipts(parts, { ...ended, receipts });
   return { kind: "ended", run: ended };
 };
