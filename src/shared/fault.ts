@@ -83,6 +83,14 @@ export const fault = (point: FaultPoint, object: Crashable): void => {
   if (__FAULTS__ && burn(point)) object.abort(`fault: ${point}`);
 };
 
+/**
+ * The platform lets no request out before what was written is on disk. A test's model is asked without one: where a
+ * fault is armed, this waits as the request would.
+ */
+export const storedBeforeRequest = async (object: Crashable): Promise<void> => {
+  if (__FAULTS__ && armed.size > 0) await object.storage.sync();
+};
+
 /** Crashes once all that was written is on disk. */
 export const faultOnceStored = async (point: FaultPoint, object: Crashable): Promise<void> => {
   if (!__FAULTS__ || !burn(point)) return;

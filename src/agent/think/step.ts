@@ -3,7 +3,7 @@ import { failureOfFinish } from "../../models/failure.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { fault, faultOnceStored } from "../../shared/fault.ts";
+import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
 import type { OrdinalCycle } from "../consciousness.ts";
 import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/composed.ts";
@@ -92,6 +92,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const before = lastBilled(run, rows);
   if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay);
   const once = async () => {
+    await storedBeforeRequest(parts.object);
     const startedAt = parts.clock.now();
     const traced = { index, startedAt, model: tracedModel(input), maxOutputTokens, composed };
     const generated = generate({
