@@ -7,6 +7,7 @@ import {
 } from "../../src/worker.ts";
 import { count, counted, countStatements, takeCounts } from "./counting.ts";
 import { fillCycles, fillLog, leaveWaiting } from "./fill.ts";
+import { fillConversation, type Line } from "./fill-conversation.ts";
 import { fillShown, fillWaiting } from "./fill-waiting.ts";
 import type { Speaker, Speech } from "./speaker.ts";
 
@@ -43,6 +44,10 @@ export class Space extends RealSpace {
 
   fill(messages: number): string {
     return fillLog(this.ctx.storage, messages);
+  }
+
+  converse(lines: Line[]): string[] {
+    return fillConversation(this.ctx.storage, lines);
   }
 
   fillShown(copies: number): number {
@@ -107,6 +112,10 @@ export default {
       const cursor = await env.SPACE.getByName(spaceId).fillShown(copies);
       await env.AGENT.getByName(agentId).fillWaiting(copies, cursor);
       return Response.json({});
+    }
+    if (pathname === "/bench/converse") {
+      const { spaceId, lines } = await request.json<{ spaceId: string; lines: Line[] }>();
+      return Response.json(await env.SPACE.getByName(spaceId).converse(lines));
     }
     if (pathname === "/bench/counts") return Response.json(takeCounts());
     return app.fetch(request, counted(env), context);

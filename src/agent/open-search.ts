@@ -39,7 +39,7 @@ export const openSearch = (db: Database, env: Env, timers: Timers, parts: Needed
         return rows.map((row) => ({ ...row, runId: ids.get(row.runOrdinal) ?? "" }));
       },
       archivalAfter: (ordinal, limit) => parts.archival().after(ordinal, limit),
-      blocks: { versions: () => [], read: () => undefined },
+      blocks: { versions: () => [], read: () => Promise.resolve(undefined) },
       isBuiltin: (toolName) => builtinNames.has(toolName),
       history: async (spaceId, after, limit) => {
         const { id, workspaceId } = identity.get();

@@ -92,8 +92,17 @@ export type SpaceWindow = {
   total: number;
 };
 
-/** Messages of a space after a place in its log, oldest first. They reach up to `cursor`; `more` follow it. */
-export type SpaceHistory = { name: string; messages: Message[]; cursor: number; more: boolean };
+/**
+ * Messages of a space after a place in its log, oldest first, and the one `before` them. They reach up to `cursor`;
+ * `more` follow it.
+ */
+export type SpaceHistory = {
+  name: string;
+  before: Message | null;
+  messages: Message[];
+  cursor: number;
+  more: boolean;
+};
 
 /** A message that an agent says. `messageId` derives from run and call, so saying it again changes nothing. */
 export type AgentMessage = {

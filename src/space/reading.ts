@@ -76,6 +76,7 @@ export const historyFor = (
   const over = parts.log.countAt(page.after);
   const upTo = Math.min(head.messageCount, over + size(page.limit));
   const messages = parts.toolCalls.current(parts.log.messages({ over, upTo }));
+  const [before = null] = parts.log.messages({ over: over - 1, upTo: over });
   const more = upTo < head.messageCount;
-  return { name, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
+  return { name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
 };

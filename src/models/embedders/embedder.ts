@@ -6,8 +6,9 @@ export type Embedder = {
   /** Texts that one call takes at most, and characters of each that it reads. */
   maxTexts: number;
   maxCharacters: number;
-  /** Below this cosine two texts have nothing in common; 0 where that is not known. */
+  /** Below this cosine two texts have nothing in common, and from `sureLikeness` on much; 0 where that is not known. */
   leastLikeness: number;
+  sureLikeness: number;
   /** One vector for each text, in order, all as long; and the tokens that a provider bills, 0 where nobody does. */
   embed(texts: string[], signal: AbortSignal): Promise<{ vectors: ArrayLike<number>[]; tokens: number }>;
 };

@@ -69,5 +69,6 @@ export const featureHashing: Embedder = {
   maxTexts: 500,
   maxCharacters,
   leastLikeness: 0.25,
+  sureLikeness: 0.5,
   embed: (texts) => Promise.resolve({ vectors: texts.map(hashedFeatures), tokens: 0 }),
 };

@@ -24,6 +24,7 @@ export const openAiEmbedder = async (config: OpenAiEmbedder, id: string, deps: M
     maxTexts: 100,
     maxCharacters: 8000,
     leastLikeness: 0,
+    sureLikeness: 0,
     embed: async (values, abortSignal) => {
       const { embeddings, usage } = await model.doEmbed({
         values,

@@ -26,6 +26,7 @@ export const workersAiEmbedder = ({ name }: WorkersAiEmbedder, id: string, { env
     maxTexts: 100,
     maxCharacters: 2000,
     leastLikeness: 0,
+    sureLikeness: 0,
     embed: async (texts) => {
       const answer = Answer.safeParse(await run(name, { text: texts }));
       if (answer.success) return { vectors: answer.data.data, tokens: estimatedTokens(texts) };

@@ -1,5 +1,6 @@
 import type { Embedder } from "../../../models/embedders/embedder.ts";
 import { searchBatchRows } from "../../bounds.ts";
+import { dateWords } from "./date-words.ts";
 import type { Entries } from "./entries.ts";
 import type { EntryRow } from "./entry.ts";
 import { quantised } from "./int8.ts";
@@ -21,9 +22,8 @@ export type EmbeddingDeps = {
   transaction<T>(work: () => T): T;
 };
 
-/** Who says something is part of what it means, and so is what a block is for; when it was is not. */
-const textOf = ({ type, head, authorName, text }: EntryRow): string =>
-  `${type === "block" ? head : (authorName ?? "")}\n${text}`;
+/** Who says something where, and what it answers, is part of what it means; when it was is not. */
+const textOf = ({ head, at, text }: EntryRow): string => `${head.replace(dateWords(at), "")}\n${text}`;
 
 /** Drops what another embedder made. Null: there are no vectors at all. */
 export const useEmbedder = ({ entries, vectors, transaction }: EmbeddingDeps, embedderId: string | null): void => {

@@ -33,7 +33,7 @@ export type GatherDeps = {
   journalAfter: (seq: number, limit: number) => LivedRow[];
   archivalAfter: (ordinal: number, limit: number) => ArchivalRow[];
   /** All of its own blocks: only those whose version changed are read. */
-  blocks: { versions(): { label: string; version: number }[]; read(label: string): IndexedBlock | undefined };
+  blocks: { versions(): { label: string; version: number }[]; read(label: string): Promise<IndexedBlock | undefined> };
   isBuiltin: (toolName: string) => boolean;
   /** Messages of a space; null where the agent may not read it. */
   history: (spaceId: string, after: number, limit: number) => Promise<SpaceHistory | null>;
@@ -75,7 +75,7 @@ export class Gathering {
       this.#gathered.notes.push(`maxSearchEntries (${maxSearchEntries}) is reached: what is new is not found`);
       return this.#gathered;
     }
-    this.#blocks();
+    await this.#blocks();
     await this.#pages(archivalName, (after) => this.#archivalPage(after));
     await this.#pages(journalName, (after) => this.#journalPage(after));
     await this.#messages();
@@ -142,30 +142,31 @@ export class Gathering {
   }
 
   /** There are few blocks, and each is taken in whole when it has changed. */
-  #blocks(): void {
-    const { blocks, entries, vectors, transaction, agent } = this.#deps;
+  async #blocks(): Promise<void> {
+    const { blocks, entries, vectors, transaction } = this.#deps;
     const now = new Map(blocks.versions().map(({ label, version }) => [label, version]));
     const indexed = entries.blockVersions();
-    const gone = [...indexed].filter(([label, version]) => now.get(label) !== version).map(([label]) => label);
-    const changed = [...now].filter(([label, version]) => indexed.get(label) !== version).map(([label]) => label);
-    if (gone.length + changed.length === 0) return;
-    transaction(() => {
-      vectors.remove(entries.removeRefs("block", gone));
-      const found = changed.flatMap((label) => blocks.read(label) ?? []);
-      entries.add(
-        found.map((block) => ({
-          type: "block",
-          ref: block.label,
-          version: block.version,
-          authorId: agent().id,
-          authorName: agent().name,
-          at: block.updatedAt,
-          head: `${block.label} · ${block.description}`,
-          // A block without text is found by its label.
-          text: block.text.trim() === "" ? block.label : block.text,
-        })),
-      );
-    });
+    const gone = [...indexed.keys()].filter((label) => !now.has(label));
+    if (gone.length > 0) transaction(() => vectors.remove(entries.removeRefs("block", gone)));
+    for (const [label, version] of now) {
+      if (indexed.get(label) === version) continue;
+      if (this.#budget <= 0 || this.#isLate) return this.#behind("not all blocks are indexed yet");
+      const block = await blocks.read(label);
+      if (block) transaction(() => this.#replace(block));
+      this.#budget -= 1;
+    }
+  }
+
+  #replace(block: IndexedBlock): void {
+    const { entries, vectors, agent } = this.#deps;
+    const { label, version, description, text, updatedAt } = block;
+    if (entries.blockVersions().get(label) === version) return;
+    vectors.remove(entries.removeRefs("block", [label]));
+    const { id: authorId, name: authorName } = agent();
+    // A block without text is found by its label.
+    const found = text.trim() === "" ? label : text;
+    const head = `${label} · ${description}`;
+    entries.add([{ type: "block", ref: label, version, authorId, authorName, at: updatedAt, head, text: found }]);
   }
 
   async #messages(): Promise<void> {
@@ -202,7 +203,13 @@ export class Gathering {
       const isMine = transaction(() => {
         if (sources.cursor(source) !== after) return false;
         if (page.cursor === after && sources.find(source)) return true;
-        entries.add(page.messages.map((message) => messageFindable(message, { id, name: page.name }, agent().id)));
+        const all = page.before ? [page.before, ...page.messages] : page.messages;
+        const own = agent().id;
+        const space = { id, name: page.name };
+        const first = all.length - page.messages.length;
+        entries.add(
+          page.messages.map((message, index) => messageFindable(message, all.slice(0, first + index), space, own)),
+        );
         sources.move(source, page.cursor);
         this.#budget -= page.messages.length;
         return true;

@@ -13,13 +13,30 @@ export const firstOfEach = <Ranked extends { row: EntryRow }>(ranking: Ranked[])
   });
 };
 
+/** How much being new adds to a match, of the best match's score; it halves every `halfLifeMs`. */
+const newer = 0.04;
+const newest = 0.3;
+const halfLifeMs = 30 * 24 * 60 * 60_000;
+
+/** Whether a query is about how things are now: of facts that change, the newest answers it. */
+export const asksForNewest = (query: string): boolean =>
+  /\b(?:now|nowadays|current|currently|latest|newest|recent|recently|today|still|anymore)\b/i.test(query);
+
 /**
- * What matched by words, best first: scores from 0 to 1, of what matches as well the newer first. `rank` is FTS5's, the
- * lower the better.
+ * What matched by words, best first: scores from 0 to 1. Of what matches nearly as well the newer is better, and more so
+ * where the newest is asked for. `rank` is FTS5's, the lower the better.
  */
-export const ranked = (rows: (EntryRow & { rank: number })[], _now: number): { row: EntryRow; score: number }[] => {
+export const ranked = (
+  rows: (EntryRow & { rank: number })[],
+  now: number,
+  forNewest: boolean,
+): { row: EntryRow; score: number }[] => {
   const best = Math.max(...rows.map(({ rank }) => Math.abs(rank)), Number.MIN_VALUE);
+  const most = forNewest ? newest : newer;
   return rows
-    .map(({ rank, ...row }) => ({ row, score: Math.abs(rank) / best }))
+    .map(({ rank, ...row }) => {
+      const freshness = 2 ** (-Math.max(0, now - row.at) / halfLifeMs);
+      return { row, score: (Math.abs(rank) / best + most * freshness) / (1 + most) };
+    })
     .toSorted((one, other) => other.score - one.score || other.row.at - one.row.at);
 };

@@ -24,7 +24,7 @@ import { type GatherDeps, gather } from "./gather.ts";
 import { hitOf } from "./hit.ts";
 import { quantised } from "./int8.ts";
 import { type Match, matchOf } from "./match-expression.ts";
-import { firstOfEach, keyOf, ranked } from "./ranking.ts";
+import { asksForNewest, firstOfEach, keyOf, ranked } from "./ranking.ts";
 import { Sources } from "./sources.ts";
 import { type VectorFilter, Vectors } from "./vectors.ts";
 
@@ -195,24 +195,24 @@ export class Search {
   ): SearchAnswer["items"] {
     const match = matchOf(query.query);
     const wide = query.limit * 2;
-    const byWords = mode === "vector" ? [] : this.#byWords(match, filter, wide);
-    const byLikeness = vector && embedder ? this.#byLikeness(vector, embedder, filter, wide) : [];
+    const byWords = mode === "vector" ? [] : this.#byWords(match, query.query, filter, wide);
+    const byLikeness = vector && embedder ? this.#byLikeness(vector, leastOf(embedder, mode), filter, wide) : [];
     const ranking = mode === "fts" ? byWords : mode === "vector" ? byLikeness : fused(byWords, byLikeness, query.limit);
     const spaces = new Map(this.#deps.spaces().map(({ id, name }) => [id, name]));
     return ranking.slice(0, query.limit).map(({ row, score }) => hitOf(row, score, match.words, spaces));
   }
 
-  #byWords({ expression }: Match, filter: Filter, most: number): Ranking {
+  #byWords({ expression }: Match, text: string, filter: Filter, most: number): Ranking {
     if (expression === null) return [];
     const rows = this.entries.matching(expression, filter, most * depth);
-    return firstOfEach(ranked(rows, this.#deps.clock.now())).slice(0, most);
+    return firstOfEach(ranked(rows, this.#deps.clock.now(), asksForNewest(text))).slice(0, most);
   }
 
-  #byLikeness(vector: ArrayLike<number>, { leastLikeness }: Embedder, filter: Filter, most: number): Ranking {
+  #byLikeness(vector: ArrayLike<number>, least: number, filter: Filter, most: number): Ranking {
     const { sources, vectors } = this.#index;
     const spaces = new Set([...sources.spaces().values()].map(({ number }) => number));
     const narrowed: VectorFilter = { ...filter, types: new Set(filter.types), spaces };
-    const found = vectors.nearest(quantised(vector), narrowed, leastLikeness, most * depth);
+    const found = vectors.nearest(quantised(vector), narrowed, least, most * depth);
     const rows = this.entries.rows(
       found.map(({ id }) => id),
       filter,
@@ -225,6 +225,10 @@ export class Search {
     ).slice(0, most);
   }
 }
+
+/** Where words are looked for as well, only what is surely alike adds to what they find. */
+const leastOf = ({ leastLikeness, sureLikeness }: Embedder, mode: Effective): number =>
+  mode === "vector" ? leastLikeness : sureLikeness;
 
 const filterOf = ({ types, role, from, to }: SearchQuery, closed: string[]): Filter => ({
   types: types.length > 0 ? [...new Set(types)] : SearchType.options,
