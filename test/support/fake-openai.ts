@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
+import { fakeEmbeddings } from "./fake-embeddings.ts";
 
 /**
- * A server on loopback that speaks OpenAI's `/v1/chat/completions`, streamed or not, by script.
+ * A server on loopback that speaks OpenAI's `/v1/chat/completions`, streamed or not, by script; and its embeddings.
  *
  * A step is taken per request: from the queue of the request's model, else from the queue of all, else by `answer`.
  * Over HTTP: `POST /script {model?, steps}` adds steps, `GET /requests` shows what came, `DELETE /script` forgets both.
@@ -231,6 +232,10 @@ export const startFakeOpenAi = async (
   const server = createServer(async (request, response) => {
     const route = `${request.method} ${request.url}`;
     if (route === "POST /v1/chat/completions") return complete(request, response);
+    if (route === "POST /v1/embeddings") {
+      const { status, answer: embeddings } = fakeEmbeddings(await readBody(request));
+      return sendJson(response, status, embeddings);
+    }
     if (route === "GET /requests") return sendJson(response, 200, requests);
     if (route === "POST /script") {
       const parsed = ScriptRequest.safeParse(await readBody(request));

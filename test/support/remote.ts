@@ -1,13 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { TestProject } from "vitest/node";
 import { z } from "zod";
+import { fakeEmbeddings } from "./fake-embeddings.ts";
 
 /**
  * Somebody's server on loopback, for tools to ask: real HTTP, from inside workerd too. Vitest starts it beside the
  * actors' tests and hands its address to them as `inject("remote")`.
  *
  * `/answer?…` answers as its query says (`status`, `type`, `body`, `location`, `after` milliseconds, `chunks` of `body`);
- * `/echo` answers what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/reset` takes
+ * `/openai/…/embeddings` answers fake vectors, `/echo` what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/reset` takes
  * a request and cuts the connection, `/refuse` before it has read the body, `/half` in the middle of its answer;
  * `/twice` does so the first time, and answers 409 from then on;
  * `/requests?path=…` tells what came to a path, with what became of it.
@@ -80,6 +81,11 @@ const answers: Record<string, (response: ServerResponse, query: URLSearchParams,
     response.writeHead(200, { "content-type": "text/plain" });
     const drip = setInterval(() => response.write("x"), 20);
     response.once("close", () => clearInterval(drip));
+  },
+  "/openai": (response, _, { body }) => {
+    const { status, answer } = fakeEmbeddings(JSON.parse(body));
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(answer));
   },
   "/silent": () => undefined,
   "/reset": (response) => void response.socket?.resetAndDestroy(),

@@ -1,0 +1,227 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import { type SearchHit, SearchQuery } from "../../src/protocol/search.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { tokensPerText } from "../support/fake-embeddings.ts";
+import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, passTime } from "./fixture.ts";
+
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+const stage = async (settings: Partial<AgentSettings> = {}) => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const agent = env.AGENT.getByName(analyst.id);
+  const find = async (query: Partial<SearchQuery> & { query: string }) =>
+    unwrap(await agent.search(house.workspaceId, SearchQuery.parse(query)));
+  const keep = async (content: string) =>
+    unwrap(
+      await agent.archive(house.workspaceId, ids.mintOwned("arch", analyst.id), { content, metadata: {}, source: {} }),
+    );
+  const tokensToday = async () => unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday;
+  return { house, mona, analyst, agent, find, keep, tokensToday };
+};
+
+const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
+  const model = scriptedModel(...parameters);
+  restore.push(installModel(model));
+  return model;
+};
+
+const texts = (hits: SearchHit[]): string[] => hits.map(({ excerpt }) => excerpt);
+
+const rowsOf = (agent: EntityRef, table: string): Promise<number> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) =>
+    Number(storage.sql.exec(`select count(*) as rows from ${table}`).one().rows),
+  );
+
+describe("an agent's own tools", () => {
+  test("[R2] what it keeps carries who said it, where and with which message; it finds it again and deletes it", async () => {
+    const { house, mona, analyst, find } = await stage();
+    const space = await house.space("Alpha", [mona, analyst]);
+    const model = scripted([
+      step(call("enter_space", { spaceId: space.id })),
+      step(call("recall", { op: "insert", content: "Mona drinks green tea", metadata: { sure: true } })),
+      step(call("recall", { op: "search", query: "tea" })),
+      step(call("search", { query: "what does Mona drink", types: ["archival"], limit: 1 })),
+      step(call("recall", { op: "insert" })),
+      step(text("Kept.")),
+    ]);
+    const asked = await space.post(mona, "I drink green tea, remember that");
+    await ended(house.workspaceId, analyst, 1);
+    const results = (model.calls.at(-1)?.prompt ?? []).flatMap((message) =>
+      message.role === "tool" ? message.content.map((part) => JSON.stringify(part)) : [],
+    );
+    expect(results[2]).toContain("Mona drinks green tea");
+    expect(results[3]).toContain(asked.id);
+    expect(results[4]).toContain("is needed for op insert");
+    const { items } = await find({ query: "green tea", types: ["archival"] });
+    expect(items).toMatchObject([
+      { source: { spaceId: space.id, messageId: asked.id, authorId: mona.id, authorName: "Mona" } },
+    ]);
+    scripted([
+      step(call("recall", { op: "delete", id: items[0]?.id ?? "" })),
+      step(call("recall", { op: "delete", id: "arch_1" })),
+      step(text("Gone.")),
+    ]);
+    await space.post(mona, "Forget it");
+    await ended(house.workspaceId, analyst, 2);
+    expect((await find({ query: "green tea", types: ["archival"] })).items).toEqual([]);
+  });
+
+  test.each(["consciousness", "timeline"] as const)(
+    "%s: what it thought and what its tools told it are found; what only repeats the space is not",
+    async (continuity) => {
+      const tools: AgentSettings["tools"] = [
+        {
+          name: "weather",
+          description: "The weather",
+          executionType: "internal",
+          inputSchema: { type: "object", properties: { place: { type: "string" } } },
+          output: { sky: "thunderstorm" },
+        } as never,
+      ];
+      const { house, mona, analyst, find } = await stage({ continuity, tools });
+      const space = await house.space("Alpha", [mona, analyst]);
+      scripted([
+        step(call("enter_space", { spaceId: space.id })),
+        step(call("weather", { place: "Lisbon" })),
+        step(call("send_message", { text: "It will rain" })),
+        step(text("I pondered umbrellas.")),
+      ]);
+      await space.post(mona, "How is the weather?");
+      const [run] = await ended(house.workspaceId, analyst, 1);
+      const lived = async (query: string) => (await find({ query, types: ["consciousness"], mode: "fts" })).items;
+      expect(await lived("thunderstorm")).toMatchObject([{ role: "tool", source: { runId: run?.id } }]);
+      expect(await lived("lisbon")).toMatchObject([{ role: "assistant", source: { authorId: analyst.id } }]);
+      if (continuity === "consciousness") expect(texts(await lived("umbrella"))).toEqual(["I pondered umbrellas."]);
+      expect(await lived("rain")).toEqual([]);
+      const own = (await find({ query: "rain", types: ["message"] })).items;
+      expect(own).toMatchObject([{ role: "assistant", source: { authorId: analyst.id, spaceName: "Alpha" } }]);
+    },
+  );
+});
+
+describe("the index", () => {
+  test("[B4] before anybody searches nothing of it is stored, and no timer is set", async () => {
+    const { house, mona, analyst } = await stage();
+    scripted(() => step(text("Nothing.")));
+    await (await house.space("Alpha", [mona, analyst])).post(mona, "Hello");
+    await ended(house.workspaceId, analyst, 1);
+    for (const table of ["search_entries", "search_state", "search_sources"])
+      expect(await rowsOf(analyst, table)).toBe(0);
+    const timers = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
+      storage.sql.exec("select name from timers where name = 'search'").toArray(),
+    );
+    expect(timers).toEqual([]);
+  });
+
+  test("long texts are found at any place, and once", async () => {
+    const { keep, find } = await stage();
+    await keep(`${"filler words here. ".repeat(900)} the pomegranate ${"and more of it. ".repeat(900)}`);
+    const { items } = await find({ query: "pomegranate filler" });
+    expect(items).toHaveLength(1);
+    expect(items[0]?.excerpt).toContain("pomegranate");
+  });
+
+  test("any text can be kept, searched for in any mode, deleted, and is then found no more", async () => {
+    const { house, agent, analyst, find } = await stage();
+    const words = fc.constantFrom("tea", "launch", '"', "NEAR(", "*", "é", "🙂", "-", "foo-bar", "\n", "AND", "what's");
+    const sentence = fc.array(words, { minLength: 1, maxLength: 8 }).map((parts) => parts.join(" "));
+    const mode = fc.constantFrom("fts", "vector", "hybrid", "auto");
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(sentence, { minLength: 1, maxLength: 4 }),
+        sentence,
+        mode,
+        async (contents, query, how) => {
+          const kept = contents.map((content) => ({ id: ids.mintOwned("arch", analyst.id), content }));
+          for (const { id, content } of kept) {
+            unwrap(await agent.archive(house.workspaceId, id, { content, metadata: {}, source: {} }));
+          }
+          const before = (await find({ query, mode: how as "fts", limit: 100 })).items;
+          expect(before.every(({ id }) => kept.some((entry) => entry.id === id))).toBe(true);
+          const [gone, ...left] = kept;
+          unwrap(await agent.deleteArchival(house.workspaceId, gone?.id ?? ""));
+          const after = (await find({ query, mode: how as "fts", limit: 100 })).items;
+          expect(after.some(({ id }) => id === gone?.id)).toBe(false);
+          for (const { id } of left) unwrap(await agent.deleteArchival(house.workspaceId, id));
+        },
+      ),
+      { numRuns: 40 },
+    );
+    expect(await rowsOf(analyst, "search_entries")).toBe(0);
+  });
+});
+
+describe("vectors", () => {
+  const over = (name: string): AgentSettings["embedder"] => ({
+    provider: "openai-compatible",
+    name,
+    baseUrl: `${inject("remote")}/openai/v1`,
+  });
+
+  test("[B2] of a provider are made in the background, and booked", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { analyst, keep, find, tokensToday } = await stage({ embedder: over("letters") });
+    await keep("zebra jazz");
+    await keep("tea");
+    const first = await find({ query: "zz" });
+    expect(first).toMatchObject({ mode: "fts", items: [] });
+    await passTime(analyst, 2000);
+    await vi.waitFor(async () => expect(await rowsOf(analyst, "search_vectors")).toBe(1));
+    const spent = await tokensToday();
+    expect(spent).toBe(2 * tokensPerText);
+    const { items, mode } = await find({ query: "zz" });
+    expect(mode).toBe("hybrid");
+    expect(texts(items)[0]).toBe("zebra jazz");
+    expect(await tokensToday()).toBe(3 * tokensPerText);
+  });
+
+  test("another embedder makes all of them anew", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { house, agent, analyst, keep, find } = await stage();
+    await keep("zebra jazz");
+    expect((await find({ query: "zebras" })).mode).toBe("hybrid");
+    unwrap(await agent.update(house.workspaceId, { embedder: over("letters") }));
+    expect((await find({ query: "zebras" })).mode).toBe("fts");
+    await passTime(analyst, 2000);
+    await vi.waitFor(async () => expect((await find({ query: "zz", mode: "vector" })).items).toHaveLength(1));
+    unwrap(await agent.update(house.workspaceId, { embedder: { provider: "none" } }));
+    expect((await find({ query: "zebras" })).mode).toBe("fts");
+    expect(await rowsOf(analyst, "search_vectors")).toBe(0);
+    const refused = await agent.search(house.workspaceId, SearchQuery.parse({ query: "x", mode: "vector" }));
+    expect(refused).toMatchObject({ ok: false, problem: { code: "invalid_request" } });
+    unwrap(await agent.update(house.workspaceId, { embedder: null }));
+    expect((await find({ query: "zebras" })).mode).toBe("hybrid");
+  });
+
+  test("[R4] an embedder that fails stops no search: words alone answer, and the answer says so", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { house, agent, analyst, keep, find } = await stage({ embedder: over("broken") });
+    await keep("zebra jazz");
+    const hybrid = await find({ query: "zebra", mode: "hybrid" });
+    expect(hybrid).toMatchObject({ mode: "fts", partial: true, items: [{ excerpt: "zebra jazz" }] });
+    expect(hybrid.notes.join()).toContain("model_unavailable");
+    const vector = await agent.search(house.workspaceId, SearchQuery.parse({ query: "x", mode: "vector" }));
+    expect(vector).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+    await passTime(analyst, 2000);
+    expect((await find({ query: "zebra" })).items).toHaveLength(1);
+  });
+
+  test("[B2] a budget that is spent pays for no vectors", async () => {
+    const { keep, find, tokensToday } = await stage({ embedder: over("letters"), limits: { maxTokensPerDay: 1000 } });
+    await keep("zebra ".repeat(1500));
+    const { mode, notes } = await find({ query: `zebra ${"jazz ".repeat(390)}`, mode: "hybrid" });
+    expect([mode, notes.length > 0]).toEqual(["hybrid", true]);
+    expect(await tokensToday()).toBe(tokensPerText);
+  });
+});
