@@ -8,6 +8,7 @@ import {
 import { count, counted, countStatements, takeCounts } from "./counting.ts";
 import { fillCycles, fillLog, leaveWaiting } from "./fill.ts";
 import { fillConversation, type Line } from "./fill-conversation.ts";
+import { fillSearch, plainVectors, plainWords } from "./fill-search.ts";
 import { fillShown, fillWaiting } from "./fill-waiting.ts";
 import type { Speaker, Speech } from "./speaker.ts";
 
@@ -26,6 +27,8 @@ type BenchEnv = {
 type Filling = { spaceId: string; name: string; agentIds: string[]; messages: number };
 
 type Waiting = { agentId: string; spaceId: string; copies: number };
+
+type PlainQuery = { agentId: string; kind: "words" | "vectors"; query: string; limit: number };
 
 type Living = { agentId: string; cycles: number; inWindow: number };
 
@@ -75,6 +78,14 @@ export class Agent extends RealAgent {
     fillCycles(this.ctx.storage, cycles, inWindow);
   }
 
+  fillSearch(passages: number): void {
+    fillSearch(this.ctx.storage, passages);
+  }
+
+  plain(kind: "words" | "vectors", query: string, limit: number): number {
+    return kind === "words" ? plainWords(this.ctx.storage, query, limit) : plainVectors(this.ctx.storage, query);
+  }
+
   wait(spaceName: string, newest: string): void {
     leaveWaiting(this.ctx.storage, spaceName, newest);
   }
@@ -116,6 +127,15 @@ export default {
     if (pathname === "/bench/converse") {
       const { spaceId, lines } = await request.json<{ spaceId: string; lines: Line[] }>();
       return Response.json(await env.SPACE.getByName(spaceId).converse(lines));
+    }
+    if (pathname === "/bench/search") {
+      const { agentId, passages } = await request.json<{ agentId: string; passages: number }>();
+      await env.AGENT.getByName(agentId).fillSearch(passages);
+      return Response.json({});
+    }
+    if (pathname === "/bench/plain") {
+      const { agentId, kind, query, limit } = await request.json<PlainQuery>();
+      return Response.json(await env.AGENT.getByName(agentId).plain(kind, query, limit));
     }
     if (pathname === "/bench/counts") return Response.json(takeCounts());
     return app.fetch(request, counted(env), context);

@@ -21,13 +21,15 @@ const placesOf = (text: string, words: string[]): { at: number; word: string }[]
     return places;
   });
 
-/** The place whose excerpt holds the most of the words; the first of those. */
+/** The place whose excerpt holds the most of the words, a rare one counting for more; the first of those. */
 const bestPlace = (text: string, words: string[], reach: number): number => {
   const places = placesOf(text, words).toSorted((one, other) => one.at - other.at);
+  const weight = (word: string): number => 1 / places.filter((place) => place.word === word).length;
+  const weights = new Map([...new Set(words)].map((word) => [word, weight(word)]));
   let best = { at: 0, found: 0 };
   for (const { at } of places) {
-    const near = places.filter((other) => other.at >= at && other.at < at + reach);
-    const found = new Set(near.map(({ word }) => word)).size;
+    const near = new Set(places.flatMap((other) => (other.at >= at && other.at < at + reach ? [other.word] : [])));
+    const found = [...near].reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
     if (found > best.found) best = { at, found };
   }
   return best.at;
