@@ -9,6 +9,7 @@ import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault, faultOnceStored } from "../shared/fault.ts";
+import { BlockAgent } from "./block-agent.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
@@ -18,11 +19,10 @@ import { type Mind, openMind, reconsider, stopMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { runView, runWithInputs } from "./run-view.ts";
-import { SearchingAgent } from "./searching-agent.ts";
 import { agentView, inboxView } from "./views.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
-export class Agent extends SearchingAgent implements AgentRpc {
+export class Agent extends BlockAgent implements AgentRpc {
   #mind: Mind | undefined;
   protected readonly inMind: InMind = (workspaceId, work) => this.#with(workspaceId, work);
 

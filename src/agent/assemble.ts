@@ -12,6 +12,10 @@ import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
 import { Archival } from "./memory/archival.ts";
+import { BlockShares } from "./memory/blocks/block-shares.ts";
+import { Blocks } from "./memory/blocks/blocks.ts";
+import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
+import { loadLoro } from "./memory/documents/loro.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
 import type { Search } from "./memory/search/search.ts";
@@ -21,6 +25,7 @@ import { Roots } from "./roots.ts";
 import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import { Summaries } from "./summaries/summaries.ts";
+import { tellWatchers } from "./tell-watchers.ts";
 import { openSecret } from "./think/open-secret.ts";
 import type { Parts } from "./think/parts.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
@@ -28,11 +33,12 @@ import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { createRegistry } from "./tools/registry.ts";
 import { Tracer } from "./tracing/tracer.ts";
 import { Waits } from "./waits.ts";
+import { Watchers } from "./watchers.ts";
 
 /** An agent's parts over its database. */
 export const assemble = (
   db: Database,
-  ctx: Pick<DurableObjectState, "storage" | "abort">,
+  ctx: DurableObjectState,
   env: Env,
   clock: Clock,
   timers: Timers,
@@ -51,6 +57,7 @@ export const assemble = (
       throw error;
     }
   };
+  const watchers = new Watchers({ ctx, workspaces: env.WORKSPACE, timers, clock });
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
   const consciousness = new Consciousness(db, clock, runs, journal);
@@ -96,6 +103,10 @@ export const assemble = (
     calls,
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
+    blocks: new Blocks({ db, clock, transaction, loadLoro, changed: (change) => tellWatchers(watchers, change) }),
+    watchers,
+    blockShares: new BlockShares(db, clock),
+    sharedBlocks: new SharedBlocks(db, clock),
     plans: new Plans(db, clock, timers, transaction),
     hooks: new Hooks(db, clock),
     tools: createRegistry(),

@@ -23,6 +23,25 @@ export const maxMemories = 500;
 /** All memories together, in characters. */
 export const maxMemoriesCharacters = 100_000;
 export const maxGoals = 200;
+/** Blocks of one agent, agents that one of them is shared with, and blocks of others that are shared with one agent. */
+export const maxBlocks = 200;
+export const maxSharesOfBlock = 50;
+export const maxSharedBlocks = 200;
+/** Versions of a block that are kept, those that one author may undo, and updates after a block's snapshot. */
+export const maxBlockVersions = 1000;
+export const maxUndoSteps = 500;
+export const maxBlockTail = 64;
+/** What a block's snapshot may fill before the oldest of its history is left out, and one edit may add to it, in bytes. */
+export const maxBlockSnapshotBytes = 4 * 1024 * 1024;
+export const maxBlockUpdateBytes = 1_500_000;
+/** Blocks that are open in memory; edits whose calls are remembered; deleted blocks that are kept. */
+export const maxOpenDocuments = 16;
+export const maxBlockCalls = 500;
+export const maxDeletedBlocks = 50;
+/** Sockets that watch one agent's blocks, how often their rights are proven again, and frames that one may send in vain. */
+export const maxWatchers = 200;
+export const watcherProofMs = 45_000;
+export const maxWatcherFrames = 20;
 /** Spaces, and members of each, that the state in the input names; the rest is counted. */
 export const maxToldSpaces = 100;
 export const maxToldMembers = 30;

@@ -14,6 +14,7 @@ import { plansTimer } from "./plans/plans.ts";
 import { SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
 import type { Parts } from "./think/parts.ts";
 import { mcpTimer } from "./tools/mcp/mcp.ts";
+import { watchersTimer } from "./watchers.ts";
 
 /** An agent that was created, awake: its parts, and what works on them. */
 export type Mind = {
@@ -47,6 +48,7 @@ export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(parts.mcp.fetchDue());
+    if (name === watchersTimer) return ctx.waitUntil(parts.watchers.prove());
     if (name === searchTimer) return ctx.waitUntil(parts.search.work());
     if (name === plansTimer) parts.plans.fire((plan, dueAt) => acceptPlan(parts, plan, dueAt, arm));
     if (name === heartbeatTimer) {

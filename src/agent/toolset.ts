@@ -4,13 +4,19 @@ import type { AgentConfig } from "../protocol/agent.ts";
 export type Toolset = Pick<AgentConfig, "messaging" | "tools" | "toolRules"> & {
   /** The list of what its MCP servers bring; null if they never brought any. */
   mcpListId: number | null;
+  /** Set where it has no tools for its memory. */
+  memoryTools?: false;
 };
 
-export const toolsetOf = ({ messaging, tools, toolRules }: AgentConfig, mcpListId: number | null): Toolset => ({
+export const toolsetOf = (
+  { messaging, tools, toolRules, memoryTools }: AgentConfig,
+  mcpListId: number | null,
+): Toolset => ({
   messaging,
   tools,
   toolRules,
   mcpListId,
+  ...(memoryTools === false ? { memoryTools } : {}),
 });
 
 export const sameToolset = (one: Toolset, other: Toolset): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -61,6 +61,8 @@ export const AgentConfig = z
     tools: ToolConfigs.default([]),
     toolRules: ToolRules.default([]),
     mcp: McpServers.default({ servers: [] }),
+    /** Whether it has the tools for blocks, its archive and search; their declarations are part of every input. */
+    memoryTools: z.boolean().default(true),
     /** For its search; `feature-hashing` if left out. */
     embedder: EmbedderConfig.optional(),
   })
@@ -87,6 +89,7 @@ export const UpdateAgent = z
     tools: ToolConfigs.optional(),
     toolRules: ToolRules.optional(),
     mcp: McpServers.optional(),
+    memoryTools: z.boolean().optional(),
     /** `null` goes back to the default. */
     embedder: EmbedderConfig.nullable().optional(),
   })

@@ -20,8 +20,9 @@ import { soundBody } from "./sound-body.ts";
  * - `entity`: a secret key or any entity; the workspace is asked for its standing
  * - `space`: a secret key or any entity; the space is who knows
  * - `stream`: as `space`, and a token may stand in the query
+ * - `watch`: as `workspace`, and a token may stand in the query
  */
-export type Access = "operator" | "secretKey" | "workspace" | "entity" | "space" | "stream";
+export type Access = "operator" | "secretKey" | "workspace" | "entity" | "space" | "stream" | "watch";
 
 const key = [{ secretKey: [] }, { secretKeyHeader: [] }];
 const security: Record<Access, Record<string, string[]>[]> = {
@@ -31,6 +32,7 @@ const security: Record<Access, Record<string, string[]>[]> = {
   entity: [...key, { entityToken: [] }],
   space: [...key, { entityToken: [] }],
   stream: [...key, { entityToken: [] }, { queryToken: [] }],
+  watch: [...key, { entityToken: [] }, { queryToken: [] }],
 };
 
 const who: Record<Access, string> = {
@@ -40,6 +42,7 @@ const who: Record<Access, string> = {
   entity: "the workspace's secret key, or an entity for itself",
   space: "the workspace's secret key, or an entity in its spaces",
   stream: "a member of the space; a secret key acting as one",
+  watch: "the workspace's secret key, or an entity of role admin",
 };
 
 /** The entity as its workspace knows it now: its token stops when it is removed, and it may be an admin. */
@@ -58,7 +61,8 @@ const admit = async (env: House["Bindings"], level: Access, principal: Principal
     case "secretKey":
       if (principal.kind === "key") return principal;
       throw new ColloquyError("forbidden", "Only the workspace's secret key may do that, not an entity's token.");
-    case "workspace": {
+    case "workspace":
+    case "watch": {
       const known = await withStanding(env, principal);
       if (known.kind === "key" || known.admin) return known;
       throw new ColloquyError("forbidden", "Only the workspace's secret key or an entity of role admin may do that.");
@@ -79,7 +83,7 @@ const callerOf = async (request: Request, ids: Ids, counting: Counting, level: A
   const address = addressOf(request);
   try {
     const caller = await authenticate(request, counting.env, ids, {
-      allowQueryToken: level === "stream",
+      allowQueryToken: level === "stream" || level === "watch",
       now: systemClock.now(),
       beforeLookUp: () => requireRoom(counting, "stranger", address),
     });
@@ -108,6 +112,7 @@ const admission = (level: Access): MiddlewareHandler<House> =>
 
 const pathPrefixes: Record<string, IdPrefix> = {
   agentId: "ent",
+  otherAgentId: "ent",
   entityId: "ent",
   spaceId: "spc",
   keyId: "key",

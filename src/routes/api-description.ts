@@ -32,6 +32,7 @@ export const tags = [
   { name: "Inbox", description: "What came to an agent and waits, or was given up." },
   { name: "Webhooks", description: "How other systems reach an agent: signed, told apart, each delivery once." },
   { name: "Runs", description: "What an agent did with it, to the exact input of each step." },
+  { name: "Blocks", description: "Documents that an agent keeps, shares, and edits with people." },
   { name: "Mind", description: "What an agent keeps: memories, goals and archival entries." },
   { name: "Search", description: "Finding again what was said, done and kept." },
   { name: "Plans", description: "When an agent wakes by itself: once, or again and again." },

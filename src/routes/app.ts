@@ -3,6 +3,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { archival } from "./archival.ts";
+import { blocks } from "./blocks.ts";
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { docsOf } from "./docs.ts";
@@ -75,6 +76,7 @@ const resources = [
   deliveries,
   runs,
   mind,
+  blocks,
   plans,
   archival,
   search,

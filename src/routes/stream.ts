@@ -1,8 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { principalHeader } from "../protocol/principal.ts";
+import { type Principal, principalHeader } from "../protocol/principal.ts";
 import { Problem } from "../protocol/problem.ts";
-import { ColloquyError, ok, refuse } from "../shared/errors.ts";
+import { ColloquyError, type Outcome, ok, refuse } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { createRoutes, type House } from "./house.ts";
 import { inSpace, requireParticipant } from "./in-space.ts";
@@ -14,6 +14,29 @@ const socketHeaders = [
   "sec-websocket-extensions",
   "sec-websocket-protocol",
 ];
+
+/** The request for a socket as an actor is asked it: by whom, and as the client wishes. */
+export const socketRequest = (context: Context<House>, url: URL, principal: Principal): Request => {
+  const headers = new Headers({ upgrade: "websocket", connection: "Upgrade" });
+  for (const name of socketHeaders) {
+    const value = context.req.header(name);
+    if (value !== undefined) headers.set(name, value);
+  }
+  headers.set(principalHeader, JSON.stringify(principal));
+  return new Request(url, { headers });
+};
+
+/** The socket that an actor answered; its refusal as a value. */
+export const answeredSocket = async (answer: Response): Promise<Outcome<Response>> => {
+  if (answer.webSocket) return ok(answer);
+  const { code, detail, issues } = Problem.parse(await answer.json());
+  return refuse(code, detail, issues);
+};
+
+export const requireUpgrade = (context: Context<House>, instead: string): void => {
+  if (context.req.header("upgrade")?.toLowerCase() === "websocket") return;
+  throw new ColloquyError("upgrade_required", `Connect with a WebSocket client, or ${instead}.`);
+};
 
 export const cursorQuery = z.string().optional().meta({
   description: "The cursor of the last durable event; left out: from now on; 0: from the start",
@@ -35,18 +58,9 @@ export const openSocket = async (
   await requireParticipant(context);
   const url = new URL(`https://space/v1/spaces/${spaceId}/stream`);
   if (cursor !== undefined) url.searchParams.set("cursor", cursor);
-  return inSpace(context, async (principal) => {
-    const headers = new Headers({ upgrade: "websocket", connection: "Upgrade" });
-    for (const name of socketHeaders) {
-      const value = context.req.header(name);
-      if (value !== undefined) headers.set(name, value);
-    }
-    headers.set(principalHeader, JSON.stringify(principal));
-    const answer = await context.env.SPACE.getByName(spaceId).fetch(new Request(url, { headers }));
-    if (answer.webSocket) return ok(answer);
-    const { code, detail, issues } = Problem.parse(await answer.json());
-    return refuse(code, detail, issues);
-  });
+  return inSpace(context, async (principal) =>
+    answeredSocket(await context.env.SPACE.getByName(spaceId).fetch(socketRequest(context, url, principal))),
+  );
 };
 
 export const stream = createRoutes().openapi(
@@ -68,12 +82,7 @@ export const stream = createRoutes().openapi(
     },
   }),
   async (context) => {
-    if (context.req.header("upgrade")?.toLowerCase() !== "websocket") {
-      throw new ColloquyError(
-        "upgrade_required",
-        "Connect with a WebSocket client, or use /events for Server-Sent Events.",
-      );
-    }
+    requireUpgrade(context, "use /events for Server-Sent Events");
     const cursor = requireCursor(context.req.valid("query").cursor);
     return openSocket(context, context.req.valid("param").spaceId, cursor);
   },

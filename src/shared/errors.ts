@@ -28,6 +28,7 @@ const table = {
   unknown_reference: { status: 422, title: "Something named in the body does not exist" },
   not_repliable: { status: 422, title: "That message cannot be replied to" },
   answer_invalid: { status: 422, title: "The answer does not have the expected shape" },
+  edit_refused: { status: 422, title: "The edit does not apply to the block as it is" },
   invalid_time: { status: 422, title: "The time that was given cannot be kept" },
   rate_limited: { status: 429, title: "Too many requests", retryable: true, closeCode: 4429 },
   internal: { status: 500, title: "Something went wrong here" },

@@ -5,6 +5,7 @@ import { z } from "zod";
 import agentHistory from "../../migrations/agent/migrations.js";
 import spaceHistory from "../../migrations/space/migrations.js";
 import workspaceHistory from "../../migrations/workspace/migrations.js";
+import { EditBlock } from "../../src/protocol/block.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
@@ -66,6 +67,8 @@ const live = async (): Promise<Record<Actor, string>> => {
   await send(`/v1/agents/${agent}/plans/daily`, { name: "Daily", instruction: "Report", cron: "0 9 * * *" }, "PUT");
   await send(`/v1/agents/${agent}/archival`, { content: "The launch is on Friday" }, "POST");
   await expectOk(z.unknown(), call(`/v1/agents/${agent}/search?q=launch`, { bearer }));
+  await send(`/v1/agents/${agent}/blocks`, { label: "notes", type: "core", content: "Calm" });
+  await send(`/v1/agents/${agent}/blocks/notes/operations`, { operations: [{ op: "append_text", text: " and kind" }] });
   await send(`/v1/agents/${agent}/goals/launch`, { description: "Launch it" }, "PUT");
   restore.push(
     installModel(
@@ -131,6 +134,15 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))(
     expect(unwrap(await agent.hooks(workspaceId))).toHaveLength(before.hooks ?? -1);
     const archived = SearchQuery.parse({ query: "launch Friday", types: ["archival"] });
     expect(unwrap(await agent.search(workspaceId, archived)).items).toHaveLength(before.archival ?? 0);
+    const blocks = unwrap(await agent.blocks(workspaceId));
+    expect(blocks).toHaveLength(before.blocks ?? 0);
+    for (const { label, version } of blocks) {
+      const undo = EditBlock.parse({ operations: [{ op: "undo" }] });
+      expect(unwrap(await agent.editBlock(workspaceId, label, undo, "system"))).toMatchObject({
+        value: "Calm",
+        version: version + 1,
+      });
+    }
     unwrap(await agent.context(workspaceId));
     const model = scriptedModel(() => step(text("Still here.")));
     restore.push(installModel(model));

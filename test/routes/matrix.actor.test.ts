@@ -106,6 +106,21 @@ const rows: Record<string, Row> = {
     body: () => ({ name: "Report", instruction: "Report", runAfter: "2 hours" }),
   },
   "DELETE /v1/agents/{agentId}/plans/{planId}": { own: workspace(204) },
+  "POST /v1/agents/{agentId}/blocks": { own: workspace(201), body: () => ({ label: "new", type: "core" }) },
+  "GET /v1/agents/{agentId}/blocks": { own: workspace(200) },
+  "GET /v1/agents/{agentId}/blocks/{label}": { own: workspace(200) },
+  "PATCH /v1/agents/{agentId}/blocks/{label}": { own: workspace(200), body: () => ({ pinned: true }) },
+  "DELETE /v1/agents/{agentId}/blocks/{label}": { own: workspace(204) },
+  "POST /v1/agents/{agentId}/blocks/{label}/operations": {
+    own: workspace(200),
+    body: () => ({ operations: [{ op: "append_text", text: "x" }] }),
+  },
+  "GET /v1/agents/{agentId}/blocks/{label}/history": { own: workspace(200) },
+  "GET /v1/agents/{agentId}/blocks/{label}/stream": { own: workspace(101) },
+  "GET /v1/agents/{agentId}/blocks/{label}/shares": { own: workspace(200) },
+  // With one that was never made.
+  "PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(404), body: () => ({}) },
+  "DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(404) },
   "POST /v1/agents/{agentId}/archival": { own: workspace(201), body: () => ({ content: "A fact" }) },
   "GET /v1/agents/{agentId}/archival": { own: workspace(200) },
   "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(404) },
@@ -232,6 +247,11 @@ const putForDeletion = async (path: string, agentId: string): Promise<void> => {
   const { key, otherKey } = scene.callers;
   if (path.includes("/memories/")) await put(`/v1/agents/${agentId}/memories/a-name`, key.bearer, { value: "x" });
   if (path.includes("/goals/")) await put(`/v1/agents/${agentId}/goals/a-name`, key.bearer, { description: "x" });
+  if (path.includes("/blocks")) {
+    // The one that is made anew in each row is gone by then, and the one that is acted on is there.
+    await call(`/v1/agents/${agentId}/blocks/new`, { method: "DELETE", ...key });
+    await call(`/v1/agents/${agentId}/blocks`, { ...key, body: { label: "a-name", type: "core" } });
+  }
   const plan = { name: "x", instruction: "x", runAfter: "2 hours" };
   if (path.includes("/plans/")) await put(`/v1/agents/${agentId}/plans/a-name`, key.bearer, plan);
   if (!path.includes("/secrets/")) return;
@@ -269,7 +289,7 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     ? (await expectOk(z.object({ key: Key }), call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey })))
         .key.id
     : "";
-  if (method === "DELETE") await putForDeletion(path, agentId);
+  if (method === "DELETE" || path.includes("/blocks")) await putForDeletion(path, agentId);
   const runId = ids.mintOwned("run", agentId);
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";

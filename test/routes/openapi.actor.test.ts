@@ -47,6 +47,17 @@ DELETE /v1/agents/{agentId}/goals/{goalId}
 GET /v1/agents/{agentId}/plans
 PUT /v1/agents/{agentId}/plans/{planId}
 DELETE /v1/agents/{agentId}/plans/{planId}
+POST /v1/agents/{agentId}/blocks
+GET /v1/agents/{agentId}/blocks
+GET /v1/agents/{agentId}/blocks/{label}
+PATCH /v1/agents/{agentId}/blocks/{label}
+DELETE /v1/agents/{agentId}/blocks/{label}
+POST /v1/agents/{agentId}/blocks/{label}/operations
+GET /v1/agents/{agentId}/blocks/{label}/history
+GET /v1/agents/{agentId}/blocks/{label}/stream
+GET /v1/agents/{agentId}/blocks/{label}/shares
+PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}
+DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}
 POST /v1/agents/{agentId}/archival
 GET /v1/agents/{agentId}/archival
 DELETE /v1/agents/{agentId}/archival/{archivalId}

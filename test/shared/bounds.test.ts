@@ -34,8 +34,12 @@ test("[B3] every bound is one named number in the one file of its actor, and is 
 const ofOneFile = [
   "agent/estimate-tokens.ts: maxKnownWords",
   "agent/estimate-tokens.ts: maxKnownLength",
+  "agent/memory/documents/replace-pattern.ts: maxSteps",
+  "agent/memory/documents/text-changes.ts: maxLineEdits",
+  "agent/memory/documents/text-changes.ts: maxWordEdits",
   "agent/memory/search/match-expression.ts: maxQueryTerms",
   "agent/spaces.ts: maxKnownRows",
+  "agent/tools/builtin/blocks.ts: maxEcho",
   "agent/tokens.ts: maxKnownCharacters",
   "agent/tools/check-config.ts: maxOutputBytes",
   "agent/tools/configured/read-answer.ts: maxDepth",

@@ -5,6 +5,7 @@ import { openSecret } from "../think/open-secret.ts";
 import type { Parts } from "../think/parts.ts";
 import { runConfigured } from "../tools/configured/run-configured.ts";
 import type { CallRow } from "./call-row.ts";
+import { callConsented, isConsented } from "./consented.ts";
 import { completed, failed } from "./outcome.ts";
 
 /** Runs a call here, and answers what came of it. Throws the signal's reason where it was aborted, and nothing else. */
@@ -14,6 +15,7 @@ export const perform = async (parts: Parts, row: CallRow, signal: AbortSignal): 
     return failed("error", "tool_misconfigured", "this tool does not run here");
   }
   try {
+    if (isConsented(tool)) return completed(await callConsented(parts, row, signal), approval);
     const value = await runConfigured(tool, input, {
       callId,
       openSecret: (name) => openSecret(parts, name),

@@ -1,9 +1,10 @@
-import type { ToolRule } from "../../protocol/tool.ts";
+import type { ToolConfig, ToolRule } from "../../protocol/tool.ts";
 import { ColloquyError, type ErrorCode, ok, unwrap } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { absentIn, mentionsIn } from "../../shared/mentions.ts";
 import { maxWaitingRuns, stallMs } from "../bounds.ts";
+import { consentedTool } from "../calls/consented.ts";
 import { handlingOf, needsRow } from "../calls/handling.ts";
 import { placeWait, takeBackWait } from "../deliver.ts";
 import { loggedRun } from "../logged-run.ts";
@@ -13,6 +14,7 @@ import type { RunRow } from "../runs.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
+import { callBlocks } from "./call-blocks.ts";
 import { callConfigured } from "./configured-call.ts";
 import type { Execution } from "./execution.ts";
 import { pastCalls } from "./keep-rules.ts";
@@ -98,6 +100,7 @@ const contextOf = (parts: Parts, execution: Execution): ToolContext => {
       delete: (id) => parts.archival.delete(id),
     },
     search: (query) => parts.search.search(query),
+    blocks: callBlocks(parts, { callId: call.callId, replayed: started, consented: false, signal }),
     runs: ownRuns(parts, run),
     outside: {
       callId: call.callId,
@@ -131,6 +134,20 @@ const brokenBy = (parts: Parts, run: RunRow, { toolName }: CallRequest): ToolRul
   return brokenRule(rules, toolName, pastCalls(parts.journal.ofRun(run)));
 };
 
+/** A built-in tool that people must agree to first is called as one that an owner configured so. */
+const consentFor = async (
+  parts: Parts,
+  { call, signal, started }: Execution,
+  tool: Tool,
+): Promise<ToolConfig | undefined> => {
+  if (!tool.consent) return undefined;
+  const known = parts.calls.get(call.callId)?.tool;
+  if (known || started) return known;
+  const blocks = callBlocks(parts, { callId: call.callId, replayed: false, consented: false, signal });
+  const approval = await tool.consent.approval(call.input, blocks);
+  return approval && consentedTool(tool.name, approval);
+};
+
 const attempt = async (parts: Parts, execution: Execution): Promise<Result | "waiting"> => {
   const { call, started, run } = execution;
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
@@ -148,6 +165,8 @@ const attempt = async (parts: Parts, execution: Execution): Promise<Result | "wa
   }
   const alive = tool.config || tool.isTimed ? setInterval(execution.progressed, stallMs / 3) : undefined;
   try {
+    const asking = await consentFor(parts, execution, tool);
+    if (asking) return await callConfigured(parts, execution, asking);
     const { config } = tool;
     if (config && needsRow(config, handlingOf(config, run.continuity))) {
       return await callConfigured(parts, execution, config);

@@ -10,6 +10,7 @@ export const kindOf = (parts: Parts, run: RunRow): Kind => {
     continuity: run.continuity,
     messaging: toolset?.messaging ?? parts.identity.get().config.messaging,
     tools: toolset?.tools ?? [],
+    ...(toolset?.memoryTools === false ? { memoryTools: false } : {}),
     mcpTools: parts.mcp.tools(toolset?.mcpListId ?? null),
   };
 };

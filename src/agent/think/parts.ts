@@ -10,6 +10,9 @@ import type { Inbox } from "../inbox.ts";
 import type { Journal } from "../journal.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Archival } from "../memory/archival.ts";
+import type { BlockShares } from "../memory/blocks/block-shares.ts";
+import type { Blocks } from "../memory/blocks/blocks.ts";
+import type { SharedBlocks } from "../memory/blocks/shared-blocks.ts";
 import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
 import type { Search } from "../memory/search/search.ts";
@@ -22,6 +25,7 @@ import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Registry } from "../tools/registry.ts";
 import type { Tracer } from "../tracing/tracer.ts";
 import type { Waits } from "../waits.ts";
+import type { Watchers } from "../watchers.ts";
 
 /** All that an agent is made of, in one object: its tables, its clock, its way to the world. */
 export type Parts = {
@@ -43,6 +47,10 @@ export type Parts = {
   goals: Goals;
   archival: Archival;
   search: Search;
+  blocks: Blocks;
+  blockShares: BlockShares;
+  sharedBlocks: SharedBlocks;
+  watchers: Watchers;
   plans: Plans;
   hooks: Hooks;
   tools: Registry;

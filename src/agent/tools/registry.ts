@@ -1,5 +1,17 @@
 import { tool as sdkTool, type ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
+import {
+  blockArchive,
+  blockCreate,
+  blockEdit,
+  blockHistory,
+  blockLoad,
+  blockPin,
+  blockShare,
+  blockUnpin,
+  blockUnshare,
+  blockViewport,
+} from "./builtin/blocks.ts";
 import { deleteGoals, setGoals } from "./builtin/goals.ts";
 import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
 import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
@@ -35,12 +47,24 @@ const builtin: Tool[] = [
   setPlans,
   getPlans,
   deletePlans,
+  blockLoad,
+  blockEdit,
+  blockCreate,
+  blockPin,
+  blockUnpin,
+  blockArchive,
+  blockViewport,
+  blockShare,
+  blockUnshare,
+  blockHistory,
   recall,
   search,
 ];
 
 /** What decides which tools an agent has. */
 export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
+  /** Whether it has the tools for its memory; it has, if left out. */
+  memoryTools?: boolean;
   /** What its MCP servers bring. */
   mcpTools?: Tool[];
 };
@@ -48,15 +72,20 @@ export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
 /** The names that no configured tool may have, whatever kind of agent it is of. */
 export const builtinNames: ReadonlySet<string> = new Set(builtin.map(({ name }) => name));
 
-const has = (tool: Tool, kind: Pick<Kind, "continuity" | "messaging">): boolean =>
-  tool.only === "all" || tool.only === kind.continuity || tool.only === kind.messaging;
+type Having = Pick<Kind, "continuity" | "messaging" | "memoryTools">;
 
-export const hasBuiltin = (name: string, kind: Pick<Kind, "continuity" | "messaging">): boolean =>
+const has = (tool: Tool, kind: Having): boolean =>
+  (tool.only === "all" || tool.only === kind.continuity || tool.only === kind.messaging) &&
+  !(tool.ofMemory && kind.memoryTools === false);
+
+export const hasBuiltin = (name: string, kind: Having): boolean =>
   builtin.some((tool) => tool.name === name && has(tool, kind));
 
 export type Registry = {
   /** Undefined for a tool that agents of this kind do not have. */
   find(name: string, kind: Kind): Tool | undefined;
+  /** One that agents have without its being configured. */
+  builtin(name: string): Tool | undefined;
   /** For the AI SDK: declared without `execute`, since we run them ourselves. */
   declarations(kind: Kind): ToolSet;
 };
@@ -76,6 +105,7 @@ export const createRegistry = (): Registry => ({
   find: (name, kind) =>
     builtin.find((tool) => tool.name === name && has(tool, kind)) ??
     [...ownTools(kind), ...(kind.mcpTools ?? [])].find((tool) => tool.name === name),
+  builtin: (name) => builtin.find((tool) => tool.name === name),
   declarations: (kind) =>
     Object.fromEntries(
       [...builtin.filter((tool) => has(tool, kind)), ...ownTools(kind), ...(kind.mcpTools ?? [])].map((tool) => [

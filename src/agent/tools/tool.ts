@@ -2,11 +2,14 @@ import { jsonSchema, type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalEntry } from "../../protocol/archival.ts";
+import type { BlockChange, BlockDetail, CreateBlock, EditedBlock, Permission } from "../../protocol/block.ts";
+import type { BlockOperation } from "../../protocol/block-operation.ts";
+import type { Viewport } from "../../protocol/block-schema.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { SpaceWindow } from "../../protocol/rpc.ts";
 import type { SearchAnswer, SearchQuery } from "../../protocol/search.ts";
-import type { ToolConfig } from "../../protocol/tool.ts";
+import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
 import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
@@ -26,6 +29,24 @@ export type CallArchival = {
   insert(content: string, metadata: ArchivalEntry["metadata"]): ArchivalEntry;
   /** False where there is no such entry. */
   delete(id: string): boolean;
+};
+
+/** The agent's blocks and those that others share with it, as one call reaches them. Refusals are thrown. */
+export type CallBlocks = {
+  load(label: string, view: { from?: string | undefined; version?: number | undefined }): Promise<BlockDetail>;
+  /** The same call again changes nothing more. */
+  edit(label: string, operations: BlockOperation[], from?: string): Promise<EditedBlock>;
+  /** Who must agree to it first; undefined where nobody need. */
+  approvalOf(label: string, operations: BlockOperation[], from?: string): Promise<Approval | undefined>;
+  create(block: CreateBlock): Promise<{ version: number }>;
+  pin(label: string, pinned: boolean, from?: string): Promise<void>;
+  archive(label: string): Promise<void>;
+  show(label: string, viewport: Viewport | null, section?: string): Promise<{ rendered: string }>;
+  /** `agent` is the name or the id of another agent of its spaces. */
+  share(label: string, agent: string, permission: Permission): Promise<void>;
+  unshare(label: string, agent: string): Promise<void>;
+  /** Newest first. */
+  history(label: string, limit: number): BlockChange[];
 };
 
 /** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */
@@ -53,6 +74,7 @@ export type ToolContext = {
   plans: CallPlans;
   archival: CallArchival;
   search(query: SearchQuery): Promise<SearchAnswer>;
+  blocks: CallBlocks;
   outside: Outside;
 };
 
@@ -77,6 +99,14 @@ export type ToolOutput = {
   shown?: { spaceId: string; upTo: number }[];
 };
 
+/** How a tool asks people first, outside of the run that called it. */
+export type Consent<Input> = {
+  /** Who must agree; undefined where nobody need. Throws what no consent allows. */
+  approval(input: Input, blocks: CallBlocks): Promise<Approval | undefined>;
+  /** Does it, once they have. */
+  carryOut(input: Input, blocks: CallBlocks): Promise<unknown>;
+};
+
 type Switch = AgentConfig["continuity"] | AgentConfig["messaging"];
 
 type Definition<Input> = {
@@ -91,19 +121,24 @@ type Definition<Input> = {
   movesSpace?: boolean;
   /** Only agents of this continuity have it, or of this messaging. */
   only?: Switch;
+  /** Agents whose config leaves out the tools for their memory do not have it. */
+  ofMemory?: boolean;
   /** Its input's `text` is streamed to the active space as it is written. */
   speaks?: boolean;
+  /** Of a tool that people may have to agree to, as its input says. */
+  consent?: Consent<Input>;
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 };
 
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
-export type Tool = Required<Omit<Definition<unknown>, "execute" | "only" | "speaks" | "input">> & {
+export type Tool = Required<Omit<Definition<unknown>, "execute" | "consent" | "only" | "speaks" | "input">> & {
   only: Switch | "all";
   speaks: boolean;
   /** Of a tool that the agent's owner wrote. */
   config?: ToolConfig;
   /** It ends by a timeout of its own: while it runs, its run has not stalled. */
   isTimed?: true;
+  consent?: Consent<unknown>;
   /** What a model is told that its input must look like. */
   schema(): Schema<unknown>;
   /** Throws what is wrong with an input, before anything begins. */
@@ -120,7 +155,7 @@ export const invalidInput = (issues: Issue[]): ColloquyError =>
   );
 
 export const defineTool = <Input>(definition: Definition<Input>): Tool => {
-  const { input: parser, execute, ...plain } = definition;
+  const { input: parser, execute, consent, ...plain } = definition;
   const parse = (input: unknown): Input => {
     const parsed = parser.safeParse(input);
     if (parsed.success) return parsed.data;
@@ -130,9 +165,18 @@ export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   return {
     movesSpace: false,
     effect: false,
+    ofMemory: false,
     only: "all",
     speaks: false,
     ...plain,
+    ...(consent
+      ? {
+          consent: {
+            approval: async (input: unknown, blocks: CallBlocks) => consent.approval(parse(input), blocks),
+            carryOut: async (input: unknown, blocks: CallBlocks) => consent.carryOut(parse(input), blocks),
+          },
+        }
+      : {}),
     schema: () => {
       schema ??= schemaOf(parser);
       return schema;

@@ -22,6 +22,7 @@ const Input = z
   });
 
 export const recall = defineTool({
+  ofMemory: true,
   name: "recall",
   description:
     "Your archival memory: facts kept for good, found by search and never in the context by themselves. insert {content, metadata?} keeps one, with who said it and where; search {query, limit?}; delete {id}.",

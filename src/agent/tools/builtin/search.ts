@@ -36,6 +36,7 @@ export const shownHits = ({ items, mode, notes }: SearchAnswer, context: Pick<To
 };
 
 export const search = defineTool({
+  ofMemory: true,
   name: "search",
   description:
     'Find what was said, done and kept: messages of your spaces, your own past cycles, your blocks and archival entries. Each result says who, where and when. Words find inflections; "a phrase" must be there; pref* finds beginnings.',

@@ -26,6 +26,7 @@ export const configuredTool = (config: ToolConfig): Tool => {
     movesSpace: false,
     only: "all",
     speaks: false,
+    ofMemory: false,
     schema: () => schema,
     check: (input) => {
       const issues = schemaIssues(inputSchema, input);

@@ -24,6 +24,7 @@ export const mcpTool = (tool: McpTool, mcp: Caller): Tool => {
     movesSpace: false,
     only: "all",
     speaks: false,
+    ofMemory: false,
     isTimed: true,
     schema: () => schema,
     check: (input) => void parse(input),

@@ -1,0 +1,182 @@
+import type {
+  Block,
+  BlockChange,
+  BlockDetail,
+  BlockShare,
+  CreateBlock,
+  EditBlock,
+  EditedBlock,
+  UpdateBlock,
+} from "../protocol/block.ts";
+import type { BlockRpc, SharedBlockNote, SharedEdit } from "../protocol/block-rpc.ts";
+import type { Page, PageRequest } from "../protocol/rpc.ts";
+import { ColloquyError, type Outcome } from "../shared/errors.ts";
+import type { BlockCaller } from "./memory/blocks/block-author.ts";
+import { blockView, detailOf, sharedView } from "./memory/blocks/block-view.ts";
+import { cursorOf, page } from "./page.ts";
+import { SearchingAgent } from "./searching-agent.ts";
+import { editShared, loadShared, readShared } from "./shared-reading.ts";
+import { shareBlock, unshareAll, unshareBlock } from "./sharing.ts";
+import type { Parts } from "./think/parts.ts";
+import { watchBlock } from "./watch-block.ts";
+
+/** How long others are asked for, in the service of one request. */
+const askMs = 15_000;
+
+const callerOf = ({ identity }: Parts, as: EditBlock["as"], author: string): BlockCaller => {
+  const { id, config } = identity.get();
+  return as === "agent" ? { kind: "agent", agentId: id, name: config.name } : { kind: "system", author };
+};
+
+const detail = async (parts: Parts, label: string, version?: number): Promise<BlockDetail> => {
+  const shared = parts.blocks.find(label) ? undefined : parts.sharedBlocks.find(label);
+  if (shared) return loadShared(parts, shared, AbortSignal.timeout(askMs), version);
+  const { row, value, rendered } = await parts.blocks.read(label, version);
+  return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
+};
+
+/** What this agent, as a block's owner, lets a reader do. Throws `not_found` where it does not share it. */
+const granted = ({ blocks, blockShares, identity }: Parts, readerId: string, label: string) => {
+  const row = blocks.find(label);
+  const permission = row && blockShares.permissionOf(row.id, readerId);
+  if (!row || permission === undefined) throw new ColloquyError("not_found", `no block "${label}" is shared with you`);
+  const { id, config } = identity.get();
+  return { row, permission, owner: { agentId: id, agentName: config.name } };
+};
+
+/** What of an agent answers for its blocks. */
+export abstract class BlockAgent extends SearchingAgent implements BlockRpc {
+  /** A socket of who watches a block (`watch-block.ts`). */
+  override async fetch(request: Request): Promise<Response> {
+    const opened = await this.inMind(undefined, ({ parts }) => watchBlock(parts, request));
+    return opened.ok ? opened.value : Response.json(opened.problem, { status: opened.problem.status });
+  }
+
+  override async webSocketMessage(socket: WebSocket): Promise<void> {
+    await this.inMind(undefined, ({ parts }) => parts.watchers.received(socket));
+  }
+
+  blocks(workspaceId: string): Promise<Outcome<Block[]>> {
+    return this.inMind(workspaceId, async ({ parts }) => {
+      const shared = await readShared(parts, parts.sharedBlocks.list(), AbortSignal.timeout(askMs));
+      return [...parts.blocks.list().map(blockView), ...shared];
+    });
+  }
+
+  createBlock(workspaceId: string, block: CreateBlock, author: string): Promise<Outcome<BlockDetail>> {
+    return this.inMind(workspaceId, async ({ parts }) => {
+      await parts.blocks.create(block, author);
+      return detail(parts, block.label);
+    });
+  }
+
+  block(workspaceId: string, label: string, version?: number): Promise<Outcome<BlockDetail>> {
+    return this.inMind(workspaceId, ({ parts }) => detail(parts, label, version));
+  }
+
+  editBlock(workspaceId: string, label: string, edit: EditBlock, author: string): Promise<Outcome<EditedBlock>> {
+    return this.inMind(workspaceId, ({ parts }) => {
+      const { as, ...wanted } = edit;
+      const shared = parts.blocks.find(label) ? undefined : parts.sharedBlocks.find(label);
+      if (shared) return editShared(parts, shared, wanted, AbortSignal.timeout(askMs));
+      return parts.blocks.edit(label, { ...wanted, caller: callerOf(parts, as, author) });
+    });
+  }
+
+  updateBlock(workspaceId: string, label: string, changes: UpdateBlock, author: string): Promise<Outcome<BlockDetail>> {
+    return this.inMind(workspaceId, async ({ parts }) => {
+      await parts.blocks.update(label, changes, author);
+      return detail(parts, label);
+    });
+  }
+
+  deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>> {
+    return this.inMind(workspaceId, async ({ parts }) => {
+      const { id } = parts.blocks.delete(label, callerOf(parts, as, author));
+      await unshareAll(parts, label, id, AbortSignal.timeout(askMs));
+      return null;
+    });
+  }
+
+  blockHistory(
+    workspaceId: string,
+    label: string,
+    { limit, cursor }: PageRequest,
+  ): Promise<Outcome<Page<BlockChange>>> {
+    return this.inMind(workspaceId, ({ parts }) =>
+      page(
+        parts.blocks.history(label, cursorOf(cursor), limit + 1),
+        limit,
+        ({ version }) => version,
+        (change) => change,
+      ),
+    );
+  }
+
+  blockShares(workspaceId: string, label: string): Promise<Outcome<BlockShare[]>> {
+    return this.inMind(workspaceId, ({ parts }) => parts.blockShares.of(parts.blocks.get(label).id));
+  }
+
+  shareBlock(workspaceId: string, label: string, share: Omit<BlockShare, "createdAt">): Promise<Outcome<BlockShare>> {
+    return this.inMind(workspaceId, ({ parts }) => shareBlock(parts, label, share, AbortSignal.timeout(askMs)));
+  }
+
+  unshareBlock(workspaceId: string, label: string, agentId: string): Promise<Outcome<null>> {
+    return this.inMind(workspaceId, async ({ parts }) => {
+      await unshareBlock(parts, label, agentId, AbortSignal.timeout(askMs));
+      return null;
+    });
+  }
+
+  noteSharedBlock(workspaceId: string, note: SharedBlockNote): Promise<Outcome<null>> {
+    return this.inMind(workspaceId, ({ parts }) => {
+      parts.sharedBlocks.note(note);
+      return null;
+    });
+  }
+
+  dropSharedBlock(workspaceId: string, ownerId: string, label: string): Promise<Outcome<null>> {
+    return this.inMind(workspaceId, ({ parts }) => {
+      parts.sharedBlocks.drop(ownerId, label);
+      return null;
+    });
+  }
+
+  readSharedBlocks(workspaceId: string, readerId: string, labels: string[]): Promise<Outcome<(Block | null)[]>> {
+    return this.inMind(workspaceId, ({ parts }) =>
+      labels.map((label) => {
+        try {
+          const { row, permission, owner } = granted(parts, readerId, label);
+          return sharedView(row, permission, owner);
+        } catch (error) {
+          if (error instanceof ColloquyError) return null;
+          throw error;
+        }
+      }),
+    );
+  }
+
+  readSharedBlock(
+    workspaceId: string,
+    readerId: string,
+    label: string,
+    version?: number,
+  ): Promise<Outcome<BlockDetail>> {
+    return this.inMind(workspaceId, async ({ parts }) => {
+      const { row, permission, owner } = granted(parts, readerId, label);
+      const read = await parts.blocks.read(label, version);
+      return detailOf(sharedView(row, permission, owner), { ...read, version: version ?? read.row.version });
+    });
+  }
+
+  editSharedBlock(
+    workspaceId: string,
+    label: string,
+    { reader, consented, ...edit }: SharedEdit,
+  ): Promise<Outcome<EditedBlock>> {
+    return this.inMind(workspaceId, ({ parts }) => {
+      const { permission } = granted(parts, reader.agentId, label);
+      return parts.blocks.edit(label, { ...edit, caller: { kind: "agent", ...reader, permission, consented } });
+    });
+  }
+}

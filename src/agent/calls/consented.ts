@@ -1,0 +1,33 @@
+import type { Approval, ToolConfig } from "../../protocol/tool.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { callBlocks } from "../think/call-blocks.ts";
+import type { Parts } from "../think/parts.ts";
+import { builtinNames } from "../tools/registry.ts";
+import type { CallRow } from "./call-row.ts";
+
+/**
+ * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
+ * wrote, whose names are never those of built-in ones.
+ */
+export const consentedTool = (name: string, approval: Approval): ToolConfig => ({
+  name,
+  description: name,
+  inputSchema: {},
+  async: false,
+  timeoutMs: 30_000,
+  // The call's id makes it change nothing twice.
+  idempotent: true,
+  executionType: "internal",
+  approval,
+});
+
+export const isConsented = ({ name }: ToolConfig): boolean => builtinNames.has(name);
+
+/** Does what was agreed to. Throws what refuses it. */
+export const callConsented = async (parts: Parts, row: CallRow, signal: AbortSignal): Promise<unknown> => {
+  const { callId, tool, input } = row;
+  const known = parts.tools.builtin(tool.name);
+  if (!known?.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
+  const blocks = callBlocks(parts, { callId, replayed: true, consented: true, signal });
+  return known.consent.carryOut(input, blocks);
+};

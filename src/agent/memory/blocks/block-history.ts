@@ -1,0 +1,160 @@
+import { and, asc, desc, eq, gt, isNotNull, lt } from "drizzle-orm";
+import type { LoroDoc } from "loro-crdt/web";
+import type { BlockChange } from "../../../protocol/block.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import type { Database } from "../../../shared/database.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { maxBlockSnapshotBytes, maxBlockTail, maxBlockVersions, maxUndoSteps } from "../../bounds.ts";
+import { openDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
+import type { Commit } from "../documents/edit-document.ts";
+import type { Loro } from "../documents/loro.ts";
+import { type Step, type UndoStacks, undoStacks } from "../documents/undo-stacks.ts";
+import { blockSnapshots, blockVersions } from "./schema.ts";
+
+/**
+ * Versions of blocks, and the bytes that make their documents: a snapshot and what came after it.
+ *
+ * Invariants
+ * 1. Snapshot and updates after it are the document, whole: both change in the transaction of the edit.
+ * 2. A tail of updates has a bounded length, and the versions that are kept a bounded number; the oldest go first.
+ */
+/** What a row holds of a snapshot, in bytes. */
+const partBytes = 1024 * 1024;
+/** How many versions are kept where a history grew too large: the first number that makes it fit. */
+const shorterHistories = [200, 20, 0];
+
+export type VersionAuthor = { author: string; manner: string };
+
+export class BlockHistory {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  open(loro: Loro, blockId: number): LoroDoc {
+    const parts = this.#db
+      .select({ bytes: blockSnapshots.bytes })
+      .from(blockSnapshots)
+      .where(eq(blockSnapshots.blockId, blockId))
+      .orderBy(asc(blockSnapshots.part))
+      .all();
+    const updates = this.#db
+      .select({ update: blockVersions.update })
+      .from(blockVersions)
+      .where(and(eq(blockVersions.blockId, blockId), isNotNull(blockVersions.update)))
+      .orderBy(asc(blockVersions.version))
+      .all();
+    const snapshot = parts.length === 0 ? [] : [new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes)))];
+    return openDocument(loro, [
+      ...snapshot,
+      ...updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
+    ]);
+  }
+
+  append(
+    blockId: number,
+    commit: Omit<Commit, "update"> & { update: Uint8Array },
+    by: VersionAuthor,
+    now: number,
+  ): void {
+    const { version, kind, operations, state, update } = commit;
+    this.#db
+      .insert(blockVersions)
+      .values({
+        blockId,
+        version,
+        kind,
+        ...by,
+        operations,
+        state,
+        update: update.length === 0 ? null : Buffer.from(update),
+        createdAt: now,
+      })
+      .run();
+  }
+
+  /** Whether the tail after the snapshot has grown long. */
+  isLong(version: number, snapshotVersion: number): boolean {
+    return version - snapshotVersion >= maxBlockTail;
+  }
+
+  /** Puts all of the document into its snapshot, and forgets the oldest versions. True where it was made anew. */
+  fold(blockId: number, doc: LoroDoc, version: number): boolean {
+    let keep = maxBlockVersions;
+    let bytes = snapshotOf(doc);
+    for (const fewer of shorterHistories) {
+      if (bytes.length <= maxBlockSnapshotBytes) break;
+      keep = fewer;
+      const from = this.stateAt(blockId, Math.max(1, version - fewer)) ?? stateOf(doc);
+      bytes = shallowSnapshotOf(doc, from);
+    }
+    this.#db.delete(blockSnapshots).where(eq(blockSnapshots.blockId, blockId)).run();
+    for (let part = 0; part * partBytes < bytes.length; part += 1) {
+      const slice = Buffer.from(bytes.slice(part * partBytes, (part + 1) * partBytes));
+      this.#db.insert(blockSnapshots).values({ blockId, part, bytes: slice }).run();
+    }
+    const mine = eq(blockVersions.blockId, blockId);
+    this.#db
+      .update(blockVersions)
+      .set({ update: null })
+      .where(and(mine, isNotNull(blockVersions.update)))
+      .run();
+    this.#db
+      .delete(blockVersions)
+      .where(and(mine, lt(blockVersions.version, version - keep)))
+      .run();
+    return keep < maxBlockVersions;
+  }
+
+  stateAt(blockId: number, version: number): string | undefined {
+    return this.#db
+      .select({ state: blockVersions.state })
+      .from(blockVersions)
+      .where(and(eq(blockVersions.blockId, blockId), eq(blockVersions.version, version)))
+      .get()?.state;
+  }
+
+  /** Throws `not_found` for a version that never was, or is not kept any more. */
+  requireState(blockId: number, version: number, newest: number): string {
+    const state = this.stateAt(blockId, version);
+    if (state !== undefined) return state;
+    const why =
+      version >= 1 && version < newest ? `version ${version} is not kept any more` : `there is no version ${version}`;
+    throw new ColloquyError("not_found", `${why}; the newest is ${newest}`);
+  }
+
+  stacks(blockId: number, author: string): UndoStacks {
+    const steps: Step[] = this.#db
+      .select({ version: blockVersions.version, kind: blockVersions.kind })
+      .from(blockVersions)
+      .where(and(eq(blockVersions.blockId, blockId), eq(blockVersions.author, author), gt(blockVersions.version, 1)))
+      .orderBy(desc(blockVersions.version))
+      .limit(maxUndoSteps)
+      .all();
+    return undoStacks(steps.reverse());
+  }
+
+  /** Newest first, those before `before`. */
+  page(blockId: number, before: number | undefined, limit: number): (BlockChange & { version: number })[] {
+    const mine = eq(blockVersions.blockId, blockId);
+    return this.#db
+      .select()
+      .from(blockVersions)
+      .where(before === undefined ? mine : and(mine, lt(blockVersions.version, before)))
+      .orderBy(desc(blockVersions.version))
+      .limit(limit)
+      .all()
+      .map(({ version, author, manner, operations, createdAt }) => ({
+        version,
+        author: `${author}:${manner}`,
+        operations,
+        createdAt: isoTime(createdAt),
+      }));
+  }
+
+  forget(blockId: number): void {
+    this.#db.delete(blockVersions).where(eq(blockVersions.blockId, blockId)).run();
+    this.#db.delete(blockSnapshots).where(eq(blockSnapshots.blockId, blockId)).run();
+  }
+}

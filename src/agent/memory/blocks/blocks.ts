@@ -1,0 +1,292 @@
+import { and, asc, count, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
+import type { LoroDoc } from "loro-crdt/web";
+import type { BlockChange, CreateBlock, EditBlock, EditedBlock, Json, UpdateBlock } from "../../../protocol/block.ts";
+import { type Clock, isoTime } from "../../../shared/clock.ts";
+import { type Database, prepared } from "../../../shared/database.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { maxBlockCalls, maxBlocks, maxBlockUpdateBytes, maxDeletedBlocks } from "../../bounds.ts";
+import { contentOf } from "../documents/content-of.ts";
+import { contentAt, record, stateOf } from "../documents/document.ts";
+import { checkPermission } from "../documents/editing.ts";
+import { checkBlockSchema, fillDocument } from "../documents/fill-document.ts";
+import type { Loro } from "../documents/loro.ts";
+import { render } from "../documents/render.ts";
+import { authorOf, type BlockCaller, mannerOf, writerOf } from "./block-author.ts";
+import { BlockHistory } from "./block-history.ts";
+import { changedSchema } from "./changed-schema.ts";
+import { OpenDocuments } from "./open-documents.ts";
+import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
+
+/**
+ * An agent's blocks.
+ *
+ * Invariants
+ * 1. A row's `rendered` is what its document shows: both change in one transaction, so nobody opens a document to read.
+ * 2. An edit is stored before anybody is told of it; a document whose edit was not stored is dropped from memory.
+ * 3. The same call again changes nothing and is answered as before (R2).
+ * 4. Every method that needs a document loads what opens it first, and does all else in one turn: two edits never meet.
+ */
+export type BlockRow = typeof blocks.$inferSelect;
+
+export type BlockEdit = Pick<EditBlock, "operations" | "onVersion"> & {
+  caller: BlockCaller;
+  callId?: string | undefined;
+};
+
+/** What was changed, by whom; with what the block holds then, where that was read. */
+export type StoredChange = { what: "edited" | "updated" | "deleted"; row: BlockRow; by: string; value?: Json };
+
+type Around = {
+  db: Database;
+  clock: Clock;
+  transaction<T>(work: () => T): T;
+  loadLoro(): Promise<Loro>;
+  /** Called once it is stored. */
+  changed(change: StoredChange): void;
+};
+
+export class Blocks {
+  readonly #around: Around;
+  readonly #history: BlockHistory;
+  readonly #documents = new OpenDocuments();
+  readonly #all = prepared(() =>
+    this.#around.db.select().from(blocks).where(isNull(blocks.deletedAt)).orderBy(asc(blocks.label)).prepare(),
+  );
+  readonly #one = prepared(() =>
+    this.#around.db
+      .select()
+      .from(blocks)
+      .where(and(eq(blocks.label, sql.placeholder("label")), isNull(blocks.deletedAt)))
+      .prepare(),
+  );
+
+  constructor(around: Around) {
+    this.#around = around;
+    this.#history = new BlockHistory(around.db);
+  }
+
+  /** By label. */
+  list(): BlockRow[] {
+    return this.#all().all();
+  }
+
+  find(label: string): BlockRow | undefined {
+    return this.#one().get({ label });
+  }
+
+  /** Throws `not_found`. */
+  get(label: string): BlockRow {
+    const row = this.find(label);
+    if (!row) throw new ColloquyError("not_found", `there is no block "${label}"`);
+    return row;
+  }
+
+  /** Throws `name_taken`, `limit_reached`, and what is wrong with its schema or content. */
+  async create({ content, ...input }: CreateBlock, by: string, callId?: string): Promise<BlockRow> {
+    checkBlockSchema(input.schema);
+    const loro = await this.#around.loadLoro();
+    if (callId !== undefined && this.#answered(callId)) return this.get(input.label);
+    const { db, clock, transaction } = this.#around;
+    if (this.find(input.label)) throw new ColloquyError("name_taken", `there is a block "${input.label}" already`);
+    if ((db.select({ rows: count() }).from(blocks).where(isNull(blocks.deletedAt)).get()?.rows ?? 0) >= maxBlocks) {
+      throw new ColloquyError("limit_reached", `maxBlocks (${maxBlocks}) is reached; delete some first`);
+    }
+    const now = clock.now();
+    const doc = new loro.LoroDoc();
+    doc.setPeerId("1");
+    const recording = record(doc);
+    const filled = { ...input, now: isoTime(now), ...(content === undefined ? {} : { content }) };
+    const { value } = fillDocument(doc, filled);
+    const { update, state } = recording.take();
+    doc.free();
+    const row = transaction(() => {
+      const created = db
+        .insert(blocks)
+        .values({
+          ...input,
+          partnerEntityId: input.partnerEntityId ?? null,
+          version: 1,
+          rendered: render(input.schema, value),
+          snapshotVersion: 0,
+          lastUsedAt: now,
+          createdAt: now,
+          updatedAt: now,
+        })
+        .returning()
+        .get();
+      const first = { version: 1, kind: "edit" as const, operations: [], state, update };
+      this.#history.append(created.id, first, { author: by, manner: "create" }, now);
+      if (callId !== undefined) this.#answer(callId, { version: 1, results: [] });
+      return created;
+    });
+    this.#around.changed({ what: "edited", row, by, value });
+    return row;
+  }
+
+  /** All operations or none. Throws what refuses them. */
+  async edit(label: string, { operations, onVersion, caller, callId }: BlockEdit): Promise<EditedBlock> {
+    // What edits need is evaluated with the first one, not when the worker starts.
+    const [loro, { editDocument }] = await Promise.all([
+      this.#around.loadLoro(),
+      import("../documents/edit-document.ts"),
+    ]);
+    const known = callId === undefined ? undefined : this.#answered(callId);
+    if (known) {
+      const { rendered, value } = await this.read(label);
+      return { ...known, rendered, value };
+    }
+    const row = this.get(label);
+    const { transaction, clock } = this.#around;
+    const now = clock.now();
+    const author = authorOf(caller);
+    const on = onVersion === undefined ? undefined : this.#history.requireState(row.id, onVersion, row.version);
+    try {
+      const edited = transaction(() => {
+        const doc = this.#open(loro, row.id);
+        const needsStacks = operations.some(({ op }) => op === "undo" || op === "redo");
+        const { commits, results, value } = editDocument(doc, {
+          schema: row.schema,
+          charLimit: row.charLimit,
+          label,
+          operations,
+          writer: writerOf(caller, row.permission, isoTime(now)),
+          version: row.version,
+          on,
+          stacks: needsStacks ? this.#history.stacks(row.id, author) : { undo: [], redo: [] },
+          stateAt: (version) => this.#history.stateAt(row.id, version),
+        });
+        for (const commit of commits) {
+          if (commit.update.length > maxBlockUpdateBytes) {
+            throw new ColloquyError("payload_too_large", "the edit changes too much at once: make it in smaller steps");
+          }
+          this.#history.append(row.id, commit, { author, manner: mannerOf(commit.operations) }, now);
+        }
+        const version = commits.at(-1)?.version ?? row.version;
+        const rendered = render(row.schema, value);
+        if (callId !== undefined) this.#answer(callId, { version, results });
+        const next =
+          commits.length === 0 ? row : this.#write(row.id, { rendered, version, updatedAt: now, lastUsedAt: now });
+        this.#foldIfLong(next, doc);
+        return { result: { rendered, value, version, results }, next };
+      });
+      if (edited.next !== row) {
+        this.#around.changed({ what: "edited", row: edited.next, by: author, value: edited.result.value });
+      }
+      return edited.result;
+    } catch (error) {
+      this.#documents.drop(row.id);
+      throw error;
+    }
+  }
+
+  /** What is left out stays as it was. Throws what a content that is there does not allow. */
+  async update(label: string, changes: UpdateBlock, by: string): Promise<BlockRow> {
+    const { viewport, section, schema, ...plain } = changes;
+    if (schema) checkBlockSchema(schema);
+    const row = this.get(label);
+    const next = changedSchema(row.schema, { schema, viewport, section });
+    const loro = await this.#around.loadLoro();
+    const value = contentOf(this.#open(loro, row.id), next);
+    const shown = next === row.schema ? {} : { schema: next, rendered: render(next, value) };
+    // Whatever was awaited: it may have been edited or deleted since.
+    const { version } = this.get(label);
+    if (version !== row.version) return this.update(label, changes, by);
+    const settings = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
+    const written = this.#write(row.id, { ...settings, ...shown, updatedAt: this.#around.clock.now() });
+    this.#around.changed({ what: "updated", row: written, by, value });
+    return written;
+  }
+
+  async pin(label: string, pinned: boolean, by: string): Promise<void> {
+    if (this.get(label).pinned === pinned) return;
+    await this.update(label, { pinned }, by);
+    this.touch(label);
+  }
+
+  /** Its label is free again. Throws `forbidden` where an agent's permission does not allow it. */
+  delete(label: string, caller: BlockCaller): BlockRow {
+    const { db, transaction, clock } = this.#around;
+    const row = this.get(label);
+    checkPermission("delete_block", writerOf(caller, row.permission, isoTime(clock.now())));
+    transaction(() => {
+      this.#write(row.id, { deletedAt: clock.now() });
+      const old = db
+        .select({ id: blocks.id })
+        .from(blocks)
+        .where(isNotNull(blocks.deletedAt))
+        .orderBy(desc(blocks.deletedAt), desc(blocks.id))
+        .limit(maxDeletedBlocks)
+        .offset(maxDeletedBlocks)
+        .all();
+      for (const { id } of old) {
+        this.#history.forget(id);
+        db.delete(blocks).where(eq(blocks.id, id)).run();
+      }
+    });
+    this.#documents.drop(row.id);
+    this.#around.changed({ what: "deleted", row, by: authorOf(caller) });
+    return row;
+  }
+
+  /** What it holds, now or at an earlier version. Throws `not_found` for a version that is not there. */
+  async read(label: string, version?: number): Promise<{ row: BlockRow; value: Json; rendered: string }> {
+    const { schema } = this.get(label);
+    // Most often what it shows is all that it holds, and nothing need be opened.
+    if (version === undefined && schema.type === "text" && !schema.viewport) {
+      const row = this.get(label);
+      return { row, value: row.rendered, rendered: row.rendered };
+    }
+    const loro = await this.#around.loadLoro();
+    const row = this.get(label);
+    const doc = this.#open(loro, row.id);
+    const state =
+      version === undefined || version === row.version
+        ? stateOf(doc)
+        : this.#history.requireState(row.id, version, row.version);
+    const value = contentAt(doc, row.schema, state);
+    return { row, value, rendered: render(row.schema, value) };
+  }
+
+  /** All of its text, whatever is shown: what search is to find. */
+  async wholeText(label: string): Promise<string> {
+    const { row, value } = await this.read(label);
+    return render(row.schema, value, { whole: true });
+  }
+
+  /** Newest first. */
+  history(label: string, before: number | undefined, limit: number): BlockChange[] {
+    return this.#history.page(this.get(label).id, before, limit);
+  }
+
+  /** It was loaded or referenced. */
+  touch(label: string): void {
+    this.#write(this.get(label).id, { lastUsedAt: this.#around.clock.now() });
+  }
+
+  #open(loro: Loro, blockId: number): LoroDoc {
+    return this.#documents.get(blockId, () => this.#history.open(loro, blockId));
+  }
+
+  #write(id: number, changes: Partial<Omit<BlockRow, "id">>): BlockRow {
+    return this.#around.db.update(blocks).set(changes).where(eq(blocks.id, id)).returning().get() as BlockRow;
+  }
+
+  #foldIfLong(row: BlockRow, doc: LoroDoc): void {
+    if (!this.#history.isLong(row.version, row.snapshotVersion)) return;
+    const isAnother = this.#history.fold(row.id, doc, row.version);
+    this.#write(row.id, { snapshotVersion: row.version });
+    if (isAnother) this.#documents.drop(row.id);
+  }
+
+  #answered(callId: string): DoneEdit | undefined {
+    return this.#around.db.select().from(blockCalls).where(eq(blockCalls.callId, callId)).get()?.result;
+  }
+
+  #answer(callId: string, result: DoneEdit): void {
+    const { db } = this.#around;
+    const { id } = db.insert(blockCalls).values({ callId, result }).returning({ id: blockCalls.id }).get();
+    db.delete(blockCalls)
+      .where(lte(blockCalls.id, id - maxBlockCalls))
+      .run();
+  }
+}

@@ -1,0 +1,104 @@
+import { isNull } from "drizzle-orm";
+import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
+import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import type { Step } from "../documents/undo-stacks.ts";
+
+/** An agent's blocks. What a run's input needs of one stands in its row, so that composing opens no document. */
+export const blocks = sqliteTable(
+  "blocks",
+  {
+    id: integer("id").primaryKey(),
+    label: text("label").notNull(),
+    type: text("type").$type<BlockType>().notNull(),
+    permission: text("permission").$type<Permission>().notNull(),
+    description: text("description").notNull(),
+    schema: text("schema", { mode: "json" }).$type<BlockSchema>().notNull(),
+    pinned: integer("pinned", { mode: "boolean" }).notNull(),
+    charLimit: integer("char_limit").notNull(),
+    partnerEntityId: text("partner_entity_id"),
+    /** The newest version. */
+    version: integer("version").notNull(),
+    /** What it shows, written with every edit. */
+    rendered: text("rendered").notNull(),
+    /** Up to which version its snapshot holds everything. */
+    snapshotVersion: integer("snapshot_version").notNull(),
+    /** When it was last changed, loaded or referenced: working blocks leave the input by this. */
+    lastUsedAt: integer("last_used_at").notNull(),
+    createdAt: integer("created_at").notNull(),
+    updatedAt: integer("updated_at").notNull(),
+    /** Its label is free again. */
+    deletedAt: integer("deleted_at"),
+  },
+  (table) => [uniqueIndex("blocks_label").on(table.label).where(isNull(table.deletedAt))],
+);
+
+/** Each version of a block: who made it, and its bytes until a snapshot holds them. */
+export const blockVersions = sqliteTable(
+  "block_versions",
+  {
+    blockId: integer("block_id").notNull(),
+    version: integer("version").notNull(),
+    kind: text("kind").$type<Step["kind"]>().notNull(),
+    /** Who may undo it: `agent:ent_…`, `human:ent_…`, `system`. */
+    author: text("author").notNull(),
+    /** How the author edited: `append`, `edit`, `delete`, `create`. */
+    manner: text("manner").notNull(),
+    operations: text("operations", { mode: "json" }).$type<string[]>().notNull(),
+    /** The document's state at this version. */
+    state: text("state").notNull(),
+    update: blob("update", { mode: "buffer" }),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.blockId, table.version] })],
+);
+
+/** The document up to `snapshotVersion`, in parts that a row can hold. */
+export const blockSnapshots = sqliteTable(
+  "block_snapshots",
+  {
+    blockId: integer("block_id").notNull(),
+    part: integer("part").notNull(),
+    bytes: blob("bytes", { mode: "buffer" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.blockId, table.part] })],
+);
+
+/** What an edit did; what the block holds since can be read. */
+export type DoneEdit = Pick<EditedBlock, "version" | "results">;
+
+/** What calls did, so that a replay is told it again and does nothing (R2). The oldest are forgotten. */
+export const blockCalls = sqliteTable("block_calls", {
+  id: integer("id").primaryKey(),
+  callId: text("call_id").notNull().unique(),
+  result: text("result", { mode: "json" }).$type<DoneEdit>().notNull(),
+});
+
+/** Agents that may read a block of this one, and what else they may. */
+export const blockShares = sqliteTable(
+  "block_shares",
+  {
+    blockId: integer("block_id").notNull(),
+    agentId: text("agent_id").notNull(),
+    permission: text("permission").$type<Permission>().notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.blockId, table.agentId] })],
+);
+
+/** Blocks of other agents that this one may read, as far as it was told: their owner has the last word. */
+export const sharedBlocks = sqliteTable(
+  "shared_blocks",
+  {
+    ownerId: text("owner_id").notNull(),
+    label: text("label").notNull(),
+    ownerName: text("owner_name").notNull(),
+    type: text("type").$type<BlockType>().notNull(),
+    permission: text("permission").$type<Permission>().notNull(),
+    /** Whether this agent pinned it. */
+    pinned: integer("pinned", { mode: "boolean" }).notNull().default(false),
+    lastUsedAt: integer("last_used_at").notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.ownerId, table.label] })],
+);

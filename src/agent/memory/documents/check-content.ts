@@ -1,0 +1,55 @@
+import type { LoroDoc } from "loro-crdt/web";
+import type { Json } from "../../../protocol/block.ts";
+import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from "../../../protocol/block-schema.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { fieldItemsOf, itemsOf, prefixOf, readItems } from "./cells.ts";
+import { render } from "./render.ts";
+
+/** Characters of a block's whole content, whatever of it is shown. */
+export const sizeOf = (schema: BlockSchema, value: Json): number => [...render(schema, value, { whole: true })].length;
+
+/** Throws where a content grew past its limit. One that was larger already may still be made smaller. */
+export const checkSize = (size: number, charLimit: number, before: number): void => {
+  if (size <= charLimit || size < before) return;
+  throw new ColloquyError(
+    "text_too_long",
+    `The block would hold ${size} characters; its charLimit is ${charLimit}, and it holds ${before} now`,
+  );
+};
+
+const partsOf = (schema: BlockSchema): [PlainSchema, string][] =>
+  schema.type === "composite" ? schema.sections.map(({ name, schema: of }) => [of, prefixOf(name)]) : [[schema, ""]];
+
+/** Where a list has more than its `maxItems`, the oldest go. */
+const dropOldest = (doc: LoroDoc, path: string, maxItems: number): void => {
+  const items = readItems(doc, path);
+  if (items.length <= maxItems) return;
+  const newest = new Set(
+    items
+      .map(({ key }) => key)
+      .sort((one, other) => other - one)
+      .slice(0, maxItems),
+  );
+  for (let index = items.length - 1; index >= 0; index -= 1) {
+    if (!newest.has(items[index]?.key ?? 0)) doc.getMovableList(path).delete(index, 1);
+  }
+};
+
+const checkCount = (doc: LoroDoc, path: string, most: number, bound: string): void => {
+  const { length } = doc.getMovableList(path);
+  if (length <= most) return;
+  throw new ColloquyError("limit_reached", `${length} are more than ${most} (${bound}): delete some first`);
+};
+
+/** Keeps all lists within their bounds: those of their schemas by dropping, the house's own by refusing. */
+export const boundLists = (doc: LoroDoc, schema: BlockSchema): void => {
+  for (const [part, prefix] of partsOf(schema)) {
+    if (part.type === "list" && part.maxItems !== undefined) dropOldest(doc, itemsOf(prefix), part.maxItems);
+    if (part.type === "list") checkCount(doc, itemsOf(prefix), maxListItems, "maxListItems");
+    if (part.type === "log") checkCount(doc, itemsOf(prefix), maxLogEntries, "maxLogEntries");
+    if (part.type !== "map") continue;
+    for (const { name, type } of part.fields) {
+      if (type === "list") checkCount(doc, fieldItemsOf(prefix, name), maxListItems, "maxListItems");
+    }
+  }
+};

@@ -1,0 +1,86 @@
+import type { LoroDoc } from "loro-crdt/web";
+import type { Json } from "../../../protocol/block.ts";
+import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import { contentOf } from "./content-of.ts";
+import type { Loro } from "./loro.ts";
+
+/**
+ * Opening and keeping documents.
+ *
+ * Invariants
+ * 1. One object writes a document, always as the same peer: whatever it has written must be stored before anybody is
+ *    told of it, or the document be dropped and opened again from what is stored.
+ * 2. A fork gets a peer of its own, so that no two changes ever have one name.
+ */
+const writer = "1";
+
+/** The document that these snapshots and updates make, in the order in which they were stored. */
+export const openDocument = ({ LoroDoc }: Loro, updates: Uint8Array[]): LoroDoc => {
+  const doc = new LoroDoc();
+  // A version that changed nothing has no bytes.
+  const [first, ...rest] = updates.filter(({ length }) => length > 0);
+  // By itself: in a batch, a snapshot without the oldest of its history is lost.
+  if (first) doc.import(first);
+  if (rest.length > 0) doc.importBatch(rest);
+  doc.setPeerId(writer);
+  return doc;
+};
+
+/** A state of a document, as text: what `contentAt` and forks go back to. */
+export const stateOf = (doc: LoroDoc): string => JSON.stringify(doc.frontiers());
+
+type Frontiers = ReturnType<LoroDoc["frontiers"]>;
+const frontiersOf = (state: string): Frontiers => JSON.parse(state) as Frontiers;
+
+/** Reads the document as it was. */
+export const atState = <T>(doc: LoroDoc, state: string, read: () => T): T => {
+  if (state === stateOf(doc)) return read();
+  doc.checkout(frontiersOf(state));
+  try {
+    return read();
+  } finally {
+    doc.checkoutToLatest();
+  }
+};
+
+/** What it held then, as data. */
+export const contentAt = (doc: LoroDoc, schema: BlockSchema, state: string): Json =>
+  atState(doc, state, () => contentOf(doc, schema));
+
+/** A copy of the document as it was, to be edited: what is changed in it can be imported into the document. */
+export const forkOf = (doc: LoroDoc, state: string): LoroDoc => {
+  // `forkAt` knows no documents without the oldest of their history.
+  const fork = doc.fork();
+  fork.setDetachedEditing(true);
+  fork.checkout(frontiersOf(state));
+  return fork;
+};
+
+/** All of it, with its whole history. */
+export const snapshotOf = (doc: LoroDoc): Uint8Array => doc.export({ mode: "snapshot" });
+
+/** The same with the history from this state on only. */
+export const shallowSnapshotOf = (doc: LoroDoc, state: string): Uint8Array =>
+  doc.export({ mode: "shallow-snapshot", frontiers: frontiersOf(state) });
+
+/** What was changed since it was last asked, in the form in which it is stored. */
+export type Recording = { take(): { update: Uint8Array; state: string; changed: boolean } };
+
+/** From now on. To be begun before anything is changed: Loro closes its transactions when it is asked for versions. */
+export const record = (doc: LoroDoc): Recording => {
+  doc.commit();
+  let from = doc.version();
+  let before = stateOf(doc);
+  return {
+    take() {
+      doc.commit();
+      const state = stateOf(doc);
+      const changed = state !== before;
+      const update = changed ? doc.export({ mode: "update", from }) : new Uint8Array();
+      from.free();
+      from = doc.version();
+      before = state;
+      return { update, state, changed };
+    },
+  };
+};

@@ -1,0 +1,12 @@
+import type { Json } from "../../../protocol/block.ts";
+
+/** A value as blocks show it: texts as they are, objects with their keys in order. */
+export const inWords = (value: Json): string => {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return `[${value.map(inWords).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+    return `{${entries.map(([key, inner]) => `${key}: ${inWords(inner)}`).join(", ")}}`;
+  }
+  return String(value);
+};

@@ -1,0 +1,59 @@
+import type { Permission } from "../../../protocol/block.ts";
+import type { BlockOperation } from "../../../protocol/block-operation.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+
+/** What a permission lets an agent do: the table of seed 004, by operation, whatever the schema. */
+type Column = "Read" | "Append" | "Overwrite" | "Delete";
+
+const columns: Record<BlockOperation["op"] | "delete_block", Column> = {
+  append_text: "Append",
+  append_to_list: "Append",
+  push_item: "Append",
+  insert_item: "Append",
+  append_log_entry: "Append",
+  set_text: "Overwrite",
+  replace_text: "Overwrite",
+  edit_range: "Overwrite",
+  patch: "Overwrite",
+  set_field: "Overwrite",
+  increment: "Overwrite",
+  set_item: "Overwrite",
+  move_item: "Overwrite",
+  undo: "Overwrite",
+  redo: "Overwrite",
+  delete_item: "Delete",
+  remove_from_list: "Delete",
+  delete_block: "Delete",
+};
+
+/** The least permission that allows it by itself. */
+const least = { Read: "ReadOnly", Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;
+
+const allows: Record<Permission, readonly Column[]> = {
+  ReadOnly: ["Read"],
+  Partner: ["Read"],
+  Human: ["Read"],
+  Append: ["Read", "Append"],
+  ReadWrite: ["Read", "Append", "Overwrite"],
+  Admin: ["Read", "Append", "Overwrite", "Delete"],
+};
+
+export type GatedOperation = keyof typeof columns;
+
+/** Whether a permission lets an agent do it: `consent` where a person must agree first. */
+export const verdictOn = (op: GatedOperation, permission: Permission): "allowed" | "consent" | "refused" => {
+  const column = columns[op];
+  if (allows[permission].includes(column)) return "allowed";
+  const isAsking = permission === "Partner" || permission === "Human";
+  return isAsking && column !== "Delete" ? "consent" : "refused";
+};
+
+/** Why an agent may not do it: which permission that needs, and which the block has. */
+export const permissionRefusal = (op: GatedOperation, permission: Permission): ColloquyError => {
+  const column = columns[op];
+  const consent = verdictOn(op, permission) === "consent" ? "; with it, a person must consent first" : "";
+  return new ColloquyError(
+    "forbidden",
+    `Permission denied: ${column} requires ${least[column]} permission, but block has ${permission} (${op})${consent}`,
+  );
+};

@@ -1,0 +1,90 @@
+import type { Json } from "../../../protocol/block.ts";
+import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
+import { entryFields } from "./entry-fields.ts";
+import { inWords } from "./in-words.ts";
+import { ownField } from "./own-field.ts";
+
+/** How blocks read (seed 004): a function of schema and value. What is bounded for show only is whole with `whole`. */
+
+const marker = (readOnly: boolean | undefined): string => (readOnly ? " [read-only]" : "");
+
+const isObject = (value: Json | undefined): value is Record<string, Json> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Lines as an editor counts them: what a last line break ends is no line. */
+export const linesOf = (text: string): string[] => {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+};
+
+const throughViewport = (text: string, { startLine, displayLines }: Viewport): string => {
+  const lines = linesOf(text);
+  const start = Math.max(0, startLine - 1);
+  if (start >= lines.length) {
+    return `[Viewport: lines ${startLine}-${startLine + displayLines - 1} of ${lines.length} (past end of content)]`;
+  }
+  const shown = lines.slice(start, start + displayLines).map((line) => line.replace(/\r$/, ""));
+  return `[Showing lines ${start + 1}-${start + shown.length} of ${lines.length}]\n${shown.join("\n")}`;
+};
+
+const listed = (item: Json, index: number): string => {
+  const done = ownField(item, "done");
+  return `${typeof done === "boolean" ? (done ? "[x]" : "[ ]") : `${index + 1}.`} ${inWords(item)}`;
+};
+
+const logged = (entry: Json, fields: string[]): string => {
+  if (!isObject(entry)) return inWords(entry);
+  const [timestamp, agent] = [ownField(entry, "timestamp"), ownField(entry, "agent")];
+  return [
+    ...(typeof timestamp === "string" ? [`[${timestamp}]`] : []),
+    ...(typeof agent === "string" ? [`(${agent})`] : []),
+    ...fields.flatMap((name) => {
+      const held = ownField(entry, name);
+      return held === undefined ? [] : [inWords(held)];
+    }),
+  ].join(" ");
+};
+
+const renderPlain = (schema: PlainSchema, value: Json | undefined, whole: boolean): string => {
+  switch (schema.type) {
+    case "text": {
+      const text = typeof value === "string" ? value : "";
+      return schema.viewport && !whole ? throughViewport(text, schema.viewport) : text;
+    }
+    case "map":
+      return schema.fields
+        .flatMap(({ name, type, readOnly }) => {
+          const held = ownField(value, name);
+          const title = `${name}${marker(readOnly)}:`;
+          if (type === "counter") return [`${title} ${inWords(held ?? 0)}`];
+          if (held === undefined) return [];
+          return type === "list" && Array.isArray(held)
+            ? [title, ...held.map((item) => `- ${inWords(item)}`)]
+            : [`${title} ${inWords(held)}`];
+        })
+        .join("\n");
+    case "list":
+      return (Array.isArray(value) ? value : []).map(listed).join("\n");
+    case "log": {
+      const entries = Array.isArray(value) ? value : [];
+      const shown = whole ? entries : entries.slice(-schema.displayLimit);
+      const fields = entryFields(schema).map(({ name }) => name);
+      return shown
+        .toReversed()
+        .map((entry) => logged(entry, fields))
+        .join("\n");
+    }
+  }
+};
+
+/** With `whole`, also what a viewport or a limit does not show: for search, and to measure it. */
+export const render = (schema: BlockSchema, value: Json, { whole = false }: { whole?: boolean } = {}): string => {
+  if (schema.type !== "composite") return renderPlain(schema, value, whole);
+  return schema.sections
+    .flatMap(({ name, schema: of, readOnly }) => {
+      const content = renderPlain(of, ownField(value, name), whole);
+      return [`=== ${name}${marker(readOnly)} ===`, ...(content === "" ? [] : [content])];
+    })
+    .join("\n\n");
+};

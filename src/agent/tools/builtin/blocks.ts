@@ -1,0 +1,208 @@
+import { z } from "zod";
+import { CreateBlock, Permission } from "../../../protocol/block.ts";
+import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
+import { Viewport } from "../../../protocol/block-schema.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { unsoundness } from "../../../shared/sound-json.ts";
+import { maxToolOutputTokens } from "../../bounds.ts";
+import { estimateText } from "../../tokens.ts";
+import { type CallBlocks, defineTool, invalidInput, type ToolContext } from "../tool.ts";
+
+/**
+ * Blocks of memory. Their declarations are short, since every step of every agent pays for them: what they stand for
+ * in full is read by the protocol's own schemas, and refused in their words.
+ */
+const label = z.string().max(64);
+const from = z.string().max(64).optional().describe("Its owner, if another agent shares it.");
+
+/** What is shown of a block after an edit, in characters. */
+const maxEcho = 1000;
+/** What a result holds beside the content. */
+const frameTokens = 200;
+
+const parsed = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> => {
+  const issue = unsoundness(input);
+  if (issue) throw invalidInput([issue]);
+  const read = schema.safeParse(input);
+  if (read.success) return read.data;
+  throw invalidInput(read.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
+};
+
+/** As many lines from the start as there is room for. */
+const fitting = (text: string, context: ToolContext): { content: string; note?: string } => {
+  const room = Math.min(maxToolOutputTokens, Math.max(0, context.roomTokens() - frameTokens));
+  if (estimateText(text) <= room) return { content: text };
+  const lines = text.split("\n");
+  let used = 0;
+  let count = 0;
+  for (const line of lines) {
+    used += estimateText(line) + 1;
+    if (used > room) break;
+    count += 1;
+  }
+  return {
+    content: lines.slice(0, count).join("\n"),
+    note: `cut: ${count} of ${lines.length} lines; set a viewport with block_viewport to read the rest`,
+  };
+};
+
+export const blockLoad = defineTool({
+  ofMemory: true,
+  name: "block_load",
+  description: "Read a block of your memory, or of another agent's that shares it with you.",
+  input: z.object({ label, from, version: z.int().min(1).optional().describe("An earlier version.") }),
+  idempotent: true,
+  async execute({ label: name, ...view }, context) {
+    const { type, permission, description, version, rendered, sharedFrom } = await context.blocks.load(name, view);
+    const owner = sharedFrom === undefined ? {} : { sharedFrom: sharedFrom.agentName };
+    return { value: { label: name, type, permission, description, version, ...owner, ...fitting(rendered, context) } };
+  },
+});
+
+const BlockEdit = z.object({
+  label,
+  from,
+  operations: z
+    .array(z.looseObject({ op: z.enum(operationNames) }))
+    .min(1)
+    .max(maxOperations),
+});
+
+const edited = async ({ label: name, from: owner, operations }: z.infer<typeof BlockEdit>, blocks: CallBlocks) => {
+  const { version, results, rendered } = await blocks.edit(name, parsed(BlockOperations, operations), owner);
+  const shown = rendered.length <= maxEcho ? { content: rendered } : {};
+  return { success: true, version, results: results.map(({ message }) => message), ...shown };
+};
+
+export const blockEdit = defineTool({
+  ofMemory: true,
+  name: "block_edit",
+  description: `Change a block, all operations or none. Each is {op, …} with:
+text: set_text {text}, append_text {text}, replace_text {old, new, mode?: first|all|nth|regex, n?}, edit_range {startLine, endLine, text}, patch {patch: unified diff}
+map: set_field {field, value}, append_to_list {field, value}, remove_from_list {field, index|value}, increment {field, by}
+list: push_item {item}, insert_item {index, item}, set_item {index, item}, delete_item {index}, move_item {from, to}
+log: append_log_entry {entry}
+any: undo {}, redo {} of your own edits. In a composite add section. Items count from 0, lines from 1.`,
+  input: BlockEdit,
+  effect: true,
+  idempotent: true,
+  consent: {
+    approval: ({ label: name, from: owner, operations }, blocks) =>
+      blocks.approvalOf(name, parsed(BlockOperations, operations), owner),
+    carryOut: edited,
+  },
+  execute: async (input, { blocks }) => ({ value: await edited(input, blocks) }),
+});
+
+export const blockCreate = defineTool({
+  ofMemory: true,
+  name: "block_create",
+  description:
+    "Make a block: core is always before you, working when pinned, archival and log are found by search. schema: text {viewport?}, map {fields: [{name, type: text|number|boolean|list|counter|timestamp, required?, default?}]}, list {itemSchema?, maxItems?}, log {displayLimit?, entryFields?} or composite {sections: [{name, schema}]}; text if left out.",
+  input: z.object({
+    label,
+    type: z.enum(["core", "working", "archival", "log"]).default("working"),
+    description: z.string().optional().describe("What it is for."),
+    schema: z.looseObject({ type: z.string() }).optional(),
+    content: z.unknown().optional(),
+    pinned: z.boolean().optional(),
+    permission: z.string().optional().describe("What you may do with it later; ReadWrite, or Admin to delete from it."),
+  }),
+  effect: true,
+  idempotent: true,
+  async execute(input, context) {
+    const { version } = await context.blocks.create(parsed(CreateBlock, input));
+    return { value: { success: true, label: input.label, version } };
+  },
+});
+
+const Ref = z.object({ label, from });
+
+const pinning = (name: string, description: string, pinned: boolean) =>
+  defineTool({
+    ofMemory: true,
+    name,
+    description,
+    input: Ref,
+    effect: true,
+    idempotent: true,
+    async execute({ label: wanted, from: owner }, context) {
+      await context.blocks.pin(wanted, pinned, owner);
+      return { value: { success: true } };
+    },
+  });
+
+export const blockPin = pinning("block_pin", "Keep a working block before you.", true);
+export const blockUnpin = pinning("block_unpin", "Let a working block go out of sight; it is kept.", false);
+
+export const blockArchive = defineTool({
+  ofMemory: true,
+  name: "block_archive",
+  description: "Put a block away: it is found by search only.",
+  input: z.object({ label }),
+  effect: true,
+  idempotent: true,
+  async execute({ label: name }, context) {
+    await context.blocks.archive(name);
+    return { value: { success: true } };
+  },
+});
+
+export const blockViewport = defineTool({
+  ofMemory: true,
+  name: "block_viewport",
+  description: "Show only some lines of a long text block; all of it if you leave them out.",
+  input: z.object({
+    label,
+    section: z.string().max(64).optional(),
+    startLine: Viewport.shape.startLine.optional(),
+    displayLines: Viewport.shape.displayLines.optional(),
+  }),
+  effect: true,
+  idempotent: true,
+  async execute({ label: name, section, startLine, displayLines }, context) {
+    if ((startLine === undefined) !== (displayLines === undefined)) {
+      throw new ColloquyError("tool_input_invalid", "give both startLine and displayLines, or neither");
+    }
+    const viewport = startLine === undefined || displayLines === undefined ? null : { startLine, displayLines };
+    const { rendered } = await context.blocks.show(name, viewport, section);
+    return { value: { success: true, ...fitting(rendered, context) } };
+  },
+});
+
+const agent = z.string().min(1).max(64).describe("Name or id of an agent of your spaces.");
+
+export const blockShare = defineTool({
+  ofMemory: true,
+  name: "block_share",
+  description: "Let another agent read a block of yours, and change it as the permission says.",
+  input: z.object({ label, agent, permission: z.string().default("Append") }),
+  effect: true,
+  idempotent: true,
+  async execute({ label: name, agent: other, permission }, context) {
+    await context.blocks.share(name, other, parsed(Permission, permission));
+    return { value: { success: true } };
+  },
+});
+
+export const blockUnshare = defineTool({
+  ofMemory: true,
+  name: "block_unshare",
+  description: "End that at once.",
+  input: z.object({ label, agent }),
+  effect: true,
+  idempotent: true,
+  async execute({ label: name, agent: other }, context) {
+    await context.blocks.unshare(name, other);
+    return { value: { success: true } };
+  },
+});
+
+export const blockHistory = defineTool({
+  ofMemory: true,
+  name: "block_history",
+  description: "Who changed a block of yours, and how, newest first.",
+  input: z.object({ label, limit: z.int().min(1).max(50).default(10) }),
+  idempotent: true,
+  execute: ({ label: name, limit }, context) => ({ value: { versions: context.blocks.history(name, limit) } }),
+});

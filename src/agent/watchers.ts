@@ -1,0 +1,146 @@
+import { z } from "zod";
+import type { BlockFrame } from "../protocol/block-events.ts";
+import { closeCodes } from "../protocol/events.ts";
+import { Principal } from "../protocol/principal.ts";
+import type { Clock } from "../shared/clock.ts";
+import type { Env } from "../shared/env.ts";
+import { ColloquyError, errorKind } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import type { Timers } from "../timers/timers.ts";
+import { maxWatcherFrames, maxWatchers, watcherProofMs } from "./bounds.ts";
+
+/**
+ * Sockets of who watches blocks. They outlive the object's memory: what must survive a sleep is in their attachments.
+ *
+ * Invariants
+ * 1. Who watches has the workspace's rights, proven again and again while it does; once it has not, or that cannot be
+ *    told in time, its socket is closed (S5).
+ * 2. A frame is put into words once, whoever many get it.
+ */
+export const watchersTimer = "watchers";
+
+const Attachment = z.object({
+  label: z.string(),
+  principal: Principal,
+  provenAt: z.number(),
+  /** Frames that it sent, of which this stream takes none. */
+  sent: z.number(),
+});
+type Attachment = z.infer<typeof Attachment>;
+
+type Around = {
+  ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "setWebSocketAutoResponse">;
+  workspaces: Env["WORKSPACE"];
+  timers: Pick<Timers, "set" | "setNoLater">;
+  clock: Clock;
+};
+
+const tagOf = (label: string): string => `block:${label}`;
+
+export class Watchers {
+  readonly #around: Around;
+
+  constructor(around: Around) {
+    this.#around = around;
+  }
+
+  /** Whether anybody watches the block. */
+  has(label: string): boolean {
+    return this.#around.ctx.getWebSockets(tagOf(label)).length > 0;
+  }
+
+  /** Takes a socket in. Throws `unavailable` where there are too many, `token_expired`. */
+  accept(socket: WebSocket, label: string, principal: Principal): void {
+    const { ctx, timers, clock } = this.#around;
+    const now = clock.now();
+    if (principal.kind === "entity" && principal.expiresAt <= now) {
+      throw new ColloquyError("token_expired", "The token has expired: get a new one");
+    }
+    if (ctx.getWebSockets().length >= maxWatchers) {
+      throw new ColloquyError("unavailable", `${maxWatchers} sockets watch here, which is the most (maxWatchers)`);
+    }
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+    ctx.acceptWebSocket(socket, [tagOf(label)]);
+    socket.serializeAttachment({ label, principal, provenAt: now, sent: 0 } satisfies Attachment);
+    timers.setNoLater(watchersTimer, now + watcherProofMs);
+  }
+
+  tell(label: string, frame: BlockFrame): void {
+    const sockets = this.#around.ctx.getWebSockets(tagOf(label));
+    if (sockets.length === 0) return;
+    const text = JSON.stringify(frame);
+    for (const socket of sockets) this.#send(socket, text);
+  }
+
+  /** Nothing is asked over this stream; who goes on asking is closed. */
+  received(socket: WebSocket): void {
+    const attachment = this.#of(socket);
+    if (!attachment) return;
+    const sent = attachment.sent + 1;
+    if (sent > maxWatcherFrames) {
+      socket.close(closeCodes.badFrames, `more than ${maxWatcherFrames} frames (maxWatcherFrames)`);
+      return;
+    }
+    socket.serializeAttachment({ ...attachment, sent });
+    const { title, status } = errorKind("bad_frame");
+    const detail = "This stream only tells: edit by POST …/operations";
+    this.#send(socket, JSON.stringify({ type: "error", title, status, code: "bad_frame", detail }));
+  }
+
+  closeAll(label?: string): void {
+    const { ctx } = this.#around;
+    for (const socket of label === undefined ? ctx.getWebSockets() : ctx.getWebSockets(tagOf(label))) {
+      socket.close(closeCodes.spaceDeleted, "the block was deleted");
+    }
+  }
+
+  /** The timer `watchers` went off: whose rights are gone does not watch any more. */
+  async prove(): Promise<void> {
+    const { ctx, timers, clock } = this.#around;
+    const sockets = ctx.getWebSockets();
+    const verdicts = new Map<string, Promise<boolean | undefined>>();
+    for (const socket of sockets) {
+      const attachment = this.#of(socket);
+      if (!attachment) continue;
+      const { principal } = attachment;
+      const name = principal.kind === "key" ? principal.keyId : principal.entityId;
+      const verdict = verdicts.get(name) ?? this.#mayWatch(principal);
+      verdicts.set(name, verdict);
+      const may = await verdict;
+      const isLate = clock.now() - attachment.provenAt > 2 * watcherProofMs;
+      if (may) socket.serializeAttachment({ ...attachment, provenAt: clock.now() });
+      else if (may === false || isLate) socket.close(closeCodes.tokenExpired, "these credentials do not hold any more");
+    }
+    if (ctx.getWebSockets().length > 0) timers.set(watchersTimer, clock.now() + watcherProofMs);
+  }
+
+  /** Undefined where its workspace does not answer. */
+  async #mayWatch(principal: Principal): Promise<boolean | undefined> {
+    const workspace = this.#around.workspaces.getByName(principal.workspaceId);
+    try {
+      if (principal.kind === "key") {
+        const lives = await workspace.keyLives(principal.keyId);
+        return lives.ok && lives.value;
+      }
+      if (principal.expiresAt <= this.#around.clock.now()) return false;
+      const standing = await workspace.standing(principal.entityId);
+      return standing.ok && standing.value.role === "admin";
+    } catch (error) {
+      log.warn("watcher.unproven", { reason: error instanceof Error ? error.message : String(error) });
+      return undefined;
+    }
+  }
+
+  #of(socket: WebSocket): Attachment | undefined {
+    return Attachment.safeParse(socket.deserializeAttachment()).data;
+  }
+
+  #send(socket: WebSocket, text: string): void {
+    try {
+      socket.send(text);
+    } catch (error) {
+      // The peer is gone, and its close has not come to us yet.
+      if (!(error instanceof Error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import type { Outcome } from "../shared/errors.ts";
+import type {
+  Block,
+  BlockChange,
+  BlockDetail,
+  BlockShare,
+  BlockType,
+  CreateBlock,
+  EditBlock,
+  EditedBlock,
+  Permission,
+  UpdateBlock,
+} from "./block.ts";
+
+/** What an agent tells another of a block that it shares with it. */
+export type SharedBlockNote = {
+  ownerId: string;
+  ownerName: string;
+  label: string;
+  type: BlockType;
+  permission: Permission;
+};
+
+/** An edit by the agent that a block is shared with; `callId` makes the same one again change nothing. */
+export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
+  reader: { agentId: string; name: string };
+  callId?: string | undefined;
+  /** A person agreed to it. */
+  consented?: boolean | undefined;
+};
+
+/** What an agent promises of its blocks. `author` is who asks: `human:ent_…` or `system`. */
+export interface BlockRpc {
+  /** Its own and those that are shared with it, by label. */
+  blocks(workspaceId: string): Promise<Outcome<Block[]>>;
+  createBlock(workspaceId: string, block: CreateBlock, author: string): Promise<Outcome<BlockDetail>>;
+  block(workspaceId: string, label: string, version?: number): Promise<Outcome<BlockDetail>>;
+  editBlock(workspaceId: string, label: string, edit: EditBlock, author: string): Promise<Outcome<EditedBlock>>;
+  updateBlock(workspaceId: string, label: string, changes: UpdateBlock, author: string): Promise<Outcome<BlockDetail>>;
+  deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>>;
+  /** Newest first. */
+  blockHistory(
+    workspaceId: string,
+    label: string,
+    page: { limit: number; cursor?: string | undefined },
+  ): Promise<Outcome<{ items: BlockChange[]; nextCursor: string | null }>>;
+  blockShares(workspaceId: string, label: string): Promise<Outcome<BlockShare[]>>;
+  shareBlock(workspaceId: string, label: string, share: Omit<BlockShare, "createdAt">): Promise<Outcome<BlockShare>>;
+  unshareBlock(workspaceId: string, label: string, agentId: string): Promise<Outcome<null>>;
+
+  /** From the agents that own blocks. */
+  noteSharedBlock(workspaceId: string, note: SharedBlockNote): Promise<Outcome<null>>;
+  dropSharedBlock(workspaceId: string, ownerId: string, label: string): Promise<Outcome<null>>;
+  /** From the agents that blocks are shared with. Null for what is not shared (any more). */
+  readSharedBlocks(workspaceId: string, readerId: string, labels: string[]): Promise<Outcome<(Block | null)[]>>;
+  readSharedBlock(
+    workspaceId: string,
+    readerId: string,
+    label: string,
+    version?: number,
+  ): Promise<Outcome<BlockDetail>>;
+  editSharedBlock(workspaceId: string, label: string, edit: SharedEdit): Promise<Outcome<EditedBlock>>;
+}

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import { Label } from "./text.ts";
+
+/** How a block's document is built, which decides what operations it takes and how it reads (seed 004). */
+
+/** Characters of one block's content at most, and where nothing is said. */
+export const maxBlockCharacters = 200_000;
+export const defaultBlockCharacters = 5000;
+/** Items of one list and entries of one log. */
+export const maxListItems = 1000;
+export const maxLogEntries = 5000;
+
+/** Text that keeps its meaning in a document: well-formed, no longer than the largest block. */
+export const BlockText = z
+  .string()
+  .refine((text) => text.length <= maxBlockCharacters, {
+    error: `must have at most ${maxBlockCharacters} characters (maxBlockCharacters)`,
+    params: { code: "text_too_long" },
+  })
+  .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
+
+const FieldName = Label.refine((name) => name !== "__proto__", "must be another name");
+const Description = z.string().max(1000);
+
+const unique = <Named>(nameOf: (item: Named) => string, what: string) => ({
+  check: (items: Named[]) => new Set(items.map(nameOf)).size === items.length,
+  error: `must not name a ${what} twice`,
+});
+
+/** The part of a text that is shown; lines count from 1. */
+export const Viewport = z
+  .strictObject({ startLine: z.int().min(0).max(1_000_000), displayLines: z.int().min(1).max(10_000) })
+  .meta({ id: "Viewport" });
+export type Viewport = z.infer<typeof Viewport>;
+
+const TextSchema = z.strictObject({ type: z.literal("text"), viewport: Viewport.optional() });
+
+const FieldType = z.enum(["text", "number", "boolean", "list", "counter", "timestamp"]);
+export type FieldType = z.infer<typeof FieldType>;
+
+const Field = z.strictObject({
+  name: FieldName,
+  type: FieldType.default("text"),
+  description: Description.optional(),
+  required: z.boolean().optional(),
+  default: z.json().optional(),
+  /** Agents may not change it, whatever the block's permission. */
+  readOnly: z.boolean().optional(),
+});
+export type Field = z.infer<typeof Field>;
+
+const fieldsOnce = unique<Field>(({ name }) => name, "field");
+const MapSchema = z.strictObject({
+  type: z.literal("map"),
+  fields: z.array(Field).max(64).refine(fieldsOnce.check, fieldsOnce.error),
+});
+
+/** What a list's items must be: texts, objects with these fields, or what a JSON Schema 2020-12 says. */
+const ItemSchema = z.union([
+  z.strictObject({ type: z.literal("text") }),
+  MapSchema,
+  z
+    .record(z.string(), z.json())
+    .refine(({ type }) => type !== "text" && type !== "map", "does not have the fields of its type"),
+]);
+export type ItemSchema = z.infer<typeof ItemSchema>;
+
+const ListSchema = z.strictObject({
+  type: z.literal("list"),
+  itemSchema: ItemSchema.optional(),
+  /** Over it the oldest item goes. */
+  maxItems: z.int().min(1).max(maxListItems).optional(),
+});
+
+const runtimeFields = ["timestamp", "agent"];
+const EntryName = FieldName.refine((name) => !runtimeFields.includes(name), "is a field that the runtime adds");
+const EntryField = z.union([EntryName, Field.omit({ default: true, readOnly: true }).extend({ name: EntryName })]);
+
+const entryFieldsOnce = unique<z.infer<typeof EntryField>>(
+  (field) => (typeof field === "string" ? field : field.name),
+  "field",
+);
+const LogSchema = z.strictObject({
+  type: z.literal("log"),
+  /** How many of the newest entries are shown; all are kept. */
+  displayLimit: z.int().min(1).max(maxLogEntries).default(20),
+  entryFields: z
+    .array(EntryField)
+    .min(1)
+    .max(32)
+    .refine(entryFieldsOnce.check, entryFieldsOnce.error)
+    .default(["message"]),
+});
+
+export const PlainSchema = z.discriminatedUnion("type", [TextSchema, MapSchema, ListSchema, LogSchema]);
+export type PlainSchema = z.infer<typeof PlainSchema>;
+
+const Section = z.strictObject({
+  name: FieldName,
+  schema: PlainSchema,
+  description: Description.optional(),
+  /** Agents may not change it, whatever the block's permission. */
+  readOnly: z.boolean().optional(),
+});
+const sectionsOnce = unique<z.infer<typeof Section>>(({ name }) => name, "section");
+const CompositeSchema = z.strictObject({
+  type: z.literal("composite"),
+  sections: z.array(Section).min(1).max(32).refine(sectionsOnce.check, sectionsOnce.error),
+});
+
+export const BlockSchema = z
+  .discriminatedUnion("type", [TextSchema, MapSchema, ListSchema, LogSchema, CompositeSchema])
+  .meta({ id: "BlockSchema" });
+export type BlockSchema = z.infer<typeof BlockSchema>;

@@ -1,0 +1,133 @@
+import { z } from "zod";
+import { BlockOperations, OperationResult } from "./block-operation.ts";
+import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";
+import { entityId } from "./ids.ts";
+import { Label, Timestamp } from "./text.ts";
+
+/** A document that an agent keeps: in its input always, when pinned, or found by search (seed 004). */
+
+export const BlockType = z.enum(["core", "working", "archival", "log"]);
+export type BlockType = z.infer<typeof BlockType>;
+
+/** What JSON can say. */
+export type Json = z.core.util.JSONType;
+
+export const permissions = ["ReadOnly", "Partner", "Human", "Append", "ReadWrite", "Admin"] as const;
+export const Permission = z.enum(permissions, {
+  error: ({ input }) => `is an unknown permission '${String(input)}', expected: ${permissions.join(", ")}`,
+});
+export type Permission = z.infer<typeof Permission>;
+
+const Description = z
+  .string()
+  .max(2000)
+  .refine((text) => text.isWellFormed(), "must be well-formed Unicode");
+/** In characters of the whole content; 0 stands for the default. */
+const CharLimit = z
+  .int()
+  .min(0)
+  .max(maxBlockCharacters)
+  .transform((limit) => (limit === 0 ? defaultBlockCharacters : limit));
+
+const settings = {
+  type: BlockType,
+  permission: Permission,
+  description: Description,
+  schema: BlockSchema,
+  pinned: z.boolean(),
+  charLimit: CharLimit,
+  /** Whose consent an agent's edits need where the permission is `Partner`. */
+  partnerEntityId: entityId,
+};
+
+export const CreateBlock = z
+  .strictObject({
+    label: Label,
+    ...settings,
+    permission: Permission.default("ReadWrite"),
+    description: Description.default(""),
+    schema: BlockSchema.default({ type: "text" }),
+    pinned: z.boolean().default(false),
+    charLimit: CharLimit.default(defaultBlockCharacters),
+    partnerEntityId: entityId.optional(),
+    /** What it holds first: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
+    content: z.json().optional(),
+  })
+  .meta({ id: "CreateBlock" });
+export type CreateBlock = z.infer<typeof CreateBlock>;
+
+/** What is left out stays as it was. A schema keeps its type. */
+export const UpdateBlock = z
+  .strictObject({
+    ...z.object(settings).partial().shape,
+    partnerEntityId: entityId.nullable().optional(),
+    /** Of a text; `null` shows all of it. */
+    viewport: Viewport.nullable().optional(),
+    /** Which section of a composite the viewport is of. */
+    section: Label.optional(),
+  })
+  .meta({ id: "UpdateBlock" });
+export type UpdateBlock = z.infer<typeof UpdateBlock>;
+
+export const Version = z.int().min(0);
+
+export const Block = z
+  .object({
+    label: Label,
+    type: BlockType,
+    /** Of a block that another agent shares: what this one may do with it. */
+    permission: Permission,
+    description: z.string(),
+    schema: BlockSchema,
+    pinned: z.boolean(),
+    charLimit: z.int(),
+    partnerEntityId: entityId.optional(),
+    version: Version,
+    rendered: z.string(),
+    /** The agent whose block it is, where that is another. */
+    sharedFrom: z.object({ agentId: entityId, agentName: z.string() }).optional(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: "Block" });
+export type Block = z.infer<typeof Block>;
+
+/** With its content as data. */
+export const BlockDetail = Block.extend({ value: z.json() }).meta({ id: "BlockDetail" });
+export type BlockDetail = z.infer<typeof BlockDetail>;
+
+export const EditBlock = z
+  .strictObject({
+    operations: BlockOperations,
+    /** `agent`: the block's permission holds, as for the agent's own tools. */
+    as: z.enum(["agent", "system"]).default("system"),
+    /** The version that the edit was made on: what came after it is merged. The newest, if left out. */
+    onVersion: Version.optional(),
+  })
+  .meta({ id: "EditBlock" });
+export type EditBlock = z.infer<typeof EditBlock>;
+
+export const EditedBlock = z
+  .object({ rendered: z.string(), value: z.json(), version: Version, results: z.array(OperationResult) })
+  .meta({ id: "EditedBlock" });
+export type EditedBlock = z.infer<typeof EditedBlock>;
+
+/** One version of a block: who made it, and how. */
+export const BlockChange = z
+  .object({
+    version: Version,
+    /** `agent:ent_…:append`, `human:ent_…:edit`, `system:create`. */
+    author: z.string(),
+    operations: z.array(z.string()),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "BlockChange" });
+export type BlockChange = z.infer<typeof BlockChange>;
+
+/** Another agent that may use a block, and how. */
+export const BlockShare = z
+  .object({ agentId: entityId, permission: Permission, createdAt: Timestamp })
+  .meta({ id: "BlockShare" });
+export type BlockShare = z.infer<typeof BlockShare>;
+
+export const PutBlockShare = z.strictObject({ permission: Permission.default("Append") }).meta({ id: "PutBlockShare" });

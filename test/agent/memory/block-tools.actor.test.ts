@@ -1,0 +1,370 @@
+import { abortAllDurableObjects } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
+import { CreateBlock, type EditBlock } from "../../../src/protocol/block.ts";
+import type { EntityRef } from "../../../src/protocol/rpc.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
+import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
+import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { ended, openHouse, passTime, runsOf } from "../fixture.ts";
+
+/** What agents do with their blocks, by their tools. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  disarmFaults();
+  vi.useRealTimers();
+  for (const undo of restore.splice(0)) undo();
+});
+
+// It takes its time under vite, which makes it anew for each file.
+beforeAll(() => loadLoro(), 60_000);
+
+const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {}) => {
+  const house = await openHouse();
+  const ann = await house.person("Ann");
+  const ben = await house.person("Ben");
+  const agent = await house.agent({ name: "Analyst", continuity: "timeline", ...settings });
+  const archive = await house.agent({ name: "Archive", continuity: "timeline" });
+  const space = await house.space("Alpha", [ann, ben, agent]);
+  const room = await house.space("Beta", [agent, archive]);
+  const { workspaceId } = house;
+  const stub = (of: EntityRef = agent) => env.AGENT.getByName(of.id);
+  return {
+    workspaceId,
+    house,
+    ann,
+    ben,
+    agent,
+    archive,
+    space,
+    room,
+    create: async (block: object, of?: EntityRef) =>
+      unwrap(
+        await stub(of).createBlock(
+          workspaceId,
+          CreateBlock.parse({ label: "notes", type: "working", ...block }),
+          "system",
+        ),
+      ),
+    block: async (label = "notes", of?: EntityRef) => unwrap(await stub(of).block(workspaceId, label)),
+    history: async (label = "notes", of?: EntityRef) =>
+      unwrap(await stub(of).blockHistory(workspaceId, label, { limit: 100 })).items,
+    share: async (permission: "ReadOnly" | "Append" | "Human", of: EntityRef, to: EntityRef) =>
+      unwrap(await stub(of).shareBlock(workspaceId, "notes", { agentId: to.id, permission })),
+    unshare: async (of: EntityRef, from: EntityRef) =>
+      unwrap(await stub(of).unshareBlock(workspaceId, "notes", from.id)),
+    play: (steps: ScriptedStep[]) => {
+      const model = scriptedModel(steps);
+      restore.push(installModel(model));
+      return model;
+    },
+    /** What the calls of the agent's runs came to, in order. */
+    results: async () =>
+      (await runsOf(workspaceId, agent))
+        .reverse()
+        .flatMap((run) => run.steps)
+        .flatMap((one) => one.toolCalls)
+        .map(({ output }) => output),
+  };
+};
+
+const edit = (operations: EditBlock["operations"] | object[], more: object = {}) =>
+  call("block_edit", { label: "notes", operations, ...more });
+
+describe("block tools", () => {
+  test("an agent makes a block, changes it, reads it, and knows what was done", async () => {
+    const { play, space, ann, agent, workspaceId, results, block, history } = await scene();
+    play([
+      step(
+        call("block_create", {
+          label: "notes",
+          schema: { type: "list" },
+          permission: "Admin",
+          pinned: true,
+          content: ["Milk"],
+        }),
+      ),
+      step(
+        edit([
+          { op: "push_item", item: { title: "Eggs", done: false } },
+          { op: "delete_item", index: 0 },
+        ]),
+      ),
+      step(call("block_load", { label: "notes" })),
+      step(edit([{ op: "undo" }])),
+      step(call("block_history", { label: "notes" })),
+      step(call("block_unpin", { label: "notes" })),
+      step(call("block_archive", { label: "notes" })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    const [created, edited, loaded, undone, versions] = await results();
+    expect(created).toEqual({ success: true, label: "notes", version: 1 });
+    expect(edited).toEqual({
+      success: true,
+      version: 2,
+      results: ["Inserted item 1 into block 'notes'", "Deleted item 0 of block 'notes'"],
+      content: "[ ] {done: false, title: Eggs}",
+    });
+    expect(loaded).toMatchObject({
+      label: "notes",
+      type: "working",
+      permission: "Admin",
+      version: 2,
+      content: "[ ] {done: false, title: Eggs}",
+    });
+    expect(undone).toMatchObject({ version: 3, content: "1. Milk" });
+    expect(versions).toMatchObject({ versions: [{ version: 3, author: `agent:${agent.id}:undo` }, {}, {}] });
+    expect(await block()).toMatchObject({ type: "archival", pinned: false, value: ["Milk"] });
+    expect((await history()).map(({ author }) => author)).toEqual([
+      `agent:${agent.id}:undo`,
+      `agent:${agent.id}:delete`,
+      `agent:${agent.id}:create`,
+    ]);
+  });
+
+  test("[S4] what cannot be done is told to the model, and changes nothing", async () => {
+    const { play, space, ann, agent, workspaceId, results, create, block } = await scene();
+    await create({ permission: "Append", content: "a" });
+    await create({ label: "persona", type: "core", content: "calm" });
+    play([
+      step(edit([{ op: "set_text", text: "x" }])),
+      step(edit([{ op: "append_text" }])),
+      step(edit([{ op: "append_text", text: "\ud83d" }])),
+      step(edit([{ op: "push_item", item: 1 }])),
+      step(call("block_edit", { label: "nope", operations: [{ op: "undo" }] })),
+      step(call("block_archive", { label: "persona" })),
+      step(call("block_create", { label: "notes" })),
+      step(call("block_create", { label: "more", schema: { type: "poem" } })),
+      step(call("block_viewport", { label: "notes", startLine: 1 })),
+      step(call("block_share", { label: "notes", agent: "Archive", permission: "Admin" })),
+      step(call("block_share", { label: "notes", agent: "Nobody" })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    const codes = (await results()).map((result) => (result as { error?: { code: string } }).error?.code);
+    expect(codes).toEqual([
+      "forbidden",
+      "tool_input_invalid",
+      "tool_input_invalid",
+      "edit_refused",
+      "not_found",
+      "forbidden",
+      "name_taken",
+      "tool_input_invalid",
+      "tool_input_invalid",
+      "forbidden",
+      "not_found",
+    ]);
+    expect(await block()).toMatchObject({ value: "a", version: 1 });
+  });
+
+  test("a long text is read through a viewport, and a result is never longer than there is room for", async () => {
+    const { play, space, ann, agent, workspaceId, results, create } = await scene();
+    await create({
+      content: Array.from({ length: 30_000 }, (_, line) => `line ${line}`)
+        .join("\n")
+        .slice(0, 200_000),
+      charLimit: 200_000,
+    });
+    play([
+      step(call("block_load", { label: "notes" })),
+      step(call("block_viewport", { label: "notes", startLine: 100, displayLines: 2 })),
+      step(call("block_load", { label: "notes" })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    const [first, , windowed] = await results();
+    expect(first).toMatchObject({ note: expect.stringContaining("cut:") });
+    expect(windowed).toMatchObject({
+      content: expect.stringMatching(/^\[Showing lines 100-101 of \d+\]\nline 99\nline 100$/),
+    });
+  });
+
+  test.each(["agent.after-call", "agent.after-effect"] as const)(
+    "[R2] [R3] an edit that is cut at %s is made once",
+    async (point) => {
+      const { play, space, ann, agent, workspaceId, results, history, block } = await scene();
+      play([
+        step(call("block_create", { label: "notes", content: "a" })),
+        step(edit([{ op: "append_text", text: "b" }])),
+        step(text("Done.")),
+        step(text("Done.")),
+      ]);
+      void armFault(point, 1);
+      await space.post(ann, "Go").catch(() => undefined);
+      await vi.waitFor(
+        async () => {
+          await passTime(agent, 26_000).catch(() => undefined);
+          expect((await runsOf(workspaceId, agent)).map(({ status }) => status)).toEqual(["completed"]);
+        },
+        { timeout: 10_000, interval: 50 },
+      );
+      expect(await block()).toMatchObject({ value: "ab", version: 2 });
+      expect(await history()).toHaveLength(2);
+      expect(await results()).toMatchObject([
+        { success: true, version: 1 },
+        { success: true, version: 2, content: "ab" },
+      ]);
+    },
+  );
+});
+
+describe("shared blocks", () => {
+  test("a reader edits at its owner with the permission that it was given", async () => {
+    const { play, space, ann, agent, archive, workspaceId, results, create, share, block, history } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Append", archive, agent);
+    play([
+      step(call("block_load", { label: "notes" })),
+      step(edit([{ op: "append_text", text: "b" }])),
+      step(edit([{ op: "set_text", text: "x" }])),
+      step(call("block_load", { label: "notes", from: "Archive" })),
+      step(call("block_pin", { label: "notes" })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    expect(await results()).toMatchObject([
+      { content: "a", permission: "Append", sharedFrom: "Archive" },
+      { success: true, version: 2, content: "ab" },
+      { success: false, error: { code: "forbidden" } },
+      { content: "ab" },
+      { success: true },
+    ]);
+    expect(await block("notes", archive)).toMatchObject({ value: "ab", pinned: false });
+    expect((await history("notes", archive))[0]?.author).toBe(`agent:${agent.id}:append`);
+    expect(unwrap(await env.AGENT.getByName(agent.id).blocks(workspaceId))).toMatchObject([
+      { label: "notes", pinned: true },
+    ]);
+  });
+
+  test("an agent shares its own, and takes it back at once", async () => {
+    const { play, space, ann, agent, archive, workspaceId, results, create } = await scene();
+    await create({ content: "a" });
+    play([
+      step(call("block_share", { label: "notes", agent: "Archive", permission: "ReadOnly" })),
+      step(text("Done.")),
+      step(call("block_unshare", { label: "notes", agent: archive.id })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    expect(unwrap(await env.AGENT.getByName(archive.id).block(workspaceId, "notes"))).toMatchObject({
+      value: "a",
+      permission: "ReadOnly",
+      sharedFrom: { agentId: agent.id, agentName: "Analyst" },
+    });
+    await space.post(ann, "Back");
+    await ended(workspaceId, agent, 2);
+    expect(await results()).toEqual([{ success: true }, { success: true }]);
+    expect((await env.AGENT.getByName(archive.id).block(workspaceId, "notes")).ok).toBe(false);
+  });
+
+  test("its own block comes before another's of the same name, which is reached by its owner", async () => {
+    const { play, space, ann, agent, archive, workspaceId, results, create, share } = await scene();
+    await create({ content: "mine" });
+    await create({ content: "theirs" }, archive);
+    await share("Append", archive, agent);
+    play([
+      step(call("block_load", { label: "notes" })),
+      step(call("block_load", { label: "notes", from: "Archive" })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    expect(await results()).toMatchObject([{ content: "mine" }, { content: "theirs" }]);
+  });
+});
+
+describe("consent", () => {
+  const asked = async (space: Awaited<ReturnType<typeof scene>>["space"]) =>
+    vi.waitFor(async () => {
+      const found = (await space.messages()).flatMap(({ toolCall }) => toolCall ?? []).at(-1);
+      if (found?.status !== "requires_action") throw new Error(`nothing is asked: ${found?.status}`);
+      return found;
+    });
+
+  test("a block of Human waits for anybody's yes, and is edited then", async () => {
+    const { play, space, ann, ben, agent, workspaceId, results, create, block, history } = await scene();
+    await create({ permission: "Human", content: "a" });
+    play([step(edit([{ op: "set_text", text: "b" }])), step(text("Done."))]);
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    expect(waiting).toMatchObject({ name: "block_edit", input: { label: "notes" }, awaits: { kind: "approval" } });
+    expect(await block()).toMatchObject({ value: "a" });
+    await abortAllDurableObjects();
+    unwrap(await space.stub().answerToolCall(space.as(ben), waiting.id, { result: { approved: true } }));
+    await ended(workspaceId, agent, 1);
+    expect(await block()).toMatchObject({ value: "b", version: 2 });
+    expect((await history())[0]?.author).toBe(`agent:${agent.id}:edit`);
+    expect(await results()).toMatchObject([{ success: true, version: 2 }]);
+  });
+
+  test("a block of Partner waits for its partner, whose no is told", async () => {
+    const { play, space, ann, ben, agent, workspaceId, results, create, block } = await scene();
+    await create({ permission: "Partner", partnerEntityId: ben.id, content: "a" });
+    play([step(edit([{ op: "append_text", text: "b" }])), step(text("Done."))]);
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    expect((await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } })).ok).toBe(
+      false,
+    );
+    unwrap(
+      await space.stub().answerToolCall(space.as(ben), waiting.id, { result: { approved: false, note: "not yet" } }),
+    );
+    await ended(workspaceId, agent, 1);
+    expect(await results()).toMatchObject([{ success: false, error: { code: "approval_rejected" } }]);
+    expect(JSON.stringify(await results())).toContain("not yet");
+    expect(await block()).toMatchObject({ value: "a", version: 1 });
+  });
+
+  test("a living agent goes on meanwhile, and hears of the edit through its inbox", async () => {
+    const { play, space, ann, agent, workspaceId, create, block } = await scene({ continuity: "consciousness" });
+    await create({ permission: "Human", content: "a" });
+    play([
+      step(call("enter_space", { spaceId: space.id })),
+      step(edit([{ op: "append_text", text: "b" }])),
+      step(text("Asked.")),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    await ended(workspaceId, agent, 1);
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } }));
+    const runs = await ended(workspaceId, agent, 2);
+    expect(runs[1]?.trigger).toMatchObject({ type: "tool_result" });
+    expect(await block()).toMatchObject({ value: "ab" });
+  });
+
+  test("what no consent allows asks nobody, nor does a partner's block without partner", async () => {
+    const { play, space, ann, agent, workspaceId, results, create } = await scene();
+    await create({ permission: "Human", schema: { type: "list" }, content: ["a"] });
+    await create({ label: "other", permission: "Partner" });
+    play([
+      step(edit([{ op: "delete_item", index: 0 }])),
+      step(call("block_edit", { label: "other", operations: [{ op: "append_text", text: "x" }] })),
+      step(text("Done.")),
+    ]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    expect(await results()).toMatchObject([{ error: { code: "forbidden" } }, { error: { code: "forbidden" } }]);
+    expect((await space.messages()).flatMap(({ toolCall }) => toolCall ?? [])).toEqual([]);
+  });
+
+  test("consent for a shared block is asked where its reader is, and the owner makes the edit", async () => {
+    const { play, space, ann, agent, archive, workspaceId, create, share, block } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Human", archive, agent);
+    play([step(edit([{ op: "append_text", text: "b" }])), step(text("Done."))]);
+    await space.post(ann, "Go");
+    const waiting = await asked(space);
+    unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } }));
+    await ended(workspaceId, agent, 1);
+    expect(await block("notes", archive)).toMatchObject({ value: "ab" });
+  });
+});

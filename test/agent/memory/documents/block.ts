@@ -1,0 +1,80 @@
+import { contentOf } from "../../../../src/agent/memory/documents/content-of.ts";
+import { openDocument, stateOf } from "../../../../src/agent/memory/documents/document.ts";
+import { editDocument } from "../../../../src/agent/memory/documents/edit-document.ts";
+import type { Writer } from "../../../../src/agent/memory/documents/editing.ts";
+import { checkBlockSchema, fillDocument } from "../../../../src/agent/memory/documents/fill-document.ts";
+import { render } from "../../../../src/agent/memory/documents/render.ts";
+import { type Step, undoStacks } from "../../../../src/agent/memory/documents/undo-stacks.ts";
+import type { Json, Permission } from "../../../../src/protocol/block.ts";
+import { BlockOperations, type OperationResult } from "../../../../src/protocol/block-operation.ts";
+import { BlockSchema } from "../../../../src/protocol/block-schema.ts";
+import { nodeLoro } from "../../../support/node/loro.ts";
+
+/** A block without a database: its document, and its versions as a list. A refused edit throws and changes nothing. */
+
+const loro = nodeLoro();
+const now = "2026-02-18T15:00:00.000Z";
+
+export const system: Writer = { kind: "system", now };
+export const agent = (permission: Permission, consented = false): Writer => ({
+  kind: "agent",
+  now,
+  name: "Analyst",
+  permission,
+  consented,
+});
+
+type Kept = Step & { author: string; state: string; update: Uint8Array };
+
+export const block = (schema: unknown, { content, charLimit = 5000 }: { content?: Json; charLimit?: number } = {}) => {
+  const parsed = BlockSchema.parse(schema);
+  checkBlockSchema(parsed);
+  let doc = openDocument(loro, []);
+  fillDocument(doc, { schema: parsed, charLimit, label: "notes", now, ...(content === undefined ? {} : { content }) });
+  doc.commit();
+  const first = doc.export({ mode: "snapshot" });
+  const versions: Kept[] = [{ version: 1, kind: "edit", author: "nobody", state: stateOf(doc), update: first }];
+  const stateAt = (version: number) => versions.find((kept) => kept.version === version)?.state;
+  const self = {
+    versions,
+    value: (): Json => contentOf(doc, parsed),
+    rendered: (): string => render(parsed, contentOf(doc, parsed)),
+    version: (): number => versions.at(-1)?.version ?? 0,
+    /** What is stored makes the same document. */
+    reopened: (): Json =>
+      contentOf(
+        openDocument(
+          loro,
+          versions.map(({ update }) => update),
+        ),
+        parsed,
+      ),
+    edit(
+      operations: unknown,
+      { by = system, author = "someone", on }: { by?: Writer; author?: string; on?: number } = {},
+    ): OperationResult[] {
+      try {
+        const { commits, results } = editDocument(doc, {
+          schema: parsed,
+          charLimit,
+          label: "notes",
+          operations: BlockOperations.parse(Array.isArray(operations) ? operations : [operations]),
+          writer: by,
+          version: self.version(),
+          on: on === undefined ? undefined : stateAt(on),
+          stacks: undoStacks(versions.filter((kept) => kept.author === author)),
+          stateAt,
+        });
+        versions.push(...commits.map((commit) => ({ ...commit, author })));
+        return results;
+      } catch (error) {
+        doc = openDocument(
+          loro,
+          versions.map(({ update }) => update),
+        );
+        throw error;
+      }
+    },
+  };
+  return self;
+};
