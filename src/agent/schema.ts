@@ -30,14 +30,7 @@ import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
 import type { Toolset } from "./toolset.ts";
 
 export { timers } from "../timers/schema.ts";
-export {
-  blockCalls,
-  blockShares,
-  blockSnapshots,
-  blocks,
-  blockVersions,
-  sharedBlocks,
-} from "./memory/blocks/schema.ts";
+export * from "./memory/blocks/schema.ts";
 
 /** One row: who this agent is. */
 export const agent = sqliteTable("agent", {
