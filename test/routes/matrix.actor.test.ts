@@ -238,7 +238,8 @@ beforeAll(async () => {
       stranger: { bearer: stranger.token },
     },
   };
-});
+  // The first request brings the whole worker up.
+}, 60_000);
 
 /** What is deleted by its name is there to be deleted, in both workspaces. */
 const putForDeletion = async (path: string, agentId: string): Promise<void> => {
