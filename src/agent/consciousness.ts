@@ -6,7 +6,7 @@ import type { ComposedConfig } from "./context/agent-state.ts";
 import { barred } from "./context/barred.ts";
 import { compact, keepFrom } from "./context/consciousness/compaction.ts";
 import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
-import type { Cycle, ToldState } from "./context/snapshot.ts";
+import type { Cycle, HeadBlocks, ToldState } from "./context/snapshot.ts";
 import { invocationOf } from "./invocation.ts";
 import type { Journal, JournalRow, Stretch } from "./journal.ts";
 import { isMessage, messagesOf } from "./journal.ts";
@@ -77,18 +77,18 @@ export class Consciousness {
     this.#journal = journal;
   }
 
-  /** The window that a run with these instructions and tools would have; `id` 0 if it would begin a new one. */
-  windowFor(
-    instructions: string,
-    toolset: Toolset,
-    nextOrdinal: number,
-    continuity: WindowRow["continuity"],
-  ): WindowRow {
+  /**
+   * The window that a run with this head and these tools would have; `id` 0 if it would begin a new one. The blocks in
+   * its instructions are those of its beginning, whatever they are by now.
+   */
+  windowFor(head: Head, toolset: Toolset, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
     const current = this.#newest().get({ continuity });
-    if (current && current.instructions === instructions && sameToolset(current.toolset, toolset)) return current;
+    const isSame = current?.instructions === head.render(current?.blocks ?? {});
+    if (current && isSame && sameToolset(current.toolset, toolset)) return current;
     return {
       id: 0,
-      instructions,
+      instructions: head.render(head.blocks),
+      blocks: head.blocks,
       toolset,
       continuity,
       summary: current?.summary ?? null,
@@ -179,7 +179,7 @@ export class Consciousness {
     window: WindowRow,
     before: number,
     toldFrom: number,
-    { config, correction, folded = null, refused = false }: Compacting,
+    { config, correction, head, folded = null, refused = false }: Compacting,
   ): WindowRow | null {
     const past = this.past(window.firstRun, before);
     const usual = limitsFor(window, config, correction);
@@ -194,33 +194,32 @@ export class Consciousness {
     const earlier = folded ? barred(folded.text) : window.summary;
     const compaction = compact(past, earlier, { strategy, ...limits }, inSummary);
     if (!compaction) return null;
-    return this.#begin(window, compaction.summary, past[compaction.keptFrom]?.ordinal ?? before, toldFrom);
+    const firstRun = past[compaction.keptFrom]?.ordinal ?? before;
+    return this.#begin(window, head, { summary: compaction.summary, firstRun, toldFrom });
   }
 
   /** Begins a window in which this summary, as a model wrote it, stands for all cycles up to run `upTo`. */
-  beginWith(window: WindowRow, summary: string, upTo: number, toldFrom: number): WindowRow {
-    return this.#begin(window, barred(summary), this.#runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom, toldFrom);
+  beginWith(window: WindowRow, head: Head, { text, upTo }: Folded, toldFrom: number): WindowRow {
+    const firstRun = this.#runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom;
+    return this.#begin(window, head, { summary: barred(text), firstRun, toldFrom });
   }
 
-  #begin(window: WindowRow, summary: string, firstRun: number, toldFrom: number): WindowRow {
-    const { instructions, toolset, continuity } = window;
-    return this.save({
-      id: 0,
-      instructions,
-      toolset,
-      continuity,
-      summary,
-      firstRun,
-      toldFrom,
-      createdAt: this.#clock.now(),
-    });
+  /** The blocks in its instructions are as they are now: the next run is told the whole state anyway. */
+  #begin(window: WindowRow, head: Head, begun: Pick<WindowRow, "summary" | "firstRun" | "toldFrom">): WindowRow {
+    const { toolset, continuity } = window;
+    const instructions = head.render(head.blocks);
+    const { blocks } = head;
+    return this.save({ id: 0, instructions, blocks, toolset, continuity, ...begun, createdAt: this.#clock.now() });
   }
 }
+
+/** What the instructions are made of: the blocks that stand in them now, and how they read with any. */
+export type Head = { blocks: HeadBlocks; render: (blocks: HeadBlocks) => string };
 
 /** What a model has made of the oldest cycles: up to the run with this ordinal. */
 export type Folded = { text: string; upTo: number };
 
-type Compacting = { config: ComposedConfig; correction: number; folded?: Folded | null; refused?: boolean };
+type Compacting = { config: ComposedConfig; correction: number; head: Head; folded?: Folded | null; refused?: boolean };
 
 /** What may stay whole. */
 const limitsFor = (window: WindowRow, { context }: ComposedConfig, correction: number) => {

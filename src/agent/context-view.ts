@@ -45,10 +45,10 @@ const nextTimeline = async (parts: Parts, { config }: Composing): Promise<Next> 
 
 const nextCycle = (parts: Parts, { config }: Composing): Next => {
   const { rows: events } = nextBatch(parts);
-  const { window, told, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
+  const { window, told, withheld, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
   const past = parts.consciousness.past(window.firstRun, ordinal);
   const own: ModelMessage[] = [{ role: "user", content: text }];
-  return { snapshot: { continuity: "consciousness", config, window, told, past, own }, events };
+  return { snapshot: { continuity: "consciousness", config, window, told, withheld, past, own }, events };
 };
 
 /** How much of the newest run's last input the next one repeats; it was compared as it was journaled. */

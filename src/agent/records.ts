@@ -12,7 +12,7 @@ export type Failure = { code: ErrorCode; message: string };
 export type InboxData =
   | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
   | { type: "plan"; planId: string; planName: string; instruction: string; scheduledAt: string; root: Root }
-  | { type: "service"; serviceName: string; payload: unknown; root: Root }
+  | { type: "service"; serviceName: string; payload: unknown; root: Root; blockRefs?: string[] | undefined }
   | {
       type: "tool_result";
       toolCallId: string;

@@ -11,7 +11,7 @@ import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { SearchRole, SearchType } from "../protocol/search.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
-import type { ToldState } from "./context/snapshot.ts";
+import type { HeadBlocks, ToldState } from "./context/snapshot.ts";
 import type {
   Awaited,
   CallApproval,
@@ -232,6 +232,8 @@ export const windows = sqliteTable("windows", {
   /** The agent's own tools, those of its MCP servers, and the rules of all: fixed for the runs in it. */
   toolset: text("toolset", { mode: "json" }).$type<Toolset>().notNull(),
   summary: text("summary"),
+  /** The core blocks that stand in the instructions, by key. */
+  blocks: text("blocks", { mode: "json" }).$type<HeadBlocks>().notNull().default({}),
   continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
   /** The first run whose cycle is whole in it. */
   firstRun: integer("first_run").notNull(),

@@ -3,7 +3,7 @@ import { ContextConfig } from "./context-config.ts";
 import { EmbedderConfig } from "./embedder.ts";
 import { entityId } from "./ids.ts";
 import { ModelConfig } from "./model-config.ts";
-import { isTimeZone, Name, Timestamp } from "./text.ts";
+import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
 /** How the past becomes context: lived through as one stream of cycles, or read back from the space's timeline. */
@@ -129,10 +129,15 @@ export const AgentListItem = z
   .object({ id: entityId, name: z.string(), createdAt: Timestamp })
   .meta({ id: "AgentListItem" });
 
+/** Blocks that one event may name. */
+export const maxBlockRefs = 20;
+
 export const TriggerAgent = z
   .strictObject({
     serviceName: z.string().min(1).max(64),
     payload: z.json(),
+    /** Labels of working blocks that the run reads beside those that are pinned. */
+    blockRefs: z.array(Label).max(maxBlockRefs).optional(),
   })
   .meta({ id: "TriggerAgent" });
 export type TriggerAgent = z.infer<typeof TriggerAgent>;

@@ -82,6 +82,8 @@ export const ContextConfig = z
       .record(modelName, ModelLimits)
       .refine((models) => Object.keys(models).length <= maxModels, `may name at most ${maxModels} models`)
       .optional(),
+    /** Whether a block of memory stands in an input with its description. */
+    blockDescriptions: z.boolean().default(true),
     /** How many messages of a space a timeline shows. */
     historyMessages: z.int().min(1).max(200).default(50),
     /** Whether a timeline shows that history as lines of the prompt, or as model messages. */

@@ -3,6 +3,7 @@ import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/c
 import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
+import type { ShownBlocks } from "./blocks.ts";
 
 /** The two switches that make four kinds of agents. */
 export type Continuity = "consciousness" | "timeline";
@@ -27,4 +28,6 @@ export type AgentState = {
   memories: Memory[];
   /** Done and failed ones too, as long as they are kept: what became of them is told. */
   plans: Plan[];
+  /** Its blocks that this input holds, and what of them did not fit. None, if left out. */
+  blocks?: ShownBlocks;
 };

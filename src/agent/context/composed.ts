@@ -1,8 +1,14 @@
 import type { ModelMessage } from "ai";
-import { contentText, estimateContent } from "../tokens.ts";
+import { contentText, estimateContent, estimateText } from "../tokens.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
+
+/** Blocks of memory as a section; they stand where the continuity has them. */
+export const sectionOfBlocks = (texts: string[]): Section => {
+  const text = texts.join("\n");
+  return { name: "blocks", tokens: estimateText(text), text };
+};
 
 /** What was left out of an input, and by which rule. */
 export type Dropped = { name: string; reason: string };

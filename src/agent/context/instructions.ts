@@ -65,8 +65,12 @@ const toolRules = (ruled: ToolRule[]): string => {
   return `# Tool Execution Rules\n\n${lines.join("\n")}`;
 };
 
-/** The system message. */
-export const renderInstructions = (agentId: string, config: Omit<ComposedConfig, "context">): string => {
+/** The system message. `blocks`: as they stand in it, between who the agent is and the rules of its tools. */
+export const renderInstructions = (
+  agentId: string,
+  config: Omit<ComposedConfig, "context">,
+  blocks: string[] = [],
+): string => {
   const sections = [
     `IDENTITY:\n  name: ${quote(config.name)}\n  entityId: ${quote(agentId)}`,
     `INSTRUCTIONS:\n${rules[config.continuity](config)
@@ -75,6 +79,7 @@ export const renderInstructions = (agentId: string, config: Omit<ComposedConfig,
   ];
   if (config.description.trim() !== "") sections.push(`DESCRIPTION:\n${indent(config.description.trim())}`);
   if (config.instructions.trim() !== "") sections.push(`YOUR ROLE:\n${indent(config.instructions.trim())}`);
+  sections.push(...blocks);
   if (config.toolRules.length > 0) sections.push(toolRules(config.toolRules));
   return sections.join("\n\n");
 };

@@ -79,6 +79,13 @@ export const composedConfig = (config: AgentConfig, model: SizedModel): Composed
 
 /** Of a composed config's context, the limits. */
 export const limitsOf = ({ context }: ComposedConfig): ContextLimits => {
-  const { historyMessages: _, history: __, minRecentCycles: ___, compaction: ____, ...limits } = context;
+  const {
+    historyMessages: _,
+    blockDescriptions: _____,
+    history: __,
+    minRecentCycles: ___,
+    compaction: ____,
+    ...limits
+  } = context;
   return limits;
 };

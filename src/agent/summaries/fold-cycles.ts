@@ -2,6 +2,7 @@ import { unbarred } from "../context/barred.ts";
 import { nextChunk } from "../context/summary/fold.ts";
 import { cycleText } from "../context/summary/summary-prompt.ts";
 import { composingOf } from "../think/composing.ts";
+import { headOf } from "../think/head.ts";
 import type { Parts } from "../think/parts.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
 import { foldedIn, ownCycles, type SummaryRow } from "./summaries.ts";
@@ -28,7 +29,12 @@ export const foldCycles = async (parts: Parts, row: SummaryRow, signal: AbortSig
   const end = chunk.at(-1);
   if (!end) {
     return parts.transaction(() => {
-      consciousness.beginWith(window, folded?.text ?? "", last.ordinal, runs.nextOrdinal());
+      consciousness.beginWith(
+        window,
+        headOf(parts),
+        { text: folded?.text ?? "", upTo: last.ordinal },
+        runs.nextOrdinal(),
+      );
       summaries.done(ownCycles);
     });
   }

@@ -1,11 +1,11 @@
 import type { RunTrigger } from "../../protocol/run.ts";
 import { log } from "../../shared/log.ts";
-import { renderInstructions } from "../context/instructions.ts";
 import { excerpt } from "../context/quote.ts";
 import { type InboxRow, isRetry } from "../inbox.ts";
 import { loggedRun } from "../logged-run.ts";
 import { ordinalAfter, type RunRow } from "../runs.ts";
 import { toolsetOf } from "../toolset.ts";
+import { plainHeadOf } from "./head.ts";
 import type { Parts } from "./parts.ts";
 import { nextBatch, prepare } from "./prepare.ts";
 
@@ -66,9 +66,13 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
   if (!row) return undefined;
   return parts.transaction(() => {
     const ordinal = ordinalAfter(newest);
-    const instructions = renderInstructions(agent.id, agent.config);
     const window = parts.consciousness.save(
-      parts.consciousness.windowFor(instructions, toolsetOf(agent.config, parts.mcp.newestList()), ordinal, "timeline"),
+      parts.consciousness.windowFor(
+        plainHeadOf(parts),
+        toolsetOf(agent.config, parts.mcp.newestList()),
+        ordinal,
+        "timeline",
+      ),
     );
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;

@@ -1,7 +1,11 @@
+import type { ComposedConfig } from "../context/agent-state.ts";
+import type { ShownBlock } from "../context/blocks.ts";
 import { renderState } from "../context/consciousness/state.ts";
 import type { RunRow } from "../runs.ts";
 import { foldedIn, ownCycles } from "../summaries/summaries.ts";
 import { composingOf } from "./composing.ts";
+import { headOf } from "./head.ts";
+import { shownOwnBlocks } from "./known-blocks.ts";
 import type { Parts } from "./parts.ts";
 
 /** Share of the budget from which on a compaction is due: early enough that no run has to wait for one. */
@@ -24,8 +28,16 @@ export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
     return true;
   }
   const next = parts.runs.nextOrdinal();
-  return parts.consciousness.compact(window, next, next, { config, correction }) !== null;
+  return parts.consciousness.compact(window, next, next, { config, correction, head: headOf(parts) }) !== null;
 };
+
+/** The blocks that a run reads, as they are now. */
+const shownTo = (parts: Parts, { events }: RunRow, config: ComposedConfig): ShownBlock[] =>
+  shownOwnBlocks(
+    parts,
+    config,
+    parts.inbox.rows(events).map(({ data }) => data),
+  ).shown;
 
 /**
  * The input of a running run is too long: compacts what lies before it and moves it to the new window. The cycle
@@ -37,13 +49,19 @@ export const compactForRun = (parts: Parts, run: RunRow, step: number, refused =
   return parts.transaction(() => {
     const { config, correction } = composingOf(parts);
     const folded = foldedIn(parts.summaries, window);
-    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, { config, correction, folded, refused });
+    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, {
+      config,
+      correction,
+      head: headOf(parts),
+      folded,
+      refused,
+    });
     if (!next) return false;
     parts.journal.append({
       runOrdinal: run.ordinal,
       step,
       kind: "preview",
-      content: { role: "user", content: renderState(run.told) },
+      content: { role: "user", content: renderState(run.told, shownTo(parts, run, config), next.blocks) },
     });
     run.windowId = next.id;
     parts.runs.update(run.ordinal, { windowId: next.id });

@@ -1,14 +1,17 @@
 import { isoTime } from "../../shared/clock.ts";
 import { maxSkippedLines } from "../bounds.ts";
 import type { WindowRow } from "../consciousness.ts";
+import { tokensOf } from "../context/blocks.ts";
+import type { Dropped } from "../context/composed.ts";
 import { eventLine, renderInboxMessage } from "../context/consciousness/inbox-message.ts";
 import { toldState } from "../context/consciousness/state.ts";
-import { renderInstructions } from "../context/instructions.ts";
 import type { ToldState } from "../context/snapshot.ts";
 import { asEvent, type Batch, type InboxRow } from "../inbox.ts";
 import type { LeftToHistory } from "../records.ts";
 import { toolsetOf } from "../toolset.ts";
 import { composingOf } from "./composing.ts";
+import { headOf } from "./head.ts";
+import { shownOwnBlocks } from "./known-blocks.ts";
 import type { Parts } from "./parts.ts";
 
 /** What a run that began now would begin with. Reads only; `begin` writes it, `GET context` shows it. */
@@ -17,6 +20,8 @@ export type Prepared = {
   batch: InboxRow[];
   window: WindowRow;
   told: ToldState;
+  /** What of its blocks did not fit. */
+  withheld: Dropped[];
   lines: string[];
   /** What it says of messages that were left to their space's history. */
   history: LeftToHistory[];
@@ -48,13 +53,13 @@ export const nextBatch = (parts: Parts): Batch => {
 /** `ordinal` is that of the run. */
 export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = parts.identity.get();
-  const instructions = renderInstructions(agent.id, agent.config);
   const window = parts.consciousness.windowFor(
-    instructions,
+    headOf(parts),
     toolsetOf(agent.config, parts.mcp.newestList()),
     ordinal,
     "consciousness",
   );
+  const { config } = composingOf(parts);
   const spaces = parts.spaces.mine();
   const state = {
     agentId: agent.id,
@@ -62,8 +67,13 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     goals: parts.goals.list(),
     memories: parts.memories.list(),
     plans: parts.plans.list(),
+    blocks: shownOwnBlocks(
+      parts,
+      config,
+      batch.map(({ data }) => data),
+    ),
   };
-  const told = toldState(state, composingOf(parts).config.context.memoryTokens);
+  const told = toldState(state, config.context.memoryTokens - tokensOf(state.blocks.shown));
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
   const history = parts.spaces.leftToHistory();
@@ -74,6 +84,7 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     silent: silentLines(parts, ordinal),
     told,
     toldBefore: parts.consciousness.toldBefore(window, ordinal),
+    blocks: { shown: state.blocks.shown, head: window.blocks },
     activeSpace: active ? { id: active.id, name: active.name } : null,
   });
   return {
@@ -81,6 +92,7 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     batch,
     window,
     told,
+    withheld: state.blocks.dropped,
     lines: events.map(eventLine),
     history,
     text,

@@ -24,6 +24,7 @@ import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./pr
 import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
+import { tellShared } from "./tell-shared.ts";
 import { composeRun } from "./timeline.ts";
 
 /**
@@ -131,10 +132,14 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
   try {
     for (;;) {
       signal.throwIfAborted();
-      const rows = parts.journal.ofRun(run);
+      let rows = parts.journal.ofRun(run);
       if (rows.length === 0) {
         await composeRun(parts, run, 0, null, signal);
         continue;
+      }
+      if (!rows.some(({ kind }) => kind === "assistant")) {
+        await tellShared(parts, run, signal);
+        rows = parts.journal.ofRun(run);
       }
       const next = keepRules(
         progressOf(rows, (callId) => parts.calls.isAwaited(callId)),

@@ -19,6 +19,7 @@ import type {
 import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { composingOf } from "./composing.ts";
+import { shownBlocks } from "./known-blocks.ts";
 import { callsOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
@@ -221,6 +222,7 @@ export const gatherTimeline = async (
     goals: parts.goals.list(),
     memories: parts.memories.list(),
     plans: parts.plans.list(),
+    blocks: await shownBlocks(parts, config, [event], signal),
   };
   return {
     continuity: "timeline",

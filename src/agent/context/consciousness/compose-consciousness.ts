@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateMessages, estimateText } from "../../tokens.ts";
-import { type Composed, type Section, type Strategy, told, toldSection } from "../composed.ts";
+import { type Composed, type Section, type Strategy, sectionOfBlocks, told, toldSection } from "../composed.ts";
 import type { ConsciousnessSnapshot } from "./snapshot.ts";
 import { untold } from "./state.ts";
 
@@ -18,9 +18,10 @@ export const summaryMessage = (summary: string | null): ModelMessage[] =>
 export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, correction): Composed => {
   const { config, window, own } = snapshot;
   const summary = summaryMessage(window.summary);
+  const blocks = sectionOfBlocks(Object.values(window.blocks ?? {}));
   const instructions: Section = {
     name: "instructions",
-    tokens: estimateText(window.instructions),
+    tokens: Math.max(0, estimateText(window.instructions) - blocks.tokens),
     text: window.instructions,
   };
   const summaries: Section = {
@@ -29,7 +30,7 @@ export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, 
     text: window.summary ?? "",
   };
   const running = toldSection("this_cycle", [told(own)]);
-  const fixed = instructions.tokens + summaries.tokens + running.tokens;
+  const fixed = instructions.tokens + blocks.tokens + summaries.tokens + running.tokens;
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
 
   let room = budget / correction - fixed;
@@ -41,7 +42,7 @@ export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, 
   }
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
   const lived = toldSection("earlier_cycles", cycles.slice(first));
-  const sections = [instructions, summaries, lived, running];
+  const sections = [instructions, blocks, summaries, lived, running];
   return {
     instructions: window.instructions,
     messages: [...summary, ...past, ...own],
@@ -53,6 +54,7 @@ export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, 
       ...(first === 0
         ? []
         : [{ name: "earlier_cycles", reason: `${first} oldest cycles do not fit context.maxTokens` }]),
+      ...(snapshot.withheld ?? []),
       ...untold(snapshot.told ?? {}),
     ],
   };

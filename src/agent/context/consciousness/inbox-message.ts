@@ -1,9 +1,10 @@
+import type { ShownBlock } from "../blocks.ts";
 import { shownCall } from "../call-line.ts";
 import { originNote } from "../origin.ts";
 import { plain } from "../plain.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
-import type { InboxEvent, ToldState } from "./snapshot.ts";
+import type { HeadBlocks, InboxEvent, ToldState } from "./snapshot.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
 const resultHead = ({ tool, toolCallId }: Extract<InboxEvent, { type: "tool_result" }>): string =>
@@ -37,6 +38,8 @@ export type InboxMessageInput = {
   told: ToldState;
   /** What the model was told before in this window; null at the window's start. */
   toldBefore: ToldState | null;
+  /** The blocks that this input holds, and those that the instructions hold as they are. */
+  blocks?: { shown: ShownBlock[]; head: HeadBlocks } | undefined;
   activeSpace: { id: string; name: string } | null;
 };
 
@@ -58,7 +61,11 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
       ...input.events.map((event) => `  ${eventLine(event)}`),
     ].join("\n"),
   );
-  const state = input.toldBefore === null ? renderState(input.told) : renderStateChanges(input.toldBefore, input.told);
+  const { shown, head } = input.blocks ?? { shown: [], head: {} };
+  const state =
+    input.toldBefore === null
+      ? renderState(input.told, shown, head)
+      : renderStateChanges(input.toldBefore, input.told, shown);
   if (state !== null) parts.push(state);
   parts.push(
     input.activeSpace === null

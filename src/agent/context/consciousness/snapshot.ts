@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { DeliveredMessage } from "../../../protocol/rpc.ts";
 import type { ComposedConfig } from "../agent-state.ts";
+import type { Dropped } from "../composed.ts";
 
 /** One event of a batch, as the inbox keeps it. */
 export type InboxEvent =
@@ -19,7 +20,14 @@ export type ToldState = Record<string, Record<string, string>>;
 export type Cycle = { runId: string; messages: ModelMessage[] };
 
 /** A stretch of consciousness between two compactions (or changes of config): what its inputs begin with. */
-export type Window = { instructions: string; summary: string | null };
+export type Window = {
+  instructions: string;
+  summary: string | null;
+  /** The core blocks that are in the instructions, as they were when it began: their texts by key. */
+  blocks?: HeadBlocks;
+};
+
+export type HeadBlocks = Record<string, string>;
 
 export type ConsciousnessSnapshot = {
   continuity: "consciousness";
@@ -27,6 +35,8 @@ export type ConsciousnessSnapshot = {
   window: Window;
   /** The state that the running cycle was told, or left out where none was. */
   told?: ToldState | undefined;
+  /** What of its blocks did not fit. */
+  withheld?: Dropped[];
   past: Cycle[];
   /** The running cycle so far, its inbox message first. */
   own: ModelMessage[];

@@ -2,17 +2,19 @@ import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
 import { estimateText } from "../../tokens.ts";
 import type { AgentState } from "../agent-state.ts";
+import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import type { Dropped } from "../composed.ts";
+import { digest } from "../digest.ts";
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
-import type { ToldState } from "./snapshot.ts";
+import type { HeadBlocks, ToldState } from "./snapshot.ts";
 
 /**
  * What an agent has and knows, section by section. In full at the start of a window; afterwards only the lines
  * that changed, so that nothing already sent is ever rewritten.
  */
-const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES", "PLANS"] as const;
+const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES", "PLANS", "BLOCKS"] as const;
 
 /** The newest memories that fit `tokens` are told, of the others that they are kept. */
 const memoryLines = (memories: Memory[], tokens: number): [key: string, line: string][] => {
@@ -39,6 +41,7 @@ export const untold = (told: ToldState): Dropped[] => {
  * `memoryTokens`.
  */
 export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => ({
+  ...(state.blocks ? { BLOCKS: toldBlocks(state.blocks.shown) } : {}),
   "YOUR SPACES": Object.fromEntries(
     state.spaces.slice(0, maxToldSpaces).map((space) => [space.id, spaceLine(space, state.agentId)]),
   ),
@@ -47,11 +50,19 @@ export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFI
   PLANS: Object.fromEntries(state.plans.map((plan) => [plan.id, planLine(plan)])),
 });
 
+/** The digest of each block's text, so that what was told is known without being kept again. */
+export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>
+  Object.fromEntries(blocks.map(({ key, text }) => [key, digest(text)]));
+
+const withBlocks = (text: string, blocks: ShownBlock[]): string =>
+  blocks.length === 0 ? text : `${text}\n${blocksText(blocks)}`;
+
 const gone: Record<(typeof sectionNames)[number], (key: string) => string> = {
   "YOUR SPACES": (key) => `(id: ${key}) you are no longer a member`,
   GOALS: (key) => `(id: ${key}) was deleted`,
   MEMORIES: (key) => `${quote(key)} was cleared`,
   PLANS: (key) => `(id: ${key}) was deleted`,
+  BLOCKS: (key) => `${quote(labelOf(key))} is not shown any more`,
 };
 
 const block = (heading: string, sections: [name: string, lines: string[]][]): string =>
@@ -63,14 +74,21 @@ const block = (heading: string, sections: [name: string, lines: string[]][]): st
     ]),
   ].join("\n");
 
-export const renderState = (told: ToldState): string =>
-  block(
-    "STATE",
-    sectionNames.map((name) => [name, Object.values(told[name] ?? {})]),
+const listed = sectionNames.filter((name) => name !== "BLOCKS");
+
+/** `head`: the blocks that the instructions hold already. */
+export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: HeadBlocks = {}): string =>
+  withBlocks(
+    block(
+      "STATE",
+      listed.map((name) => [name, Object.values(told[name] ?? {})]),
+    ),
+    blocks.filter(({ key, text }) => head[key] !== text),
   );
 
-/** The lines that changed between two tellings, or null if none did. */
-export const renderStateChanges = (before: ToldState, now: ToldState): string | null => {
+/** The lines that changed between two tellings, or null if none did; blocks that changed stand after them, whole. */
+export const renderStateChanges = (before: ToldState, now: ToldState, blocks: ShownBlock[] = []): string | null => {
+  const edited = blocks.filter(({ key, text }) => before.BLOCKS?.[key] !== digest(text));
   const changed: [string, string[]][] = [];
   for (const name of sectionNames) {
     const old = before[name] ?? {};
@@ -78,12 +96,12 @@ export const renderStateChanges = (before: ToldState, now: ToldState): string | 
     const lines = [
       ...Object.entries(current)
         .filter(([key, line]) => old[key] !== line)
-        .map(([, line]) => line),
+        .map(([key, line]) => (name === "BLOCKS" ? `${quote(labelOf(key))} is now as below` : line)),
       ...Object.keys(old)
         .filter((key) => !(key in current))
         .map((key) => gone[name](key)),
     ];
     if (lines.length > 0) changed.push([name, lines]);
   }
-  return changed.length === 0 ? null : block("STATE CHANGES", changed);
+  return changed.length === 0 ? null : withBlocks(block("STATE CHANGES", changed), edited);
 };

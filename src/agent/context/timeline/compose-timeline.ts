@@ -1,6 +1,14 @@
 import type { ModelMessage } from "ai";
 import { estimateText } from "../../tokens.ts";
-import { type Composed, type Dropped, type Section, type Strategy, told, toldSection } from "../composed.ts";
+import {
+  type Composed,
+  type Dropped,
+  type Section,
+  type Strategy,
+  sectionOfBlocks,
+  told,
+  toldSection,
+} from "../composed.ts";
 import { renderInstructions } from "../instructions.ts";
 import { shortTime } from "../time.ts";
 import { activeRunLines } from "./active-runs.ts";
@@ -56,18 +64,20 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction
     dropped.push(...cut.dropped);
     return cut.section;
   };
+  const { shown: blocks, dropped: withheld } = snapshot.state.blocks ?? { shown: [], dropped: [] };
+  const documents = take({ section: sectionOfBlocks(blocks.map(({ text }) => text)), dropped: withheld });
   const spaces = take(spacesSection(snapshot, room));
   const goals = take(goalsSection(snapshot, room));
   const plans = take(plansSection(snapshot, room));
   const soFar = resumeSection(snapshot, room);
   const thisRun = soFar === null ? [] : [take(soFar)];
-  const memories = take(memoriesSection(snapshot, room, config.context.memoryTokens / correction));
+  const memories = take(memoriesSection(snapshot, room, config.context.memoryTokens / correction - documents.tokens));
   const marks = marksOf(snapshot);
   const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
   const histories = historySections(snapshot, marks, room - forCalls, correction);
   dropped.push(...histories.flatMap((history) => history.dropped));
 
-  const head = [spaces, goals, memories];
+  const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];
   const tail = [plans, runs, ...thisRun, ...last];
   const shown = histories.map((history) => history.shown);
   const inPrompt = [textOf(head), ...histories.map(({ section }) => section.text), textOf(tail)].join("\n\n");

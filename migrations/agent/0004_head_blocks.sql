@@ -1,0 +1,1 @@
+ALTER TABLE `windows` ADD `blocks` text DEFAULT '{}' NOT NULL;

@@ -1,0 +1,21 @@
+import type { Head } from "../consciousness.ts";
+import { renderInstructions } from "../context/instructions.ts";
+import { composingOf } from "./composing.ts";
+import { shownOwnBlocks } from "./known-blocks.ts";
+import type { Parts } from "./parts.ts";
+
+/** What a consciousness' instructions are made of: its own core blocks stand in them, where they change rarely. */
+export const headOf = (parts: Parts): Head => {
+  const { id, config } = parts.identity.get();
+  const { shown } = shownOwnBlocks(parts, composingOf(parts).config, []);
+  return {
+    blocks: Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text])),
+    render: (blocks) => renderInstructions(id, config, Object.values(blocks)),
+  };
+};
+
+/** A timeline's have none: it reads its blocks anew with every run. */
+export const plainHeadOf = (parts: Parts): Head => {
+  const { id, config } = parts.identity.get();
+  return { blocks: {}, render: () => renderInstructions(id, config) };
+};
