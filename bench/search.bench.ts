@@ -9,10 +9,12 @@ import { postJson, withRivals } from "./support/servers.ts";
  * held in memory, in the same object and by HTTP as well.
  */
 const cases = [
-  { mode: "fts", plain: "words", passages: 100_000, embedder: { provider: "none" }, mostMs: 100 },
-  { mode: "vector", plain: "vectors", passages: 5000, embedder: { provider: "feature-hashing" }, mostMs: 50 },
-  { mode: "vector", plain: "vectors", passages: 50_000, embedder: { provider: "feature-hashing" }, mostMs: 200 },
+  { mode: "fts", plain: "words", passages: 100_000, embedder: { provider: "none" } },
+  { mode: "vector", plain: "vectors", passages: 5000, embedder: { provider: "feature-hashing" } },
+  { mode: "vector", plain: "vectors", passages: 50_000, embedder: { provider: "feature-hashing" } },
 ] as const;
+/** Half of all searches may take so many times as long as the limit. */
+const mostTimes = 3;
 const rounds = 200;
 const warmUps = 10;
 const limit = 10;
@@ -21,7 +23,7 @@ const words = 20_000;
 export const bench: Bench = (report) =>
   withRivals(async ({ house }) => {
     const broken: string[] = [];
-    for (const { mode, plain, passages, embedder, mostMs } of cases) {
+    for (const { mode, plain, passages, embedder } of cases) {
       const agentId = await house.addAgent({ name: `${mode} ${passages}`, embedder });
       await postJson(`${house.url}/bench/search`, { agentId, passages });
       const random = seededRandom(passages);
@@ -52,13 +54,14 @@ export const bench: Bench = (report) =>
       for (const share of [0.5, 0.99]) {
         report({
           case: name,
-          figure: `p${share * 100}, by HTTP, lower is better${share === 0.5 ? `, at most ${mostMs}` : ""}`,
+          figure: `p${share * 100}, by HTTP, lower is better${share === 0.5 ? `, ratio at most ${mostTimes}` : ""}`,
           unit: "ms",
           ours: percentile(ours, share),
           baseline: percentile(baseline, share),
         });
       }
-      if (!(percentile(ours, 0.5) <= mostMs)) broken.push(`${name}: p50 is ${Math.round(percentile(ours, 0.5))} ms`);
+      const times = percentile(ours, 0.5) / percentile(baseline, 0.5);
+      if (!(times <= mostTimes)) broken.push(`${name}: ${times.toFixed(1)} times the limit`);
     }
     return broken;
   });

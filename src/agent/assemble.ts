@@ -77,9 +77,13 @@ export const assemble = (
     fetch: (address, init) => fetch(address, init),
   });
   const ledger = new Ledger(db, clock);
+  const blocks = new Blocks({
+    ...{ db, clock, transaction, loadLoro },
+    changed: (change) => tellWatchers(watchers, change),
+  });
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = openSearch(db, env, timers, {
-    ...{ clock, identity, spaces, journal, runs, ledger, transaction },
+    ...{ clock, identity, spaces, journal, runs, ledger, blocks, transaction },
     archival: () => archival,
     openSecret: (name) => openSecret({ env, identity }, name),
   });
@@ -103,7 +107,7 @@ export const assemble = (
     calls,
     memories: new Memories(db, clock),
     goals: new Goals(db, clock),
-    blocks: new Blocks({ db, clock, transaction, loadLoro, changed: (change) => tellWatchers(watchers, change) }),
+    blocks,
     watchers,
     blockShares: new BlockShares(db, clock),
     sharedBlocks: new SharedBlocks(db, clock),

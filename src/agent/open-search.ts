@@ -9,14 +9,21 @@ import { Search } from "./memory/search/search.ts";
 import type { Parts } from "./think/parts.ts";
 import { builtinNames } from "./tools/registry.ts";
 
-type Needed = Pick<Parts, "clock" | "identity" | "spaces" | "journal" | "runs" | "ledger" | "transaction"> & {
+type Needed = Pick<
+  Parts,
+  "clock" | "identity" | "spaces" | "journal" | "runs" | "ledger" | "blocks" | "transaction"
+> & {
   archival: () => Archival;
   openSecret: (name: string) => Promise<string | undefined>;
 };
 
+/** A label may be used again: its versions begin anew, its times do not. */
+const versionOf = ({ updatedAt, version }: { updatedAt: number; version: number }): number =>
+  updatedAt * 1000 + (version % 1000);
+
 /** The agent's search, over what its other parts keep. */
 export const openSearch = (db: Database, env: Env, timers: Timers, parts: Needed): Search => {
-  const { clock, identity, spaces, journal, runs, ledger, transaction, openSecret } = parts;
+  const { clock, identity, spaces, journal, runs, ledger, blocks, transaction, openSecret } = parts;
   const config = () => identity.get().config;
   return new Search(
     {
@@ -39,7 +46,15 @@ export const openSearch = (db: Database, env: Env, timers: Timers, parts: Needed
         return rows.map((row) => ({ ...row, runId: ids.get(row.runOrdinal) ?? "" }));
       },
       archivalAfter: (ordinal, limit) => parts.archival().after(ordinal, limit),
-      blocks: { versions: () => [], read: () => Promise.resolve(undefined) },
+      blocks: {
+        versions: () => blocks.list().map((row) => ({ label: row.label, version: versionOf(row) })),
+        read: async (label) => {
+          const row = blocks.find(label);
+          if (!row) return undefined;
+          const text = await blocks.wholeText(label);
+          return { label, version: versionOf(row), description: row.description, text, updatedAt: row.updatedAt };
+        },
+      },
       isBuiltin: (toolName) => builtinNames.has(toolName),
       history: async (spaceId, after, limit) => {
         const { id, workspaceId } = identity.get();

@@ -170,6 +170,25 @@ describe("search", () => {
     }
   });
 
+  test("a block is found by its label, its description and its text, as it is now, and not once it is deleted", async () => {
+    const { house, agentId } = await newAgent();
+    const bearer = house.secretKey;
+    const path = `/v1/agents/${agentId}/blocks`;
+    const block = { label: "persona", type: "core", permission: "ReadWrite", description: "Agent personality" };
+    await expectOk(z.unknown(), call(path, { bearer, body: { ...block, content: "rust text" } }));
+    const labels = async (q: string) => (await found(house, agentId, { q })).map(({ source }) => source.label);
+    expect(await Promise.all(["persona", "personality", "rust"].map(labels))).toEqual([
+      ["persona"],
+      ["persona"],
+      ["persona"],
+    ]);
+    const operations = [{ op: "set_text", text: "zebra crossing" }];
+    await expectOk(z.unknown(), call(`${path}/persona/operations`, { bearer, body: { operations } }));
+    expect([await labels("rust"), await labels("zebra")]).toEqual([[], ["persona"]]);
+    expect((await call(`${path}/persona`, { bearer, method: "DELETE" })).status).toBe(204);
+    expect(await labels("zebra")).toEqual([]);
+  });
+
   test("phrases must be there, beginnings are found, and all modes answer best first", async () => {
     const { house, agentId } = await newAgent();
     await keep(house, agentId, { content: "the quick brown fox jumps over the lazy dog" });
