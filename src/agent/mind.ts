@@ -73,5 +73,6 @@ export const stopMind = async ({ parts, loop, callWork, summaryWork }: Mind): Pr
   summaryWork.stop();
   await Promise.all([loop.stop(), callWork.stop()]);
   parts.mcp.stop();
+  parts.watchers.closeAll();
   parts.search.stop();
 };

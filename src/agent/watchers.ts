@@ -90,7 +90,7 @@ export class Watchers {
   closeAll(label?: string): void {
     const { ctx } = this.#around;
     for (const socket of label === undefined ? ctx.getWebSockets() : ctx.getWebSockets(tagOf(label))) {
-      socket.close(closeCodes.spaceDeleted, "the block was deleted");
+      socket.close(closeCodes.spaceDeleted, "it was deleted");
     }
   }
 

@@ -81,6 +81,13 @@ describe("who watches a block", () => {
     expect(other.heard.closed).toBe(4404);
   });
 
+  it("is closed with the agent", async () => {
+    const { watch, house, agent } = await scene();
+    const watcher = await watch();
+    await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer: house.secretKey });
+    expect(await watcher.untilClosed()).toBe(4404);
+  });
+
   it("hears nothing of an edit that was refused, or that changed nothing", async () => {
     const { watch, append } = await scene();
     const watcher = await watch();

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
 import { mintToken } from "../../src/auth/tokens.ts";
 import { Key } from "../../src/protocol/workspace.ts";
 import { deriveKey } from "../../src/shared/ids.ts";
@@ -238,7 +239,8 @@ beforeAll(async () => {
       stranger: { bearer: stranger.token },
     },
   };
-  // The first request brings the whole worker up.
+  // The first request brings the whole worker up, and the first document what it is made with.
+  await loadLoro();
 }, 60_000);
 
 /** What is deleted by its name is there to be deleted, in both workspaces. */
@@ -248,9 +250,9 @@ const putForDeletion = async (path: string, agentId: string): Promise<void> => {
   const { key, otherKey } = scene.callers;
   if (path.includes("/memories/")) await put(`/v1/agents/${agentId}/memories/a-name`, key.bearer, { value: "x" });
   if (path.includes("/goals/")) await put(`/v1/agents/${agentId}/goals/a-name`, key.bearer, { description: "x" });
-  if (path.includes("/blocks")) {
-    // The one that is made anew in each row is gone by then, and the one that is acted on is there.
-    await call(`/v1/agents/${agentId}/blocks/new`, { method: "DELETE", ...key });
+  // The one that is made anew in each row is gone by then; any other is there.
+  if (path.endsWith("/blocks")) await call(`/v1/agents/${agentId}/blocks/new`, { method: "DELETE", ...key });
+  else if (path.includes("/blocks")) {
     await call(`/v1/agents/${agentId}/blocks`, { ...key, body: { label: "a-name", type: "core" } });
   }
   const plan = { name: "x", instruction: "x", runAfter: "2 hours" };
