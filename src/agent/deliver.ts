@@ -16,7 +16,8 @@ import type { Parts } from "./think/parts.ts";
  * Invariants
  * 1. What is at or before the cursor of its space is ignored, and event ids are unique: a delivery that comes
  *    twice changes nothing (R7, D2).
- * 2. The inbox, the cursor and what is known of the space change in one transaction, with the deadman armed.
+ * 2. The inbox, the cursor and what is known of the space change in one transaction, with the deadman armed where
+ *    anything in it asks for a run.
  */
 const full = (): ColloquyError =>
   new ColloquyError("limit_reached", `maxInboxEvents (${maxInboxEvents}) is reached; it is tried again later`);
@@ -37,6 +38,10 @@ const dropQuiet = (parts: Parts): void => {
   parts.spaces.leaveAllToHistory(parts.inbox.dropQuiet(maxWakesPerRoot));
 };
 
+/** Whether it brings messages of which none wakes this agent: unless somebody awaited them, its loop sleeps on. */
+export const isHeardOnly = ({ messages }: Delivery): boolean =>
+  messages.length > 0 && messages.every(({ triggerSource }) => triggerSource === "none");
+
 /** Takes in what a space has for this agent. Answers up to where it has come. */
 export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cursor: number } => {
   const agent = parts.identity.get();
@@ -47,9 +52,11 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     if (known && delivery.cursor <= from && delivery.space.version <= known.version) return { cursor: from };
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0) requireRoom(parts, fresh.length);
+    const awaited = parts.waits.awaits(delivery.space.id);
     let unheard = 0;
+    let asksForRun = false;
     for (const delivered of fresh) {
-      const waiting = parts.waits.answer(delivered.message);
+      const waiting = awaited ? parts.waits.answer(delivered.message) : [];
       // What wakes no timeline run is acknowledged by the history, which holds it.
       if (waiting.length === 0 && delivered.triggerSource === "none" && agent.config.continuity === "timeline") {
         unheard += 1;
@@ -62,6 +69,7 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
         { type: "space_message", spaceName: delivery.space.name, delivered },
         triggerSource !== "none",
       );
+      asksForRun ||= triggerSource !== "none" || waiting.length > 0;
       for (const ordinal of waiting) giveTo(parts, ordinal, eventId);
     }
     const decided = (delivery.answers ?? [])
@@ -75,10 +83,8 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     }
     if (delivery.left) parts.calls.left(delivery.space.id);
     if (delivery.left || decided.length > 0) arm();
-    if (fresh.length > 0) {
-      dropQuiet(parts);
-      arm();
-    }
+    if (fresh.length > 0) dropQuiet(parts);
+    if (asksForRun) arm();
     return { cursor };
   });
 };

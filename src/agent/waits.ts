@@ -109,6 +109,11 @@ export class Waits {
     return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
   }
 
+  /** Whether anything that was asked in this space may still be answered. */
+  awaits(spaceId: string): boolean {
+    return this.#inSpace().all({ spaceId }).length > 0;
+  }
+
   /** Takes a message for the answer that somebody awaits: a tool call is none. The ordinals of the runs it belongs to. */
   answer(message: Message): number[] {
     if (message.kind === "tool_call") return [];

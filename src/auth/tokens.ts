@@ -3,8 +3,15 @@ import { z } from "zod";
 import { ColloquyError } from "../shared/errors.ts";
 import { deriveKey, type Ids } from "../shared/ids.ts";
 
-/** Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`. Verified without I/O. */
+/**
+ * Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`. Verified without I/O.
+ *
+ * Invariants
+ * 1. A token whose signature was found right is remembered and not computed again: it cannot become wrong, it can
+ *    only expire, which is looked at each time. What was wrong is never remembered.
+ */
 const algorithm = "HS256";
+const maxProven = 10_000;
 const Claims = z.object({ sub: z.string(), wsp: z.string(), exp: z.number() });
 
 const keyOf = (signingSecret: string, workspaceId: string): Uint8Array =>
@@ -40,13 +47,25 @@ const decoded = (token: string): unknown => {
   }
 };
 
+type Proven = { workspaceId: string; entityId: string; expiresAt: number };
+
+let remembered: { secret: string; proven: Map<string, Proven> } | undefined;
+
+/** The tokens that were found right under this secret. */
+const provenUnder = (secret: string): Map<string, Proven> => {
+  if (remembered?.secret !== secret) remembered = { secret, proven: new Map() };
+  return remembered.proven;
+};
+
 /** Whose token it is; throws `unauthorized` or `token_expired`. The unverified `wsp` only chooses the key. */
-export const verifyToken = async (
-  signingSecret: string,
-  ids: Ids,
-  token: string,
-  now: number,
-): Promise<{ workspaceId: string; entityId: string; expiresAt: number }> => {
+export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
+  const proven = provenUnder(signingSecret);
+  const known = proven.get(token);
+  if (known) {
+    if (known.expiresAt > now) return known;
+    proven.delete(token);
+    throw expired();
+  }
   const { wsp } = claimsOf(decoded(token));
   if (!ids.isIssued("wsp", wsp)) throw refusal();
   const payload = await jwtVerify(token, keyOf(signingSecret, wsp), {
@@ -62,5 +81,8 @@ export const verifyToken = async (
   if (!ids.isIssued("ent", claims.sub)) throw refusal();
   const expiresAt = Math.round(claims.exp * 1000);
   if (expiresAt <= now) throw expired();
-  return { workspaceId: claims.wsp, entityId: claims.sub, expiresAt };
+  const found = { workspaceId: claims.wsp, entityId: claims.sub, expiresAt };
+  if (proven.size >= maxProven) proven.clear();
+  proven.set(token, found);
+  return found;
 };

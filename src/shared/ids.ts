@@ -53,12 +53,16 @@ export type Ids = {
   ownerOf(prefix: OwnedPrefix, id: string): string;
 };
 
+/** Ids remembered to be issued here; all are forgotten when there are more. */
+const maxKnownIds = 10_000;
+
 /** The key for one purpose, drawn from the deployment's one secret. */
 export const deriveKey = (secret: string, purpose: string, bytes = 32): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, "colloquy", purpose, bytes));
 
 export const createIds = (signingSecret: string, newUlid: () => string = ulid): Ids => {
   const key = deriveKey(signingSecret, "ids");
+  const known = new Set<string>();
   const digest = (text: string): Uint8Array => createHmac("sha256", key).update(text).digest();
   const seal = (body: string): string => body + base32(digest(body), 8);
   const bodyOf = (ownerId: string): string => ownerId.slice(ownerId.indexOf("_") + 1).slice(0, 26);
@@ -69,7 +73,14 @@ export const createIds = (signingSecret: string, newUlid: () => string = ulid): 
     derive: (prefix, ...parts) => seal(`${prefix}_${hashed([prefix, ...parts])}`),
     deriveOwned: (prefix, ownerId, ...parts) =>
       seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
-    isIssued: (prefix, id) => idPattern(prefix).test(id) && seal(id.slice(0, -8)) === id,
+    isIssued(prefix, id) {
+      if (known.has(id)) return id.startsWith(`${prefix}_`);
+      if (!idPattern(prefix).test(id)) return false;
+      if (seal(id.slice(0, -8)) !== id) return false;
+      if (known.size >= maxKnownIds) known.clear();
+      known.add(id);
+      return true;
+    },
     ownerOf: (prefix, id) => seal(`${ownerPrefix[prefix]}_${id.slice(prefix.length + 1, prefix.length + 27)}`),
   };
 };

@@ -8,7 +8,7 @@ import { deliverTimer } from "./delivery/delivery.ts";
 import { indexSubscriber } from "./delivery/subscribers.ts";
 import { publicMember } from "./members.ts";
 import { join } from "./membership.ts";
-import { type Parts, record } from "./parts.ts";
+import { type Parts, record, transaction } from "./parts.ts";
 import { owns, runs, seen } from "./rights.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 
@@ -76,7 +76,7 @@ export const updateSpace = (parts: Parts, principal: Principal, changes: UpdateS
 export const removeSpace = (parts: Parts, principal: Principal): null => {
   owns(parts, principal);
   parts.live.stopAll("gone", "The space was deleted");
-  parts.db.transaction(() => {
+  transaction(parts, () => {
     parts.settings.change({ deletedSeq: parts.log.head().seq + 1 });
     parts.router.giveUp();
     parts.timers.setNoLater(deliverTimer, parts.clock.now() + deadmanMs);

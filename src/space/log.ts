@@ -2,6 +2,7 @@ import { and, asc, count, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-
 import { DurableEvent } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { type Database, prepared } from "../shared/database.ts";
+import { maxKeptPageLength } from "./bounds.ts";
 import { log } from "./schema.ts";
 import type { CallMessage } from "./tool-calls/call-message.ts";
 import type { CallOutcome } from "./tool-calls/call-outcome.ts";
@@ -34,6 +35,8 @@ export type Ordinals = { over: number; upTo: number };
 
 export class Log {
   readonly #db: Database;
+  /** The page that was read last, for those who follow close to each other: its rows never change. */
+  #page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
   readonly #newest = prepared(() =>
     this.#db
       .select({ seq: log.seq, messageCount: log.messageCount })
@@ -59,6 +62,22 @@ export class Log {
       .prepare(),
   );
 
+  readonly #insert = prepared(() =>
+    this.#db
+      .insert(log)
+      .values({
+        seq: sql.placeholder("seq"),
+        type: sql.placeholder("type"),
+        entityId: sql.placeholder("entityId"),
+        messageId: sql.placeholder("messageId"),
+        messageCount: sql.placeholder("messageCount"),
+        routing: sql.placeholder("routing"),
+        outcome: sql.placeholder("outcome"),
+        frame: sql.placeholder("frame"),
+      })
+      .prepare(),
+  );
+
   constructor(db: Database) {
     this.#db = db;
   }
@@ -71,7 +90,7 @@ export class Log {
   append(event: NewEvent): LogRow {
     const head = this.head();
     const row = rowOf(event, head.seq + 1, head.messageCount);
-    this.#db.insert(log).values(row).run();
+    this.#insert().run(row);
     return row;
   }
 
@@ -81,7 +100,12 @@ export class Log {
 
   /** The events after `cursor`, in order. */
   after(cursor: number, limit: number): LogRow[] {
-    return this.#after().all({ cursor, limit });
+    if (this.#page?.cursor === cursor && this.#page.limit === limit) return this.#page.rows;
+    const rows = this.#after().all({ cursor, limit });
+    const length = rows.reduce((sum, { frame }) => sum + frame.length, 0);
+    // One that is not full would grow.
+    this.#page = rows.length === limit && length <= maxKeptPageLength ? { cursor, limit, rows } : undefined;
+    return rows;
   }
 
   /** The event at `seq`. */
@@ -133,6 +157,7 @@ export class Log {
   }
 
   clear(): void {
+    this.#page = undefined;
     this.#db.delete(log).run();
   }
 }

@@ -1,7 +1,7 @@
-import { asc, eq } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import type { Member } from "../protocol/entity.ts";
 import { isoTime } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { members } from "./schema.ts";
 
 export type MemberRow = typeof members.$inferSelect;
@@ -9,23 +9,34 @@ export type MemberRow = typeof members.$inferSelect;
 /** Who is in the space now, with their read marks. Bounded by `maxMembers`. */
 export class Members {
   readonly #db: Database;
+  readonly #one = prepared(() =>
+    this.#db
+      .select()
+      .from(members)
+      .where(eq(members.entityId, sql.placeholder("entityId")))
+      .prepare(),
+  );
+  readonly #all = prepared(() => this.#db.select().from(members).orderBy(asc(members.joinedSeq)).prepare());
+  readonly #first = prepared(() =>
+    this.#db.select({ id: members.entityId }).from(members).limit(sql.placeholder("most")).prepare(),
+  );
 
   constructor(db: Database) {
     this.#db = db;
   }
 
   find(entityId: string): MemberRow | undefined {
-    return this.#db.select().from(members).where(eq(members.entityId, entityId)).get();
+    return this.#one().get({ entityId });
   }
 
   /** In the order in which they joined. */
   all(): MemberRow[] {
-    return this.#db.select().from(members).orderBy(asc(members.joinedSeq)).all();
+    return this.#all().all();
   }
 
   /** How many there are, counted no further than `most`. */
   count(most: number): number {
-    return this.#db.select({ id: members.entityId }).from(members).limit(most).all().length;
+    return this.#first().all({ most }).length;
   }
 
   insert(row: MemberRow): void {

@@ -35,13 +35,23 @@ export type Parts = {
 
 export type Append = (event: NewEvent) => LogRow;
 
+/** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
+export const transaction = <T>({ db, settings }: Pick<Parts, "db" | "settings">, work: () => T): T => {
+  try {
+    return db.transaction(work);
+  } catch (error) {
+    settings.forget();
+    throw error;
+  }
+};
+
 /**
  * The only way into the log: one transaction in which the events, what they change and the timer that guards their
  * delivery are stored together; then the sockets and the subscribers are told, in the same turn and order.
  */
 export const record = <T>(parts: Parts, write: (append: Append) => T): T => {
   const rows: LogRow[] = [];
-  const value = parts.db.transaction(() => {
+  const value = transaction(parts, () => {
     const written = write((event) => {
       const row = parts.log.append(event);
       rows.push(row);

@@ -5,9 +5,16 @@ import { space } from "./schema.ts";
 
 export type SettingsRow = typeof space.$inferSelect;
 
-/** The space's own row: its name, policies and version, and after its end the tombstone. */
+/**
+ * The space's own row: its name, policies and version, and after its end the tombstone.
+ *
+ * Invariants
+ * 1. The row is read once and kept until it is written: this object is its only writer. What was read in a
+ *    transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ */
 export class Settings {
   readonly #db: Database;
+  #known: SettingsRow | undefined;
   readonly #row = prepared(() => this.#db.select().from(space).prepare());
 
   constructor(db: Database) {
@@ -16,15 +23,23 @@ export class Settings {
 
   /** Undefined where the space was never created. */
   find(): SettingsRow | undefined {
-    return this.#row().get();
+    this.#known ??= this.#row().get();
+    return this.#known;
   }
 
   insert(row: SettingsRow): void {
+    this.forget();
     this.#db.insert(space).values(row).run();
   }
 
   change(changes: Partial<Omit<SettingsRow, "id" | "workspaceId" | "createdBy" | "createdAt">>): void {
+    this.forget();
     this.#db.update(space).set(changes).run();
+  }
+
+  /** The row is read anew when it is asked for next. */
+  forget(): void {
+    this.#known = undefined;
   }
 }
 

@@ -36,6 +36,19 @@ export class Timers {
       .where(eq(timers.name, sql.placeholder("name")))
       .prepare(),
   );
+  readonly #set = prepared(() =>
+    this.#db
+      .insert(timers)
+      .values({ name: sql.placeholder("name"), dueAt: sql.placeholder("dueAt") })
+      .onConflictDoUpdate({ target: timers.name, set: { dueAt: sql`excluded.due_at`, failures: 0 } })
+      .prepare(),
+  );
+  readonly #clear = prepared(() =>
+    this.#db
+      .delete(timers)
+      .where(eq(timers.name, sql.placeholder("name")))
+      .prepare(),
+  );
   readonly #next = prepared(() =>
     this.#db.select({ dueAt: timers.dueAt }).from(timers).orderBy(asc(timers.dueAt)).limit(1).prepare(),
   );
@@ -49,11 +62,7 @@ export class Timers {
   /** Sets `name` to be due at `dueAt`, replacing what was. */
   set(name: string, dueAt: number): void {
     this.#setAnew.add(name);
-    this.#db
-      .insert(timers)
-      .values({ name, dueAt: Math.ceil(dueAt) })
-      .onConflictDoUpdate({ target: timers.name, set: { dueAt: Math.ceil(dueAt), failures: 0 } })
-      .run();
+    this.#set().run({ name, dueAt: Math.ceil(dueAt) });
     this.#arm();
   }
 
@@ -64,7 +73,7 @@ export class Timers {
   }
 
   clear(name: string): void {
-    this.#db.delete(timers).where(eq(timers.name, name)).run();
+    this.#clear().run({ name });
     this.#arm();
   }
 

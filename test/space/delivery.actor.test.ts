@@ -72,6 +72,20 @@ test("[D2] every agent but the sender gets each message once, in the space's ord
   expect(heardBy(robo)).toEqual(["one", "two", "three"]);
 });
 
+test("[D2] messages that an agent only hears come at intervals, those between together, and one that wakes it brings all", async () => {
+  const { ann, robo, hal } = cast();
+  const home = await house([ann, robo, hal], { wakePolicy: "addressed" });
+  await settled(home);
+  const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
+  for (const text of texts) unwrap(await home.rpc.post(home.as(ann), { text }));
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual(texts));
+  const carried = deliveredTo(robo).filter(({ messages }) => messages.length > 0);
+  expect(carried.length).toBeLessThan(texts.length);
+  const last = ["one more", "@Robo?"];
+  for (const text of last) unwrap(await home.rpc.post(home.as(ann), { text }));
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual([...texts, ...last]));
+});
+
 test("[D2] one delivery carries all that is pending, in bounded batches", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);

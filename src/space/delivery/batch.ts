@@ -1,3 +1,4 @@
+import type { Message } from "../../protocol/message.ts";
 import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { type LogRow, messageOf } from "../log.ts";
@@ -30,8 +31,21 @@ export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow):
   return changes.has(row.type);
 };
 
+/** Whether the subscriber is an agent that this message does not wake, as far as is decided. */
+export const isOnlyHeard = ({ id, kind }: Pick<Place, "id" | "kind">, { routing }: LogRow): boolean =>
+  kind === "agent" && routing !== null && triggerSource(routing, id, []) === "none";
+
 /** Whom the space's router chose, by the `seq` of the message. */
 export type Chosen = ReadonlyMap<number, readonly string[]>;
+
+const parsed = new WeakMap<LogRow, Message>();
+
+/** The row's message, which several subscribers are told of: parsed once. Nobody changes it. */
+const messageIn = (row: LogRow): Message => {
+  const message = parsed.get(row) ?? messageOf(row.frame);
+  parsed.set(row, message);
+  return message;
+};
 
 /** What the subscriber has coming of `rows`, which are the log's next after its cursor. Pure. */
 export const batchFor = (subscriber: Place, rows: LogRow[], chosen: Chosen = new Map()): Batch =>
@@ -70,7 +84,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch =>
     if (row.type === "space.message" && row.routing) {
       const { root } = row.routing;
       batch.messages.push({
-        message: messageOf(row.frame),
+        message: messageIn(row),
         root,
         triggerSource: triggerSource(row.routing, subscriber.id, chosen.get(row.seq) ?? []),
       });

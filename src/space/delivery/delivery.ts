@@ -19,7 +19,8 @@ import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
 import { snapshotOf } from "../snapshot.ts";
-import { type Batch, batchFor, concerns } from "./batch.ts";
+import { type Batch, batchFor, concerns, isOnlyHeard } from "./batch.ts";
+import { Pauses } from "./pauses.ts";
 import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscribers.ts";
 
 /**
@@ -31,7 +32,9 @@ import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscri
  * 3. While anything is pending the timer `deliver` is set, since the transaction that appended it; so a crash
  *    anywhere is followed by a delivery without any outside call. What is held back has the timer `route` instead.
  * 4. A subscriber that left goes away only after it was told of all its stays, however often it came back.
- * 5. Agents get nothing from the first message on that the space's router has not decided about: so the order holds.
+ * 5. What wakes an agent goes at once, with all that lies before it. Messages that it only hears go about once in
+ *    `listenIntervalMs`, those of that time together; a backlog goes without a pause.
+ * 6. Agents get nothing from the first message on that the space's router has not decided about: so the order holds.
  */
 export const deliverTimer = "deliver";
 
@@ -55,16 +58,19 @@ type Surroundings = {
   onForgotten: () => void;
 };
 
-type Pending = { batch: Batch; after: number; deleted: boolean };
+/** `whole`: it goes up to the end of what may be told. */
+type Pending = { batch: Batch; after: number; deleted: boolean; whole: boolean };
 
 export class Delivery {
   readonly #around: Surroundings;
   readonly #running = new Map<string, Promise<void>>();
   /** Up to where a subscriber's log was seen to hold nothing for it: saves storing a cursor that carries nothing. */
   readonly #idle = new Map<string, number>();
+  readonly #pauses: Pauses;
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
+    this.#pauses = new Pauses(surroundings.clock);
   }
 
   /** Belongs in the transaction that appended `rows`. */
@@ -83,10 +89,11 @@ export class Delivery {
    */
   kick(rows: LogRow[] = []): void {
     const { subscribers, clock, ctx } = this.#around;
-    const end = this.#end();
+    const end = rows.at(-1)?.seq ?? this.#end();
     const before = end - rows.length;
     for (const subscriber of subscribers.behind(end)) {
       const { id, retryAt, cursor } = subscriber;
+      if (rows.length === 0 || !rows.every((row) => isOnlyHeard(subscriber, row))) this.#pauses.end(id);
       if (this.#running.has(id) || (retryAt ?? 0) > clock.now()) continue;
       const untold =
         Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row));
@@ -119,8 +126,10 @@ export class Delivery {
     try {
       await faultOnceStored("space.after-append", ctx);
       for (let subscriber = subscribers.find(id); subscriber; subscriber = subscribers.find(id)) {
+        if (this.#isBehind(subscriber) && (await this.#pauses.wait(id))) continue;
         const pending = this.#pending(subscriber);
         if (!pending) break;
+        if (pending.whole && pending.batch.messages.length > 0) this.#pauses.told(id);
         const cursor = await this.#send(subscriber, pending);
         fault("space.after-deliver", ctx);
         this.#advance(subscriber, pending, cursor);
@@ -131,6 +140,11 @@ export class Delivery {
       this.#running.delete(id);
       this.#rearm();
     }
+  }
+
+  /** Whether there may be something that it was not told. */
+  #isBehind({ id, cursor }: SubscriberRow): boolean {
+    return Math.max(cursor, this.#idle.get(id) ?? 0) < this.#end();
   }
 
   /** What lies after the subscriber's cursor; undefined where there is nothing to tell. */
@@ -145,13 +159,13 @@ export class Delivery {
     while (place.cursor < end) {
       const rows = log.after(place.cursor, Math.min(maxBatchEvents, end - place.cursor));
       const batch = batchFor(place, rows, decisions.chosen(rows));
-      if (batch.pending) return { batch, after: subscriber.cursor, deleted: false };
+      if (batch.pending) return { batch, after: subscriber.cursor, deleted: false, whole: batch.cursor >= end };
       place = { ...place, cursor: batch.cursor, inside: batch.inside };
     }
     if (end < head) return undefined;
     if (deletedSeq !== undefined && subscriber.cursor < deletedSeq) {
       const batch: Batch = { messages: [], answers: [], cursor: deletedSeq, inside: false, left: true, pending: true };
-      return { batch, after: subscriber.cursor, deleted: true };
+      return { batch, after: subscriber.cursor, deleted: true, whole: true };
     }
     if (subscriber.kind === "agent" && !place.inside && !members.find(subscriber.id)) subscribers.remove(subscriber.id);
     else if (end - subscriber.cursor > maxIdleLag) subscribers.advance(subscriber.id, place);

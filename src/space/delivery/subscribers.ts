@@ -24,6 +24,26 @@ export class Subscribers {
       .where(lt(subscribers.cursor, sql.placeholder("seq")))
       .prepare(),
   );
+  readonly #otherAgent = prepared(() =>
+    this.#db
+      .select({ id: subscribers.id })
+      .from(subscribers)
+      .where(and(eq(subscribers.kind, "agent"), ne(subscribers.id, sql.placeholder("agentId"))))
+      .limit(1)
+      .prepare(),
+  );
+  readonly #advance = prepared(() =>
+    this.#db
+      .update(subscribers)
+      .set({
+        cursor: sql`${sql.placeholder("cursor")}`,
+        inside: sql`${sql.placeholder("inside")}`,
+        failures: 0,
+        retryAt: null,
+      })
+      .where(eq(subscribers.id, sql.placeholder("id")))
+      .prepare(),
+  );
   readonly #nextRetry = prepared(() =>
     this.#db
       .select({ retryAt: subscribers.retryAt })
@@ -48,8 +68,7 @@ export class Subscribers {
   }
 
   anyAgentBut(agentId: string): boolean {
-    const other = and(eq(subscribers.kind, "agent"), ne(subscribers.id, agentId));
-    return this.#db.select({ id: subscribers.id }).from(subscribers).where(other).limit(1).get() !== undefined;
+    return this.#otherAgent().get({ agentId }) !== undefined;
   }
 
   any(): boolean {
@@ -62,12 +81,8 @@ export class Subscribers {
   }
 
   /** Moves the cursor; whatever failed before is forgotten. */
-  advance(id: string, place: Pick<SubscriberRow, "cursor" | "inside">): void {
-    this.#db
-      .update(subscribers)
-      .set({ ...place, failures: 0, retryAt: null })
-      .where(eq(subscribers.id, id))
-      .run();
+  advance(id: string, { cursor, inside }: Pick<SubscriberRow, "cursor" | "inside">): void {
+    this.#advance().run({ id, cursor, inside: Number(inside) });
   }
 
   fail(id: string, failures: number, retryAt: number): void {
