@@ -3,7 +3,8 @@ import { type Generation, generate } from "../edge/generate.ts";
 
 /**
  * What the figures are held against: bare Durable Objects that do the least that could be called the same job.
- * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast.
+ * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
+ * `Bare.newest` is one read.
  */
 type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace<Speaker> };
 
@@ -34,6 +35,11 @@ export class Bare extends DurableObject<Env> {
     const { id } = this.ctx.storage.sql.exec<{ id: number }>(sql, text).one();
     this.#broadcast(JSON.stringify({ type: "message", id, text }));
     return id;
+  }
+
+  async newest(): Promise<number> {
+    const sql = "SELECT coalesce(max(id), 0) AS id FROM messages";
+    return this.ctx.storage.sql.exec<{ id: number }>(sql).one().id;
   }
 
   #broadcast(frame: string): void {
@@ -71,6 +77,8 @@ export default {
         return Response.json(await env.SPEAKER.getByName(name).speak(name, await request.json<Generation>()));
       case "/post":
         return Response.json(await env.BARE.getByName(name).post((await request.json<{ text: string }>()).text));
+      case "/newest":
+        return Response.json(await env.BARE.getByName(name).newest());
       default:
         return new Response("no such address", { status: 404 });
     }

@@ -6,12 +6,18 @@ import { type House, openHouse } from "../../test/e2e/support/house.ts";
 
 export type Rivals = { house: House; baseline: Server };
 
-/** Runs `measure` with the product's worker and the bare one, both real and both on this machine, then ends them. */
-export const withRivals = async <T>(measure: (rivals: Rivals) => Promise<T>): Promise<T> => {
+/**
+ * Runs `measure` with the product's worker and the bare one, both real and both on this machine, then ends them. The
+ * product's is the one that counts (`bench/edge`) unless `options` names another.
+ */
+export const withRivals = async <T>(
+  measure: (rivals: Rivals) => Promise<T>,
+  options: Parameters<typeof openHouse>[0] = { config: "bench/edge/wrangler.toml" },
+): Promise<T> => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "bench-"));
   const baseline = await startServer({ dataDirectory, config: "bench/baseline/wrangler.toml", variables: {} });
   try {
-    const house = await openHouse({ config: "bench/edge/wrangler.toml" });
+    const house = await openHouse(options);
     try {
       return await measure({ house, baseline });
     } finally {

@@ -13,7 +13,7 @@ import { BlockAgent } from "./block-agent.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
-import { accept, acceptTrigger, isHeardOnly, revive } from "./deliver.ts";
+import { accept, acceptTrigger, revive } from "./deliver.ts";
 import type { InMind } from "./hooked-agent.ts";
 import { type Mind, openMind, reconsider, stopMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
@@ -114,15 +114,11 @@ export class Agent extends BlockAgent implements AgentRpc {
 
   deliver(delivery: Delivery): Promise<Outcome<{ cursor: number }>> {
     return this.#with(delivery.space.workspaceId, ({ parts, loop }) => {
-      let armed = false;
-      const accepted = accept(parts, delivery, () => {
-        armed = true;
-        loop.arm();
-      });
+      const { cursor, asksForRun } = accept(parts, delivery, () => loop.arm());
       fault("agent.after-deliver", this.ctx);
-      if (armed || !isHeardOnly(delivery)) loop.wake();
+      if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left) parts.wakeCalls();
-      return accepted;
+      return { cursor };
     });
   }
 

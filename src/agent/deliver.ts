@@ -39,22 +39,30 @@ const dropQuiet = (parts: Parts): void => {
 };
 
 /** Whether it brings messages of which none wakes this agent: unless somebody awaited them, its loop sleeps on. */
-export const isHeardOnly = ({ messages }: Delivery): boolean =>
+const isHeardOnly = ({ messages }: Delivery): boolean =>
   messages.length > 0 && messages.every(({ triggerSource }) => triggerSource === "none");
 
-/** Takes in what a space has for this agent. Answers up to where it has come. */
-export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cursor: number } => {
+/** Takes in what a space has for this agent. Answers up to where it has come, and whether its loop is to look at it. */
+export const accept = (
+  parts: Parts,
+  delivery: Delivery,
+  armLoop: () => void,
+): { cursor: number; asksForRun: boolean } => {
   const agent = parts.identity.get();
   if (delivery.space.workspaceId !== agent.workspaceId) throw new ColloquyError("not_found", "there is no such agent");
-  return parts.transaction(() => {
+  let asksForRun = !isHeardOnly(delivery);
+  const arm = (): void => {
+    asksForRun = true;
+    armLoop();
+  };
+  const cursor = parts.transaction(() => {
     const known = parts.spaces.get(delivery.space.id);
     const from = known?.cursor ?? 0;
-    if (known && delivery.cursor <= from && delivery.space.version <= known.version) return { cursor: from };
+    if (known && delivery.cursor <= from && delivery.space.version <= known.version) return from;
     const fresh = delivery.messages.filter(({ message }) => message.seq > from);
     if (fresh.length > 0) requireRoom(parts, fresh.length);
     const awaited = parts.waits.awaits(delivery.space.id);
     let unheard = 0;
-    let asksForRun = false;
     for (const delivered of fresh) {
       const waiting = awaited ? parts.waits.answer(delivered.message) : [];
       // What wakes no timeline run is acknowledged by the history, which holds it.
@@ -69,14 +77,14 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
         { type: "space_message", spaceName: delivery.space.name, delivered },
         triggerSource !== "none",
       );
-      asksForRun ||= triggerSource !== "none" || waiting.length > 0;
+      if (triggerSource !== "none" || waiting.length > 0) arm();
       for (const ordinal of waiting) giveTo(parts, ordinal, eventId);
     }
     const decided = (delivery.answers ?? [])
       .filter(({ seq }) => seq > from)
       .filter((each) => parts.calls.decided(each));
-    const cursor = Math.max(from, delivery.cursor);
-    parts.spaces.follow(known, delivery.space, cursor, delivery.left, unheard);
+    const to = Math.max(from, delivery.cursor);
+    parts.spaces.follow(known, delivery.space, to, delivery.left, unheard);
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
       if (parts.waits.left(delivery.space.id, members)) arm();
@@ -84,9 +92,9 @@ export const accept = (parts: Parts, delivery: Delivery, arm: () => void): { cur
     if (delivery.left) parts.calls.left(delivery.space.id);
     if (delivery.left || decided.length > 0) arm();
     if (fresh.length > 0) dropQuiet(parts);
-    if (asksForRun) arm();
-    return { cursor };
+    return to;
   });
+  return { cursor, asksForRun };
 };
 
 /** Takes in what came of a call that no run waited for. In a transaction; throws while the inbox is full. */
