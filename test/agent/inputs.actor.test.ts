@@ -195,6 +195,7 @@ test("another model's limits are used from the next run on, and said", async () 
   const { config } = await patch({ model });
   expect(config.context).toEqual({
     byModel,
+    blockDescriptions: true,
     historyMessages: 50,
     history: "prompt",
     minRecentCycles: 10,

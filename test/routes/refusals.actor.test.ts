@@ -34,6 +34,7 @@ const issued: Record<string, string> = {
   eventId: ids.mintOwned("evt", agentId),
   hookId: ids.mintOwned("hook", agentId),
   toolCallId: ids.mintOwned("tc", agentId),
+  otherAgentId: ids.mint("ent"),
 };
 const hasIds = (operation: Operation): boolean =>
   Object.keys(issued).some((name) => operation.path.includes(`{${name}}`));
@@ -95,6 +96,9 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
     "POST /v1/agents/{agentId}/hooks/{hookId}/rotate": {},
     "PUT /v1/agents/{agentId}/memories/{key}": { value: "x" },
     "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
+    "POST /v1/agents/{agentId}/blocks": { label: "notes", type: "core" },
+    "POST /v1/agents/{agentId}/blocks/{label}/operations": { operations: [{ op: "undo" }] },
+    "POST /v1/agents/{agentId}/archival": { content: "x" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
     "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": { result: 1 },
     "POST /v1/tool-calls/{toolCallId}/claim": { holder: "desk" },
@@ -107,7 +111,8 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
         : operation.path.endsWith("/read")
           ? { messageId: ids.mintOwned("msg", spaceId) }
           : bodies[operation.name];
-    const answer = await send(operation, fill(operation.path, issued), {
+    const query = operation.parameters.some((one) => one.in === "query" && one.name === "q") ? "?q=x" : "";
+    const answer = await send(operation, `${fill(operation.path, issued)}${query}`, {
       ...rightful(operation),
       ...(body === undefined ? {} : { body }),
     });
@@ -163,7 +168,8 @@ describe("[S4] a query that is not of the shape answers 400", () => {
   );
   test.each(withQuery)("$operation.name ?$query", async ({ operation, query }) => {
     const path = fill(operation.path, issued);
-    const values = query === "cursor" ? ["x", "-1", "1e9"] : ["x", "-1", "1.5", "999999999999999999"];
+    const free = query === "q" ? ["", "%20"] : undefined;
+    const values = free ?? (query === "cursor" ? ["x", "-1", "1e9"] : ["x", "-1", "1.5", "999999999999999999"]);
     for (const value of values) {
       const answer = await send(operation, `${path}?${query}=${value}`, rightful(operation));
       // A list inside an agent or a space that does not exist has no cursor to be wrong.
