@@ -70,6 +70,15 @@ beforeAll(async () => {
     bearer: house.secretKey,
     body: { name: "Report", instruction: "Report", runAfter: "2 hours" },
   });
+  await call(`${path}/blocks`, {
+    bearer: house.secretKey,
+    body: { label: "notes", type: "core", description: "What to remember", content: "Tea at four." },
+  });
+  const archived = await expectOk(
+    z.object({ id: z.string() }),
+    call(`${path}/archival`, { bearer: house.secretKey, body: { content: "Tea is green.", metadata: { sure: true } } }),
+  );
+  const reader = await house.agent({ name: "Reader" });
   await call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value: "hunter2" } });
   const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
   const opened = await expectOk(
@@ -105,6 +114,9 @@ beforeAll(async () => {
     goalId: "q4",
     planId: "report",
     name: "KEY",
+    label: "notes",
+    archivalId: archived.id,
+    otherAgentId: reader.id,
   };
 });
 
@@ -131,6 +143,22 @@ const bodies: Record<string, () => unknown> = {
   "PUT /v1/agents/{agentId}/memories/{key}": () => ({ value: "green" }),
   "PUT /v1/agents/{agentId}/goals/{goalId}": () => ({ description: "Finish" }),
   "PUT /v1/agents/{agentId}/plans/{planId}": () => ({ name: "Report", instruction: "Report", cron: "0 9 * * *" }),
+  "POST /v1/agents/{agentId}/blocks": () => ({
+    label: "todo",
+    type: "working",
+    pinned: true,
+    schema: { type: "list", maxItems: 3 },
+    content: ["Call Sara"],
+  }),
+  "PATCH /v1/agents/{agentId}/blocks/{label}": () => ({
+    permission: "Append",
+    viewport: { startLine: 1, displayLines: 2 },
+  }),
+  "POST /v1/agents/{agentId}/blocks/{label}/operations": () => ({
+    operations: [{ op: "append_text", text: " Or five." }],
+  }),
+  "PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": () => ({ permission: "ReadWrite" }),
+  "POST /v1/agents/{agentId}/archival": () => ({ content: "Tea was black." }),
   "POST /v1/spaces": () => ({ name: "New", members: [{ entityId: mona.id }] }),
   "PATCH /v1/spaces/{spaceId}": () => ({ wakePolicy: "addressed" }),
   "POST /v1/spaces/{spaceId}/members": () => ({ entityId: mona.id }),
@@ -158,7 +186,8 @@ const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
   const isOperator = operation.path === "/v1/workspaces";
   const body = bodies[operation.name]?.();
   const outside = operation.path.startsWith("/v1/tool-calls/") ? { toolCallId: outsideCallId } : {};
-  return call(fill(operation.path, { ...known, ...outside }), {
+  const searches = operation.parameters.some((one) => one.in === "query" && one.name === "q");
+  return call(`${fill(operation.path, { ...known, ...outside })}${searches ? "?q=tea" : ""}`, {
     method: operation.method,
     ...(isOperator ? { bearer: adminKey } : { bearer: house.secretKey, as: mona.id }),
     ...(body === undefined ? {} : { body }),
