@@ -1,14 +1,11 @@
-import { sql } from "drizzle-orm";
-import { blob, index, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { index, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
-import type { ArchivalEntry, ArchivalSource } from "../protocol/archival.ts";
 import type { HookScheme } from "../protocol/hook.ts";
 import type { Origin } from "../protocol/message.ts";
 import type { Goal } from "../protocol/mind.ts";
 import type { Plan } from "../protocol/plan.ts";
 import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
-import type { SearchRole, SearchType } from "../protocol/search.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import type { HeadBlocks, ToldState } from "./context/snapshot.ts";
@@ -24,13 +21,14 @@ import type {
   JournalRest,
   OwnRoot,
   Receipt,
-  SearchCounts,
 } from "./records.ts";
 import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
 import type { Toolset } from "./toolset.ts";
 
 export { timers } from "../timers/schema.ts";
 export * from "./memory/blocks/schema.ts";
+export * from "./memory/search/schema.ts";
+export * from "./summaries/schema.ts";
 
 /** One row: who this agent is. */
 export const agent = sqliteTable("agent", {
@@ -327,86 +325,4 @@ export const mcpLists = sqliteTable("mcp_lists", {
   id: integer("id").primaryKey(),
   tools: text("tools", { mode: "json" }).$type<McpTool[]>().notNull(),
   createdAt: integer("created_at").notNull(),
-});
-
-/** Facts that the agent keeps beyond its context, each with where it comes from. Found by search. */
-export const archival = sqliteTable("archival", {
-  ordinal: integer("ordinal").primaryKey(),
-  id: text("id").notNull().unique(),
-  content: text("content").notNull(),
-  metadata: text("metadata", { mode: "json" }).$type<ArchivalEntry["metadata"]>().notNull(),
-  source: text("source", { mode: "json" }).$type<ArchivalSource>().notNull(),
-  createdAt: integer("created_at").notNull(),
-});
-
-/** What search finds: passages of messages, cycles, blocks and archival entries. `search_words` holds their words. */
-export const searchEntries = sqliteTable(
-  "search_entries",
-  {
-    id: integer("id").primaryKey(),
-    type: text("type").$type<SearchType>().notNull(),
-    /** The message, the block's label, the archival entry; of a cycle, run and place in the journal. */
-    ref: text("ref").notNull(),
-    part: integer("part").notNull(),
-    /** Of a block, which version of it this is. */
-    version: integer("version"),
-    role: text("role").$type<SearchRole>(),
-    spaceId: text("space_id"),
-    messageId: text("message_id"),
-    authorId: text("author_id"),
-    authorName: text("author_name"),
-    at: integer("at").notNull(),
-    /** Who, where and when; a block's label and description; an entry's metadata. */
-    head: text("head").notNull(),
-    text: text("text").notNull(),
-  },
-  // Those that go one by one.
-  (table) => [index("search_entries_ref").on(table.ref).where(sql`type in ('block', 'archival')`)],
-);
-
-/** What the index follows, and how far it has come: the journal, the archival entries, the log of each space. */
-export const searchSources = sqliteTable("search_sources", {
-  number: integer("number").primaryKey(),
-  name: text("name").notNull().unique(),
-  cursor: integer("cursor").notNull(),
-});
-
-/** One row, once search was used. */
-export const searchState = sqliteTable("search_state", {
-  id: integer("id").primaryKey(),
-  /** What the vectors were made by, and up to which entry. */
-  embedderId: text("embedder_id"),
-  embeddedUpTo: integer("embedded_up_to").notNull(),
-  /** Passages of each type, and those of them that have vectors. */
-  entries: text("entries", { mode: "json" }).$type<SearchCounts>().notNull(),
-  embedded: text("embedded", { mode: "json" }).$type<SearchCounts>().notNull(),
-  usedAt: integer("used_at").notNull(),
-});
-
-/** Vectors of many passages in one row, in the order of their ids; the row's id is the first of them. */
-export const searchVectors = sqliteTable("search_vectors", {
-  id: integer("id").primaryKey(),
-  passages: integer("passages").notNull(),
-  packed: blob("packed", { mode: "buffer" }).notNull(),
-});
-
-/**
- * What a model made of what is read no more, each taking up the one before: of cycles (`cycles`) and of a space's
- * messages (the space's id); and what it is still to take up.
- */
-export const summaries = sqliteTable("summaries", {
-  subject: text("subject").primaryKey(),
-  /** Null until the first chunk was folded. */
-  text: text("text"),
-  /** Of cycles: the first run of the window whose past it folds. Of messages: how many came before its first. */
-  base: integer("base").notNull(),
-  /** The last that is in it: a run's ordinal; a message's place among the space's, from 1 on. */
-  upTo: integer("up_to").notNull(),
-  /** Up to which messages it is wanted; of cycles, 0: that follows from the window. */
-  wanted: integer("wanted").notNull(),
-  /** When the next chunk is folded; null if none is wanted. */
-  tryAt: integer("try_at"),
-  failures: integer("failures").notNull(),
-  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
-  updatedAt: integer("updated_at").notNull(),
 });

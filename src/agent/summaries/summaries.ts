@@ -4,7 +4,7 @@ import { type Database, prepared } from "../../shared/database.ts";
 import { summaryFirstRetryMs, summaryLongestRetryMs } from "../bounds.ts";
 import type { Folded, WindowRow } from "../consciousness.ts";
 import type { Failure } from "../records.ts";
-import { summaries } from "../schema.ts";
+import { summaries } from "./schema.ts";
 
 /**
  * The summaries that models have made for this agent, one for its cycles and one for each space, and what they are

@@ -2,9 +2,10 @@ import { and, asc, eq, gt, inArray, max, type SQL, sql } from "drizzle-orm";
 import { type SearchType, SearchType as SearchTypes } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { SearchCounts } from "../../records.ts";
-import { searchEntries, searchState, spaces } from "../../schema.ts";
+import { spaces } from "../../schema.ts";
 import { type EntryRow, type Filter, type Findable, newEntry } from "./entry.ts";
 import { passagesOf } from "./passages.ts";
+import { searchEntries, searchState } from "./schema.ts";
 
 /**
  * The passages that search finds, and their words.

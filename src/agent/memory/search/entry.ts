@@ -1,5 +1,5 @@
 import type { SearchRole, SearchType } from "../../../protocol/search.ts";
-import type { searchEntries } from "../../schema.ts";
+import type { searchEntries } from "./schema.ts";
 
 /** One passage that search finds. */
 export type EntryRow = typeof searchEntries.$inferSelect;

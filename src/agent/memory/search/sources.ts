@@ -1,6 +1,6 @@
 import { eq, like } from "drizzle-orm";
 import type { Database } from "../../../shared/database.ts";
-import { searchSources } from "../../schema.ts";
+import { searchSources } from "./schema.ts";
 
 /** What the index follows, each with a cursor: the journal, the archival entries, the log of each space. */
 export type SourceRow = typeof searchSources.$inferSelect;

@@ -7,8 +7,8 @@ import {
 } from "../../../protocol/search.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { maxVectorRowBytes } from "../../bounds.ts";
-import { searchVectors } from "../../schema.ts";
 import { dotAt, type Int8Vector } from "./int8.ts";
+import { searchVectors } from "./schema.ts";
 
 /**
  * The vectors of passages, and what of them a query is narrowed by; many in one row.

@@ -17,6 +17,7 @@ describe("a bar before every line", () => {
         const shown = barred(text).split(/\r\n|[\r\n\u2028\u2029]/);
         expect(shown.every((line) => line.startsWith("  |"))).toBe(true);
       }),
+      { numRuns: 1000, seed: 31 },
     );
   });
 
@@ -50,6 +51,7 @@ describe("a chunk", () => {
           expect(folded).toEqual(all.map(({ at }) => at));
         },
       ),
+      { numRuns: 1000, seed: 34 },
     );
   });
 });
@@ -70,6 +72,7 @@ describe("a summary that is too long", () => {
       fc.property(lines, fc.integer({ min: 20, max: 120 }), (text, maxTokens) => {
         expect(estimateText(fittedSummary(text, maxTokens))).toBeLessThanOrEqual(maxTokens + 12);
       }),
+      { numRuns: 1000, seed: 32 },
     );
   });
 });

@@ -1,0 +1,66 @@
+import { sql } from "drizzle-orm";
+import { blob, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { ArchivalEntry, ArchivalSource } from "../../../protocol/archival.ts";
+import type { SearchRole, SearchType } from "../../../protocol/search.ts";
+import type { SearchCounts } from "../../records.ts";
+
+/** Facts that the agent keeps beyond its context, each with where it comes from. Found by search. */
+export const archival = sqliteTable("archival", {
+  ordinal: integer("ordinal").primaryKey(),
+  id: text("id").notNull().unique(),
+  content: text("content").notNull(),
+  metadata: text("metadata", { mode: "json" }).$type<ArchivalEntry["metadata"]>().notNull(),
+  source: text("source", { mode: "json" }).$type<ArchivalSource>().notNull(),
+  createdAt: integer("created_at").notNull(),
+});
+
+/** What search finds: passages of messages, cycles, blocks and archival entries. `search_words` holds their words. */
+export const searchEntries = sqliteTable(
+  "search_entries",
+  {
+    id: integer("id").primaryKey(),
+    type: text("type").$type<SearchType>().notNull(),
+    /** The message, the block's label, the archival entry; of a cycle, run and place in the journal. */
+    ref: text("ref").notNull(),
+    part: integer("part").notNull(),
+    /** Of a block, which version of it this is. */
+    version: integer("version"),
+    role: text("role").$type<SearchRole>(),
+    spaceId: text("space_id"),
+    messageId: text("message_id"),
+    authorId: text("author_id"),
+    authorName: text("author_name"),
+    at: integer("at").notNull(),
+    /** Who, where and when; a block's label and description; an entry's metadata. */
+    head: text("head").notNull(),
+    text: text("text").notNull(),
+  },
+  // Those that go one by one.
+  (table) => [index("search_entries_ref").on(table.ref).where(sql`type in ('block', 'archival')`)],
+);
+
+/** What the index follows, and how far it has come: the journal, the archival entries, the log of each space. */
+export const searchSources = sqliteTable("search_sources", {
+  number: integer("number").primaryKey(),
+  name: text("name").notNull().unique(),
+  cursor: integer("cursor").notNull(),
+});
+
+/** One row, once search was used. */
+export const searchState = sqliteTable("search_state", {
+  id: integer("id").primaryKey(),
+  /** What the vectors were made by, and up to which entry. */
+  embedderId: text("embedder_id"),
+  embeddedUpTo: integer("embedded_up_to").notNull(),
+  /** Passages of each type, and those of them that have vectors. */
+  entries: text("entries", { mode: "json" }).$type<SearchCounts>().notNull(),
+  embedded: text("embedded", { mode: "json" }).$type<SearchCounts>().notNull(),
+  usedAt: integer("used_at").notNull(),
+});
+
+/** Vectors of many passages in one row, in the order of their ids; the row's id is the first of them. */
+export const searchVectors = sqliteTable("search_vectors", {
+  id: integer("id").primaryKey(),
+  passages: integer("passages").notNull(),
+  packed: blob("packed", { mode: "buffer" }).notNull(),
+});
