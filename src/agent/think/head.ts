@@ -4,10 +4,12 @@ import { composingOf } from "./composing.ts";
 import { shownOwnBlocks } from "./known-blocks.ts";
 import type { Parts } from "./parts.ts";
 
-/** What a consciousness' instructions are made of: its own core blocks stand in them, where they change rarely. */
-export const headOf = (parts: Parts): Head => {
+/**
+ * What a consciousness' instructions are made of: its own core blocks stand in them, where they change rarely. `shown`:
+ * its blocks, where they are known already.
+ */
+export const headOf = (parts: Parts, shown = shownOwnBlocks(parts, composingOf(parts).config, []).shown): Head => {
   const { id, config } = parts.identity.get();
-  const { shown } = shownOwnBlocks(parts, composingOf(parts).config, []);
   return {
     blocks: Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text])),
     render: (blocks) => renderInstructions(id, config, Object.values(blocks)),

@@ -53,13 +53,18 @@ export const nextBatch = (parts: Parts): Batch => {
 /** `ordinal` is that of the run. */
 export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = parts.identity.get();
+  const { config } = composingOf(parts);
+  const blocks = shownOwnBlocks(
+    parts,
+    config,
+    batch.map(({ data }) => data),
+  );
   const window = parts.consciousness.windowFor(
-    headOf(parts),
+    headOf(parts, blocks.shown),
     toolsetOf(agent.config, parts.mcp.newestList()),
     ordinal,
     "consciousness",
   );
-  const { config } = composingOf(parts);
   const spaces = parts.spaces.mine();
   const state = {
     agentId: agent.id,
@@ -67,13 +72,9 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     goals: parts.goals.list(),
     memories: parts.memories.list(),
     plans: parts.plans.list(),
-    blocks: shownOwnBlocks(
-      parts,
-      config,
-      batch.map(({ data }) => data),
-    ),
+    blocks,
   };
-  const told = toldState(state, config.context.memoryTokens - tokensOf(state.blocks.shown));
+  const told = toldState(state, config.context.memoryTokens - tokensOf(blocks.shown));
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
   const events = batch.map(asEvent);
   const history = parts.spaces.leftToHistory();
@@ -84,7 +85,7 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     silent: silentLines(parts, ordinal),
     told,
     toldBefore: parts.consciousness.toldBefore(window, ordinal),
-    blocks: { shown: state.blocks.shown, head: window.blocks },
+    blocks: { shown: blocks.shown, head: window.blocks },
     activeSpace: active ? { id: active.id, name: active.name } : null,
   });
   return {
@@ -92,7 +93,7 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     batch,
     window,
     told,
-    withheld: state.blocks.dropped,
+    withheld: blocks.dropped,
     lines: events.map(eventLine),
     history,
     text,
