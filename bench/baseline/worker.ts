@@ -4,9 +4,12 @@ import { type Generation, generate } from "../edge/generate.ts";
 /**
  * What the figures are held against: bare Durable Objects that do the least that could be called the same job.
  * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
- * `Bare.newest` is one read.
+ * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version.
  */
 type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace<Speaker> };
+
+/** Replaces `length` characters at `at`. */
+type Edit = { at: number; length: number; text: string };
 
 export class Bare extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
@@ -40,6 +43,20 @@ export class Bare extends DurableObject<Env> {
   async newest(): Promise<number> {
     const sql = "SELECT coalesce(max(id), 0) AS id FROM messages";
     return this.ctx.storage.sql.exec<{ id: number }>(sql).one().id;
+  }
+
+  edit({ at, length, text }: Edit): number {
+    const { sql } = this.ctx.storage;
+    sql.exec("CREATE TABLE IF NOT EXISTS versions (version INTEGER PRIMARY KEY, text TEXT NOT NULL)");
+    const newest = sql.exec<{ text: string }>("SELECT text FROM versions ORDER BY version DESC LIMIT 1").toArray()[0];
+    const before = newest?.text ?? "";
+    const after = before.slice(0, at) + text + before.slice(at + length);
+    const insert = "INSERT INTO versions (text) VALUES (?) RETURNING version";
+    return sql.exec<{ version: number }>(insert, after).one().version;
+  }
+
+  size(): number {
+    return this.ctx.storage.sql.databaseSize;
   }
 
   #broadcast(frame: string): void {
@@ -77,6 +94,10 @@ export default {
         return Response.json(await env.SPEAKER.getByName(name).speak(name, await request.json<Generation>()));
       case "/post":
         return Response.json(await env.BARE.getByName(name).post((await request.json<{ text: string }>()).text));
+      case "/text":
+        return Response.json({ version: await env.BARE.getByName(name).edit(await request.json<Edit>()) });
+      case "/size":
+        return Response.json({ bytes: await env.BARE.getByName(name).size() });
       case "/newest":
         return Response.json(await env.BARE.getByName(name).newest());
       default:

@@ -86,6 +86,10 @@ export class Agent extends RealAgent {
     return kind === "words" ? plainWords(this.ctx.storage, query, limit) : plainVectors(this.ctx.storage, query);
   }
 
+  size(): number {
+    return this.ctx.storage.sql.databaseSize;
+  }
+
   wait(spaceName: string, newest: string): void {
     leaveWaiting(this.ctx.storage, spaceName, newest);
   }
@@ -136,6 +140,10 @@ export default {
     if (pathname === "/bench/plain") {
       const { agentId, kind, query, limit } = await request.json<PlainQuery>();
       return Response.json(await env.AGENT.getByName(agentId).plain(kind, query, limit));
+    }
+    if (pathname === "/bench/size") {
+      const { agentId } = await request.json<{ agentId: string }>();
+      return Response.json({ bytes: await env.AGENT.getByName(agentId).size() });
     }
     if (pathname === "/bench/counts") return Response.json(takeCounts());
     return app.fetch(request, counted(env), context);
