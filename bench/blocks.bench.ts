@@ -7,7 +7,7 @@ import { postJson, withRivals } from "./support/servers.ts";
 
 /**
  * What it costs to edit a long block and to keep every version of it: 1,000 edits, each of one line somewhere in a text
- * of 100 kB. Held against a bare object that keeps each version as its whole text. Then what a restart costs: the block
+ * of 100 kB. Held against a bare object that keeps each version as its whole text (both answer an edit with all of it). Then what a restart costs: the block
  * is read, and the document that keeps its history is opened by the first edit. Last, what memory costs whoever does
  * not use it: the first answer of an agent after a start, and what workerd holds then, with and without blocks.
  */

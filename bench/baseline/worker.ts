@@ -4,7 +4,8 @@ import { type Generation, generate } from "../edge/generate.ts";
 /**
  * What the figures are held against: bare Durable Objects that do the least that could be called the same job.
  * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
- * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version.
+ * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version, and answers
+ * it as the product does.
  */
 type Env = { BARE: DurableObjectNamespace<Bare>; SPEAKER: DurableObjectNamespace<Speaker> };
 
@@ -45,14 +46,14 @@ export class Bare extends DurableObject<Env> {
     return this.ctx.storage.sql.exec<{ id: number }>(sql).one().id;
   }
 
-  edit({ at, length, text }: Edit): number {
+  edit({ at, length, text }: Edit): { version: number; rendered: string; value: string } {
     const { sql } = this.ctx.storage;
     sql.exec("CREATE TABLE IF NOT EXISTS versions (version INTEGER PRIMARY KEY, text TEXT NOT NULL)");
     const newest = sql.exec<{ text: string }>("SELECT text FROM versions ORDER BY version DESC LIMIT 1").toArray()[0];
     const before = newest?.text ?? "";
     const after = before.slice(0, at) + text + before.slice(at + length);
     const insert = "INSERT INTO versions (text) VALUES (?) RETURNING version";
-    return sql.exec<{ version: number }>(insert, after).one().version;
+    return { ...sql.exec<{ version: number }>(insert, after).one(), rendered: after, value: after };
   }
 
   size(): number {
@@ -95,7 +96,7 @@ export default {
       case "/post":
         return Response.json(await env.BARE.getByName(name).post((await request.json<{ text: string }>()).text));
       case "/text":
-        return Response.json({ version: await env.BARE.getByName(name).edit(await request.json<Edit>()) });
+        return Response.json(await env.BARE.getByName(name).edit(await request.json<Edit>()));
       case "/size":
         return Response.json({ bytes: await env.BARE.getByName(name).size() });
       case "/newest":

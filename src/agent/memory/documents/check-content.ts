@@ -5,12 +5,20 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { fieldItemsOf, itemsOf, prefixOf, readItems } from "./cells.ts";
 import { render } from "./render.ts";
 
+const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
+
 /** Characters of a block's whole content, whatever of it is shown. */
-export const sizeOf = (schema: BlockSchema, value: Json): number => [...render(schema, value, { whole: true })].length;
+export const sizeOf = (schema: BlockSchema, value: Json): number => {
+  const text = render(schema, value, { whole: true });
+  // Counted this way for long texts, of which an array of characters would be a large one.
+  return text.length - (text.match(highSurrogate)?.length ?? 0);
+};
 
 /** Throws where a content grew past its limit. One that was larger already may still be made smaller. */
-export const checkSize = (size: number, charLimit: number, before: number): void => {
-  if (size <= charLimit || size < before) return;
+export const checkSize = (size: number, charLimit: number, sizeBefore: () => number): void => {
+  if (size <= charLimit) return;
+  const before = sizeBefore();
+  if (size < before) return;
   throw new ColloquyError(
     "text_too_long",
     `The block would hold ${size} characters; its charLimit is ${charLimit}, and it holds ${before} now`,

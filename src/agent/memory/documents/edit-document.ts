@@ -6,7 +6,7 @@ import { applyOperation } from "./apply-operation.ts";
 import { cellsOf } from "./cells.ts";
 import { boundLists, checkSize, sizeOf } from "./check-content.ts";
 import { contentOf } from "./content-of.ts";
-import { atState, forkOf, record, stateOf } from "./document.ts";
+import { atState, contentAt, forkOf, record, stateOf } from "./document.ts";
 import { checkPermission, type Editing, type Writer } from "./editing.ts";
 import { refusedEdit } from "./refused-edit.ts";
 import { type Contents, mergeContents, readContents, writeContents } from "./revert.ts";
@@ -113,7 +113,7 @@ const mergeFrom = (doc: LoroDoc, state: string, apply: (fork: LoroDoc) => void):
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const { schema, writer, label, operations, stacks, charLimit, on } = request;
-  const sizeBefore = sizeOf(schema, contentOf(doc, schema));
+  const stateBefore = stateOf(doc);
   const recording = record(doc);
   const commits: Commit[] = [];
   const results: OperationResult[] = [];
@@ -166,6 +166,6 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   commit("edit", edit.names());
   const value = contentOf(doc, schema);
   const size = sizeOf(schema, value);
-  checkSize(size, charLimit, sizeBefore);
+  checkSize(size, charLimit, () => sizeOf(schema, contentAt(doc, schema, stateBefore)));
   return { commits, results, value, size };
 };

@@ -80,7 +80,7 @@ export const fillDocument = (
   boundLists(doc, schema);
   const value = contentOf(doc, schema);
   const size = sizeOf(schema, value);
-  checkSize(size, charLimit, 0);
+  checkSize(size, charLimit, () => 0);
   return { value, size };
 };
 
