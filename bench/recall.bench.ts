@@ -7,7 +7,8 @@ import { postJson, withRivals } from "./support/servers.ts";
  * How much of the labelled evidence is among the ten best hits: of an agent's search over the spaces that it is in, by
  * HTTP, and of BM25 over the texts of the same messages, in plain SQLite with the same tokenizer.
  */
-const seeds = [1];
+/** How search ranks was chosen on seeds 1 and 2: these were not looked at. */
+const seeds = [11, 12, 13];
 const best = 10;
 /** Ours must find so much of all, and lose to the baseline in no kind of question. */
 const leastOfAll = 0.85;
