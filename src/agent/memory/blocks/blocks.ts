@@ -125,7 +125,9 @@ export class Blocks {
 
   /** All operations or none. Throws what refuses them. */
   async edit(label: string, { operations, onVersion, caller, callId }: BlockEdit): Promise<EditedBlock> {
-    // What edits need is evaluated with the first one, not when the worker starts.
+    // Nothing is loaded for a block that is not there. What edits need is evaluated with the first one, not when the
+    // worker starts.
+    this.get(label);
     const [loro, { editDocument }] = await Promise.all([
       this.#around.loadLoro(),
       import("../documents/edit-document.ts"),
