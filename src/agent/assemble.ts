@@ -13,6 +13,7 @@ import { Journal } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
 import { Archival } from "./memory/archival.ts";
 import { BlockShares } from "./memory/blocks/block-shares.ts";
+import { BlockSpaces } from "./memory/blocks/block-spaces.ts";
 import { Blocks } from "./memory/blocks/blocks.ts";
 import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
@@ -57,7 +58,7 @@ export const assemble = (
       throw error;
     }
   };
-  const watchers = new Watchers({ ctx, workspaces: env.WORKSPACE, timers, clock });
+  const watchers = new Watchers({ ctx, env, timers, clock });
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
   const consciousness = new Consciousness(db, clock, runs, journal);
@@ -77,9 +78,10 @@ export const assemble = (
     fetch: (address, init) => fetch(address, init),
   });
   const ledger = new Ledger(db, clock);
+  const blockSpaces = new BlockSpaces(db, clock);
   const blocks = new Blocks({
     ...{ db, clock, transaction, loadLoro },
-    changed: (change) => tellWatchers(watchers, change),
+    changed: (change) => tellWatchers({ watchers, blockSpaces, identity }, change),
   });
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = openSearch(db, env, timers, {
@@ -110,6 +112,7 @@ export const assemble = (
     blocks,
     watchers,
     blockShares: new BlockShares(db, clock),
+    blockSpaces,
     sharedBlocks: new SharedBlocks(db, clock),
     plans: new Plans(db, clock, timers, transaction),
     hooks: new Hooks(db, clock),

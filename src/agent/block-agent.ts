@@ -14,9 +14,9 @@ import { ColloquyError, type Outcome } from "../shared/errors.ts";
 import type { BlockCaller } from "./memory/blocks/block-author.ts";
 import { blockView, detailOf, sharedView } from "./memory/blocks/block-view.ts";
 import { cursorOf, page } from "./page.ts";
-import { SearchingAgent } from "./searching-agent.ts";
 import { editShared, loadShared, readShared } from "./shared-reading.ts";
 import { shareBlock, unshareAll, unshareBlock } from "./sharing.ts";
+import { SpaceBlockAgent } from "./space-block-agent.ts";
 import type { Parts } from "./think/parts.ts";
 import { watchBlock } from "./watch-block.ts";
 
@@ -45,7 +45,7 @@ const granted = ({ blocks, blockShares, identity }: Parts, readerId: string, lab
 };
 
 /** What of an agent answers for its blocks. */
-export abstract class BlockAgent extends SearchingAgent implements BlockRpc {
+export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
   /** A socket of who watches a block (`watch-block.ts`). */
   override async fetch(request: Request): Promise<Response> {
     const opened = await this.inMind(undefined, ({ parts }) => watchBlock(parts, request));
@@ -93,6 +93,7 @@ export abstract class BlockAgent extends SearchingAgent implements BlockRpc {
   deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>> {
     return this.inMind(workspaceId, async ({ parts }) => {
       const { id } = parts.blocks.delete(label, callerOf(parts, as, author));
+      parts.blockSpaces.removeAll(id);
       await unshareAll(parts, label, id, AbortSignal.timeout(askMs));
       return null;
     });

@@ -23,9 +23,10 @@ export const maxMemories = 500;
 /** All memories together, in characters. */
 export const maxMemoriesCharacters = 100_000;
 export const maxGoals = 200;
-/** Blocks of one agent, agents that one of them is shared with, and blocks of others that are shared with one agent. */
+/** Blocks of one agent, agents and spaces that one of them is shared with, and others' that are shared with one agent. */
 export const maxBlocks = 200;
 export const maxSharesOfBlock = 50;
+export const maxSpacesOfBlock = 50;
 export const maxSharedBlocks = 200;
 /** Versions of a block that are kept, those that one author may undo, and updates after a block's snapshot. */
 export const maxBlockVersions = 1000;

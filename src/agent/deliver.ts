@@ -89,11 +89,15 @@ export const accept = (
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
       if (parts.waits.left(delivery.space.id, members)) arm();
     }
-    if (delivery.left) parts.calls.left(delivery.space.id);
+    if (delivery.left) {
+      parts.calls.left(delivery.space.id);
+      parts.blockSpaces.left(delivery.space.id);
+    }
     if (delivery.left || decided.length > 0) arm();
     if (fresh.length > 0) dropQuiet(parts);
     return to;
   });
+  parts.watchers.keep(delivery.space.id, delivery.left ? [] : delivery.space.members);
   return { cursor, asksForRun };
 };
 

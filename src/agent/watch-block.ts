@@ -1,6 +1,7 @@
 import { Principal, principalHeader } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { blockView, detailOf } from "./memory/blocks/block-view.ts";
+import { viewInSpace } from "./space-sharing.ts";
 import type { Parts } from "./think/parts.ts";
 
 /** The worker's word for who calls; without it, nobody does. */
@@ -21,13 +22,16 @@ export const watchBlock = async (parts: Parts, request: Request): Promise<Respon
   if (principal.workspaceId !== parts.identity.get().workspaceId) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
-  const label = new URL(request.url).searchParams.get("label") ?? "";
+  const { searchParams } = new URL(request.url);
+  const label = searchParams.get("label") ?? "";
+  const spaceId = searchParams.get("space") ?? undefined;
   // Nothing is awaited after this, so that no change falls between the welcome and what follows it.
   const { row, value, rendered } = await parts.blocks.read(label);
+  const view = spaceId === undefined ? blockView(row) : viewInSpace(parts, spaceId, label);
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("watchBlock: a WebSocketPair is two sockets");
-  parts.watchers.accept(server, label, principal);
-  const block = detailOf(blockView(row), { value, rendered, version: row.version });
+  parts.watchers.accept(server, label, principal, spaceId);
+  const block = detailOf(view, { value, rendered, version: row.version });
   server.send(JSON.stringify({ type: "welcome", cursor: row.version, block }));
   return new Response(null, { status: 101, webSocket: client });
 };

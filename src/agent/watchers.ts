@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { BlockFrame } from "../protocol/block-events.ts";
 import { closeCodes } from "../protocol/events.ts";
-import { Principal } from "../protocol/principal.ts";
+import { spaceId } from "../protocol/ids.ts";
+import { hasWorkspaceRights, Principal } from "../protocol/principal.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, errorKind } from "../shared/errors.ts";
@@ -13,15 +14,17 @@ import { maxWatcherFrames, maxWatchers, watcherProofMs } from "./bounds.ts";
  * Sockets of who watches blocks. They outlive the object's memory: what must survive a sleep is in their attachments.
  *
  * Invariants
- * 1. Who watches has the workspace's rights, proven again and again while it does; once it has not, or that cannot be
- *    told in time, its socket is closed (S5).
- * 2. A frame is put into words once, whoever many get it.
+ * 1. Who watches has the workspace's rights, or is in the space that it watches from; proven again and again while it
+ *    does. Once it has not, or that cannot be told in time, its socket is closed (S5).
+ * 2. A frame is put into words once for each space, whoever many get it.
  */
 export const watchersTimer = "watchers";
 
 const Attachment = z.object({
   label: z.string(),
   principal: Principal,
+  /** The space that it is seen from; left out by who has the workspace's rights. */
+  spaceId: spaceId.exactOptional(),
   provenAt: z.number(),
   /** Frames that it sent, of which this stream takes none. */
   sent: z.number(),
@@ -30,10 +33,12 @@ type Attachment = z.infer<typeof Attachment>;
 
 type Around = {
   ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "setWebSocketAutoResponse">;
-  workspaces: Env["WORKSPACE"];
+  env: Pick<Env, "WORKSPACE" | "SPACE">;
   timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
 };
+
+const notSharedHere = "it is not shared with this space any more";
 
 const tagOf = (label: string): string => `block:${label}`;
 
@@ -50,7 +55,7 @@ export class Watchers {
   }
 
   /** Takes a socket in. Throws `unavailable` where there are too many, `token_expired`. */
-  accept(socket: WebSocket, label: string, principal: Principal): void {
+  accept(socket: WebSocket, label: string, principal: Principal, from?: string): void {
     const { ctx, timers, clock } = this.#around;
     const now = clock.now();
     if (principal.kind === "entity" && principal.expiresAt <= now) {
@@ -61,15 +66,46 @@ export class Watchers {
     }
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     ctx.acceptWebSocket(socket, [tagOf(label)]);
-    socket.serializeAttachment({ label, principal, provenAt: now, sent: 0 } satisfies Attachment);
+    const seen = from === undefined ? {} : { spaceId: from };
+    socket.serializeAttachment({ label, principal, ...seen, provenAt: now, sent: 0 } satisfies Attachment);
     timers.setNoLater(watchersTimer, now + watcherProofMs);
   }
 
-  tell(label: string, frame: BlockFrame): void {
-    const sockets = this.#around.ctx.getWebSockets(tagOf(label));
+  /**
+   * `frameFor`: what is told those who watch from a space, or by the workspace's rights. Undefined: the block is not
+   * shared there any more, and who watches from there is closed.
+   */
+  tell(label: string, frameFor: (from: string | undefined) => BlockFrame | undefined): void {
+    const texts = new Map<string | undefined, string | undefined>();
+    for (const socket of this.#around.ctx.getWebSockets(tagOf(label))) {
+      const from = this.#of(socket)?.spaceId;
+      if (!texts.has(from)) {
+        const frame = frameFor(from);
+        texts.set(from, frame && JSON.stringify(frame));
+      }
+      const text = texts.get(from);
+      if (text === undefined) socket.close(closeCodes.removed, notSharedHere);
+      else this.#send(socket, text);
+    }
+  }
+
+  /** Of those who watch from a space, only its members do so from now on. */
+  keep(from: string, members: readonly { id: string }[]): void {
+    const sockets = this.#around.ctx.getWebSockets();
     if (sockets.length === 0) return;
-    const text = JSON.stringify(frame);
-    for (const socket of sockets) this.#send(socket, text);
+    const ids = new Set(members.map(({ id }) => id));
+    for (const socket of sockets) {
+      const attachment = this.#of(socket);
+      if (attachment?.spaceId !== from || hasWorkspaceRights(attachment.principal)) continue;
+      if (!ids.has(attachment.principal.entityId ?? "")) socket.close(closeCodes.removed, "not in the space any more");
+    }
+  }
+
+  /** The block is not shared with the space any more. */
+  closeFrom(from: string, label: string): void {
+    for (const socket of this.#around.ctx.getWebSockets(tagOf(label))) {
+      if (this.#of(socket)?.spaceId === from) socket.close(closeCodes.removed, notSharedHere);
+    }
   }
 
   /** Nothing is asked over this stream; who goes on asking is closed. */
@@ -103,8 +139,8 @@ export class Watchers {
       const attachment = this.#of(socket);
       if (!attachment) continue;
       const { principal } = attachment;
-      const name = principal.kind === "key" ? principal.keyId : principal.entityId;
-      const verdict = verdicts.get(name) ?? this.#mayWatch(principal);
+      const name = `${principal.kind === "key" ? principal.keyId : principal.entityId} ${attachment.spaceId ?? ""}`;
+      const verdict = verdicts.get(name) ?? this.#mayWatch(attachment);
       verdicts.set(name, verdict);
       const may = await verdict;
       const isLate = clock.now() - attachment.provenAt > 2 * watcherProofMs;
@@ -115,8 +151,9 @@ export class Watchers {
   }
 
   /** Undefined where its workspace does not answer. */
-  async #mayWatch(principal: Principal): Promise<boolean | undefined> {
-    const workspace = this.#around.workspaces.getByName(principal.workspaceId);
+  async #mayWatch({ principal, spaceId: from }: Attachment): Promise<boolean | undefined> {
+    const { env } = this.#around;
+    const workspace = env.WORKSPACE.getByName(principal.workspaceId);
     try {
       if (principal.kind === "key") {
         const lives = await workspace.keyLives(principal.keyId);
@@ -124,7 +161,10 @@ export class Watchers {
       }
       if (principal.expiresAt <= this.#around.clock.now()) return false;
       const standing = await workspace.standing(principal.entityId);
-      return standing.ok && standing.value.role === "admin";
+      if (!standing.ok || standing.value.role === "admin" || from === undefined) {
+        return standing.ok && standing.value.role === "admin";
+      }
+      return (await env.SPACE.getByName(from).describe({ ...principal, admin: false })).ok;
     } catch (error) {
       log.warn("watcher.unproven", { reason: error instanceof Error ? error.message : String(error) });
       return undefined;

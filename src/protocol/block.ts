@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { BlockOperations, OperationResult } from "./block-operation.ts";
 import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";
-import { entityId } from "./ids.ts";
+import { entityId, spaceId } from "./ids.ts";
 import { Label, Timestamp } from "./text.ts";
 
 /** A document that an agent keeps: in its input always, when pinned, or found by search (seed 004). */
@@ -131,3 +131,23 @@ export const BlockShare = z
 export type BlockShare = z.infer<typeof BlockShare>;
 
 export const PutBlockShare = z.strictObject({ permission: Permission.default("Append") }).meta({ id: "PutBlockShare" });
+
+/** What the people of a space may do with a block there. Those that ask a person for consent say nothing of people. */
+export const SpacePermission = z.enum(["ReadOnly", "Append", "ReadWrite", "Admin"], {
+  error: "must be ReadOnly, Append, ReadWrite or Admin",
+});
+export type SpacePermission = z.infer<typeof SpacePermission>;
+
+/** A space whose people may use a block, and how. */
+export const BlockSpace = z
+  .object({ spaceId, permission: SpacePermission, createdAt: Timestamp })
+  .meta({ id: "BlockSpace" });
+export type BlockSpace = z.infer<typeof BlockSpace>;
+
+export const PutBlockSpace = z
+  .strictObject({ permission: SpacePermission.default("ReadWrite") })
+  .meta({ id: "PutBlockSpace" });
+
+/** An edit by one of a space's people: as themselves, with the permission that the space has. */
+export const EditSpaceBlock = EditBlock.omit({ as: true }).meta({ id: "EditSpaceBlock" });
+export type EditSpaceBlock = z.infer<typeof EditSpaceBlock>;

@@ -12,6 +12,7 @@ import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { SearchAnswer, SearchQuery } from "./search.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
+import type { SpaceBlockRpc } from "./space-block-rpc.ts";
 import type {
   AnsweredToolCall,
   AwaitedAnswer,
@@ -204,7 +205,7 @@ export type ProvenDelivery = {
   payload: TriggerAgent["payload"];
 };
 
-export interface AgentRpc extends BlockRpc {
+export interface AgentRpc extends BlockRpc, SpaceBlockRpc {
   /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
   check(config: AgentConfig): Promise<Outcome<null>>;
   create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;

@@ -22,6 +22,7 @@ import { answerError } from "./problems.ts";
 import { runs } from "./runs.ts";
 import { search } from "./search.ts";
 import { secrets } from "./secrets.ts";
+import { spaceBlocks } from "./space-blocks.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
@@ -77,6 +78,7 @@ const resources = [
   runs,
   mind,
   blocks,
+  spaceBlocks,
   plans,
   archival,
   search,

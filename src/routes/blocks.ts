@@ -5,14 +5,16 @@ import {
   BlockChange,
   BlockDetail,
   BlockShare,
+  BlockSpace,
   CreateBlock,
   EditBlock,
   EditedBlock,
   PutBlockShare,
+  PutBlockSpace,
   UpdateBlock,
 } from "../protocol/block.ts";
 import { Label } from "../protocol/text.ts";
-import { unwrap } from "../shared/errors.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { agentAt } from "./agents.ts";
 import { createRoutes, type House } from "./house.ts";
@@ -34,6 +36,7 @@ const tags = ["Blocks"];
 const params = z.object({ agentId: pathId("ent", "the agent") });
 const blockParams = params.extend({ label: Label.meta({ description: "The block's label", example: "notes" }) });
 const shareParams = blockParams.extend({ otherAgentId: pathId("ent", "the agent that it is shared with") });
+const spaceParams = blockParams.extend({ spaceId: pathId("spc", "the space") });
 const path = "/v1/agents/{agentId}/blocks";
 const onePath = `${path}/{label}`;
 
@@ -244,6 +247,66 @@ blocks.openapi(
   async (context) => {
     const { agentId, label, otherAgentId } = context.req.valid("param");
     unwrap(await agentAt(context, agentId).unshareBlock(context.var.principal.workspaceId, label, otherAgentId));
+    return context.body(null, 204);
+  },
+);
+
+blocks.openapi(
+  createRoute({
+    method: "get",
+    path: `${onePath}/spaces`,
+    tags,
+    summary: "The spaces whose people may use a block",
+    ...access("workspace"),
+    request: { params: blockParams },
+    responses: { 200: answers(listOf(BlockSpace), "All of them"), ...problems("not_found", "invalid_request") },
+  }),
+  async (context) => {
+    const { agentId, label } = context.req.valid("param");
+    const spaces = await agentAt(context, agentId).blockSpaces(context.var.principal.workspaceId, label);
+    return context.json(onePage(unwrap(spaces)), 200);
+  },
+);
+
+blocks.openapi(
+  createRoute({
+    method: "put",
+    path: `${onePath}/spaces/{spaceId}`,
+    tags,
+    summary: "Share a block with the people of a space that the agent is in",
+    description: "They read it and edit it, as far as `permission` says, while the agent does.",
+    ...access("workspace"),
+    request: { params: spaceParams, body: jsonBody(PutBlockSpace) },
+    responses: {
+      200: answers(z.object({ space: BlockSpace }), "How it is shared"),
+      ...problems("not_found", "limit_reached", ...badBody),
+    },
+  }),
+  async (context) => {
+    const { agentId, label, spaceId } = context.req.valid("param");
+    const { permission } = context.req.valid("json");
+    const { principal } = context.var;
+    const { members } = unwrap(await context.env.SPACE.getByName(spaceId).describe(principal));
+    if (!members?.some(({ id }) => id === agentId))
+      throw new ColloquyError("not_found", "The agent is not in that space.");
+    const opened = await agentAt(context, agentId).openBlock(principal.workspaceId, label, { spaceId, permission });
+    return context.json({ space: unwrap(opened) }, 200);
+  },
+);
+
+blocks.openapi(
+  createRoute({
+    method: "delete",
+    path: `${onePath}/spaces/{spaceId}`,
+    tags,
+    summary: "Stop sharing a block with the people of a space, at once",
+    ...access("workspace"),
+    request: { params: spaceParams },
+    responses: { 204: nothing, ...problems("not_found", "invalid_request") },
+  }),
+  async (context) => {
+    const { agentId, label, spaceId } = context.req.valid("param");
+    unwrap(await agentAt(context, agentId).closeBlock(context.var.principal.workspaceId, label, spaceId));
     return context.body(null, 204);
   },
 );

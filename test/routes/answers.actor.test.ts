@@ -74,6 +74,7 @@ beforeAll(async () => {
     bearer: house.secretKey,
     body: { label: "notes", type: "core", description: "What to remember", content: "Tea at four." },
   });
+  await call(`${path}/blocks/notes/spaces/${spaceId}`, { method: "PUT", bearer: house.secretKey, body: {} });
   const archived = await expectOk(
     z.object({ id: z.string() }),
     call(`${path}/archival`, { bearer: house.secretKey, body: { content: "Tea is green.", metadata: { sure: true } } }),
@@ -118,7 +119,7 @@ beforeAll(async () => {
     archivalId: archived.id,
     otherAgentId: reader.id,
   };
-});
+}, 60_000);
 
 const hookSecret = "a-secret-of-the-sender";
 const extraHeaders: Record<string, Record<string, string>> = {
@@ -158,6 +159,10 @@ const bodies: Record<string, () => unknown> = {
     operations: [{ op: "append_text", text: " Or five." }],
   }),
   "PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": () => ({ permission: "ReadWrite" }),
+  "PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": () => ({ permission: "Admin" }),
+  "POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations": () => ({
+    operations: [{ op: "append_text", text: " Or six." }],
+  }),
   "POST /v1/agents/{agentId}/archival": () => ({ content: "Tea was black." }),
   "POST /v1/spaces": () => ({ name: "New", members: [{ entityId: mona.id }] }),
   "PATCH /v1/spaces/{spaceId}": () => ({ wakePolicy: "addressed" }),

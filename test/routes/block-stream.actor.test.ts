@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
-import { BlockFrame } from "../../src/protocol/block-events.ts";
+import { listenToBlock } from "../support/block-listener.ts";
 import { call, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -11,27 +11,6 @@ afterEach(() => {
 });
 
 beforeAll(() => loadLoro(), 60_000);
-
-/** Who watches a block: every frame is checked against the protocol as it comes. */
-const listen = (socket: WebSocket) => {
-  const frames: BlockFrame[] = [];
-  const heard = { pongs: 0, closed: undefined as number | undefined };
-  socket.addEventListener("message", ({ data }) => {
-    if (data === "pong") heard.pongs += 1;
-    else frames.push(BlockFrame.parse(JSON.parse(String(data))));
-  });
-  socket.addEventListener("close", ({ code }) => {
-    heard.closed = code;
-  });
-  socket.accept();
-  return {
-    socket,
-    frames,
-    heard,
-    until: (count: number) => vi.waitUntil(() => frames.length >= count, { timeout: 5000 }),
-    untilClosed: () => vi.waitUntil(() => heard.closed, { timeout: 5000 }),
-  };
-};
 
 const scene = async () => {
   const house = await openHouse();
@@ -56,7 +35,7 @@ const scene = async () => {
         headers: { upgrade: "websocket", authorization: `Bearer ${bearer}` },
       });
       if (!answer.webSocket) throw new Error(`no socket: ${answer.status} ${await answer.text()}`);
-      return listen(answer.webSocket);
+      return listenToBlock(answer.webSocket);
     },
   };
 };
@@ -126,7 +105,7 @@ describe("who watches a block", () => {
     const boss = await house.person("Boss", "admin");
     const asBoss = await call(`${at}/notes/stream?token=${boss.token}`, { headers: { upgrade: "websocket" } });
     if (!asBoss.webSocket) throw new Error(await asBoss.text());
-    const watcher = listen(asBoss.webSocket);
+    const watcher = listenToBlock(asBoss.webSocket);
     const byKey = await watch();
     vi.useFakeTimers({ toFake: ["Date"] });
     const pass = async (): Promise<void> => {

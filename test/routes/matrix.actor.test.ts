@@ -122,6 +122,18 @@ const rows: Record<string, Row> = {
   // With one that was never made.
   "PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(404), body: () => ({}) },
   "DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(404) },
+  "GET /v1/agents/{agentId}/blocks/{label}/spaces": { own: workspace(200) },
+  "PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": { own: workspace(200), body: () => ({}) },
+  "DELETE /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": { own: workspace(204) },
+  "GET /v1/spaces/{spaceId}/blocks": { own: inSpace(200), removed: 404 },
+  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}": { own: inSpace(200), removed: 404 },
+  "POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations": {
+    own: participant(200),
+    removed: 404,
+    body: () => ({ operations: [{ op: "append_text", text: "x" }] }),
+  },
+  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/history": { own: inSpace(200), removed: 404 },
+  "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stream": { own: participant(101), removed: 404 },
   "POST /v1/agents/{agentId}/archival": { own: workspace(201), body: () => ({ content: "A fact" }) },
   "GET /v1/agents/{agentId}/archival": { own: workspace(200) },
   "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(404) },
@@ -293,6 +305,13 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
         .key.id
     : "";
   if (method === "DELETE" || path.includes("/blocks")) await putForDeletion(path, agentId);
+  if (path.includes("{label}") && path.includes("{spaceId}")) {
+    // One that is shared with no other space: each has its own.
+    const block = `/v1/agents/${agentId}/blocks/a-name`;
+    await call(block, { method: "DELETE", ...callers.key });
+    await putForDeletion(path, agentId);
+    await expectOk(z.unknown(), call(`${block}/spaces/${spaceId}`, { method: "PUT", ...callers.key, body: {} }));
+  }
   const runId = ids.mintOwned("run", agentId);
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";

@@ -58,6 +58,14 @@ GET /v1/agents/{agentId}/blocks/{label}/stream
 GET /v1/agents/{agentId}/blocks/{label}/shares
 PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}
 DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}
+GET /v1/agents/{agentId}/blocks/{label}/spaces
+PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}
+DELETE /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}
+GET /v1/spaces/{spaceId}/blocks
+GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}
+POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations
+GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/history
+GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stream
 POST /v1/agents/{agentId}/archival
 GET /v1/agents/{agentId}/archival
 DELETE /v1/agents/{agentId}/archival/{archivalId}

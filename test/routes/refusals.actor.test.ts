@@ -98,6 +98,7 @@ describe("[S6] an id that was issued and is of nothing here answers 404", () => 
     "PUT /v1/agents/{agentId}/plans/{planId}": { name: "x", instruction: "x", runAfter: "1 hour" },
     "POST /v1/agents/{agentId}/blocks": { label: "notes", type: "core" },
     "POST /v1/agents/{agentId}/blocks/{label}/operations": { operations: [{ op: "undo" }] },
+    "POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/operations": { operations: [{ op: "undo" }] },
     "POST /v1/agents/{agentId}/archival": { content: "x" },
     "POST /v1/spaces/{spaceId}/messages": { text: "hello" },
     "POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result": { result: 1 },
@@ -173,7 +174,7 @@ describe("[S4] a query that is not of the shape answers 400", () => {
     for (const value of values) {
       const answer = await send(operation, `${path}?${query}=${value}`, rightful(operation));
       // A list inside an agent or a space that does not exist has no cursor to be wrong.
-      const lists = query === "cursor" && operation.path.startsWith("/v1/agents/{agentId}/") ? [400, 404] : [400];
+      const lists = query === "cursor" && /^\/v1\/(?:agents|spaces)\/\{/.test(operation.path) ? [400, 404] : [400];
       expect(lists, `${value}: ${await answer.clone().text()}`).toContain((await problemIn(answer)).status);
     }
   });

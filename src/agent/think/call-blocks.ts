@@ -1,4 +1,4 @@
-import type { Permission } from "../../protocol/block.ts";
+import type { Permission, SpacePermission } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -8,6 +8,7 @@ import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { permissionRefusal, verdictOn } from "../memory/documents/permission.ts";
 import { editShared, loadShared } from "../shared-reading.ts";
 import { shareBlock, unshareBlock } from "../sharing.ts";
+import { closeBlock, openBlock } from "../space-sharing.ts";
 import type { CallBlocks } from "../tools/tool.ts";
 import type { Parts } from "./parts.ts";
 
@@ -36,6 +37,31 @@ const agentNamed = (parts: Parts, wanted: string): string => {
   const [only] = found;
   if (only && found.length === 1) return only[0];
   throw new ColloquyError("not_found", `there is no other agent ${JSON.stringify(wanted)} in your spaces`);
+};
+
+const spaceNamed = (parts: Parts, wanted: string): string => {
+  const found = parts.spaces.mine().filter(({ id, name }) => id === wanted || name === wanted);
+  const [only] = found;
+  if (only && found.length === 1) return only.id;
+  if (!only) throw new ColloquyError("not_found", `you are in no space ${JSON.stringify(wanted)}`);
+  const ids = found.map(({ id }) => id).join(", ");
+  throw new ColloquyError("conflict", `several of your spaces are named ${JSON.stringify(wanted)}: say which, ${ids}`);
+};
+
+/** An agent gives no more of a block than it has. */
+const requireRank = (parts: Parts, label: string, permission: Permission | SpacePermission): void => {
+  const own = parts.blocks.get(label).permission;
+  if (ranks[permission] <= ranks[own]) return;
+  throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
+};
+
+/** What was to be taken back, and is not there any more, was taken back by what was cut. */
+const onceOnly = async (replayed: boolean, takeBack: () => void | Promise<void>): Promise<void> => {
+  try {
+    await takeBack();
+  } catch (error) {
+    if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;
+  }
 };
 
 /** Who must agree before these operations are made; undefined where nobody need. Throws what no consent allows. */
@@ -103,19 +129,14 @@ export const callBlocks = (
   show: (label, viewport, section) =>
     parts.blocks.update(label, { viewport, section }, `agent:${parts.identity.get().id}`),
   async share(label, agent, permission) {
-    const own = parts.blocks.get(label).permission;
-    if (ranks[permission] > ranks[own]) {
-      throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
-    }
+    requireRank(parts, label, permission);
     await shareBlock(parts, label, { agentId: agentNamed(parts, agent), permission }, signal);
   },
-  async unshare(label, agent) {
-    try {
-      await unshareBlock(parts, label, agentNamed(parts, agent), signal);
-    } catch (error) {
-      // It was done by what was cut.
-      if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;
-    }
+  unshare: (label, agent) => onceOnly(replayed, () => unshareBlock(parts, label, agentNamed(parts, agent), signal)),
+  async open(label, space, permission) {
+    requireRank(parts, label, permission);
+    await openBlock(parts, label, { spaceId: spaceNamed(parts, space), permission });
   },
+  close: (label, space) => onceOnly(replayed, () => closeBlock(parts, label, spaceNamed(parts, space))),
   history: (label, limit) => parts.blocks.history(label, undefined, limit),
 });

@@ -11,6 +11,7 @@ import type { Journal } from "../journal.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Archival } from "../memory/archival.ts";
 import type { BlockShares } from "../memory/blocks/block-shares.ts";
+import type { BlockSpaces } from "../memory/blocks/block-spaces.ts";
 import type { Blocks } from "../memory/blocks/blocks.ts";
 import type { SharedBlocks } from "../memory/blocks/shared-blocks.ts";
 import type { Goals } from "../memory/goals.ts";
@@ -49,6 +50,7 @@ export type Parts = {
   search: Search;
   blocks: Blocks;
   blockShares: BlockShares;
+  blockSpaces: BlockSpaces;
   sharedBlocks: SharedBlocks;
   watchers: Watchers;
   plans: Plans;

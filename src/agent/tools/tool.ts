@@ -2,7 +2,14 @@ import { jsonSchema, type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalEntry } from "../../protocol/archival.ts";
-import type { BlockChange, BlockDetail, CreateBlock, EditedBlock, Permission } from "../../protocol/block.ts";
+import type {
+  BlockChange,
+  BlockDetail,
+  CreateBlock,
+  EditedBlock,
+  Permission,
+  SpacePermission,
+} from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { Viewport } from "../../protocol/block-schema.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -45,6 +52,9 @@ export type CallBlocks = {
   /** `agent` is the name or the id of another agent of its spaces. */
   share(label: string, agent: string, permission: Permission): Promise<void>;
   unshare(label: string, agent: string): Promise<void>;
+  /** `space` is the name or the id of a space of its own: the people there may use the block. */
+  open(label: string, space: string, permission: SpacePermission): Promise<void>;
+  close(label: string, space: string): Promise<void>;
   /** Newest first. */
   history(label: string, limit: number): BlockChange[];
 };

@@ -1,9 +1,13 @@
-import type { Permission } from "../../../protocol/block.ts";
+import type { Permission, SpacePermission } from "../../../protocol/block.ts";
 import type { Writer } from "../documents/editing.ts";
 
-/** Who edits a block: an agent, whose permission holds, or a person or program with the workspace's rights. */
+/**
+ * Who edits a block: an agent, whose permission holds; somebody of a space that it is shared with; or a person or
+ * program with the workspace's rights.
+ */
 export type BlockCaller =
   | { kind: "system"; author: string }
+  | { kind: "person"; author: string; name: string; permission: SpacePermission }
   | {
       kind: "agent";
       agentId: string;
@@ -17,16 +21,22 @@ export type BlockCaller =
 export const authorOf = (caller: BlockCaller): string =>
   caller.kind === "agent" ? `agent:${caller.agentId}` : caller.author;
 
-export const writerOf = (caller: BlockCaller, permission: Permission, now: string): Writer =>
-  caller.kind === "agent"
-    ? {
+export const writerOf = (caller: BlockCaller, permission: Permission, now: string): Writer => {
+  switch (caller.kind) {
+    case "system":
+      return { kind: "system", now };
+    case "person":
+      return { kind: "person", now, name: caller.name, permission: caller.permission };
+    case "agent":
+      return {
         kind: "agent",
         now,
         name: caller.name,
         permission: caller.permission ?? permission,
         consented: caller.consented ?? false,
-      }
-    : { kind: "system", now };
+      };
+  }
+};
 
 const appending: string[] = ["append_text", "append_to_list", "push_item", "insert_item", "append_log_entry"];
 const deleting: string[] = ["delete_item", "remove_from_list"];

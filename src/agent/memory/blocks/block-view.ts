@@ -24,7 +24,7 @@ export const sharedView = (
   owner: { agentId: string; agentName: string },
 ): Block => ({ ...blockView(row), permission, pinned: false, sharedFrom: owner });
 
-export const detailOf = (block: Block, read: { value: Json; rendered: string; version: number }): BlockDetail => ({
-  ...block,
-  ...read,
-});
+export const detailOf = (
+  block: Block,
+  { value, rendered, version }: { value: Json; rendered: string; version: number },
+): BlockDetail => ({ ...block, value, rendered, version });

@@ -1,6 +1,6 @@
 import { isNull } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
+import type { BlockType, EditedBlock, Permission, SpacePermission } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import type { Step } from "../documents/undo-stacks.ts";
 
@@ -84,6 +84,18 @@ export const blockShares = sqliteTable(
     createdAt: integer("created_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.blockId, table.agentId] })],
+);
+
+/** Spaces whose people may read a block of this agent, and what else they may. */
+export const blockSpaces = sqliteTable(
+  "block_spaces",
+  {
+    blockId: integer("block_id").notNull(),
+    spaceId: text("space_id").notNull(),
+    permission: text("permission").$type<SpacePermission>().notNull(),
+    createdAt: integer("created_at").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.blockId, table.spaceId] })],
 );
 
 /** Blocks of other agents that this one may read, as far as it was told: their owner has the last word. */

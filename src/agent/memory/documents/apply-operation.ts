@@ -1,12 +1,11 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import type { BlockSchema, PlainSchema } from "../../../protocol/block-schema.ts";
-import { ColloquyError } from "../../../shared/errors.ts";
 import { itemsOf, prefixOf, readText, textOf } from "./cells.ts";
 import { editFields, type FieldOperation } from "./edit-fields.ts";
 import { editItems, type ItemOperation, pushEntry } from "./edit-items.ts";
 import { editText, type TextOperation } from "./edit-text.ts";
-import { checkPermission, type Editing, type Writer } from "./editing.ts";
+import { checkPermission, type Editing, requireSystem, type Writer } from "./editing.ts";
 import { noSuchField, refusedEdit } from "./refused-edit.ts";
 import { spliceText } from "./write-cells.ts";
 
@@ -35,9 +34,7 @@ const partOf = (schema: BlockSchema, operation: ContentOperation, writer: Writer
   if (name === undefined) throw refusedEdit(`${op} needs a section of this composite block: ${names}`);
   const section = schema.sections.find((each) => each.name === name);
   if (!section) throw noSuchField(name);
-  if (section.readOnly && writer.kind === "agent") {
-    throw new ColloquyError("forbidden", `Section '${name}' is read-only and cannot be modified by agent`);
-  }
+  if (section.readOnly) requireSystem(writer, `Section '${name}'`);
   return [section.schema, prefixOf(name)];
 };
 

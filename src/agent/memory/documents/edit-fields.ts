@@ -1,11 +1,10 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import type { Field, PlainSchema } from "../../../protocol/block-schema.ts";
-import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { counterOf, fieldItemsOf, fieldsOf, readItems } from "./cells.ts";
 import { checkField } from "./check-value.ts";
-import type { Editing } from "./editing.ts";
+import { type Editing, requireSystem } from "./editing.ts";
 import { noSuchField, outOfBounds, refusedEdit } from "./refused-edit.ts";
 import { writeCounter, writeItems } from "./write-cells.ts";
 
@@ -17,9 +16,7 @@ export type FieldOperation = Extract<
 const fieldOf = (fields: Field[], { field: name }: FieldOperation, { writer }: Editing): Field => {
   const field = fields.find((each) => each.name === name);
   if (!field) throw noSuchField(name);
-  if (field.readOnly && writer.kind === "agent") {
-    throw new ColloquyError("forbidden", `Field '${name}' is read-only and cannot be modified by agent`);
-  }
+  if (field.readOnly) requireSystem(writer, `Field '${name}'`);
   return field;
 };
 

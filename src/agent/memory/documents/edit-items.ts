@@ -53,7 +53,7 @@ export const editItems = (
   }
 };
 
-/** Appends to a log, with when and by whom. An agent cannot say that it was another. */
+/** Appends to a log, with when and by whom. Nobody but the system says that it was another. */
 export const pushEntry = (
   { doc, newKey, label, writer }: Editing,
   path: string,
@@ -71,7 +71,7 @@ export const pushEntry = (
       { name: "timestamp", type: "timestamp" },
       { name: "agent", type: "text" },
     ],
-    { timestamp: timestamp ?? writer.now, agent: writer.kind === "agent" ? writer.name : (agent ?? null) },
+    { timestamp: timestamp ?? writer.now, agent: writer.kind === "system" ? (agent ?? null) : writer.name },
     "An entry",
   );
   const list = doc.getMovableList(path);

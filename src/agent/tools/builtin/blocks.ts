@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CreateBlock, Permission } from "../../../protocol/block.ts";
+import { CreateBlock, Permission, SpacePermission } from "../../../protocol/block.ts";
 import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
 import { Viewport } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
@@ -170,17 +170,37 @@ export const blockViewport = defineTool({
   },
 });
 
-const agent = z.string().min(1).max(64).describe("Name or id of an agent of your spaces.");
+const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
+const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
+
+/** With whom it is shared: either an agent or the people of a space. */
+const sharing = <T>(
+  given: { agent?: string | undefined; space?: string | undefined },
+  { withAgent, withSpace }: { withAgent: (agent: string) => T; withSpace: (space: string) => T },
+): T => {
+  if (given.agent !== undefined && given.space === undefined) return withAgent(given.agent);
+  if (given.space !== undefined && given.agent === undefined) return withSpace(given.space);
+  throw new ColloquyError("tool_input_invalid", "give either agent or space");
+};
 
 export const blockShare = defineTool({
   ofMemory: true,
   name: "block_share",
-  description: "Let another agent read a block of yours, and change it as the permission says.",
-  input: z.object({ label, agent, permission: z.string().default("Append") }),
+  description:
+    "Let another agent, or the people of a space, read a block of yours, and change it as the permission says.",
+  input: z.object({
+    label,
+    agent,
+    space,
+    permission: z.string().optional().describe("Append for agents and ReadWrite for people, if left out."),
+  }),
   effect: true,
   idempotent: true,
-  async execute({ label: name, agent: other, permission }, context) {
-    await context.blocks.share(name, other, parsed(Permission, permission));
+  async execute({ label: name, permission, ...given }, { blocks }) {
+    await sharing(given, {
+      withAgent: (other) => blocks.share(name, other, parsed(Permission, permission ?? "Append")),
+      withSpace: (where) => blocks.open(name, where, parsed(SpacePermission, permission ?? "ReadWrite")),
+    });
     return { value: { success: true } };
   },
 });
@@ -189,11 +209,14 @@ export const blockUnshare = defineTool({
   ofMemory: true,
   name: "block_unshare",
   description: "End that at once.",
-  input: z.object({ label, agent }),
+  input: z.object({ label, agent, space }),
   effect: true,
   idempotent: true,
-  async execute({ label: name, agent: other }, context) {
-    await context.blocks.unshare(name, other);
+  async execute({ label: name, ...given }, { blocks }) {
+    await sharing(given, {
+      withAgent: (other) => blocks.unshare(name, other),
+      withSpace: (where) => blocks.close(name, where),
+    });
     return { value: { success: true } };
   },
 });
