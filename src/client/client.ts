@@ -1,13 +1,17 @@
 import { ulid } from "ulid";
 import { z } from "zod";
+import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import { Entity, Member } from "../protocol/entity.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
 import { Space, SpaceListItem } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
+import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";
+import type { ConnectionTimings } from "./connection.ts";
 import { createCredentials, type RefreshToken } from "./credentials.ts";
 import { createHttp } from "./http.ts";
 import { type LiveSpace, type OpenSpaceOptions, openLiveSpace } from "./live-space.ts";
 import { type MessagePage, MessagesAnswer } from "./messages.ts";
+import { readToken } from "./token.ts";
 
 export type ClientOptions = {
   /** Where Colloquy is, such as `https://colloquy.example.com`. */
@@ -17,6 +21,9 @@ export type ClientOptions = {
   /** Called when the token has expired; without it, the client is signed out then. */
   refreshToken?: RefreshToken;
 };
+
+/** A block that an agent shares with the people of a space. */
+export type BlockRef = { spaceId: string; agentId: string; label: string };
 
 export type Page<T> = { items: T[]; nextCursor: string | null };
 
@@ -46,6 +53,18 @@ export type Client = {
   /** This person and those it shares a space with, oldest first. */
   listEntities(page?: { cursor?: string; limit?: number }): Promise<Page<Entity>>;
   openSpace(spaceId: string, options?: OpenSpaceOptions): LiveSpace;
+  /** The blocks that agents share with a space. */
+  listBlocks(spaceId: string): Promise<Block[]>;
+  /** Now, or as it was at an earlier version. */
+  getBlock(block: BlockRef, version?: number): Promise<BlockDetail>;
+  /**
+   * All operations or none, merged with what came after `onVersion`. Rejects with `forbidden` where the space's people
+   * may not, `edit_refused`, `text_too_long`.
+   */
+  editBlock(block: BlockRef, edit: EditRequest): Promise<EditedBlock>;
+  /** Newest first. */
+  blockHistory(block: BlockRef, page?: { cursor?: string; limit?: number }): Promise<Page<BlockChange>>;
+  openBlock(block: BlockRef, options?: { timings?: Partial<ConnectionTimings> }): LiveBlock;
 };
 
 const SpacesAnswer = z.object({ items: z.array(SpaceListItem), nextCursor: z.string().nullable() });
@@ -54,6 +73,8 @@ const MemberAnswer = z.object({ member: Member });
 const MessageAnswer = z.object({ message: Message });
 const ReadsAnswer = z.object({ items: z.array(ReadReceipt) });
 const EntitiesAnswer = z.object({ items: z.array(Entity), nextCursor: z.string().nullable() });
+const BlocksAnswer = z.object({ items: z.array(Block) });
+const HistoryAnswer = z.object({ items: z.array(BlockChange), nextCursor: z.string().nullable() });
 const EntityAnswer = z.object({ entity: Entity });
 
 const at = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
@@ -67,13 +88,24 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
   const listMessages: Client["listMessages"] = (spaceId, { before, after, limit }) =>
     http({ path: at("spaces", spaceId, "messages"), query: { before, after, limit }, answer: MessagesAnswer });
 
-  const streamAddress = (spaceId: string, cursor: number | null): string => {
-    const url = new URL(at("spaces", spaceId, "stream"), baseUrl);
+  const socketAddress = (path: string): URL => {
+    const url = new URL(path, baseUrl);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     url.searchParams.set("token", credentials.token());
+    return url;
+  };
+  const streamAddress = (spaceId: string, cursor: number | null): string => {
+    const url = socketAddress(at("spaces", spaceId, "stream"));
     if (cursor !== null) url.searchParams.set("cursor", String(cursor));
     return url.href;
   };
+
+  const ofBlock = ({ spaceId, agentId, label }: BlockRef, ...part: string[]): string =>
+    at("spaces", spaceId, "agents", agentId, "blocks", label, ...part);
+  const getBlock: Client["getBlock"] = (block, version) =>
+    http({ path: ofBlock(block), query: { version }, answer: BlockDetail });
+  const editBlock: Client["editBlock"] = (block, body) =>
+    http({ method: "POST", path: ofBlock(block, "operations"), body, answer: EditedBlock });
 
   return {
     listSpaces: ({ cursor, limit } = {}) =>
@@ -112,5 +144,20 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
       http({ path: at("entities"), query: { cursor, limit }, answer: EntitiesAnswer }),
     openSpace: (spaceId, options) =>
       openLiveSpace({ streamAddress, credentials, listMessages, getSpace }, spaceId, options),
+    listBlocks: async (spaceId) => (await http({ path: at("spaces", spaceId, "blocks"), answer: BlocksAnswer })).items,
+    getBlock,
+    editBlock,
+    blockHistory: (block, { cursor, limit } = {}) =>
+      http({ path: ofBlock(block, "history"), query: { cursor, limit }, answer: HistoryAnswer }),
+    openBlock: (block, { timings } = {}) => {
+      const access = {
+        credentials,
+        by: `human:${readToken(credentials.token())?.entityId ?? ""}`,
+        streamAddress: () => socketAddress(ofBlock(block, "stream")).href,
+        read: () => getBlock(block),
+        edit: (request: EditRequest) => editBlock(block, request),
+      };
+      return openLiveBlock(access, timings);
+    },
   };
 };

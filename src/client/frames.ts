@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { type ServerFrame as Frame, pongText, ServerFrame } from "../protocol/events.ts";
+import { BlockFrame } from "../protocol/block-events.ts";
+import { pongText, ServerFrame } from "../protocol/events.ts";
 
-export type ParsedFrame =
+export type ParsedFrame<Frame> =
   | { kind: "frame"; frame: Frame }
   /** A `pong`, or a type that this client does not know yet: a newer server may say more. */
   | { kind: "ignored" }
@@ -17,8 +18,7 @@ const refusesType = (issues: readonly z.core.$ZodIssue[]): boolean =>
       (issue.code === "invalid_union" && issue.errors.length > 0 && issue.errors.every(refusesType)),
   );
 
-/** One text frame of the stream. Never throws. */
-export const parseFrame = (text: string): ParsedFrame => {
+const parsed = <Schema extends z.ZodType>(schema: Schema, text: string): ParsedFrame<z.infer<Schema>> => {
   if (text === pongText) return { kind: "ignored" };
   let value: unknown;
   try {
@@ -26,10 +26,16 @@ export const parseFrame = (text: string): ParsedFrame => {
   } catch {
     return { kind: "malformed", reason: "A frame of the server is not JSON." };
   }
-  const parsed = ServerFrame.safeParse(value);
-  if (parsed.success) return { kind: "frame", frame: parsed.data };
+  const frame = schema.safeParse(value);
+  if (frame.success) return { kind: "frame", frame: frame.data };
   const typed = Typed.safeParse(value);
   if (!typed.success) return { kind: "malformed", reason: "A frame of the server has no type." };
-  if (refusesType(parsed.error.issues)) return { kind: "ignored" };
+  if (refusesType(frame.error.issues)) return { kind: "ignored" };
   return { kind: "malformed", reason: `A ${typed.data.type} frame of the server does not have the expected shape.` };
 };
+
+/** One text frame of a space's stream. Never throws. */
+export const parseFrame = (text: string): ParsedFrame<ServerFrame> => parsed(ServerFrame, text);
+
+/** One text frame of a block's stream. Never throws. */
+export const parseBlockFrame = (text: string): ParsedFrame<BlockFrame> => parsed(BlockFrame, text);

@@ -1,3 +1,6 @@
+export type { Block, BlockChange, BlockDetail, Json } from "../protocol/block.ts";
+export type { BlockOperation } from "../protocol/block-operation.ts";
+export type { BlockSchema, Field, PlainSchema } from "../protocol/block-schema.ts";
 export type { Entity, EntityType, Member } from "../protocol/entity.ts";
 export type { Message } from "../protocol/message.ts";
 export type { Space, SpaceListItem } from "../protocol/space.ts";
@@ -5,7 +8,10 @@ export { maxUnreadCount } from "../protocol/space.ts";
 export { maxTextBytes, textBytes } from "../protocol/text.ts";
 export type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
 export { ColloquyError, type ErrorCode } from "../shared/errors.ts";
-export { type Client, type ClientOptions, createClient, type Page } from "./client.ts";
+export { fieldsOf, itemsOf } from "./blocks/apply-edit.ts";
+export { type BlockState, initialBlockState, type PendingEdit, shownValue } from "./blocks/block-state.ts";
+export type { LiveBlock } from "./blocks/live-block.ts";
+export { type BlockRef, type Client, type ClientOptions, createClient, type Page } from "./client.ts";
 export type { LiveSpace, OpenSpaceOptions } from "./live-space.ts";
 export type { MessagePage } from "./messages.ts";
 export { reduce } from "./reduce.ts";

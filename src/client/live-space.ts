@@ -1,13 +1,14 @@
 import { ulid } from "ulid";
-import { type ClientFrame, closeCodes, type ErrorFrame } from "../protocol/events.ts";
+import type { ClientFrame, ErrorFrame } from "../protocol/events.ts";
 import { MessageText } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { type Connection, type ConnectionTimings, connect, defaultTimings } from "./connection.ts";
+import type { ConnectionTimings } from "./connection.ts";
 import type { Credentials } from "./credentials.ts";
+import { followStream } from "./follow-stream.ts";
 import { parseFrame } from "./frames.ts";
 import type { MessagePage } from "./messages.ts";
 import { reduce } from "./reduce.ts";
-import { type ClosedReason, initialSpaceState, type SpaceFrame, type SpaceState } from "./space-state.ts";
+import { initialSpaceState, type SpaceFrame, type SpaceState } from "./space-state.ts";
 import { createStore, type Store } from "./store.ts";
 
 /**
@@ -61,9 +62,6 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
   const problemListeners = new Set<(problem: { code: string; detail: string }) => void>();
   let typedAt = 0;
   let tickTimer: ReturnType<typeof setTimeout> | undefined;
-  /** The token that the last opening carried, and the one that a socket was closed for. */
-  let usedToken = "";
-  let expiredToken: string | null = null;
   /** Counts the windows that were given up: a page that was asked for before belongs to none of the later ones. */
   let windowNumber = 0;
 
@@ -72,13 +70,8 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
   const report = (problem: { code: string; detail: string }): void => {
     for (const listener of problemListeners) listener(problem);
   };
-  const sendFrame = (frame: ClientFrame): boolean => connection.send(JSON.stringify(frame));
+  const sendFrame = (frame: ClientFrame): boolean => following.send(JSON.stringify(frame));
   const isOpen = (): boolean => state().connection.status === "open";
-  const end = (reason: ClosedReason): void => {
-    clearTimeout(tickTimer);
-    connection.close();
-    apply({ type: "local.connection", connection: { status: "closed", reason } });
-  };
 
   const sendOutgoing = (clientKey: string): void => {
     const outgoing = state().outgoing.find((one) => one.clientKey === clientKey);
@@ -119,40 +112,18 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
     if (isUnclaimed(parsed.frame)) report(parsed.frame);
   };
 
-  /** A socket that does not open says not why; a request does. */
-  const address = async ({ failed }: { failed: boolean }): Promise<string | null> => {
-    if (expiredToken !== null && (await access.credentials.refresh(expiredToken)) === null) {
-      end("signed_out");
-      return null;
-    }
-    expiredToken = null;
-    const ending = failed ? await refusal(() => access.getSpace(spaceId)) : null;
-    if (ending !== null) {
-      end(ending);
-      return null;
-    }
-    usedToken = access.credentials.token();
-    return access.streamAddress(spaceId, state().cursor);
-  };
-
-  const connection: Connection = connect(
+  const following = followStream(
     {
-      address,
+      credentials: access.credentials,
+      address: () => access.streamAddress(spaceId, state().cursor),
+      probe: () => access.getSpace(spaceId),
       text: receive,
-      reconnects: (code) => endings.get(code) === undefined,
-      down: ({ code, attempt }) => {
-        if (code === closeCodes.tokenExpired) expiredToken = usedToken;
-        const ending = endings.get(code);
-        if (ending) return end(ending);
-        if (state().connection.status === "closed") return;
-        const offline = globalThis.navigator?.onLine === false;
-        apply({
-          type: "local.connection",
-          connection: offline ? { status: "offline" } : { status: "reconnecting", attempt },
-        });
+      connection: (connection) => {
+        if (connection.status === "closed") clearTimeout(tickTimer);
+        apply({ type: "local.connection", connection });
       },
     },
-    { ...defaultTimings, ...options.timings },
+    options.timings,
   );
 
   return {
@@ -201,7 +172,7 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
       problemListeners.add(listener);
       return () => problemListeners.delete(listener);
     },
-    close: () => end("closed"),
+    close: () => following.end("closed"),
   };
 };
 
@@ -209,22 +180,6 @@ const checkText = (text: string): void => {
   const parsed = MessageText.safeParse(text);
   if (parsed.success) return;
   throw new ColloquyError("invalid_request", `The message ${parsed.error.issues[0]?.message ?? "cannot be sent"}.`);
-};
-
-const endings = new Map<number, "removed" | "deleted">([
-  [closeCodes.removed, "removed"],
-  [closeCodes.spaceDeleted, "deleted"],
-]);
-
-const refusal = async (request: () => Promise<unknown>): Promise<"removed" | "signed_out" | null> => {
-  try {
-    await request();
-  } catch (error) {
-    if (!(error instanceof ColloquyError)) throw error;
-    if (error.code === "not_found" || error.code === "forbidden") return "removed";
-    if (error.code === "unauthorized" || error.code === "token_expired") return "signed_out";
-  }
-  return null; // it can be reached, or nothing can: the socket tries again either way
 };
 
 const isUnclaimed = (frame: SpaceFrame): frame is ErrorFrame => frame.type === "error" && frame.clientKey === undefined;

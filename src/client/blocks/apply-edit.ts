@@ -1,0 +1,90 @@
+import type { Json } from "../../protocol/block.ts";
+import type { BlockOperation } from "../../protocol/block-operation.ts";
+import type { BlockSchema, PlainSchema } from "../../protocol/block-schema.ts";
+
+/**
+ * What an edit will make of a block, as far as that can be told here: shown until the answer says what it did. What
+ * only the server knows (a patch, an undo) leaves the value as it is.
+ */
+export const applyEdit = (schema: BlockSchema, value: Json, operations: readonly BlockOperation[]): Json =>
+  operations.reduce((held, operation) => applied(schema, held, operation), value);
+
+const applied = (schema: BlockSchema, value: Json, operation: BlockOperation): Json => {
+  if (schema.type !== "composite") return inPlain(schema, value, operation);
+  const section = schema.sections.find(({ name }) => name === operation.section);
+  if (!section) return value;
+  const sections = fieldsOf(value);
+  return { ...sections, [section.name]: inPlain(section.schema, sections[section.name] ?? null, operation) };
+};
+
+const inPlain = (schema: PlainSchema, value: Json, operation: BlockOperation): Json => {
+  switch (schema.type) {
+    case "text":
+      return inText(typeof value === "string" ? value : "", operation);
+    case "map":
+      return inMap(fieldsOf(value), operation);
+    case "list": {
+      const items = inItems(itemsOf(value), operation);
+      return schema.maxItems === undefined ? items : items.slice(-schema.maxItems);
+    }
+    case "log":
+      return operation.op === "append_log_entry" ? [...itemsOf(value), entryOf(operation.entry)] : value;
+  }
+};
+
+const inText = (text: string, operation: BlockOperation): string => {
+  if (operation.op === "set_text") return operation.text;
+  return operation.op === "append_text" ? text + operation.text : text;
+};
+
+const inMap = (fields: Record<string, Json>, operation: BlockOperation): Json => {
+  switch (operation.op) {
+    case "set_field": {
+      const { [operation.field]: _, ...others } = fields;
+      return operation.value === null ? others : { ...fields, [operation.field]: operation.value };
+    }
+    case "increment": {
+      const held = fields[operation.field];
+      return { ...fields, [operation.field]: (typeof held === "number" ? held : 0) + operation.by };
+    }
+    case "append_to_list":
+      return { ...fields, [operation.field]: [...itemsOf(fields[operation.field]), operation.value] };
+    case "remove_from_list": {
+      const { field, index } = operation;
+      return index === undefined ? fields : { ...fields, [field]: itemsOf(fields[field]).toSpliced(index, 1) };
+    }
+    default:
+      return fields;
+  }
+};
+
+const inItems = (items: Json[], operation: BlockOperation): Json[] => {
+  switch (operation.op) {
+    case "push_item":
+      return [...items, operation.item];
+    case "insert_item":
+      return items.toSpliced(operation.index, 0, operation.item);
+    case "set_item":
+      return operation.index < items.length ? items.with(operation.index, operation.item) : items;
+    case "delete_item":
+      return items.toSpliced(operation.index, 1);
+    case "move_item": {
+      const [item] = items.slice(operation.from);
+      return item === undefined ? items : items.toSpliced(operation.from, 1).toSpliced(operation.to, 0, item);
+    }
+    default:
+      return items;
+  }
+};
+
+const entryOf = (entry: string | Record<string, Json>): Json =>
+  typeof entry === "string" ? { message: entry } : entry;
+
+const noItems: Json[] = [];
+
+/** A value's items, where it is a list. */
+export const itemsOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : noItems);
+
+/** A value's fields, where it is an object. */
+export const fieldsOf = (value: Json | undefined): Record<string, Json> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};

@@ -1,0 +1,143 @@
+import type { BlockDetail, EditedBlock, Json } from "../../protocol/block.ts";
+import type { BlockFrame } from "../../protocol/block-events.ts";
+import type { BlockOperation } from "../../protocol/block-operation.ts";
+import type { ErrorCode } from "../../shared/errors.ts";
+import type { ConnectionState } from "../space-state.ts";
+import { applyEdit } from "./apply-edit.ts";
+import { seenBy } from "./retarget.ts";
+
+/**
+ * One block as a person sees it: as it is stored, and what they changed that is not stored yet.
+ *
+ * Invariants
+ * 1. While an edit is under way, what is told of the block is held back: the frame that has the edit in it may come
+ *    before its answer, and would show it twice.
+ * 2. `block` never goes back to an earlier version.
+ * 3. An edit is in `edits` until it is stored, or was refused and discarded: nothing that a person wrote is lost.
+ */
+export type BlockState = {
+  block: BlockDetail | null;
+  /** Whose change came last while it was watched: `agent:ent_…`, `human:ent_…`, `system`. */
+  changedBy: string | null;
+  edits: readonly PendingEdit[];
+  held: readonly Told[];
+  connection: ConnectionState;
+};
+
+export type PendingEdit = {
+  key: string;
+  operations: readonly BlockOperation[];
+  /** For each operation, the item that it was made on. */
+  seen: readonly (Json | undefined)[];
+  /** The version that it was made on; null: upon edits that were not stored yet. */
+  onVersion: number | null;
+  status: EditStatus;
+};
+
+export type EditStatus =
+  | { kind: "waiting" }
+  | { kind: "sending" }
+  | { kind: "refused"; code: ErrorCode; message: string };
+
+/** The block as a frame told it. */
+type Told = { block: BlockDetail; by: string | null };
+
+export type LocalBlockFrame =
+  | { type: "local.connection"; connection: ConnectionState }
+  | { type: "local.edit"; key: string; operations: readonly BlockOperation[]; onVersion?: number }
+  | { type: "local.sending"; key: string }
+  | { type: "local.stored"; key: string; answer: EditedBlock; by: string }
+  | { type: "local.refused"; key: string; code: ErrorCode; message: string }
+  | { type: "local.retry"; key: string }
+  | { type: "local.discard"; key: string };
+
+export const initialBlockState: BlockState = {
+  block: null,
+  changedBy: null,
+  edits: [],
+  held: [],
+  connection: { status: "connecting" },
+};
+
+const isRefused = ({ status }: PendingEdit): boolean => status.kind === "refused";
+
+/** What the block holds with everything in it that this person changed. */
+export const shownValue = ({ block, edits }: BlockState): Json => {
+  if (!block) return null;
+  return edits
+    .filter((edit) => !isRefused(edit))
+    .reduce((value, { operations }) => applyEdit(block.schema, value, operations), block.value);
+};
+
+const take = (state: BlockState, { block, by }: Told): BlockState => {
+  if (state.block && block.version < state.block.version) return state;
+  return { ...state, block, changedBy: by ?? state.changedBy };
+};
+
+const told = (state: BlockState, one: Told): BlockState => {
+  const isUnderWay = state.edits.some(({ status }) => status.kind === "sending");
+  return isUnderWay && state.block ? { ...state, held: [...state.held, one] } : take(state, one);
+};
+
+const letGo = (state: BlockState): BlockState => state.held.reduce(take, { ...state, held: [] });
+
+const withStatus = (state: BlockState, key: string, status: EditStatus): BlockState => ({
+  ...state,
+  edits: state.edits.map((edit) => (edit.key === key ? { ...edit, status } : edit)),
+});
+
+const without = (state: BlockState, key: string): BlockState => ({
+  ...state,
+  edits: state.edits.filter((edit) => edit.key !== key),
+});
+
+const edited = (state: BlockState, frame: Extract<LocalBlockFrame, { type: "local.edit" }>): BlockState => {
+  const { block } = state;
+  if (!block) return state;
+  const { key, operations } = frame;
+  const value = shownValue(state);
+  const isOnStored = state.edits.every(isRefused);
+  const edit: PendingEdit = {
+    key,
+    operations,
+    seen: operations.map((operation) => seenBy(value, operation)),
+    onVersion: frame.onVersion ?? (isOnStored ? block.version : null),
+    status: { kind: "waiting" },
+  };
+  return { ...state, edits: [...state.edits, edit] };
+};
+
+export const reduceBlock = (state: BlockState, frame: BlockFrame | LocalBlockFrame): BlockState => {
+  switch (frame.type) {
+    case "welcome":
+      return told({ ...state, connection: { status: "open" } }, { block: frame.block, by: null });
+    case "block.changed":
+      return told(state, { block: frame.block, by: frame.by });
+    case "block.deleted":
+    case "error":
+      return state;
+    case "local.connection":
+      return { ...state, connection: frame.connection };
+    case "local.edit":
+      return edited(state, frame);
+    case "local.sending":
+      return withStatus(state, frame.key, { kind: "sending" });
+    case "local.stored": {
+      const stored = without(state, frame.key);
+      if (!stored.block) return stored;
+      const { rendered, value, version } = frame.answer;
+      return letGo(take(stored, { block: { ...stored.block, rendered, value, version }, by: frame.by }));
+    }
+    case "local.refused": {
+      const { key, code, message } = frame;
+      return letGo(withStatus(state, key, { kind: "refused", code, message }));
+    }
+    case "local.retry": {
+      // It follows what is shown by now: the version that it was made on may be long gone.
+      const edits = state.edits.map((edit) => (edit.key === frame.key ? { ...edit, onVersion: null } : edit));
+      return withStatus({ ...state, edits }, frame.key, { kind: "waiting" });
+    }
+    case "local.discard":
+      return without(state, frame.key);
+  }
+};

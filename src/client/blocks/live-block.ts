@@ -1,0 +1,118 @@
+import { ulid } from "ulid";
+import type { BlockDetail, EditedBlock } from "../../protocol/block.ts";
+import type { BlockOperation } from "../../protocol/block-operation.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import type { ConnectionTimings } from "../connection.ts";
+import type { Credentials } from "../credentials.ts";
+import { followStream } from "../follow-stream.ts";
+import { parseBlockFrame } from "../frames.ts";
+import { createStore, type Store } from "../store.ts";
+import {
+  type BlockState,
+  initialBlockState,
+  type LocalBlockFrame,
+  type PendingEdit,
+  reduceBlock,
+} from "./block-state.ts";
+import { retarget } from "./retarget.ts";
+
+/**
+ * One block of a space, followed live and edited while others do.
+ *
+ * Invariants
+ * 1. Edits are sent one after the other, in the order in which they were made: each says the version that it was made
+ *    on, so that it merges with what others did since.
+ * 2. An edit is sent once: what is not known to be stored (no answer came) is shown as refused, never sent again unasked.
+ */
+export type LiveBlock = Store<BlockState> & {
+  /**
+   * Shows the edit at once and has it stored; answers its key. `onVersion`: what the person had before the eyes when
+   * they began, where that is not what is shown now.
+   */
+  edit(operations: readonly BlockOperation[], onVersion?: number): string;
+  /** Of an edit that was refused. */
+  retry(key: string): void;
+  discard(key: string): void;
+  close(): void;
+};
+
+export type EditRequest = { operations: readonly BlockOperation[]; onVersion: number };
+
+/** What a live block needs of its client. `by` is this person, as a block's history names them. */
+export type BlockAccess = {
+  by: string;
+  credentials: Credentials;
+  streamAddress(): string;
+  read(): Promise<BlockDetail>;
+  edit(request: EditRequest): Promise<EditedBlock>;
+};
+
+const changedMeanwhile = "It was changed or deleted by somebody else before this came.";
+
+/** The edit upon what the block holds now; undefined where what it was made on is gone. */
+const requestOf = (edit: PendingEdit, block: BlockDetail): EditRequest | undefined => {
+  if (edit.onVersion !== null) return { operations: edit.operations, onVersion: edit.onVersion };
+  const operations = edit.operations.map((operation, index) => retarget(block.value, operation, edit.seen[index]));
+  const found = operations.filter((operation) => operation !== undefined);
+  return found.length === operations.length ? { operations: found, onVersion: block.version } : undefined;
+};
+
+export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTimings> = {}): LiveBlock => {
+  const store = createStore(initialBlockState);
+  const apply = (frame: LocalBlockFrame): void => store.update((state) => reduceBlock(state, frame));
+
+  const following = followStream(
+    {
+      credentials: access.credentials,
+      address: () => access.streamAddress(),
+      probe: () => access.read(),
+      text: (text) => {
+        const parsed = parseBlockFrame(text);
+        if (parsed.kind === "frame") store.update((state) => reduceBlock(state, parsed.frame));
+      },
+      connection: (connection) => apply({ type: "local.connection", connection }),
+    },
+    timings,
+  );
+
+  const send = async (key: string, request: EditRequest): Promise<void> => {
+    apply({ type: "local.sending", key });
+    try {
+      apply({ type: "local.stored", key, answer: await access.edit(request), by: access.by });
+    } catch (error) {
+      if (!(error instanceof ColloquyError)) throw error;
+      apply({ type: "local.refused", key, code: error.code, message: error.message });
+    }
+    next();
+  };
+
+  const next = (): void => {
+    const { block, edits } = store.getSnapshot();
+    if (!block || edits.some(({ status }) => status.kind === "sending")) return;
+    const edit = edits.find(({ status }) => status.kind === "waiting");
+    if (!edit) return;
+    const request = requestOf(edit, block);
+    if (request) void send(edit.key, request);
+    else {
+      apply({ type: "local.refused", key: edit.key, code: "conflict", message: changedMeanwhile });
+      next();
+    }
+  };
+
+  return {
+    getSnapshot: store.getSnapshot,
+    subscribe: store.subscribe,
+    edit: (operations, onVersion) => {
+      const key = ulid();
+      apply({ type: "local.edit", key, operations, ...(onVersion === undefined ? {} : { onVersion }) });
+      next();
+      return key;
+    },
+    retry: (key) => {
+      apply({ type: "local.retry", key });
+      next();
+    },
+    discard: (key) => apply({ type: "local.discard", key }),
+    close: () => following.end("closed"),
+  };
+};
