@@ -7,14 +7,17 @@ import "./space-header.css";
 type SpaceHeaderProps = {
   name: string;
   state: SpaceState;
-  areMembersShown: boolean;
-  onMembers: () => void;
+  /** What is open beside the timeline. */
+  panel: Panel | null;
+  onPanel: (panel: Panel) => void;
   onMenu: () => void;
 };
 
+export type Panel = "members" | "blocks";
+
 const shownFaces = 5;
 
-export const SpaceHeader = ({ name, state, areMembersShown, onMembers, onMenu }: SpaceHeaderProps) => {
+export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeaderProps) => {
   const busy = new Set(presence(state).map(({ entityId }) => entityId));
   const { members } = state;
   return (
@@ -38,9 +41,19 @@ export const SpaceHeader = ({ name, state, areMembersShown, onMembers, onMenu }:
       <button
         type="button"
         className="space-header-members"
-        aria-expanded={areMembersShown}
+        aria-expanded={panel === "blocks"}
+        aria-label="Blocks"
+        title="What the agents here keep with you"
+        onClick={() => onPanel("blocks")}
+      >
+        <Icon name="notebook" />
+      </button>
+      <button
+        type="button"
+        className="space-header-members"
+        aria-expanded={panel === "members"}
         aria-label={`Members, ${members.length}`}
-        onClick={onMembers}
+        onClick={() => onPanel("members")}
       >
         <Icon name="people" />
         <span>{members.length || ""}</span>

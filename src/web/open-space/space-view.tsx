@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import type { SpaceListItem } from "../../client/index.ts";
 import { useSpace } from "../../client/react/index.ts";
+import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
 import { useReply } from "../composer/use-reply.ts";
 import { useSignedIn } from "../session/signed-in.ts";
@@ -13,7 +14,7 @@ import { AsksYou } from "./asks-you.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { MembersPanel } from "./members-panel.tsx";
 import { PresenceLine } from "./presence-line.tsx";
-import { SpaceHeader } from "./space-header.tsx";
+import { type Panel, SpaceHeader } from "./space-header.tsx";
 import { useReading } from "./use-reading.ts";
 import { useUnreadStart } from "./use-unread-start.ts";
 import "./space-view.css";
@@ -31,7 +32,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const { client, entityId, signOut } = useSignedIn();
   const { state, live } = useSpace(client, spaceId);
   const [isAtBottom, setAtBottom] = useState(true);
-  const [areMembersShown, setMembersShown] = useState(false);
+  const [panel, setPanel] = useState<Panel | null>(null);
   const [led, setLed] = useState<Led | null>(null);
   const reply = useReply(state);
   const toast = useToast();
@@ -55,13 +56,13 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   const others = state.members.filter((member) => member.id !== entityId);
   const replied = reply.message && quotedIn(state, reply.message.id);
   return (
-    <div className="space-view" data-members={areMembersShown}>
+    <div className="space-view" data-panel={panel ?? undefined}>
       <section className="space-column" aria-label={name || "Space"}>
         <SpaceHeader
           name={name}
           state={state}
-          areMembersShown={areMembersShown}
-          onMembers={() => setMembersShown((isShown) => !isShown)}
+          panel={panel}
+          onPanel={(wanted) => setPanel((shown) => (shown === wanted ? null : wanted))}
           onMenu={onMenu}
         />
         <ConnectionBanner connection={connection} />
@@ -90,9 +91,10 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
         </div>
         <Announcer state={state} />
       </section>
-      {areMembersShown && (
-        <MembersPanel state={state} spaceName={name} onClose={() => setMembersShown(false)} onLeave={onLeave} />
+      {panel === "members" && (
+        <MembersPanel state={state} spaceName={name} onClose={() => setPanel(null)} onLeave={onLeave} />
       )}
+      {panel === "blocks" && <BlocksPanel state={state} onClose={() => setPanel(null)} />}
     </div>
   );
 };

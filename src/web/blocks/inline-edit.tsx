@@ -1,0 +1,68 @@
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+
+type InlineEditProps = {
+  /** What is edited, for who cannot see it. */
+  label: string;
+  words: string;
+  /** Where there is nothing yet. */
+  placeholder?: string;
+  isStruck?: boolean;
+  inputMode?: "text" | "decimal";
+  onSave: (words: string) => void;
+};
+
+/** Words that are edited where they stand: Enter or leaving keeps them, Escape does not. */
+export const InlineEdit = ({ label, words, placeholder, isStruck = false, inputMode, onSave }: InlineEditProps) => {
+  const [draft, setDraft] = useState<string | null>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const [isBack, setBack] = useState(false);
+  useEffect(() => {
+    if (!isBack) return;
+    button.current?.focus();
+    setBack(false);
+  }, [isBack]);
+
+  const end = (isKept: boolean, isByKey: boolean): void => {
+    const text = draft?.trim() ?? "";
+    if (isKept && text !== "" && text !== words) onSave(text);
+    setDraft(null);
+    setBack(isByKey);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.nativeEvent.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    end(event.key === "Enter", true);
+  };
+
+  if (draft === null) {
+    return (
+      <button
+        type="button"
+        ref={button}
+        className="inline-edit"
+        data-struck={isStruck}
+        data-empty={words === ""}
+        title="Change it"
+        aria-label={`${label}: ${words || (placeholder ?? "empty")}. Change it`}
+        onClick={() => setDraft(words)}
+      >
+        {words || placeholder}
+      </button>
+    );
+  }
+  return (
+    <input
+      className="inline-edit-input"
+      aria-label={label}
+      value={draft}
+      inputMode={inputMode}
+      // biome-ignore lint/a11y/noAutofocus: the person has just asked to write here
+      autoFocus
+      onFocus={(event) => event.target.select()}
+      onChange={(event) => setDraft(event.target.value)}
+      onBlur={() => end(true, false)}
+      onKeyDown={onKeyDown}
+    />
+  );
+};

@@ -1,0 +1,82 @@
+import { fieldsOf, type Json, type PlainSchema } from "../../client/index.ts";
+
+/** How an item of a list is shown and edited: its words, whether it is done, and what else it holds. */
+export type ItemShape = {
+  /** The field that holds its words; null for an item that is text itself, undefined where it holds none. */
+  wordsIn: string | null | undefined;
+  words: string;
+  isDone: boolean | undefined;
+  rest: [name: string, value: Json][];
+};
+
+const usualNames = ["text", "title", "name", "item", "label", "task", "what"];
+
+const wordsFieldOf = (fields: Record<string, Json>): string | undefined => {
+  const texts = Object.entries(fields).filter(([, value]) => typeof value === "string");
+  return usualNames.find((name) => texts.some(([held]) => held === name)) ?? texts[0]?.[0];
+};
+
+export const shapeOf = (item: Json): ItemShape => {
+  if (typeof item !== "object" || item === null || Array.isArray(item)) {
+    return { wordsIn: typeof item === "string" ? null : undefined, words: inWords(item), isDone: undefined, rest: [] };
+  }
+  const wordsIn = wordsFieldOf(item);
+  const { done } = item;
+  const rest = Object.entries(item).filter(
+    ([name, value]) => name !== wordsIn && !(name === "done" && typeof value === "boolean"),
+  );
+  const isDone = typeof done === "boolean" ? done : undefined;
+  if (wordsIn !== undefined) return { wordsIn, words: String(item[wordsIn]), isDone, rest };
+  return { wordsIn, words: rest.map(([name, value]) => `${name}: ${inWords(value)}`).join(", "), isDone, rest: [] };
+};
+
+/** A value as a person would read it. */
+export const inWords = (value: Json | undefined): string => {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.map(inWords).join(", ");
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value)
+    .map(([name, held]) => `${name}: ${inWords(held)}`)
+    .join(", ");
+};
+
+/** The same item with other words. */
+export const withWords = (item: Json, words: string): Json => {
+  const { wordsIn } = shapeOf(item);
+  return typeof wordsIn === "string" ? { ...fieldsOf(item), [wordsIn]: words } : words;
+};
+
+type ListSchema = Extract<PlainSchema, { type: "list" }>;
+
+const declaredFields = ({ itemSchema }: ListSchema): [name: string, type: unknown][] => {
+  if (!itemSchema) return [];
+  if (itemSchema.type === "map" && Array.isArray(itemSchema.fields)) {
+    return itemSchema.fields.flatMap((field): [string, unknown][] => {
+      const { name, type } = fieldsOf(field as Json);
+      return typeof name === "string" ? [[name, type]] : [];
+    });
+  }
+  const properties = "properties" in itemSchema ? fieldsOf(itemSchema.properties as Json) : {};
+  return Object.entries(properties).map(([name, property]) => [name, fieldsOf(property).type]);
+};
+
+/**
+ * A new item in the form of the list's others: as the schema says, else as its last item is. Undefined where an item
+ * cannot be made of words alone.
+ */
+export const itemFrom = (words: string, schema: ListSchema, items: readonly Json[]): Json | undefined => {
+  const fields = declaredFields(schema);
+  if (fields.length > 0) {
+    const texts = fields.filter(([, type]) => type === "text" || type === "string").map(([name]) => name);
+    const wordsIn = usualNames.find((name) => texts.includes(name)) ?? texts[0];
+    if (wordsIn === undefined) return undefined;
+    const hasDone = fields.some(([name, type]) => name === "done" && type === "boolean");
+    return { [wordsIn]: words, ...(hasDone ? { done: false } : {}) };
+  }
+  const last = items.at(-1);
+  if (last === undefined || typeof last === "string" || schema.itemSchema?.type === "text") return words;
+  const { wordsIn, isDone } = shapeOf(last);
+  if (typeof wordsIn !== "string") return undefined;
+  return { [wordsIn]: words, ...(isDone === undefined ? {} : { done: false }) };
+};

@@ -1,0 +1,26 @@
+import type { Json } from "../../client/index.ts";
+
+export type KeyedItem = { key: number; item: Json };
+
+/**
+ * Gives each item the key that it had before, so that a row keeps its focus while others come and go around it: first
+ * those that are the same, then, in order, those that were changed where they stood.
+ */
+export const keyItems = (before: readonly KeyedItem[], items: readonly Json[]): KeyedItem[] => {
+  const left = new Set(before);
+  const same = items.map((item) => {
+    const text = JSON.stringify(item);
+    const found = [...left].find((one) => JSON.stringify(one.item) === text);
+    if (found) left.delete(found);
+    return found?.key;
+  });
+  let newest = Math.max(0, ...before.map(({ key }) => key));
+  return items.map((item, index) => {
+    const known = same[index];
+    if (known !== undefined) return { key: known, item };
+    const stood = before[index];
+    if (stood && left.delete(stood)) return { key: stood.key, item };
+    newest += 1;
+    return { key: newest, item };
+  });
+};

@@ -1,0 +1,77 @@
+import { useState } from "react";
+import { fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
+import { full, short } from "../look/time.ts";
+import { AddLine } from "./add-line.tsx";
+import { inWords } from "./item-shape.ts";
+import type { Part } from "./part.ts";
+
+type LogSchema = Extract<PlainSchema, { type: "log" }>;
+
+/** A log may hold thousands of entries. */
+const mostShown = 200;
+
+const nameOf = (field: LogSchema["entryFields"][number]): string => (typeof field === "string" ? field : field.name);
+
+/** A log whose entries are words takes new ones here. */
+const isOfWords = ({ entryFields }: LogSchema): boolean => {
+  const [first, ...others] = entryFields;
+  const isText = typeof first === "string" || first === undefined || first.type === "text";
+  return isText && others.every((field) => typeof field === "string" || !field.required);
+};
+
+export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) => {
+  const [isWhole, setWhole] = useState(false);
+  const entries = itemsOf(value);
+  const most = isWhole ? mostShown : Math.min(schema.displayLimit, mostShown);
+  const shown = entries.slice(-most).map((entry, index, { length }) => ({
+    entry,
+    place: entries.length - length + index,
+  }));
+  return (
+    <>
+      {may.append && isOfWords(schema) && (
+        <AddLine label={`Write in ${name}`} onAdd={(entry) => onEdit({ op: "append_log_entry", entry })} />
+      )}
+      {entries.length === 0 && <p className="block-nothing">Nothing written yet.</p>}
+      <ol className="block-entries" aria-label={name} reversed>
+        {shown.toReversed().map(({ entry, place }) => (
+          <LogEntry key={place} entry={entry} fields={schema.entryFields.map(nameOf)} />
+        ))}
+      </ol>
+      {!isWhole && entries.length > shown.length && (
+        <button type="button" className="link-button" onClick={() => setWhole(true)}>
+          Show {Math.min(entries.length, mostShown) - shown.length} older
+        </button>
+      )}
+    </>
+  );
+};
+
+const LogEntry = ({ entry, fields }: { entry: Json; fields: string[] }) => {
+  const { timestamp, agent, ...held } = fieldsOf(entry);
+  const [first = "message", ...others] = fields;
+  const isTime = typeof timestamp === "string" && !Number.isNaN(Date.parse(timestamp));
+  return (
+    <li className="block-entry">
+      <p className="block-entry-head">
+        {typeof agent === "string" && <strong>{agent}</strong>}
+        {isTime ? (
+          <time dateTime={timestamp} title={full(timestamp)}>
+            {short(timestamp)}
+          </time>
+        ) : (
+          <span>just now</span>
+        )}
+      </p>
+      <p>{inWords(held[first])}</p>
+      {others.map(
+        (name) =>
+          held[name] !== undefined && (
+            <p key={name} className="block-item-rest">
+              {name}: {inWords(held[name])}
+            </p>
+          ),
+      )}
+    </li>
+  );
+};

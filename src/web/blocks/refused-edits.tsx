@@ -1,0 +1,34 @@
+import type { LiveBlock, PendingEdit } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
+import { editWords } from "./block-words.ts";
+import "./refused-edits.css";
+
+/** Edits that were not stored: why, and what was written, to be tried again, copied or given up. */
+export const RefusedEdits = ({ edits, live }: { edits: readonly PendingEdit[]; live: LiveBlock | null }) => (
+  <div role="alert">
+    {edits.map(({ key, operations, status }) => {
+      const [operation] = operations;
+      if (status.kind !== "refused" || !operation) return null;
+      const { doing, text } = editWords(operation);
+      return (
+        <div key={key} className="block-refused">
+          <p className="block-refused-why">
+            <Icon name="warning" size={17} />
+            <span>
+              {doing} was not stored. {status.message}
+            </span>
+          </p>
+          {text !== "" && <p className="block-refused-text">{text}</p>}
+          <div className="block-buttons">
+            <button type="button" className="button" onClick={() => live?.retry(key)}>
+              Try again
+            </button>
+            <button type="button" className="button button-plain" onClick={() => live?.discard(key)}>
+              Discard
+            </button>
+          </div>
+        </div>
+      );
+    })}
+  </div>
+);

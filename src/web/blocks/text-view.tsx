@@ -1,0 +1,80 @@
+import { type KeyboardEvent, useState } from "react";
+import type { PlainSchema } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
+import { authorName } from "./block-words.ts";
+import type { Part } from "./part.ts";
+
+type TextPart = Part<Extract<PlainSchema, { type: "text" }>>;
+
+/** What is being written, and the version that it began with. */
+type Draft = { text: string; onVersion: number };
+
+const rowsOf = (text: string): number => Math.min(18, Math.max(4, text.split("\n").length + 1));
+
+export const TextView = ({ value, may, name, space, version, changedBy, onEdit }: TextPart) => {
+  const [draft, setDraft] = useState<Draft | null>(null);
+  const text = typeof value === "string" ? value : "";
+
+  if (draft === null) {
+    return (
+      <>
+        {text === "" ? <p className="block-nothing">Nothing written yet.</p> : <p className="block-text">{text}</p>}
+        {may.change && (
+          <button
+            type="button"
+            className="button block-edit"
+            disabled={version === null}
+            onClick={() => version !== null && setDraft({ text, onVersion: version })}
+          >
+            <Icon name="pencil" size={17} /> Edit
+          </button>
+        )}
+      </>
+    );
+  }
+
+  const save = (): void => {
+    if (draft.text !== text) onEdit({ op: "set_text", text: draft.text }, draft.onVersion);
+    setDraft(null);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const isSave = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+    if (!isSave && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (isSave) save();
+    else setDraft(null);
+  };
+  const isOlder = version !== null && version > draft.onVersion;
+  return (
+    <div className="block-writing">
+      <textarea
+        className="input"
+        aria-label={name}
+        rows={rowsOf(draft.text)}
+        value={draft.text}
+        // biome-ignore lint/a11y/noAutofocus: the person has just asked to write here
+        autoFocus
+        onChange={(event) => setDraft({ ...draft, text: event.target.value })}
+        onKeyDown={onKeyDown}
+      />
+      {isOlder && (
+        <div className="block-meanwhile" role="status">
+          <p>
+            {changedBy === null ? "Somebody" : authorName(changedBy, space)} changed it meanwhile. Saving keeps both.
+            Now it says:
+          </p>
+          <p className="block-text">{text}</p>
+        </div>
+      )}
+      <div className="block-buttons">
+        <button type="button" className="button button-primary" onClick={save}>
+          Save
+        </button>
+        <button type="button" className="button button-plain" onClick={() => setDraft(null)}>
+          Cancel
+        </button>
+      </div>
+    </div>
+  );
+};
