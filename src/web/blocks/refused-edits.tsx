@@ -5,7 +5,7 @@ import "./refused-edits.css";
 
 /** Edits that were not stored: why, and what was written, to be tried again, copied or given up. */
 export const RefusedEdits = ({ edits, live }: { edits: readonly PendingEdit[]; live: LiveBlock | null }) => (
-  <div role="alert">
+  <div role="alert" className="block-refusals">
     {edits.map(({ key, operations, status }) => {
       const [operation] = operations;
       if (status.kind !== "refused" || !operation) return null;

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { type BlockState, initialBlockState, reduceBlock, shownValue } from "../../../src/client/blocks/block-state.ts";
+import type { BlockDetail, Json } from "../../../src/protocol/block.ts";
+import type { BlockOperation } from "../../../src/protocol/block-operation.ts";
+
+const detail = (version: number, value: Json): BlockDetail => ({
+  label: "shopping",
+  type: "working",
+  permission: "ReadWrite",
+  description: "",
+  schema: { type: "list" },
+  pinned: true,
+  charLimit: 5000,
+  version,
+  rendered: "",
+  value,
+  createdAt: "2026-11-22T08:00:00.000Z",
+  updatedAt: "2026-11-22T08:00:00.000Z",
+});
+
+const opened = (value: Json = ["bread"]): BlockState =>
+  reduceBlock(initialBlockState, { type: "welcome", cursor: 1, block: detail(1, value) });
+const push = (item: Json): BlockOperation => ({ op: "push_item", item });
+const edit = (state: BlockState, key: string, ...operations: BlockOperation[]): BlockState =>
+  reduceBlock(state, { type: "local.edit", key, operations });
+const sending = (state: BlockState, key: string): BlockState => reduceBlock(state, { type: "local.sending", key });
+const told = (state: BlockState, version: number, value: Json, by = "agent:ent_x"): BlockState =>
+  reduceBlock(state, { type: "block.changed", cursor: version, block: detail(version, value), by });
+const stored = (state: BlockState, key: string, version: number, value: Json): BlockState =>
+  reduceBlock(state, {
+    type: "local.stored",
+    key,
+    by: "human:ent_me",
+    answer: { version, value, rendered: "", results: [] },
+  });
+
+describe("a block and this person's edits of it", () => {
+  test("an edit shows at once, and once: its frame waits for its answer", () => {
+    const under = sending(edit(opened(), "a", push("milk")), "a");
+    expect(shownValue(under)).toEqual(["bread", "milk"]);
+    const frameFirst = told(under, 2, ["bread", "milk"], "human:ent_me");
+    expect(shownValue(frameFirst)).toEqual(["bread", "milk"]);
+    const done = stored(frameFirst, "a", 2, ["bread", "milk"]);
+    expect(shownValue(done)).toEqual(["bread", "milk"]);
+    expect(done).toMatchObject({ edits: [], held: [], block: { version: 2 }, changedBy: "human:ent_me" });
+  });
+
+  test("what others did meanwhile is there with the answer, and nothing goes back to before it", () => {
+    const under = sending(edit(opened(), "a", push("milk")), "a");
+    const later = told(told(under, 2, ["bread", "tea"]), 4, ["bread", "tea", "milk", "rice"]);
+    expect(shownValue(later)).toEqual(["bread", "milk"]);
+    const done = stored(later, "a", 3, ["bread", "tea", "milk"]);
+    expect(shownValue(done)).toEqual(["bread", "tea", "milk", "rice"]);
+    expect(shownValue(told(done, 3, ["bread", "tea", "milk"]))).toEqual(["bread", "tea", "milk", "rice"]);
+  });
+
+  test("a refused edit shows no more as done, and keeps what was written until it is discarded", () => {
+    const under = sending(edit(opened(), "a", push("milk")), "a");
+    const refused = reduceBlock(told(under, 2, ["tea"]), {
+      type: "local.refused",
+      key: "a",
+      code: "forbidden",
+      message: "no",
+    });
+    expect(shownValue(refused)).toEqual(["tea"]);
+    expect(refused.edits).toMatchObject([{ operations: [push("milk")], status: { kind: "refused", message: "no" } }]);
+    expect(reduceBlock(refused, { type: "local.discard", key: "a" }).edits).toEqual([]);
+    expect(shownValue(reduceBlock(refused, { type: "local.retry", key: "a" }))).toEqual(["tea", "milk"]);
+  });
+
+  test("an edit upon another that is not stored yet names no version, but the item that it was made on", () => {
+    const two = edit(edit(opened(), "a", push("milk")), "b", { op: "set_item", index: 1, item: "oat milk" });
+    expect(two.edits).toMatchObject([
+      { onVersion: 1, seen: [undefined] },
+      { onVersion: null, seen: ["milk"] },
+    ]);
+    expect(shownValue(two)).toEqual(["bread", "oat milk"]);
+  });
+});
