@@ -1,7 +1,7 @@
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { maxBadFrames, maxFrames, maxReplayEvents } from "../../src/space/bounds.ts";
+import { maxBadFrames, maxFrames, maxReplayEvents, typingIntervalMs } from "../../src/space/bounds.ts";
 import { entity, grow, house, recordReceivers } from "./fixture.ts";
 import { listen, upgrade } from "./listener.ts";
 
@@ -154,6 +154,25 @@ test("[S5] a removed member's sockets close at once with 4403, and hear nothing 
   expect((await theirs.untilClosed()).code).toBe(4403);
   await mine.until("member.left");
   expect(theirs.types).toEqual([]);
+});
+
+test("[S5] what a removed member's client sends before it hears of that reaches nobody", async () => {
+  const home = await house([ann, ben]);
+  const [mine] = [await listen(home, home.as(ann)), await listen(home, home.as(ben))];
+  await runInDurableObject(home.stub, async (space, state) => {
+    const isBens = (socket: WebSocket) => JSON.stringify(socket.deserializeAttachment()).includes(ben.id);
+    const [bens] = state.getWebSockets().filter(isBens);
+    if (!bens) throw new Error("Ben has no socket");
+    const types = () => space.webSocketMessage(bens, JSON.stringify({ type: "typing" }));
+    await types();
+    await space.removeMember(home.key, ben.id);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + typingIntervalMs });
+    await types();
+  });
+  await mine.until("member.left");
+  unwrap(await home.rpc.post(home.as(ann), { text: "gone?" }));
+  await mine.until("space.message");
+  expect(mine.types).toEqual(["member.typing", "member.left", "space.message"]);
 });
 
 test("a deleted space closes its sockets with 4404", async () => {

@@ -397,6 +397,26 @@ test("nothing of a call outlives its space", async () => {
   expect(kept).toEqual({ kept: 0 });
 });
 
+test("[R5] a deleted space whose agent is away ends none of its calls: the agent hears that it left, and no more", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", question({ expiresAt: inMinutes(1) }))));
+  await settled(home);
+  answers.set(robo.id, async () => refuse("unavailable", "not now"));
+  const rows = () =>
+    runInDurableObject(home.stub, (_, { storage: { sql } }) => sql.exec("SELECT seq FROM log").toArray());
+  const before = await rows();
+  unwrap(await home.rpc.remove(home.key));
+  await vi.waitFor(() => expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true }));
+  await pass(home, 61_000);
+  expect(await rows()).toEqual(before);
+  answers.delete(robo.id);
+  await pass(home, 60 * 60_000);
+  await settled(home);
+  expect(answersTo(robo)).toEqual([]);
+  expect(await rows()).toEqual([]);
+});
+
 test("[B4] [B3] a page of messages reads one more row for each call on it, however many there are", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);

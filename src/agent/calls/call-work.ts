@@ -26,6 +26,7 @@ import { shownCall } from "./shown.ts";
  * 2. One errand of a call at a time. One that fails backs off and delays no other's; those that ask servers hold up
  *    none that does not.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
+ * 4. What a server is asked for a call that is over is asked no longer: its run was cut (R5).
  */
 export class CallWork {
   readonly #parts: Parts;
@@ -33,7 +34,7 @@ export class CallWork {
   /** Something came of a call that a run may wait for, or the inbox has got a result. */
   readonly #wakeLoop: () => void;
   readonly #armLoop: () => void;
-  readonly #live = new Map<string, Promise<void>>();
+  readonly #live = new Map<string, { work: Promise<void>; over: AbortController }>();
   /** Those of them that may take as long as a server takes. */
   readonly #slow = new Set<string>();
   /** Executions that this object itself has under way: those alone were not cut. */
@@ -53,6 +54,10 @@ export class CallWork {
   /** Something may be to do. */
   wake(): void {
     if (this.#stopped.signal.aborted) return;
+    for (const [callId, { over }] of this.#live) {
+      if (this.#parts.calls.get(callId)?.phase === "done")
+        over.abort(new ColloquyError("run_canceled", "the call is over"));
+    }
     for (const slow of [false, true]) {
       const live = slow ? this.#slow.size : this.#live.size - this.#slow.size;
       const free = maxErrands - live;
@@ -70,7 +75,7 @@ export class CallWork {
 
   /** Tells the space of a call now. Throws what it refuses, or `unavailable`. */
   async tell(callId: string): Promise<void> {
-    await this.#live.get(callId);
+    await this.#live.get(callId)?.work;
     const row = this.#parts.calls.get(callId);
     if (row && errandOf(row, this.#parts.clock.now()) === "tell") await this.#tell(row);
   }
@@ -78,33 +83,37 @@ export class CallWork {
   /** The agent is being deleted. */
   async stop(): Promise<void> {
     this.#stopped.abort(new ColloquyError("run_canceled", "the agent was deleted"));
-    await Promise.allSettled([...this.#live.values()]);
+    await Promise.allSettled([...this.#live.values()].map(({ work }) => work));
   }
 
   #begin(callId: string, slow: boolean): Promise<void> {
     if (slow) this.#slow.add(callId);
-    const work = this.#goOn(callId).finally(() => {
+    const over = new AbortController();
+    const work = this.#goOn(callId, over.signal).finally(() => {
       this.#live.delete(callId);
       this.#slow.delete(callId);
       if (this.#stopped.signal.aborted) return;
       this.#parts.calls.rearm();
       this.wake();
     });
-    this.#live.set(callId, work);
+    this.#live.set(callId, { work, over });
     return work;
   }
 
   /** All errands of one call, until it asks for none. */
-  async #goOn(callId: string): Promise<void> {
+  async #goOn(callId: string, over: AbortSignal): Promise<void> {
+    const ended = AbortSignal.any([this.#stopped.signal, over]);
     for (;;) {
       const row = this.#parts.calls.get(callId);
       const errand = row && errandOf(row, this.#parts.clock.now());
       if (!row || !errand || this.#stopped.signal.aborted) return;
       if (isSlow(errand) && !this.#slow.has(callId)) return;
       try {
-        await this.#do(errand, row);
+        await this.#do(errand, row, ended);
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
+        // The space is still to be told that it is over.
+        if (over.aborted && isSlow(errand)) continue;
         const pause = Math.min(longestCallBackoffMs, callBackoffMs * 2 ** Math.min(row.failures, 20));
         const reason = error instanceof Error ? error.message : String(error);
         log.warn("call.errand_failed", { callId, errand, failures: row.failures + 1, reason });
@@ -114,7 +123,7 @@ export class CallWork {
     }
   }
 
-  async #do(errand: Errand, row: CallRow): Promise<void> {
+  async #do(errand: Errand, row: CallRow, ended: AbortSignal): Promise<void> {
     const { calls } = this.#parts;
     switch (errand) {
       case "tell":
@@ -123,9 +132,9 @@ export class CallWork {
           throw error;
         });
       case "execute":
-        return this.#execute(row);
+        return this.#execute(row, ended);
       case "push": {
-        const outcome = await push(this.#parts, row, this.#stopped.signal);
+        const outcome = await push(this.#parts, row, ended);
         calls.change(row.callId, { pushed: true, failures: 0 });
         if (outcome) this.#settle(row.callId, outcome);
         return;
@@ -174,7 +183,7 @@ export class CallWork {
     throw refused;
   }
 
-  async #execute(row: CallRow): Promise<void> {
+  async #execute(row: CallRow, ended: AbortSignal): Promise<void> {
     const cut = row.phase === "running" && !this.#executing.has(row.callId);
     if (cut && !mayRepeat(row.tool)) {
       this.#settle(row.callId, failed("error", "outcome_unknown", interruptedCall));
@@ -185,7 +194,7 @@ export class CallWork {
     await faultOnceStored("call.after-begin", this.#parts.object);
     this.#executing.add(row.callId);
     try {
-      const outcome = await perform(this.#parts, begun, this.#stopped.signal);
+      const outcome = await perform(this.#parts, begun, ended);
       await faultOnceStored("call.after-perform", this.#parts.object);
       this.#settle(row.callId, outcome);
     } finally {

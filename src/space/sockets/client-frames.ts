@@ -10,7 +10,6 @@ import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames } from "../bound
 import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
 import { markRead } from "../read-marks.ts";
-import { acting } from "../rights.ts";
 import { answerToolCall } from "../tool-calls/answer-tool-call.ts";
 import type { Session } from "./sockets.ts";
 
@@ -51,10 +50,8 @@ export const receiveFrame = (parts: Parts, session: Session, data: string | Arra
 const obey = (parts: Parts, session: Session, frame: ClientFrame): void => {
   const { principal, entityId } = session;
   if (frame.type === "read") markRead(parts, principal, frame.messageId);
-  else if (frame.type === "typing") {
-    acting(parts, principal);
-    parts.sockets.typing(entityId);
-  } else if (frame.type === "tool.result") {
+  else if (frame.type === "typing") parts.sockets.typing(entityId);
+  else if (frame.type === "tool.result") {
     const {
       message,
       created,

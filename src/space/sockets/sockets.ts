@@ -25,6 +25,7 @@ import { RateWindow } from "./rate.ts";
  * 1. A frame is put into words once, whoever many get it.
  * 2. A socket whose credentials have run out is not listened to, and is closed by a timer that survives a sleep. Those
  *    of a key run out unless its workspace says again and again that it lives (`key-proofs.ts`).
+ * 3. A session is a member's: from the turn in which somebody is removed, what their sockets send is not heard (S5).
  */
 export const expiryTimer = "sockets";
 

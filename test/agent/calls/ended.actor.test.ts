@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { expect, inject, test, vi } from "vitest";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
-import { call, rawCall, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { call, rawCall, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
 import { agentStub, inboxOf, passTime, runsOf } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool, yes } from "./scene.ts";
 
@@ -48,6 +48,52 @@ test.each(
   await vi.waitFor(async () => expect(await callRows(agent)).toBe(0));
   expect(unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items).toEqual([]);
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
+});
+
+test.each(open)(
+  "[R5] %s that went on in the background ends with its run, once that is canceled",
+  async (_, tool, status) => {
+    const { agent, model, ann, space, workspaceId, shown, run } = await scene({
+      tools: [{ ...tool(), async: true }],
+      steps: [step(call("act", { to: "prod" })), step(stall)],
+    });
+    await space.post(ann, "Go");
+    await model.called(2);
+    await shown("act", status);
+    unwrap(await env.AGENT.getByName(agent.id).cancelRun(workspaceId, (await run("running")).id));
+    await shown("act", "canceled");
+    await passTime(agent, 25 * 60 * 60_000);
+    await vi.waitFor(async () => expect(await callRows(agent)).toBe(0));
+    expect(unwrap(await env.WORKSPACE.getByName(workspaceId).toolCalls({ limit: 10 })).items).toEqual([]);
+    // Nothing came of it that would have woken the agent.
+    expect(await inboxOf(workspaceId, agent)).toEqual([]);
+    expect(await runsOf(workspaceId, agent)).toHaveLength(1);
+  },
+);
+
+const asking: [string, (path: string) => Tool][] = [
+  ["runs there", (path) => ({ ...deploy(path, { timeoutMs: 600_000 }), name: "act" })],
+  ["is sent there", (path) => ({ ...lookUp, execution: { url: `${inject("remote")}${path}`, secret: "KEY" } })],
+];
+
+test.each(
+  asking.flatMap(([name, tool]) =>
+    (["its run is canceled", "the agent is deleted"] as const).map((end) => [name, end, tool] as const),
+  ),
+)("[R5] the server of a background call that %s is let go once %s", async (_, end, tool) => {
+  const path = `/silent/${crypto.randomUUID()}`;
+  const isCanceled = end === "its run is canceled";
+  const { agent, ann, space, workspaceId, run } = await scene({
+    tools: [{ ...tool(path), async: true }],
+    steps: [step(call("act", { to: "prod" })), step(isCanceled ? stall : text("Begun."))],
+    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
+  });
+  await space.post(ann, "Go");
+  await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: false }]));
+  const { id } = await run(isCanceled ? "running" : "completed");
+  const stub = env.AGENT.getByName(agent.id);
+  unwrap(isCanceled ? await stub.cancelRun(workspaceId, id) : await stub.remove(workspaceId));
+  await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: true }]));
 });
 
 test.each(open)("[R5] %s whose space is deleted lets its run go on", async (_, tool, status) => {
