@@ -11,6 +11,7 @@ import type {
   Window,
 } from "../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
+import { inputParts } from "../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../src/agent/context/timeline/snapshot.ts";
 import { configOf, type Turn } from "./script.ts";
@@ -56,7 +57,7 @@ export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: Timel
     const entries: HistoryEntry[] = [...seen, { kind: "message", message: turn.asked, seen: false }];
     const snapshot: TimelineSnapshot = {
       continuity: "timeline",
-      config,
+      ...inputParts(config),
       now: turn.now,
       state: turn.state,
       histories: [{ space, entries: entries.slice(-config.context.historyMessages), total: entries.length }],
@@ -92,6 +93,7 @@ export const consciousnessSteps = (
   turns: Turn[],
 ): { run: number; snapshot: ConsciousnessSnapshot; fresh: boolean }[] => {
   const config = configOf("consciousness", { maxTokens: compactionTokens });
+  const parts = inputParts(config);
   const { maxTokens, reservedResponseTokens, minRecentCycles, compaction } = config.context;
   const budget = maxTokens - reservedResponseTokens;
   let window: Window = { instructions: renderInstructions(turns[0]?.state.agentId ?? "", config), summary: null };
@@ -130,7 +132,7 @@ export const consciousnessSteps = (
     let tokens = 0;
     for (const step of steps) {
       own = [...own, ...step];
-      const snapshot: ConsciousnessSnapshot = { continuity: "consciousness", config, window, past, own };
+      const snapshot: ConsciousnessSnapshot = { ...parts, continuity: "consciousness", window, past, own };
       const composed = compose(snapshot);
       if (composed.firstCycle > 0) throw new Error("a cycle was left out that no compaction took");
       taken.push({ run, snapshot, fresh });

@@ -11,14 +11,14 @@ import { activeSpaceLine, triggerLines } from "../../src/agent/context/timeline/
  * in the order of its blocks: identity with the time, trigger, active space, history, spaces, state, instructions.
  */
 export const literalLayout = (snapshot: TimelineSnapshot): { instructions: string; messages: [] } => {
-  const { state, now, config, trigger } = snapshot;
-  const [identity = "", ...instructions] = renderInstructions(state.agentId, config).split("\n\n");
+  const { state, now, base, toolRules, trigger } = snapshot;
+  const [identity = "", ...instructions] = renderInstructions(state.agentId, { ...base, toolRules }).split("\n\n");
   const marks = marksOf(snapshot);
   const list = (heading: string, lines: string[]): string =>
     [`${heading}:`, ...lines.map((line) => `  - ${line}`)].join("\n");
   const blocks = [
     `${identity}\n  currentTime: "${now}"`,
-    triggerLines(trigger, config.messaging).join("\n"),
+    triggerLines(trigger, base.messaging).join("\n"),
     activeSpaceLine(snapshot.activeSpace),
     ...snapshot.histories.map(({ space, entries }) =>
       [`SPACE HISTORY ("${space.name}"):`, ...entries.flatMap((entry) => entryLines(entry, marks))].join("\n"),

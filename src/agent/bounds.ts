@@ -46,6 +46,14 @@ export const maxWatcherFrames = 20;
 /** Spaces, and members of each, that the state in the input names; the rest is counted. */
 export const maxToldSpaces = 100;
 export const maxToldMembers = 30;
+/** What an input tells of other agents' doings, where it does: lines, the estimated tokens that they may fill, and how long ago at most. */
+export const maxActivityLines = 20;
+export const maxActivityTokens = 1000;
+export const activityMemoryMs = 24 * 60 * 60_000;
+/** Spaces that are asked for it, those with the most news first, the newest messages that each tells, and how long that may take in all. */
+export const maxActivitySpaces = 20;
+export const maxActivityMessages = 20;
+export const activityWaitMs = 2000;
 /** Messages that one `enter_space` or `read_messages` may return, and the estimated tokens that they may fill. */
 export const maxWindowMessages = 200;
 export const maxWindowTokens = 16_000;

@@ -9,10 +9,12 @@ import type { ActiveRun } from "./context/timeline/snapshot.ts";
 import type { InboxRow } from "./inbox.ts";
 import type { InboxData } from "./records.ts";
 import { nextEvent, triggerOf } from "./think/begin.ts";
-import { type Composing, composingOf } from "./think/composing.ts";
+import { type Composing, composingOf, partsWith } from "./think/composing.ts";
 import type { Parts } from "./think/parts.ts";
 import { nextBatch, prepare } from "./think/prepare.ts";
+import { tellingsTo } from "./think/tell-others.ts";
 import { begunBy, gatherTimeline } from "./think/timeline.ts";
+import { toolsetOf } from "./toolset.ts";
 
 /** What would be composed, and the events that it would begin with. */
 type Next = { snapshot: Snapshot; events: InboxRow[] };
@@ -27,12 +29,13 @@ const nothingWaits = {
   root: { id: "", kind: "service" },
 } satisfies InboxData;
 
-const nextTimeline = async (parts: Parts, { config }: Composing): Promise<Next> => {
+const nextTimeline = async (parts: Parts, composing: Composing, signal: AbortSignal): Promise<Next> => {
   const row = nextEvent(parts);
   const events = row ? [row] : [];
   const ordinal = parts.runs.nextOrdinal();
-  const signal = AbortSignal.timeout(viewTimeoutMs);
-  const snapshot = await gatherTimeline(parts, config, row?.data ?? nothingWaits, ordinal, signal);
+  const toolset = toolsetOf(parts.identity.get().config, parts.mcp.newestList());
+  const common = { ...partsWith(parts, toolset, composing), config: composing.config };
+  const snapshot = await gatherTimeline(parts, common, row?.data ?? nothingWaits, ordinal, signal);
   // The run that would come is among the active ones that it reads of.
   const itself: ActiveRun = {
     runId: parts.ids.deriveOwned("run", snapshot.state.agentId, ordinal),
@@ -43,12 +46,23 @@ const nextTimeline = async (parts: Parts, { config }: Composing): Promise<Next> 
   return { snapshot: { ...snapshot, activeRuns: [...snapshot.activeRuns, itself] }, events };
 };
 
-const nextCycle = (parts: Parts, { config }: Composing): Next => {
+const nextCycle = async (parts: Parts, composing: Composing, signal: AbortSignal): Promise<Next> => {
   const { rows: events } = nextBatch(parts);
   const { window, told, withheld, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
+  const before = {
+    told: () => parts.consciousness.toldBefore(window, ordinal),
+    events: () => events.map(({ data }) => data),
+  };
+  const { tellings, dropped } = await tellingsTo(parts, before, signal);
   const past = parts.consciousness.past(window.firstRun, ordinal);
-  const own: ModelMessage[] = [{ role: "user", content: text }];
-  return { snapshot: { continuity: "consciousness", config, window, told, withheld, past, own }, events };
+  const own: ModelMessage[] = [{ role: "user", content: text }, ...tellings.map(({ message }) => message)];
+  const snapshot: Snapshot = {
+    ...partsWith(parts, window.toolset, composing),
+    continuity: "consciousness",
+    ...{ window, told, past, own, tellings },
+    withheld: [...withheld, ...dropped],
+  };
+  return { snapshot, events };
 };
 
 /** How much of the newest run's last input the next one repeats; it was compared as it was journaled. */
@@ -62,12 +76,14 @@ const reuseOf = (parts: Parts, next: { instructions: string; messages: ModelMess
 export const contextView = async (parts: Parts): Promise<ContextView> => {
   const composing = composingOf(parts);
   const isTimeline = composing.config.continuity === "timeline";
-  const { snapshot, events } = isTimeline ? await nextTimeline(parts, composing) : nextCycle(parts, composing);
-  const { instructions, messages, sections, tokens, dropped } = compose(snapshot, composing.correction);
+  const next = isTimeline ? nextTimeline : nextCycle;
+  const { snapshot, events } = await next(parts, composing, AbortSignal.timeout(viewTimeoutMs));
+  const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   return {
     ...(events.length === 0 ? {} : { trigger: triggerOf(events) }),
     instructions,
     messages: adapters[composing.model.family](messages),
+    tools: Object.keys(tools),
     sections,
     tokens,
     dropped,

@@ -111,10 +111,21 @@ export type ResultMeta = {
 export type MadeOf = { sections: { name: string; tokens: number }[]; dropped: Dropped[] };
 
 /** `made`: of a timeline's input, which is journaled as it was composed. */
-export type InboxMeta = { kind: "inbox"; lines: string[]; shown?: Shown[]; history?: LeftToHistory[]; made?: MadeOf };
+export type InboxMeta = {
+  kind: "inbox";
+  lines: string[];
+  shown?: Shown[];
+  history?: LeftToHistory[];
+  made?: MadeOf;
+  /** Of a cycle's beginning, which is composed anew with each step, what did not fit it. */
+  dropped?: Dropped[];
+};
 /** An exit was answered with the tool rule that it broke. */
 export type ReminderMeta = { kind: "reminder" };
 export type PreviewMeta = { kind: "preview"; upTo: number };
-export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta | ReminderMeta;
+/** A living agent is told of others, beside its inbox message; what of that did not fit. */
+export type ToldMeta = { kind: "told"; section: ToldSection; dropped?: Dropped[] };
+export type ToldSection = "shared_blocks" | "activity";
+export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta | ReminderMeta | ToldMeta;
 
 export type SearchCounts = Partial<Record<SearchType, number>>;

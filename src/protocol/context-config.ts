@@ -84,6 +84,8 @@ export const ContextConfig = z
       .optional(),
     /** Whether a block of memory stands in an input with its description. */
     blockDescriptions: z.boolean().default(true),
+    /** Whether an input tells what other agents of the agent's spaces did lately. */
+    activity: z.boolean().default(false),
     /** How many messages of a space a timeline shows. */
     historyMessages: z.int().min(1).max(200).default(50),
     /** Whether a timeline shows that history as lines of the prompt, or as model messages. */

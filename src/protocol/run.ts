@@ -124,6 +124,9 @@ export const ContextView = z
     }),
     instructions: z.string(),
     messages: z.array(z.unknown()),
+    tools: z
+      .array(z.string())
+      .meta({ description: "What it may call, by name, in the order in which they are declared" }),
     sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
     ...madeOf,
     prefixReuse: z

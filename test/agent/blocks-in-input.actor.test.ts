@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test } from "vitest";
+import { estimateText } from "../../src/agent/tokens.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { BlockOperation } from "../../src/protocol/block-operation.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -164,5 +165,53 @@ describe("a timeline", () => {
       name: "block:long",
       reason: "it does not fit context.memoryTokens: block_load reads it",
     });
+  });
+});
+
+describe.each(["consciousness", "timeline"] as const)("the limits of a %s's model", (continuity) => {
+  test("[B3] say what its blocks may fill: the working one that was used longest ago leaves, then the others, and a core one is cut", async () => {
+    const words = (of: string) => `${of} has a few words to say.\n`.repeat(25);
+    // Two fit, and no third.
+    const memoryTokens = Math.floor(estimateText(words("todo")) * 2.7);
+    const byModel = { "small-*": { memoryTokens } };
+    const { house, agent, create, edit, tell } = await stage({ continuity, context: { byModel } });
+    const { workspaceId } = house;
+    await create({ label: "rules", type: "core", content: words("rules") });
+    await create({ label: "todo", type: "working", pinned: true, content: words("todo") });
+    await create({ label: "plan", type: "working", pinned: true, content: words("plan") });
+    await edit("todo", { op: "append_text", text: "And more." });
+    const seen = async () => {
+      const { limits, dropped, ...view } = unwrap(await agent.context(workspaceId));
+      // What was told before stays, as it was.
+      const input = JSON.stringify([view.instructions, view.messages.at(-1)]);
+      const labels = ["rules", "todo", "plan"].filter((label) => input.includes(`</block:${label}>`));
+      return { memoryTokens: limits.memoryTokens, dropped, labels, input };
+    };
+    expect(await seen()).toMatchObject({ memoryTokens: 8000, dropped: [], labels: ["rules", "todo", "plan"] });
+
+    const model = { provider: "rehearsal", name: "small-1", deltasPerSecond: 0 } as const;
+    unwrap(await agent.update(workspaceId, { model }));
+    const left = (label: string) => ({
+      name: `block:${label}`,
+      reason: "it does not fit context.memoryTokens: block_load reads it",
+    });
+    expect(await seen()).toMatchObject({ memoryTokens, dropped: [left("plan")], labels: ["rules", "todo"] });
+    await tell("Hello");
+    const [run] = unwrap(await agent.runs(workspaceId, { limit: 1 })).items;
+    const [first] = unwrap(await agent.run(workspaceId, run?.id ?? "")).steps;
+    expect(first?.input).toMatchObject({ dropped: [left("plan")], limits: { memoryTokens } });
+
+    await edit("rules", { op: "append_text", text: `${words("it still").repeat(3)}The end.` });
+    const { input, ...over } = await seen();
+    expect(over).toMatchObject({
+      dropped: [
+        left("plan"),
+        left("todo"),
+        { name: "block:rules", reason: "its end does not fit context.memoryTokens" },
+      ],
+      labels: ["rules"],
+    });
+    expect(input).toContain("[The rest does not fit context.memoryTokens: block_load reads it]\\n</block:rules>");
+    expect(input).not.toContain("The end.");
   });
 });

@@ -196,6 +196,7 @@ test("another model's limits are used from the next run on, and said", async () 
   expect(config.context).toEqual({
     byModel,
     blockDescriptions: true,
+    activity: false,
     historyMessages: 50,
     history: "prompt",
     minRecentCycles: 10,

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
+import { inputParts } from "../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { Snapshot } from "../../src/agent/context/snapshot.ts";
 import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
@@ -81,7 +82,7 @@ const consciousnessOf = (text: string, { messaging }: Kind, { from = husam }: As
   });
   return {
     continuity: "consciousness",
-    config,
+    ...inputParts(config),
     window: { instructions: renderInstructions(echo.id, config), summary: null },
     past: [],
     own: [{ role: "user", content: inbox }],

@@ -3,6 +3,7 @@ import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/c
 import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
+import type { Activity } from "./activity.ts";
 import type { ShownBlocks } from "./blocks.ts";
 
 /** The two switches that make four kinds of agents. */
@@ -15,6 +16,12 @@ export type ComposedConfig = Omit<AgentConfig, "continuity" | "messaging" | "con
   messaging: Messaging;
   context: Omit<ContextConfig, "byModel" | keyof ModelLimits> & ContextLimits;
 };
+
+/** What the system message is made of, beside the rules of its tools: its name, its kind, and its owner's words. */
+export type BaseInstructions = Pick<
+  ComposedConfig,
+  "name" | "description" | "instructions" | "continuity" | "messaging"
+>;
 
 export type SpaceRef = { id: string; name: string };
 
@@ -30,4 +37,6 @@ export type AgentState = {
   plans: Plan[];
   /** Its blocks that this input holds, and what of them did not fit. None, if left out. */
   blocks?: ShownBlocks;
+  /** What other agents of its spaces did lately, where it is told of that. A consciousness reads it in a row of its own. */
+  activity?: Activity | undefined;
 };

@@ -9,8 +9,6 @@ export type KnownBlock = FencedBlock & {
   key: string;
   type: BlockType;
   pinned: boolean;
-  /** An event of this run names it. */
-  referenced: boolean;
   /** When it was last changed, loaded or referenced, in milliseconds since the epoch. */
   usedAt: number;
 };
@@ -20,9 +18,12 @@ export type ShownBlock = Pick<KnownBlock, "key" | "label" | "type"> & { text: st
 
 export type ShownBlocks = { shown: ShownBlock[]; dropped: Dropped[] };
 
-/** Core blocks always; working ones that are pinned, or that an event references. Others are found by search. */
-const isInInput = ({ type, pinned, referenced }: KnownBlock): boolean =>
-  type === "core" || (type === "working" && (pinned || referenced));
+/** `batchBlocks`: labels that events of this run name. */
+export type BlockRoom = { batchBlocks: ReadonlySet<string>; maxTokens: number };
+
+/** Core blocks always; working ones that are pinned, or that an event names. Others are found by search. */
+const isInInput = ({ type, pinned, label }: KnownBlock, batchBlocks: ReadonlySet<string>): boolean =>
+  type === "core" || (type === "working" && (pinned || batchBlocks.has(label)));
 
 const order = (one: KnownBlock, other: KnownBlock): number =>
   Number(one.type !== "core") - Number(other.type !== "core") ||
@@ -51,8 +52,9 @@ const cutTo = (block: KnownBlock, maxTokens: number): string => {
  * The blocks of an input, core before working, own before shared, by label. They fill at most `maxTokens`: working ones
  * leave first, whole; of core ones that do not fit even then, each is cut at its end and says so.
  */
-export const blocksInInput = (blocks: KnownBlock[], maxTokens: number): ShownBlocks => {
-  const texts = new Map(blocks.filter(isInInput).map((block) => [block, renderBlock(block)]));
+export const blocksInInput = (blocks: KnownBlock[], { batchBlocks, maxTokens }: BlockRoom): ShownBlocks => {
+  const inInput = blocks.filter((block) => isInInput(block, batchBlocks));
+  const texts = new Map(inInput.map((block) => [block, renderBlock(block)]));
   const size = (): number => [...texts.values()].reduce((sum, text) => sum + estimateText(text), 0);
   const dropped: Dropped[] = [];
   for (const block of [...texts.keys()].filter(({ type }) => type !== "core").sort(leavesBefore)) {

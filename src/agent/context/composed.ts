@@ -1,4 +1,4 @@
-import type { ModelMessage } from "ai";
+import type { ModelMessage, ToolSet } from "ai";
 import { contentText, estimateContent, estimateText } from "../tokens.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
@@ -10,13 +10,27 @@ export const sectionOfBlocks = (texts: string[]): Section => {
   return { name: "blocks", tokens: estimateText(text), text };
 };
 
+/**
+ * The system message as sections: blocks and rules that stand in it are sections of their own, with their tokens taken
+ * from the whole's, whose text is all of it.
+ */
+export const systemSections = (instructions: string, parts: Section[]): Section[] => {
+  const within = parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  const tokens = Math.max(0, estimateText(instructions) - within);
+  return [{ name: "instructions", tokens, text: instructions }, ...parts];
+};
+
 /** What was left out of an input, and by which rule. */
 export type Dropped = { name: string; reason: string };
+
+/** A section with what its own rule left out. */
+export type Cut = { section: Section; dropped: Dropped[] };
 
 /** What a model is given, and what it is made of. */
 export type Composed = {
   instructions: string;
   messages: ModelMessage[];
+  tools: ToolSet;
   sections: Section[];
   /** Corrected by what the model's provider billed before. */
   tokens: number;
@@ -27,8 +41,8 @@ export type Composed = {
   firstCycle: number;
 };
 
-/** How one continuity makes a model's input. `correction` is billed over estimated tokens. */
-export type Strategy<Snapshot> = (snapshot: Snapshot, correction: number) => Composed;
+/** How one continuity makes a model's input. */
+export type Strategy<Snapshot> = (snapshot: Snapshot) => Composed;
 
 /** Model messages as a section shows them. */
 export type Told = { lines: string[]; tokens: number };

@@ -1,13 +1,15 @@
 import type { ToolRule } from "../../protocol/tool.ts";
 import { ruleLine } from "../rule-line.ts";
-import type { ComposedConfig } from "./agent-state.ts";
+import { estimateText } from "../tokens.ts";
+import type { BaseInstructions } from "./agent-state.ts";
+import type { Section } from "./composed.ts";
 import { quote } from "./quote.ts";
 
 /**
  * Identity, house rules of the agent's kind, and what its owner tells it. The same for every input of the same
  * config, so that its prefix stays paid for.
  */
-type Kind = Pick<ComposedConfig, "continuity" | "messaging">;
+type Kind = Pick<BaseInstructions, "continuity" | "messaging">;
 
 const voice = ({ messaging }: Kind): string =>
   messaging === "threaded" ? "Only send_message and send_reply speak." : "Only send_message speaks.";
@@ -59,27 +61,33 @@ const indent = (text: string): string =>
     .join("\n");
 
 /** What comes first stands first; the rest in the owner's order. */
-const toolRules = (ruled: ToolRule[]): string => {
+const rulesText = (ruled: ToolRule[]): string => {
   const first = ruled.filter(({ rule }) => rule === "start_constraint");
   const lines = [...first, ...ruled.filter((rule) => !first.includes(rule))].map((rule) => `- ${ruleLine(rule)}`);
   return `# Tool Execution Rules\n\n${lines.join("\n")}`;
 };
 
+/** The rules of its tools as the section that they are of the system message, in both continuities. */
+export const rulesSection = (ruled: ToolRule[]): Section => {
+  const text = ruled.length === 0 ? "" : rulesText(ruled);
+  return { name: "tool_rules", text, tokens: estimateText(text) };
+};
+
 /** The system message. `blocks`: as they stand in it, between who the agent is and the rules of its tools. */
 export const renderInstructions = (
   agentId: string,
-  config: Omit<ComposedConfig, "context">,
+  base: BaseInstructions & { toolRules: ToolRule[] },
   blocks: string[] = [],
 ): string => {
   const sections = [
-    `IDENTITY:\n  name: ${quote(config.name)}\n  entityId: ${quote(agentId)}`,
-    `INSTRUCTIONS:\n${rules[config.continuity](config)
+    `IDENTITY:\n  name: ${quote(base.name)}\n  entityId: ${quote(agentId)}`,
+    `INSTRUCTIONS:\n${rules[base.continuity](base)
       .map((rule) => `  - ${rule}`)
       .join("\n")}`,
   ];
-  if (config.description.trim() !== "") sections.push(`DESCRIPTION:\n${indent(config.description.trim())}`);
-  if (config.instructions.trim() !== "") sections.push(`YOUR ROLE:\n${indent(config.instructions.trim())}`);
+  if (base.description.trim() !== "") sections.push(`DESCRIPTION:\n${indent(base.description.trim())}`);
+  if (base.instructions.trim() !== "") sections.push(`YOUR ROLE:\n${indent(base.instructions.trim())}`);
   sections.push(...blocks);
-  if (config.toolRules.length > 0) sections.push(toolRules(config.toolRules));
+  if (base.toolRules.length > 0) sections.push(rulesText(base.toolRules));
   return sections.join("\n\n");
 };

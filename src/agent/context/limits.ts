@@ -82,6 +82,7 @@ export const limitsOf = ({ context }: ComposedConfig): ContextLimits => {
   const {
     historyMessages: _,
     blockDescriptions: _____,
+    activity: ______,
     history: __,
     minRecentCycles: ___,
     compaction: ____,

@@ -124,6 +124,7 @@ const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefine
       meta: {
         kind: "inbox",
         lines: prepared.lines,
+        ...(prepared.withheld.length === 0 ? {} : { dropped: prepared.withheld }),
         ...(prepared.history.length === 0 ? {} : { history: prepared.history }),
       },
     });

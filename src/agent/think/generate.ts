@@ -1,4 +1,4 @@
-import { streamText, type ToolCallPart, type ToolSet } from "ai";
+import { streamText, type ToolCallPart } from "ai";
 import type { ResolvedModel } from "../../models/models.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
@@ -23,7 +23,6 @@ export type Generation = {
 export type GenerateInput = {
   model: ResolvedModel;
   composed: Composed;
-  tools: ToolSet;
   temperature: number | undefined;
   maxOutputTokens: number;
   speech: Speech;
@@ -95,7 +94,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
     model: input.model.model,
     instructions: input.composed.instructions,
     messages: input.model.adapt(input.composed.messages),
-    tools: input.tools,
+    tools: input.composed.tools,
     maxRetries: 0,
     maxOutputTokens: input.maxOutputTokens,
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),

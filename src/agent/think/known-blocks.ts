@@ -5,7 +5,7 @@ import { readShared } from "../shared-reading.ts";
 import type { Parts } from "./parts.ts";
 
 /** The labels of blocks that events name: a service beside its payload, a tool in its result. */
-const blockRefsOf = (events: InboxData[]): ReadonlySet<string> =>
+const batchBlocksOf = (events: InboxData[]): ReadonlySet<string> =>
   new Set(
     events.flatMap((event) => {
       if (event.type === "service") return event.blockRefs ?? [];
@@ -20,7 +20,7 @@ const refsIn = (result: unknown): string[] => {
 };
 
 /** The agent's own blocks, as its input may show them. Opens no document. */
-const ownBlocks = (parts: Parts, config: ComposedConfig, refs: ReadonlySet<string>): KnownBlock[] =>
+const ownBlocks = (parts: Parts, config: ComposedConfig): KnownBlock[] =>
   parts.blocks.list().map(({ label, type, permission, description, pinned, rendered, lastUsedAt }) => ({
     key: keyOf(label),
     label,
@@ -28,7 +28,6 @@ const ownBlocks = (parts: Parts, config: ComposedConfig, refs: ReadonlySet<strin
     permission,
     description: config.context.blockDescriptions ? description : "",
     pinned,
-    referenced: refs.has(label),
     rendered,
     usedAt: lastUsedAt,
   }));
@@ -37,12 +36,12 @@ const ownBlocks = (parts: Parts, config: ComposedConfig, refs: ReadonlySet<strin
 const othersBlocks = async (
   parts: Parts,
   config: ComposedConfig,
-  refs: ReadonlySet<string>,
+  batchBlocks: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<KnownBlock[]> => {
   const rows = parts.sharedBlocks
     .list()
-    .filter(({ type, pinned, label }) => type === "core" || pinned || refs.has(label));
+    .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
   const read = await readShared(parts, rows, signal);
   return read.map(({ label, type, permission, description, pinned, rendered, sharedFrom, updatedAt }) => ({
     key: keyOf(label, sharedFrom?.agentId),
@@ -52,7 +51,6 @@ const othersBlocks = async (
     sharedFrom: sharedFrom?.agentName,
     description: config.context.blockDescriptions ? description : "",
     pinned,
-    referenced: refs.has(label),
     rendered,
     usedAt: Date.parse(updatedAt),
   }));
@@ -60,7 +58,10 @@ const othersBlocks = async (
 
 /** Of its own blocks, those that an input holds. */
 export const shownOwnBlocks = (parts: Parts, config: ComposedConfig, events: InboxData[]): ShownBlocks =>
-  blocksInInput(ownBlocks(parts, config, blockRefsOf(events)), config.context.memoryTokens);
+  blocksInInput(ownBlocks(parts, config), {
+    batchBlocks: batchBlocksOf(events),
+    maxTokens: config.context.memoryTokens,
+  });
 
 /** Of those that others share with it, what fits beside its own. */
 export const shownSharedBlocks = async (
@@ -69,9 +70,10 @@ export const shownSharedBlocks = async (
   events: InboxData[],
   signal: AbortSignal,
 ): Promise<ShownBlocks> => {
-  const others = await othersBlocks(parts, config, blockRefsOf(events), signal);
-  const own = shownOwnBlocks(parts, config, events).shown;
-  return blocksInInput(others, Math.max(0, config.context.memoryTokens - tokensOf(own)));
+  const batchBlocks = batchBlocksOf(events);
+  const others = await othersBlocks(parts, config, batchBlocks, signal);
+  const own = tokensOf(shownOwnBlocks(parts, config, events).shown);
+  return blocksInInput(others, { batchBlocks, maxTokens: Math.max(0, config.context.memoryTokens - own) });
 };
 
 /** The same with those that others share. */
@@ -81,7 +83,8 @@ export const shownBlocks = async (
   events: InboxData[],
   signal: AbortSignal,
 ): Promise<ShownBlocks> => {
-  const refs = blockRefsOf(events);
-  const others = await othersBlocks(parts, config, refs, signal);
-  return blocksInInput([...ownBlocks(parts, config, refs), ...others], config.context.memoryTokens);
+  const batchBlocks = batchBlocksOf(events);
+  const others = await othersBlocks(parts, config, batchBlocks, signal);
+  const { memoryTokens: maxTokens } = config.context;
+  return blocksInInput([...ownBlocks(parts, config), ...others], { batchBlocks, maxTokens });
 };

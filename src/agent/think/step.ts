@@ -15,13 +15,13 @@ import type { RunRow } from "../runs.ts";
 import { estimateMessages, estimateText } from "../tokens.ts";
 import { lastBilled, stepName } from "./billing.ts";
 import { compactForRun } from "./compact.ts";
-import { composingOf } from "./composing.ts";
+import { composingOf, partsFor } from "./composing.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
-import { kindOf } from "./kind.ts";
 import { ModelError } from "./model-error.ts";
 import type { Parts } from "./parts.ts";
 import type { Speech } from "./speech.ts";
+import { tellingsIn } from "./tell-others.ts";
 
 /** What a step needs of the run that it is part of. */
 export type StepInput = {
@@ -36,17 +36,24 @@ export type StepInput = {
 type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
 
 const inputOf = ({ parts, run, model }: StepInput, all: JournalRow[]): Input => {
-  const { config, correction: known, model: present } = composingOf(parts);
+  const composing = composingOf(parts);
+  const { config, correction: known, model: present } = composing;
   const window = parts.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
   const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
   const rows = invocationOf(all);
   const { told } = run;
   const correction = present.modelId === model.modelId ? known : 1;
-  const composed = compose(
-    { continuity: "consciousness", config, window, told, past, own: messagesOf(rows) },
-    correction,
-  );
+  const composed = compose({
+    ...partsFor(parts, run, { ...composing, correction }),
+    continuity: "consciousness",
+    window,
+    told,
+    withheld: rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "told" ? (meta.dropped ?? []) : [])),
+    past,
+    own: messagesOf(rows),
+    tellings: tellingsIn(rows),
+  });
   const made = { ...madeOf(composed, rows), tokens: composed.tokens, limits: limitsOf(config) };
   const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
   return { composed, past, made, maxOutputTokens };
@@ -98,7 +105,6 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     const generated = generate({
       model,
       composed,
-      tools: parts.tools.declarations(kindOf(parts, run)),
       temperature: config.model.temperature,
       maxOutputTokens,
       speech,

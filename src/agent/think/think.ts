@@ -24,7 +24,7 @@ import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./pr
 import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
-import { tellShared } from "./tell-shared.ts";
+import { tellOthers } from "./tell-others.ts";
 import { composeRun } from "./timeline.ts";
 
 /**
@@ -138,7 +138,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
         continue;
       }
       if (!rows.some(({ kind }) => kind === "assistant")) {
-        await tellShared(parts, run, signal);
+        await tellOthers(parts, run, signal);
         rows = parts.journal.ofRun(run);
       }
       const next = keepRules(

@@ -1,11 +1,14 @@
 import { defaultChunkSize } from "../../protocol/context-config.ts";
+import type { Message } from "../../protocol/message.ts";
 import type { RunTrigger } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { unwrap } from "../../shared/errors.ts";
 import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../bounds.ts";
+import type { Activity } from "../context/activity.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/composed.ts";
+import type { InputParts } from "../context/input-parts.ts";
 import { quoteJson } from "../context/quote.ts";
 import type {
   ActiveRun,
@@ -18,7 +21,8 @@ import type {
 } from "../context/timeline/snapshot.ts";
 import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { composingOf } from "./composing.ts";
+import { composingOf, partsFor } from "./composing.ts";
+import { gatherActivity } from "./gather-activity.ts";
 import { shownBlocks } from "./known-blocks.ts";
 import { callsOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
@@ -196,10 +200,20 @@ const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {
   return event.type === "tool_result" ? "call" : "trigger";
 };
 
-/** As of now. `ordinal` is that of the run, or of the one that would come next. */
+/** What other agents did, where the config asks for it: the spaces that were read already are not asked again. */
+const activityIn = async (parts: Parts, histories: History[], signal: AbortSignal): Promise<Activity | undefined> => {
+  if (!parts.identity.get().config.context.activity) return undefined;
+  const known = histories.map(({ space, entries }): [string, { name: string; messages: Message[] }] => [
+    space.id,
+    { name: space.name, messages: entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])) },
+  ]);
+  return (await gatherActivity(parts, {}, signal, new Map(known))).activity;
+};
+
+/** As of now. `ordinal` is that of the run, or of the one that would come next; `common` what its config says. */
 export const gatherTimeline = async (
   parts: Parts,
-  config: ComposedConfig,
+  { config, ...common }: InputParts & { config: ComposedConfig },
   event: InboxData,
   ordinal: number,
   signal: AbortSignal,
@@ -223,10 +237,11 @@ export const gatherTimeline = async (
     memories: parts.memories.list(),
     plans: parts.plans.list(),
     blocks: await shownBlocks(parts, config, [event], signal),
+    activity: await activityIn(parts, histories, signal),
   };
   return {
+    ...common,
     continuity: "timeline",
-    config,
     now: isoTime(parts.clock.now()),
     state,
     histories,
@@ -248,17 +263,17 @@ export const composeRun = async (
 ): Promise<void> => {
   const row = parts.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
-  const { config, correction } = composingOf(parts);
+  const composing = composingOf(parts);
   const snapshot = await gatherTimeline(
     parts,
-    config,
+    { ...partsFor(parts, run, composing), config: composing.config },
     row.data,
     run.ordinal,
     signal,
     step === 0 ? null : { run, activeSpaceId },
   );
   signal.throwIfAborted();
-  const composed = compose(snapshot, correction);
+  const composed = compose(snapshot);
   const shown = snapshot.histories.flatMap(({ space, entries }) =>
     shownOf(
       space.id,

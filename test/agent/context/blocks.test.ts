@@ -4,7 +4,9 @@ import { blocksInInput, blocksText, type KnownBlock, keyOf, labelOf } from "../.
 import { estimateText } from "../../../src/agent/tokens.ts";
 
 /** Which blocks an input holds, in which order, and which of them leave where they do not fit. */
-const block = (label: string, more: Partial<KnownBlock> = {}): KnownBlock => ({
+type Given = KnownBlock & { referenced: boolean };
+
+const block = (label: string, more: Partial<Given> = {}): Given => ({
   key: label,
   label,
   type: "working",
@@ -16,8 +18,14 @@ const block = (label: string, more: Partial<KnownBlock> = {}): KnownBlock => ({
   ...more,
 });
 
-const labels = (blocks: KnownBlock[], maxTokens = 10_000): string[] =>
-  blocksInInput(blocks, maxTokens).shown.map(({ label }) => label);
+/** Those that an event references are the batch's. */
+const chosen = (blocks: Given[], maxTokens: number) => {
+  const batchBlocks = new Set(blocks.filter(({ referenced }) => referenced).map(({ label }) => label));
+  return blocksInInput(blocks, { batchBlocks, maxTokens });
+};
+
+const labels = (blocks: Given[], maxTokens = 10_000): string[] =>
+  chosen(blocks, maxTokens).shown.map(({ label }) => label);
 
 describe("which blocks an input holds", () => {
   test("core ones always, working ones that are pinned or referenced, no others; core first, own first, by label", () => {
@@ -50,7 +58,7 @@ describe("which blocks an input holds", () => {
       sharedFrom: "Archive",
       rendered: "Content shared from another agent",
     } as const;
-    const { shown } = blocksInInput(
+    const { shown } = chosen(
       [
         block("core_memory", { type: "core", description: "Core agent memory", rendered: "Content for core_memory" }),
         block("shared_notes", { ...shared, pinned: true }),
@@ -82,7 +90,7 @@ describe("which blocks an input holds", () => {
 });
 
 describe("blocks that do not fit", () => {
-  const long = (label: string, more: Partial<KnownBlock>) =>
+  const long = (label: string, more: Partial<Given>) =>
     block(label, { rendered: `${label} says a few more words.\n`.repeat(30), ...more });
 
   test("working ones leave first, those that are not pinned before the others, by when they were used last", () => {
@@ -93,19 +101,19 @@ describe("blocks that do not fit", () => {
       long("referenced", { referenced: true, usedAt: 100 }),
     ];
     const sizeOf = (...those: string[]): number =>
-      estimateText(blocksText(blocksInInput(blocks, 10_000).shown.filter(({ label }) => those.includes(label))));
+      estimateText(blocksText(chosen(blocks, 10_000).shown.filter(({ label }) => those.includes(label))));
     const three = sizeOf("core", "pinned_new", "pinned_old") + 10;
     const two = sizeOf("core", "pinned_new") + 10;
     expect(labels(blocks, three)).toEqual(["core", "pinned_new", "pinned_old"]);
     expect(labels(blocks, two)).toEqual(["core", "pinned_new"]);
-    expect(blocksInInput(blocks, two).dropped).toEqual([
+    expect(chosen(blocks, two).dropped).toEqual([
       { name: "block:referenced", reason: "it does not fit context.memoryTokens: block_load reads it" },
       { name: "block:pinned_old", reason: "it does not fit context.memoryTokens: block_load reads it" },
     ]);
   });
 
   test("a core one never leaves: it is cut at its end, and says so", () => {
-    const { shown, dropped } = blocksInInput([long("core", { type: "core" })], 100);
+    const { shown, dropped } = chosen([long("core", { type: "core" })], 100);
     expect(shown[0]?.text).toMatch(
       /^<block:core permission="ReadWrite">\n(core says a few more words\.\n)+\[The rest does not fit context\.memoryTokens: block_load reads it\]\n<\/block:core>$/,
     );
@@ -126,7 +134,7 @@ describe("blocks that do not fit", () => {
         const blocks = all.map(({ lines, ...more }, index) =>
           block(`b${index}`, { ...more, rendered: "Some words.\n".repeat(lines) }),
         );
-        const { shown, dropped } = blocksInInput(blocks, maxTokens);
+        const { shown, dropped } = chosen(blocks, maxTokens);
         const wanted = blocks.filter(
           ({ type, pinned, referenced }) => type === "core" || (type === "working" && (pinned || referenced)),
         );
@@ -138,7 +146,7 @@ describe("blocks that do not fit", () => {
           wanted.filter(({ type }) => type === "core").length,
         );
         expect(shown.reduce((sum, { text }) => sum + estimateText(text), 0)).toBeLessThanOrEqual(maxTokens);
-        expect(blocksInInput(blocks, maxTokens)).toEqual({ shown, dropped });
+        expect(chosen(blocks, maxTokens)).toEqual({ shown, dropped });
       }),
       { numRuns: 1000, seed: 33 },
     );

@@ -1,4 +1,5 @@
 import type { ComposedConfig, KnownSpace } from "../../../src/agent/context/agent-state.ts";
+import { inputParts } from "../../../src/agent/context/input-parts.ts";
 import { composedConfig } from "../../../src/agent/context/limits.ts";
 import type {
   ActiveRun,
@@ -158,7 +159,7 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
   const { self = analyst, trigger } = situation;
   return {
     continuity: "timeline",
-    config: configOf(self, situation.config),
+    ...inputParts(configOf(self, situation.config)),
     now: day(situation.now),
     state: {
       agentId: self.id,

@@ -1,10 +1,12 @@
 import type { ModelMessage } from "ai";
 import { describe, expect, test } from "vitest";
+import type { Deed } from "../../../src/agent/context/activity.ts";
 import type { Continuity } from "../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
 import { renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import type { InboxEvent } from "../../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
+import { inputParts } from "../../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
 import { prefixReuse } from "../../../src/agent/context/prefix.ts";
 import type { Snapshot } from "../../../src/agent/context/snapshot.ts";
@@ -86,7 +88,7 @@ const snapshots: Record<Continuity, (trigger: Trigger, own?: ModelMessage[]) => 
     });
     return {
       continuity: "consciousness",
-      config,
+      ...inputParts(config),
       window: { instructions: renderInstructions(analyst.id, config), summary: null },
       past: [],
       own: [{ role: "user", content: text }, ...own],
@@ -157,7 +159,7 @@ describe.each(["consciousness", "timeline"] as const)("an input of a %s", (conti
     const sum = sections.reduce((total, section) => total + section.tokens, 0);
     expect(tokens).toBeGreaterThanOrEqual(sum);
     expect(tokens).toBeLessThan(sum + 100);
-    expect(compose(of(asked), 2).tokens).toBeGreaterThan(tokens * 1.9);
+    expect(compose({ ...of(asked), correction: 2 }).tokens).toBeGreaterThan(tokens * 1.9);
     expect(dropped).toEqual([]);
   });
 });
@@ -172,4 +174,48 @@ test("the next run of a timeline repeats everything above the first line that ch
   const changed = before?.indexOf("[NEW]") ?? 0;
   expect(after?.slice(0, changed)).toBe(before?.slice(0, changed));
   expect(prefixReuse(first, second)).toBeGreaterThan(0.75);
+});
+
+test("[B3] what others did stands late in a timeline's input: all that was before it stays, byte by byte", () => {
+  const history = Array.from({ length: 40 }, (_, index) => seen(said(`${index}`, "12:00", sarah, `Line ${index}`)));
+  const asOf = (activity: Deed[] | undefined) => {
+    const snapshot = snapshotOf({ ...state, now: "15:07", trigger: asked, histories: [historyOf(alpha, history)] });
+    const told = activity === undefined ? {} : { activity: { deeds: activity, dropped: [] } };
+    return compose({ ...snapshot, state: { ...snapshot.state, ...told } });
+  };
+  const deed = { spaceId: "spc_DEV", spaceName: "Dev", agentName: "Designer", did: "answered" } as const;
+  const one = asOf([{ ...deed, seq: 1, at: day("15:01") }]);
+  const two = asOf([1, 2].map((seq) => ({ ...deed, seq, at: day(`15:0${seq}`) })));
+  const off = asOf(undefined);
+  const [before, after, without] = [one, two, off].map(({ messages }) => String(messages[0]?.content));
+  const heading = "ACTIVITY (other agents in your spaces, UTC):";
+  const at = before?.indexOf(heading) ?? 0;
+  expect(at).toBeGreaterThan(0);
+  expect(after?.slice(0, at + heading.length)).toBe(before?.slice(0, at + heading.length));
+  expect(without?.slice(0, at)).toBe(before?.slice(0, at));
+  expect(before?.slice(at)).toMatch(/^ACTIVITY .*\n {2}- \[15:01\] "Designer" answered in "Dev"\nTRIGGER:\n/);
+  expect(off.sections.map(({ name }) => name)).not.toContain("activity");
+  expect(prefixReuse(one, two)).toBeGreaterThan(0.9);
+});
+
+test("the rules of its tools are a section of either continuity's input, and part of its instructions", () => {
+  const toolRules = [{ tool: "send_message", rule: "exit_loop" }] as const;
+  for (const of of Object.values(snapshots)) {
+    const plain = of(asked);
+    const base = { ...plain.base, toolRules: [...toolRules] };
+    const ruled =
+      plain.continuity === "timeline"
+        ? { ...plain, toolRules: [...toolRules] }
+        : {
+            ...plain,
+            toolRules: [...toolRules],
+            window: { ...plain.window, instructions: renderInstructions(analyst.id, base) },
+          };
+    const { instructions, sections, tokens } = compose(ruled);
+    const rules = sections.find(({ name }) => name === "tool_rules");
+    expect(rules?.text).toBe("# Tool Execution Rules\n\n- The conversation will end after calling `send_message`");
+    expect(instructions.endsWith(rules?.text ?? "")).toBe(true);
+    expect(tokens).toBeGreaterThan(compose(plain).tokens);
+    expect(tokens).toBeLessThan(compose(plain).tokens + 2 * (rules?.tokens ?? 0) + 2);
+  }
 });

@@ -14,13 +14,13 @@ const generating = (...parts: ScriptedPart[]) =>
     composed: {
       instructions: "Answer.",
       messages: [{ role: "user", content: "Hello" }],
+      tools: {},
       sections: [],
       tokens: 1,
       dropped: [],
       unshown: [],
       firstCycle: 0,
     },
-    tools: {},
     temperature: undefined,
     maxOutputTokens: 100,
     speech: new Speech(

@@ -1,7 +1,16 @@
 import type { ModelMessage } from "ai";
-import { estimateMessages, estimateText } from "../../tokens.ts";
-import { type Composed, type Section, type Strategy, sectionOfBlocks, told, toldSection } from "../composed.ts";
-import type { ConsciousnessSnapshot } from "./snapshot.ts";
+import { estimateMessages } from "../../tokens.ts";
+import {
+  type Composed,
+  type Section,
+  type Strategy,
+  sectionOfBlocks,
+  systemSections,
+  told,
+  toldSection,
+} from "../composed.ts";
+import { rulesSection } from "../instructions.ts";
+import type { ConsciousnessSnapshot, Telling } from "./snapshot.ts";
 import { untold } from "./state.ts";
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
@@ -10,28 +19,36 @@ const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
 export const summaryMessage = (summary: string | null): ModelMessage[] =>
   summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${summary}` }];
 
+/** What the running cycle was told of others, by section; the rest of it is one. */
+const cycleSections = (own: ModelMessage[], tellings: Telling[]): Section[] => {
+  const byName = Map.groupBy(tellings, ({ section }) => section);
+  const others = new Set(tellings.map(({ message }) => message));
+  return [
+    toldSection("this_cycle", [told(own.filter((message) => !others.has(message)))]),
+    ...[...byName].map(([name, all]) => toldSection(name, [told(all.map(({ message }) => message))])),
+  ];
+};
+
 /**
  * Consciousness: the system message, the summaries of what was compacted, the earlier cycles untouched, and the
  * running cycle. Append-only between two windows. A cycle that does not fit is left out from the oldest on, whole,
  * and named in `dropped`; the running cycle never is.
  */
-export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, correction): Composed => {
-  const { config, window, own } = snapshot;
+export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot): Composed => {
+  const { context, correction, tools, toolRules, window, own } = snapshot;
   const summary = summaryMessage(window.summary);
-  const blocks = sectionOfBlocks(Object.values(window.blocks ?? {}));
-  const instructions: Section = {
-    name: "instructions",
-    tokens: Math.max(0, estimateText(window.instructions) - blocks.tokens),
-    text: window.instructions,
-  };
+  const system = systemSections(window.instructions, [
+    sectionOfBlocks(Object.values(window.blocks ?? {})),
+    rulesSection(toolRules),
+  ]);
   const summaries: Section = {
     name: "earlier_summaries",
     tokens: estimateMessages(summary),
     text: window.summary ?? "",
   };
-  const running = toldSection("this_cycle", [told(own)]);
-  const fixed = instructions.tokens + blocks.tokens + summaries.tokens + running.tokens;
-  const budget = config.context.maxTokens - config.context.reservedResponseTokens;
+  const running = cycleSections(own, snapshot.tellings ?? []);
+  const fixed = [...system, summaries, ...running].reduce((sum, { tokens }) => sum + tokens, 0);
+  const budget = context.maxTokens - context.reservedResponseTokens;
 
   let room = budget / correction - fixed;
   let first = snapshot.past.length;
@@ -42,10 +59,11 @@ export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot, 
   }
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
   const lived = toldSection("earlier_cycles", cycles.slice(first));
-  const sections = [instructions, blocks, summaries, lived, running];
+  const sections = [...system, summaries, lived, ...running];
   return {
     instructions: window.instructions,
     messages: [...summary, ...past, ...own],
+    tools,
     sections: sections.filter((section) => section.tokens > 0),
     tokens: Math.ceil(sections.reduce((sum, section) => sum + section.tokens, 0) * correction),
     unshown: [],

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { DeliveredMessage } from "../../../protocol/rpc.ts";
-import type { ComposedConfig } from "../agent-state.ts";
 import type { Dropped } from "../composed.ts";
+import type { InputParts } from "../input-parts.ts";
 
 /** One event of a batch, as the inbox keeps it. */
 export type InboxEvent =
@@ -29,14 +29,19 @@ export type Window = {
 
 export type HeadBlocks = Record<string, string>;
 
-export type ConsciousnessSnapshot = {
+/** A message of the running cycle that tells of others: the section that it is. */
+export type Telling = { section: "shared_blocks" | "activity"; message: ModelMessage };
+
+/** All that one step is given. What the agent is, has and knows is in its window and in its cycle as they were begun. */
+export type ConsciousnessSnapshot = InputParts & {
   continuity: "consciousness";
-  config: ComposedConfig;
   window: Window;
   /** The state that the running cycle was told, or left out where none was. */
   told?: ToldState | undefined;
-  /** What of its blocks did not fit. */
+  /** What of its blocks, and of what it was told of others, did not fit. */
   withheld?: Dropped[];
+  /** Those of `own` that tell of others. */
+  tellings?: Telling[];
   past: Cycle[];
   /** The running cycle so far, its inbox message first. */
   own: ModelMessage[];

@@ -1,15 +1,17 @@
 import type { ModelMessage } from "ai";
-import { estimateText } from "../../tokens.ts";
+import { activitySection } from "../activity.ts";
 import {
   type Composed,
+  type Cut,
   type Dropped,
   type Section,
   type Strategy,
   sectionOfBlocks,
+  systemSections,
   told,
   toldSection,
 } from "../composed.ts";
-import { renderInstructions } from "../instructions.ts";
+import { renderInstructions, rulesSection } from "../instructions.ts";
 import { shortTime } from "../time.ts";
 import { activeRunLines } from "./active-runs.ts";
 import { asMessages } from "./as-messages.ts";
@@ -17,7 +19,7 @@ import { marksOf } from "./history.ts";
 import { historySections } from "./history-sections.ts";
 import { resumeLines } from "./resume.ts";
 import type { TimelineSnapshot } from "./snapshot.ts";
-import { type Cut, goalsSection, memoriesSection, plansSection, sectionOf, spacesSection } from "./state-sections.ts";
+import { goalsSection, memoriesSection, plansSection, sectionOf, spacesSection } from "./state-sections.ts";
 import { activeSpaceLine, triggerLines } from "./trigger.ts";
 
 /** Blank lines, and what a message costs beside its text. */
@@ -42,53 +44,56 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
 /**
  * Timeline: every run reads the space as a timeline, from what is stable to what is volatile. Reason, runs, active
  * space and time come last. Trigger, runs and the invocation so far are never cut; the room that they leave goes to
- * spaces, goals, plans and what the run did, then to memories, then to the history, which leaves some to the run.
+ * spaces, goals, plans and what the run did, then to memories, to what others did, then to the history, which leaves some to the run.
  */
-export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot, correction): Composed => {
-  const { config, own } = snapshot;
-  const instructions = renderInstructions(snapshot.state.agentId, config);
-  const system: Section = { name: "instructions", text: instructions, tokens: estimateText(instructions) };
+export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed => {
+  const { base, toolRules, tools, context, correction, state, own } = snapshot;
+  const instructions = renderInstructions(state.agentId, { ...base, toolRules });
+  const system = systemSections(instructions, [rulesSection(toolRules)]);
   const invocation = toldSection("this_invocation", [told(own)]);
   const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns, snapshot.moreRuns));
   const last = [
-    sectionOf("trigger", triggerLines(snapshot.trigger, config.messaging)),
+    sectionOf("trigger", triggerLines(snapshot.trigger, base.messaging)),
     sectionOf("active_space", [activeSpaceLine(snapshot.activeSpace)]),
     sectionOf("now", [`NOW: ${shortTime(snapshot.now)}`]),
   ];
 
-  const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
-  let room = budget - frameTokens - headingTokens - sum([system, invocation, runs, ...last]);
+  const budget = (context.maxTokens - context.reservedResponseTokens) / correction;
+  let room = budget - frameTokens - headingTokens - sum([...system, invocation, runs, ...last]);
   const dropped: Dropped[] = [];
   const take = (cut: Cut): Section => {
     room -= cut.section.tokens;
     dropped.push(...cut.dropped);
     return cut.section;
   };
-  const { shown: blocks, dropped: withheld } = snapshot.state.blocks ?? { shown: [], dropped: [] };
+  const { shown: blocks, dropped: withheld } = state.blocks ?? { shown: [], dropped: [] };
   const documents = take({ section: sectionOfBlocks(blocks.map(({ text }) => text)), dropped: withheld });
   const spaces = take(spacesSection(snapshot, room));
   const goals = take(goalsSection(snapshot, room));
   const plans = take(plansSection(snapshot, room));
   const soFar = resumeSection(snapshot, room);
   const thisRun = soFar === null ? [] : [take(soFar)];
-  const memories = take(memoriesSection(snapshot, room, config.context.memoryTokens / correction - documents.tokens));
+  const memories = take(memoriesSection(snapshot, room, context.memoryTokens / correction - documents.tokens));
+  const { activity } = state;
+  const others = activity ? [take(activitySection(activity, snapshot.now, room))] : [];
   const marks = marksOf(snapshot);
   const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
-  const histories = historySections(snapshot, marks, room - forCalls, correction);
+  const histories = historySections(snapshot, marks, room - forCalls);
   dropped.push(...histories.flatMap((history) => history.dropped));
 
   const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];
-  const tail = [plans, runs, ...thisRun, ...last];
+  const tail = [plans, runs, ...thisRun, ...others.filter(({ text }) => text !== ""), ...last];
   const shown = histories.map((history) => history.shown);
   const inPrompt = [textOf(head), ...histories.map(({ section }) => section.text), textOf(tail)].join("\n\n");
   const input: ModelMessage[] =
-    config.context.history === "messages"
+    context.history === "messages"
       ? asMessages(textOf(head), shown, textOf(tail), marks)
       : [{ role: "user", content: inPrompt }];
-  const sections = [system, ...head, ...histories.map(({ section }) => section), ...tail, invocation];
+  const sections = [...system, ...head, ...histories.map(({ section }) => section), ...tail, invocation];
   return {
     instructions,
     messages: [...input, ...own],
+    tools,
     sections: sections.filter(({ tokens }) => tokens > 0),
     tokens: Math.ceil((sum(sections) + frameTokens) * correction),
     dropped,

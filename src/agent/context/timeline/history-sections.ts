@@ -1,7 +1,7 @@
 import type { Dropped, Section } from "../composed.ts";
+import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
 import { turnOf } from "./as-messages.ts";
 import { entryLines, headingLines, type Marks, type Shown } from "./history.ts";
-import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
 
 /** What is shown of one history, its section, and what was left out by which rule. */
@@ -56,18 +56,17 @@ type Limits = {
   asTurns: boolean;
 };
 
-/** The histories share the room evenly. `correction` is billed over estimated tokens. */
+/** The histories share the room evenly. */
 export const historySections = (
-  { histories, config }: TimelineSnapshot,
+  { histories, context, correction }: TimelineSnapshot,
   marks: Marks,
   room: number,
-  correction: number,
 ): HistorySection[] =>
   histories.map((history) =>
     historySection(history, marks, {
       room: room / histories.length,
-      tokens: config.context.historyTokens / correction / histories.length,
-      messages: config.context.historyMessages,
-      asTurns: config.context.history === "messages",
+      tokens: context.historyTokens / correction / histories.length,
+      messages: context.historyMessages,
+      asTurns: context.history === "messages",
     }),
   );

@@ -1,6 +1,6 @@
 import { callLine } from "../call-line.ts";
+import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
 import { quote } from "../quote.ts";
-import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { Resume } from "./snapshot.ts";
 
 const quoted = (names: string[]): string => names.map(quote).join(", ");

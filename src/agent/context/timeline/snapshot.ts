@@ -3,7 +3,8 @@ import type { EntityType } from "../../../protocol/entity.ts";
 import type { Message } from "../../../protocol/message.ts";
 import type { TriggerSource } from "../../../protocol/rpc.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
-import type { AgentState, ComposedConfig, SpaceRef } from "../agent-state.ts";
+import type { AgentState, SpaceRef } from "../agent-state.ts";
+import type { InputParts } from "../input-parts.ts";
 
 /** A tool that this agent called, with what came of it where that is known. */
 export type Action = { toolName: string; input: unknown; output?: unknown };
@@ -69,9 +70,8 @@ export type Resume = {
 export type ActiveSpace = SpaceRef & { why: "trigger" | "wait" | "call" };
 
 /** All that one invocation of a timeline run is given. `now` is when it began, so that its steps share a prefix. */
-export type TimelineSnapshot = {
+export type TimelineSnapshot = InputParts & {
   continuity: "timeline";
-  config: ComposedConfig;
   /** ISO 8601. */
   now: string;
   state: AgentState;

@@ -1,13 +1,10 @@
 import { maxToldSpaces } from "../../bounds.ts";
-import type { Dropped, Section } from "../composed.ts";
+import type { Cut, Section } from "../composed.ts";
+import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
 import { planLineFrom } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
-import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import type { TimelineSnapshot } from "./snapshot.ts";
-
-/** A section with what its own rule left out. */
-export type Cut = { section: Section; dropped: Dropped[] };
 
 export const sectionOf = (name: string, lines: string[]): Section => ({
   name,

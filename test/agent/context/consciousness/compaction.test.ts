@@ -5,6 +5,7 @@ import { compose } from "../../../../src/agent/context/compose.ts";
 import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { summaryMessage } from "../../../../src/agent/context/consciousness/compose-consciousness.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/snapshot.ts";
+import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import { analyst, configOf } from "../cast.ts";
 
@@ -105,7 +106,7 @@ test("an input of a compacted past never parts a call from its result, nor touch
       const context = { maxTokens: limit.maxTokens + 1000, reservedResponseTokens: 300 };
       const composed = compose({
         continuity: "consciousness",
-        config: configOf(analyst, { continuity: "consciousness", context }),
+        ...inputParts(configOf(analyst, { continuity: "consciousness", context })),
         window: { instructions: "I am", summary },
         past: kept,
         own,

@@ -2,6 +2,7 @@ import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
+import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { composedConfig } from "../../../../src/agent/context/limits.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
 import type { Cycle } from "../../../../src/agent/context/snapshot.ts";
@@ -28,7 +29,7 @@ test("the input is the summary, the past untouched, and the running cycle", () =
   const past = [cycle("one", 5), cycle("two", 5)];
   const composed = compose({
     continuity: "consciousness",
-    config,
+    ...inputParts(config),
     window: { instructions: "I am", summary: "- before" },
     past,
     own,
@@ -43,7 +44,7 @@ test("what does not fit is left out from the oldest on, whole, and named", () =>
   const past = Array.from({ length: 20 }, (_, index) => cycle(`c${index}`, 300));
   const composed = compose({
     continuity: "consciousness",
-    config,
+    ...inputParts(config),
     window: { instructions: "I am", summary: null },
     past,
     own,
@@ -59,7 +60,7 @@ test("the running cycle is never left out", () => {
   expect(
     compose({
       continuity: "consciousness",
-      config,
+      ...inputParts(config),
       window: { instructions: "", summary: null },
       past: [cycle("a", 1)],
       own: huge,

@@ -6,6 +6,7 @@ import { compact } from "../../../../src/agent/context/consciousness/compaction.
 import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import type { Cycle, InboxEvent } from "../../../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
 import { agent, configOf, day, goal, husam, memory, muhammad, plan, said, sarah, space } from "../cast.ts";
@@ -126,7 +127,7 @@ test("seed 003: an agent that moves between spaces sees in later cycles where it
   const thanks = said("5", "14:10", sarah, "Thanks! Who asked for it?", {});
   const composed = compose({
     continuity: "consciousness",
-    config,
+    ...inputParts(config),
     window: { instructions, summary: null },
     past: [switching],
     own: [inbox({ time: "14:10:01", events: [arrived(dev, thanks)], now: state(), before: state(), active: family })],
@@ -139,7 +140,7 @@ test("seed 003: a space that is not its own, words with no active space, and mes
   const asked = said("60", "14:20", sarah, "What did Husam say first?");
   const composed = compose({
     continuity: "consciousness",
-    config,
+    ...inputParts(config),
     window: { instructions, summary: null },
     past: [],
     own: [
@@ -195,7 +196,7 @@ test("plans, goals and memories are told as they change, with absolute times, an
   const due: InboxEvent = { type: "plan", eventId: "evt_9", planName: "Follow up", instruction: "Ask Designer" };
   const composed = compose({
     continuity: "consciousness",
-    config,
+    ...inputParts(config),
     window: { instructions, summary: "- Husam asked for the Q4 numbers; I posted them in Project Alpha." },
     past: [
       {
@@ -237,7 +238,7 @@ test("a compaction leaves the summaries, and the newest cycles whole", async () 
     expect(compaction?.keptFrom).toBe(3);
     const composed = compose({
       continuity: "consciousness",
-      config,
+      ...inputParts(config),
       window: { instructions, summary: compaction?.summary ?? null },
       past: past.slice(compaction?.keptFrom),
       own: [inbox({ time: "15:09", events: [arrived(family, request)], now: state(), before: null, active: family })],

@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { maxActivityLines } from "../../../../src/agent/bounds.ts";
+import type { Deed } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../../../src/agent/context/timeline/snapshot.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
@@ -110,15 +113,16 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
   .record({
     trigger,
     entries,
-    names: fc.array(hostile, { minLength: 6, maxLength: 6 }),
+    names: fc.array(hostile, { minLength: 9, maxLength: 9 }),
     soFar: fc.array(action, { maxLength: 3 }),
     history: fc.constantFrom("prompt" as const, "messages" as const),
   })
   .map(({ trigger: why, entries: shown, names, soFar, history }) => {
     const [space = "", goalText = "", value = "", planName = "", replier = "", cron = ""] = names;
+    const [agentName = "", spaceName = "", used = ""] = names.slice(6);
     return {
       continuity: "timeline",
-      config: configOf(analyst, { messaging: "threaded", context: { history } }),
+      ...inputParts(configOf(analyst, { messaging: "threaded", context: { history } })),
       now: at,
       state: {
         agentId: analyst.id,
@@ -126,6 +130,7 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
         goals: [goal("g", goalText)],
         memories: [memory("k", value)],
         plans: [plan("p", planName, "…", { cron, nextRunAt: at })],
+        activity: { deeds: [{ spaceId: "spc_2", spaceName, seq: 1, at, agentName, did: { used } }], dropped: [] },
       },
       histories: [{ space: { id: "spc_1", name: space }, entries: shown, total: 0 }],
       activeRuns: [thisRun(why)],
@@ -138,7 +143,7 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
 
 const headings = [
   ...["YOUR SPACES", "GOALS", "MEMORIES", "SPACE HISTORY", "PLANS", "ACTIVE RUNS", "THIS RUN SO FAR", "← RESUME"],
-  ...["TRIGGER", "ACTIVE SPACE", "NOW"],
+  ...["ACTIVITY", "TRIGGER", "ACTIVE SPACE", "NOW"],
 ];
 
 test("[S2] hostile names, texts, payloads and results come back from the history exactly, in both renderings", () => {
@@ -180,6 +185,14 @@ test("[S2] every other section holds its own lines and nobody else's, with what 
       expect(only("MEMORIES", '  - "k": ').string()).toBe(state.memories[0]?.value);
       expect(only("PLANS", "  - ").string()).toBe(state.plans[0]?.name);
       expect(linesIn("ACTIVE RUNS")).toHaveLength(1);
+      const [deed] = state.activity?.deeds ?? [];
+      const told = only("ACTIVITY", "  - [15:07] ");
+      expect(told.string()).toBe(deed?.agentName);
+      told.take(" used ");
+      expect({ used: told.string() }).toEqual(deed?.did);
+      told.take(" in ");
+      expect(told.string()).toBe(deed?.spaceName);
+      told.end();
 
       const calls = linesIn("THIS RUN SO FAR");
       expect(calls).toHaveLength(Math.max(1, resume?.soFar.length ?? 0));
@@ -225,7 +238,7 @@ test("the same snapshot gives the same bytes", () => {
   fc.assert(
     fc.property(snapshot, (each) => {
       const copy: TimelineSnapshot = structuredClone(each);
-      expect(JSON.stringify(compose(copy, 1.3))).toBe(JSON.stringify(compose(each, 1.3)));
+      expect(JSON.stringify(compose(copy))).toBe(JSON.stringify(compose(each)));
     }),
     { numRuns: 1000, seed: 23 },
   );
@@ -241,6 +254,7 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
     plans: size,
     messages: size,
     soFar: size,
+    deeds: fc.integer({ min: 0, max: 40 }),
     maxTokens: fc.integer({ min: 4000, max: 12_000 }),
     memoryTokens: fc.integer({ min: 256, max: 4000 }),
     historyTokens: fc.integer({ min: 256, max: 8000 }),
@@ -273,38 +287,47 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
           createdAt: at,
         },
       });
+      const deed = (index: number): Deed => ({
+        spaceId: "spc_1",
+        spaceName: `Space ${index}`,
+        seq: index,
+        at: "2026-02-18T14:00:00.000Z",
+        agentName: long(index),
+        did: "answered",
+      });
       const histories = [{ space, entries: many(given.messages, said), total: given.messages }];
-      const composed = compose(
-        {
-          continuity: "timeline",
-          config: configOf(analyst, {
+      const composed = compose({
+        continuity: "timeline",
+        ...inputParts(
+          configOf(analyst, {
             context: { maxTokens, reservedResponseTokens: 512, memoryTokens, historyTokens, history },
           }),
-          now: at,
-          state: {
-            agentId: analyst.id,
-            spaces: many(given.spaces, (index) => ({ id: `spc_${index}`, name: long(index), members: [] })),
-            goals: many(given.goals, (index) => goal(`g${index}`, long(index))),
-            memories: many(given.memories, (index) => memory(`k${index}`, long(index))),
-            plans: many(given.plans, (index) =>
-              plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at }),
-            ),
-          },
-          histories: given.waited ? [...histories, ...histories] : histories,
-          activeRuns: [thisRun(why)],
-          trigger: why,
-          activeSpace: null,
-          resume: given.waited
-            ? {
-                soFar: many(given.soFar, (index) => ({ toolName: "t", input: long(index) })),
-                replies: [],
-                timedOut: ["Ahmad"],
-              }
-            : null,
-          own: [],
+          { correction: given.correction },
+        ),
+        now: at,
+        state: {
+          agentId: analyst.id,
+          spaces: many(given.spaces, (index) => ({ id: `spc_${index}`, name: long(index), members: [] })),
+          goals: many(given.goals, (index) => goal(`g${index}`, long(index))),
+          memories: many(given.memories, (index) => memory(`k${index}`, long(index))),
+          plans: many(given.plans, (index) =>
+            plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at }),
+          ),
+          activity: { deeds: many(given.deeds, deed), dropped: [] },
         },
-        given.correction,
-      );
+        histories: given.waited ? [...histories, ...histories] : histories,
+        activeRuns: [thisRun(why)],
+        trigger: why,
+        activeSpace: null,
+        resume: given.waited
+          ? {
+              soFar: many(given.soFar, (index) => ({ toolName: "t", input: long(index) })),
+              replies: [],
+              timedOut: ["Ahmad"],
+            }
+          : null,
+        own: [],
+      });
       expect(composed.tokens).toBeLessThanOrEqual(maxTokens - 512);
       const whole = estimateText(composed.instructions) + estimateMessages(composed.messages);
       expect(whole * given.correction).toBeLessThanOrEqual(maxTokens - 512);
@@ -315,6 +338,8 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
       const shown = (name: string, pattern: RegExp) =>
         section(name).reduce((sum, { text }) => sum + (text.match(pattern)?.length ?? 0), 0);
       const isDropped = (name: string) => composed.dropped.some((each) => each.name === name);
+      const lines = Math.min(maxActivityLines, given.deeds);
+      expect(isDropped("activity")).toBe(shown("activity", /^ {2}- /gm) < lines);
       expect(isDropped("memories")).toBe(shown("memories", /^ {2}- /gm) < given.memories);
       expect(isDropped("goals")).toBe(shown("goals", /^ {2}- /gm) < given.goals);
       expect(isDropped("plans")).toBe(shown("plans", /^ {2}- /gm) < given.plans);

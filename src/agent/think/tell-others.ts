@@ -1,0 +1,106 @@
+import { isoTime } from "../../shared/clock.ts";
+import { activitySection } from "../context/activity.ts";
+import type { Dropped } from "../context/composed.ts";
+import type { Telling, ToldState } from "../context/consciousness/snapshot.ts";
+import { renderStateChanges, toldBlocks } from "../context/consciousness/state.ts";
+import { isMessage, type JournalRow } from "../journal.ts";
+import type { InboxData } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { composingOf } from "./composing.ts";
+import { gatherActivity } from "./gather-activity.ts";
+import { shownSharedBlocks } from "./known-blocks.ts";
+import type { Parts } from "./parts.ts";
+
+/**
+ * What a living agent is told of others as its cycle begins: the blocks that they share with it, and what they did
+ * lately. Only what changed since its last cycle, each in a row of the journal behind its inbox message, so that a
+ * replay reads the same (R3) and nothing that it was told before is rewritten. They are asked once a run.
+ */
+type Told = Telling["section"];
+
+/** Where a run's told state keeps what it was told of others, beside its own. */
+const keys: Record<Told, string> = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" };
+
+const sections = ["shared_blocks", "activity"] as const;
+
+/** `text`: null where there is no news. `told`: what the next cycle need not be told again. */
+type News = { section: Told; text: string | null; told: Record<string, string>; dropped: Dropped[] };
+
+/** What the model was told before, and what the cycle is about; read only where there is anything to ask for. */
+type Before = { told: () => ToldState | null; events: () => InboxData[] };
+
+const sharedBlocks = async (parts: Parts, { told, events }: Before, signal: AbortSignal): Promise<News | null> => {
+  const before = told()?.[keys.shared_blocks] ?? {};
+  if (parts.sharedBlocks.list().length === 0 && Object.keys(before).length === 0) return null;
+  const { shown, dropped } = await shownSharedBlocks(parts, composingOf(parts).config, events(), signal);
+  const now = toldBlocks(shown);
+  return {
+    section: "shared_blocks",
+    text: renderStateChanges({ BLOCKS: before }, { BLOCKS: now }, shown),
+    told: now,
+    dropped,
+  };
+};
+
+const activity = async (parts: Parts, { told }: Before, signal: AbortSignal): Promise<News | null> => {
+  if (!parts.identity.get().config.context.activity) return null;
+  const gathered = await gatherActivity(parts, told()?.[keys.activity] ?? {}, signal);
+  const { section, dropped } = activitySection(gathered.activity, isoTime(parts.clock.now()));
+  return { section: "activity", text: section.text === "" ? null : section.text, told: gathered.upTo, dropped };
+};
+
+/** What there is to be told now, but of `done`. Nobody is asked where nothing is shared, and activity is off. */
+const newsOfOthers = async (parts: Parts, before: Before, signal: AbortSignal, done: Told[] = []): Promise<News[]> => {
+  const ways = { shared_blocks: sharedBlocks, activity };
+  const left = sections.filter((section) => !done.includes(section));
+  const news = await Promise.all(left.map((section) => ways[section](parts, before, signal)));
+  signal.throwIfAborted();
+  return news.filter((each) => each !== null);
+};
+
+const tellingOf = ({ section, text }: News): Telling[] =>
+  text === null ? [] : [{ section, message: { role: "user", content: text } }];
+
+/** What the next cycle would be told. */
+export const tellingsTo = async (
+  parts: Parts,
+  before: Before,
+  signal: AbortSignal,
+): Promise<{ tellings: Telling[]; dropped: Dropped[] }> => {
+  const news = await newsOfOthers(parts, before, signal);
+  return { tellings: news.flatMap(tellingOf), dropped: news.flatMap(({ dropped }) => dropped) };
+};
+
+/** Tells a cycle that has just begun. A timeline reads both in its one message. */
+export const tellOthers = async (parts: Parts, run: RunRow, signal: AbortSignal): Promise<void> => {
+  if (run.continuity !== "consciousness") return;
+  const done = sections.filter((section) => run.told[keys[section]] !== undefined);
+  const window = parts.consciousness.window(run.windowId);
+  const before = {
+    told: () => (window ? parts.consciousness.toldBefore(window, run.ordinal) : null),
+    events: () => parts.inbox.rows(run.events).map(({ data }) => data),
+  };
+  const news = await newsOfOthers(parts, before, signal, done);
+  if (news.length === 0) return;
+  parts.transaction(() => {
+    for (const { section, dropped, ...each } of news) {
+      for (const { message } of tellingOf({ section, dropped, ...each })) {
+        parts.journal.append({
+          runOrdinal: run.ordinal,
+          step: 0,
+          kind: "preview",
+          content: message,
+          meta: { kind: "told", section, ...(dropped.length === 0 ? {} : { dropped }) },
+        });
+      }
+      run.told = { ...run.told, [keys[section]]: each.told };
+    }
+    parts.runs.update(run.ordinal, { told: run.told });
+  });
+};
+
+/** What a cycle was told of others, by the rows of its run. */
+export const tellingsIn = (rows: JournalRow[]): Telling[] =>
+  rows.flatMap((row) =>
+    row.meta?.kind === "told" && isMessage(row) ? [{ section: row.meta.section, message: row.content }] : [],
+  );

@@ -1,0 +1,210 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Spaces } from "../../src/agent/spaces.ts";
+import { CreateBlock } from "../../src/protocol/block.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { Space } from "../../src/space/space.ts";
+import { installModel, type ScriptedModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, userTexts } from "./fixture.ts";
+
+/** What other agents did, where the model reads it. */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+});
+
+type Room = Awaited<ReturnType<Awaited<ReturnType<typeof openHouse>>["space"]>>;
+
+/** The analyst and a designer are in Alpha, the designer also in Beta: quiet spaces, where only a mention wakes. */
+const stage = async (settings: Partial<AgentSettings> = {}) => {
+  const house = await openHouse();
+  const { workspaceId } = house;
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const designer = await house.agent({ name: "Designer" });
+  const key = { kind: "key", workspaceId, keyId: "key" } as const;
+  const quiet = async (name: string, members: Parameters<typeof house.space>[1]): Promise<Room> => {
+    const space = await house.space(name, members);
+    unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+    return space;
+  };
+  const alpha = await quiet("Alpha", [husam, analyst, designer]);
+  const beta = await quiet("Beta", [husam, designer]);
+  const model = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
+  restore.push(installModel(model));
+  const agent = env.AGENT.getByName(analyst.id);
+  let said = 0;
+  /** Resolves when the analyst has heard of it, where it is a member. */
+  const says = async (space: Room, words: string, more: { expectsReply?: boolean } = {}): Promise<void> => {
+    said += 1;
+    const messageId = ids.deriveOwned("msg", space.id, said);
+    const runId = ids.deriveOwned("run", designer.id, said);
+    const root = { id: messageId, kind: "person" } as const;
+    const message = { workspaceId, agentId: designer.id, runId, messageId, text: words, root, ...more };
+    const { seq } = unwrap(await space.stub().append(message));
+    await vi.waitFor(async () => {
+      const { members } = unwrap(await space.stub().describe(key));
+      if (!members?.some(({ id }) => id === analyst.id)) return;
+      expect(await heardOf(space.id)).toBeGreaterThanOrEqual(seq);
+    });
+  };
+  const heardOf = (spaceId: string): Promise<number> =>
+    runInDurableObject(agentStub(analyst), (_, { storage }) => {
+      const [row] = storage.sql.exec("select cursor from spaces where id = ?", spaceId).toArray();
+      return Number(row?.cursor ?? 0);
+    });
+  let runs = 0;
+  const wake = async (): Promise<string> => {
+    unwrap(await agent.trigger(workspaceId, { serviceName: "jira", payload: {} }));
+    runs += 1;
+    await ended(workspaceId, analyst, runs);
+    return userTexts(model.calls.at(-1)).at(-1) ?? "";
+  };
+  const join = async (space: Room) => {
+    unwrap(await space.stub().addMember(key, analyst));
+    await vi.waitFor(async () => expect(await heardOf(space.id)).toBeGreaterThan(0));
+  };
+  const leave = async (space: Room) => unwrap(await space.stub().removeMember(key, analyst.id));
+  const context = async () => unwrap(await agent.context(workspaceId));
+  const newest = async () => {
+    const [run] = unwrap(await agent.runs(workspaceId, { limit: 1 })).items;
+    return unwrap(await agent.run(workspaceId, run?.id ?? ""));
+  };
+  return { workspaceId, agent, alpha, beta, model, says, wake, join, leave, context, newest };
+};
+
+/** What spaces are asked from now on; the first of them `does` not answer. */
+const watchWindows = (does: "answers" | "hangs" | "fails" = "answers") => {
+  const { window } = Space.prototype;
+  const never = Promise.withResolvers<never>();
+  let first = true;
+  const spy = vi.spyOn(Space.prototype, "window").mockImplementation(async function (this: Space, ...given) {
+    const how = first ? does : "answers";
+    first = false;
+    if (how === "fails") throw new Error("the space is down");
+    return how === "hangs" ? never.promise : window.apply(this, given);
+  });
+  restore.push(() => spy.mockRestore());
+  return spy;
+};
+
+const heading = "ACTIVITY (other agents in your spaces, UTC):";
+const lines = (of: string): string[] =>
+  of
+    .slice(of.indexOf(heading))
+    .split("\n")
+    .slice(1)
+    .filter((line) => line.startsWith("  - ["))
+    .map((line) => line.replace(/^ {2}- \[\d\d:\d\d\] /, ""));
+
+const systemOf = (model: ScriptedModel): string => {
+  const first = model.calls.at(-1)?.prompt[0];
+  return first?.role === "system" ? first.content : "";
+};
+
+const kinds = ["consciousness", "timeline"] as const;
+
+describe.each(kinds)("a %s", (continuity) => {
+  test("[B4] asks nobody what others did, and not its own tables where, unless its config says so", async () => {
+    const { alpha, says, wake, context } = await stage({ continuity });
+    await says(alpha, "Here they are.");
+    const windows = watchWindows();
+    const followed = vi.spyOn(Spaces.prototype, "followed");
+    restore.push(() => followed.mockRestore());
+    expect(await wake()).not.toContain("ACTIVITY");
+    expect((await context()).sections.map(({ name }) => name)).not.toContain("activity");
+    expect(windows).not.toHaveBeenCalled();
+    expect(followed).not.toHaveBeenCalled();
+  });
+
+  test("[S1] reads what others did in the spaces that it is in, and nowhere else", async () => {
+    const { alpha, beta, says, wake, join, leave, context } = await stage({ continuity, context: { activity: true } });
+    await says(alpha, "Here they are.");
+    await says(beta, "Nobody else hears this.");
+    expect(lines(await wake())).toEqual(['"Designer" wrote in "Alpha"']);
+    await join(beta);
+    await says(beta, "Welcome. Which ones?", { expectsReply: true });
+    expect(lines((await context()).sections.find(({ name }) => name === "activity")?.text ?? "")).toContain(
+      '"Designer" asked in "Beta"',
+    );
+    await leave(beta);
+    expect((await context()).sections.find(({ name }) => name === "activity")?.text ?? "").not.toContain("Beta");
+    expect(await wake()).not.toContain('in "Beta"');
+  });
+
+  test("[R4] leaves a space out that does not answer, says so, and runs", async () => {
+    const { alpha, beta, says, wake, join, context, newest } = await stage({
+      continuity,
+      context: { activity: true },
+    });
+    await join(beta);
+    await says(alpha, "Here they are.");
+    await says(beta, "And here.");
+    const dropped = { name: "activity", reason: "1 space did not answer in time" };
+    watchWindows("fails");
+    expect((await context()).dropped).toContainEqual(dropped);
+    for (const undo of restore.splice(1)) undo();
+    watchWindows("hangs");
+    expect(lines(await wake())).toHaveLength(1);
+    const run = await newest();
+    expect(run.status).toBe("completed");
+    expect(run.steps[0]?.input?.dropped).toContainEqual(dropped);
+  });
+
+  test("shows as its next input the blocks, the rules and the activity by name, and the tools that it has", async () => {
+    const { agent, workspaceId, alpha, says, context, model, wake } = await stage({
+      continuity,
+      context: { activity: true },
+      memoryTools: false,
+      toolRules: [{ tool: "set_goals", rule: "max_calls", count: 2 }],
+    });
+    const block = CreateBlock.parse({ label: "persona", type: "core", content: "You count things." });
+    unwrap(await agent.createBlock(workspaceId, block, "system"));
+    await says(alpha, "Here they are.");
+    const view = await context();
+    const section = (name: string) => view.sections.find((each) => each.name === name);
+    expect(section("blocks")?.text).toContain("You count things.");
+    expect(section("tool_rules")?.text).toBe("# Tool Execution Rules\n\n- Call `set_goals` at most 2 times");
+    expect(lines(section("activity")?.text ?? "")).toEqual(['"Designer" wrote in "Alpha"']);
+    await wake();
+    expect(view.instructions).toBe(systemOf(model));
+    expect(view.tools).toEqual(model.calls.at(-1)?.tools?.map(({ name }) => name));
+  });
+});
+
+describe("a consciousness", () => {
+  test("is told what is new behind its inbox, once; what it was told before stays as it was", async () => {
+    const { alpha, beta, says, wake, join, newest, agent, workspaceId } = await stage({ context: { activity: true } });
+    await join(beta);
+    await says(alpha, "Here they are.");
+    expect(await wake()).toMatch(
+      /^ACTIVITY \(other agents in your spaces, UTC\):\n {2}- \[\d\d:\d\d\] "Designer" wrote in "Alpha"$/,
+    );
+    const windows = watchWindows();
+    expect(await wake()).not.toContain("ACTIVITY");
+    expect(windows).not.toHaveBeenCalled();
+    await says(beta, "Which ones?", { expectsReply: true });
+    expect(lines(await wake())).toEqual(['"Designer" asked in "Beta"']);
+    expect(windows).toHaveBeenCalledTimes(1);
+    expect((await newest()).prefixReuse).toBe(1);
+    unwrap(await agent.update(workspaceId, { instructions: "Be brief." }));
+    expect(lines(await wake())).toEqual(['"Designer" wrote in "Alpha"', '"Designer" asked in "Beta"']);
+  });
+});
+
+describe("a timeline", () => {
+  test("reads it anew with each run, before its trigger, without asking the trigger's space twice", async () => {
+    const { alpha, says, model } = await stage({ continuity: "timeline", context: { activity: true } });
+    await says(alpha, "Here they are.");
+    await says(alpha, "@Analyst which ones?", { expectsReply: true });
+    await model.called(1);
+    const windows = watchWindows();
+    await says(alpha, "@Analyst which ones?", { expectsReply: true });
+    await model.called(2);
+    expect(windows).toHaveBeenCalledTimes(1);
+    const read = userTexts(model.calls.at(-1)).at(-1) ?? "";
+    expect(read).toMatch(/\n {2}- \[\d\d:\d\d\] "Designer" asked in "Alpha"\nTRIGGER:\n/);
+    expect(lines(read)).toEqual(['"Designer" wrote in "Alpha"', '"Designer" asked in "Alpha"']);
+  });
+});
