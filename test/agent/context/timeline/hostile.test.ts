@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { maxActivityLines } from "../../../../src/agent/bounds.ts";
 import type { Deed } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
@@ -11,6 +11,9 @@ import { analyst, configOf, goal, memory, plan, thisRun } from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { Reader } from "../reader.ts";
 import { type Entry, parseTimeline } from "./parse-timeline.ts";
+
+/** A property is a thousand inputs. */
+vi.setConfig({ testTimeout: 30_000 });
 
 const at = "2026-02-18T15:07:00.000Z";
 
