@@ -108,10 +108,10 @@ export const callBlocks = (
     if (version === undefined) parts.blocks.touch(label);
     return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
   },
-  edit(label, operations, from) {
+  edit(label, edit, from) {
     const shared = sharedOf(parts, label, from);
-    if (shared) return editShared(parts, shared, { operations, callId, consented }, signal);
-    return parts.blocks.edit(label, { operations, caller: callerOf(parts, consented), callId });
+    if (shared) return editShared(parts, shared, { ...edit, callId, consented }, signal);
+    return parts.blocks.edit(label, { ...edit, caller: callerOf(parts, consented), callId });
   },
   approvalOf: (label, operations, from) => approvalOf(parts, label, operations, from, signal),
   create: (block) => parts.blocks.create(block, `agent:${parts.identity.get().id}`, callId),

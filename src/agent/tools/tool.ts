@@ -6,6 +6,7 @@ import type {
   BlockChange,
   BlockDetail,
   CreateBlock,
+  EditBlock,
   EditedBlock,
   Permission,
   SpacePermission,
@@ -42,7 +43,7 @@ export type CallArchival = {
 export type CallBlocks = {
   load(label: string, view: { from?: string | undefined; version?: number | undefined }): Promise<BlockDetail>;
   /** The same call again changes nothing more. */
-  edit(label: string, operations: BlockOperation[], from?: string): Promise<EditedBlock>;
+  edit(label: string, edit: Pick<EditBlock, "operations" | "onVersion">, from?: string): Promise<EditedBlock>;
   /** Who must agree to it first; undefined where nobody need. */
   approvalOf(label: string, operations: BlockOperation[], from?: string): Promise<Approval | undefined>;
   create(block: CreateBlock): Promise<{ version: number }>;

@@ -4,12 +4,14 @@ import { carryMessage } from "./rules/carry.ts";
 import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules/conversation.ts";
 import { chart, table } from "./rules/drawings.ts";
 import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
+import { lists } from "./rules/lists.ts";
 import { forget, recall, remember } from "./rules/memory.ts";
 import { remind } from "./rules/plans.ts";
 import { choose, fillIn } from "./rules/questions.ts";
 import { count, say, write } from "./rules/say.ts";
 import { useNamed } from "./rules/use-tool.ts";
 import { ownVote, votes } from "./rules/votes.ts";
+import { whoSaid } from "./rules/who-said.ts";
 import type { Rule } from "./turn.ts";
 
 /** Every rule, in the order of asking: what repeats or carries words comes before what reads them. */
@@ -23,6 +25,8 @@ export const rules: Rule[] = [
   chart,
   table,
   ask,
+  lists,
+  whoSaid,
   remember,
   forget,
   setGoal,

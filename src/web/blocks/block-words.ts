@@ -1,5 +1,5 @@
 import type { BlockChange, BlockOperation, SpaceState } from "../../client/index.ts";
-import { inWords } from "./item-shape.ts";
+import { inWords, shapeOf } from "./item-shape.ts";
 
 /** `human:ent_…:edit` and `agent:ent_…` as a person knows them. */
 export const authorName = (author: string, state: SpaceState): string => {
@@ -47,7 +47,7 @@ export const editWords = (operation: BlockOperation): { doing: string; text: str
     case "push_item":
     case "insert_item":
     case "set_item":
-      return { doing: "Your item", text: inWords(operation.item) };
+      return { doing: "Your item", text: shapeOf(operation.item).words };
     case "set_field":
     case "append_to_list":
       return { doing: `Your ${operation.field}`, text: inWords(operation.value) };

@@ -72,6 +72,56 @@ const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {
 const edit = (operations: EditBlock["operations"] | object[], more: object = {}) =>
   call("block_edit", { label: "notes", operations, ...more });
 
+describe("a block that an agent keeps with the people of a space", () => {
+  test("is shared with a space by name, and taken back; all else is told as it is", async () => {
+    const { create, play, results, space, ann, agent, workspaceId } = await scene();
+    await create({ content: "x", permission: "ReadWrite" });
+    const share = (input: object) => call("block_share", { label: "notes", ...input });
+    play([
+      step(
+        share({ space: "Alpha" }),
+        share({ space: "Gamma" }),
+        share({ space: "Alpha", agent: "Archive" }),
+        share({}),
+        share({ space: "Alpha", permission: "Human" }),
+        share({ space: "Beta", permission: "Admin" }),
+        share({ space: "Beta", permission: "ReadOnly" }),
+      ),
+      step(
+        call("block_unshare", { label: "notes", space: "Beta" }),
+        call("block_unshare", { label: "notes", space: "Beta" }),
+      ),
+      step(text("done")),
+    ]);
+    await space.post(ann, "@Analyst share it");
+    await ended(workspaceId, agent, 1);
+    expect(await results()).toMatchObject([
+      { success: true },
+      { error: { code: "not_found", message: expect.stringContaining('you are in no space "Gamma"') } },
+      { error: { code: "tool_input_invalid" } },
+      { error: { code: "tool_input_invalid" } },
+      { error: { code: "tool_input_invalid" } },
+      { error: { code: "forbidden", message: expect.stringContaining("the block has ReadWrite") } },
+      { success: true },
+      { success: true },
+      { error: { code: "not_found" } },
+    ]);
+    const shared = unwrap(await env.AGENT.getByName(agent.id).blockSpaces(workspaceId, "notes"));
+    expect(shared).toMatchObject([{ spaceId: space.id, permission: "ReadWrite" }]);
+  });
+
+  test("[D1] is changed on the version that the agent read, though a person was faster", async () => {
+    const { create, play, block, space, ann, agent, workspaceId } = await scene();
+    await create({ schema: { type: "list" }, content: ["a", "b", "c"] });
+    const operations = [{ op: "delete_item", index: 0 } as const];
+    unwrap(await env.AGENT.getByName(agent.id).editBlock(workspaceId, "notes", { operations, as: "system" }, "system"));
+    play([step(edit([{ op: "set_item", index: 1, item: "B" }], { onVersion: 1 })), step(text("done"))]);
+    await space.post(ann, "@Analyst change b");
+    await ended(workspaceId, agent, 1);
+    expect((await block()).value).toEqual(["B", "c"]);
+  });
+});
+
 describe("block tools", () => {
   test("an agent makes a block, changes it, reads it, and knows what was done", async () => {
     const { play, space, ann, agent, workspaceId, results, block, history } = await scene();

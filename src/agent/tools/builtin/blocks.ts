@@ -66,10 +66,15 @@ const BlockEdit = z.object({
     .array(z.looseObject({ op: z.enum(operationNames) }))
     .min(1)
     .max(maxOperations),
+  onVersion: z.int().min(0).optional().describe("The version that you read: what others changed since is merged."),
 });
 
-const edited = async ({ label: name, from: owner, operations }: z.infer<typeof BlockEdit>, blocks: CallBlocks) => {
-  const { version, results, rendered } = await blocks.edit(name, parsed(BlockOperations, operations), owner);
+const edited = async (
+  { label: name, from: owner, operations, onVersion }: z.infer<typeof BlockEdit>,
+  blocks: CallBlocks,
+) => {
+  const edit = { operations: parsed(BlockOperations, operations), onVersion };
+  const { version, results, rendered } = await blocks.edit(name, edit, owner);
   const shown = rendered.length <= maxEcho ? { content: rendered } : {};
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };

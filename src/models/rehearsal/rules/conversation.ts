@@ -6,6 +6,8 @@ const uses: [tool: RegExp, ability: string][] = [
   [/^choose$/i, 'ask people to choose ("ask us to choose a, b or c")'],
   [/^form$/i, 'ask them to fill something in ("ask us to fill in name and date")'],
   [/^chart$/i, 'draw charts ("chart a: 1, b: 2")'],
+  [/^block_edit$/i, 'keep lists with you ("add milk to the list", "cross off milk", "what is on the list?")'],
+  [/^search$/i, 'find who said what ("who said …?")'],
   [/^table$/i, 'draw tables ("table name, age: Ann, 7; Bob, 9")'],
 ];
 

@@ -1,0 +1,179 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse, type Person } from "./support/house.ts";
+
+/** A list that an agent keeps with two people, seen and edited by all three at once. */
+let house: House;
+let browser: Browser;
+let husam: Person;
+let sara: Person;
+let keeper: string;
+let spaceId: string;
+let his: Page;
+let hers: Page;
+
+const phone = { width: 390, height: 844 };
+
+const signIn = async (person: Person, viewport?: typeof phone): Promise<Page> => {
+  const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
+  await page.goto(person.link);
+  return page;
+};
+
+const openSpace = async (page: Page, name: string): Promise<void> => {
+  await page.goto(`${house.url}/#${spaceId}`);
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+  await page.getByRole("button", { name: "Blocks", exact: true }).click();
+  await panelOf(page).waitFor();
+};
+
+const panelOf = (page: Page): Locator => page.getByRole("complementary", { name: "Blocks" });
+const item = (page: Page, words: string): Locator => panelOf(page).getByRole("checkbox", { name: words, exact: true });
+const both = <T>(look: (page: Page) => Promise<T>): Promise<T[]> => Promise.all([his, hers].map(look));
+
+const write = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole("combobox").fill(text);
+  await page.getByRole("button", { name: "Send" }).click();
+};
+
+const add = async (page: Page, words: string): Promise<void> => {
+  await panelOf(page).getByRole("textbox", { name: "Add to list" }).fill(words);
+  await panelOf(page).getByRole("button", { name: "Add to list" }).click();
+};
+
+/** What the list holds at the server. */
+const stored = async (): Promise<unknown> =>
+  (await house.api.get<{ value: unknown }>(`/v1/agents/${keeper}/blocks/list`)).value;
+
+/** `SHOTS=<folder>` keeps what the pages look like. */
+const shoot = async (name: string): Promise<void> => {
+  const folder = process.env.SHOTS;
+  if (!folder) return;
+  mkdirSync(folder, { recursive: true });
+  await his.screenshot({ path: join(folder, `${name}-desktop.png`) });
+  await hers.screenshot({ path: join(folder, `${name}-phone.png`) });
+};
+
+beforeAll(async () => {
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+  husam = await house.addPerson("Husam");
+  sara = await house.addPerson("Sara");
+  [his, hers] = await Promise.all([signIn(husam), signIn(sara, phone)]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+});
+
+let count = 0;
+
+beforeEach(async () => {
+  count += 1;
+  const model = { provider: "rehearsal", deltasPerSecond: 30 };
+  keeper = await house.addAgent({ name: `Keeper ${count}`, model });
+  const name = `Kitchen ${count}`;
+  spaceId = await house.addSpace(name, [husam.id, sara.id, keeper]);
+  await both((page) => openSpace(page, name));
+});
+
+const say = (page: Page, text: string): Promise<void> => write(page, `@Keeper ${count} ${text}`);
+
+test("a list that an agent begins appears where it is looked for, and all three change it live", async () => {
+  await both((page) => panelOf(page).getByText("Nothing is kept together here yet").waitFor());
+  await panelOf(hers).getByRole("button", { name: "Close blocks" }).click();
+  await say(hers, "add milk and dates to the list");
+  await hers.getByRole("button", { name: "Blocks", exact: true }).click();
+  await both((page) => item(page, "dates").waitFor());
+  await add(his, "tea");
+  await item(hers, "tea").waitFor();
+  await item(hers, "milk").check();
+  await panelOf(his).getByRole("checkbox", { name: "milk", exact: true, checked: true }).waitFor();
+  await say(his, "cross off dates");
+  await both((page) => panelOf(page).getByRole("checkbox", { name: "dates", exact: true, checked: true }).waitFor());
+  await shoot("list");
+  await say(his, "what is on the list?");
+  await his.getByText("On the list: tea. Crossed off: milk, dates.").first().waitFor();
+  expect(await hers.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
+});
+
+test("[D1] what a person changes while the agent adds is merged with it, and neither is lost", async () => {
+  await say(his, "add milk, bread and rice to the list");
+  await both((page) => item(page, "rice").waitFor());
+  // Her edit, made on what she sees, is on its way for as long as it takes the agent to add something.
+  let letGo: () => void = () => undefined;
+  const agentIsDone = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  await hers.route("**/operations", async (route) => {
+    await agentIsDone;
+    await route.continue();
+  });
+  await panelOf(hers)
+    .getByRole("button", { name: /^Item 2: bread/ })
+    .click();
+  await hers.keyboard.type("dark bread");
+  await hers.keyboard.press("Enter");
+  await item(hers, "dark bread").waitFor();
+  await say(his, "add tea to the list");
+  await item(his, "tea").waitFor();
+  letGo();
+  for (const words of ["milk", "dark bread", "rice", "tea"]) await both((page) => item(page, words).waitFor());
+  await both(async (page) => expect(await panelOf(page).getByRole("checkbox").count()).toBe(4));
+  expect(await stored()).toEqual(["milk", "dark bread", "rice", "tea"].map((text) => ({ text, done: false })));
+  await panelOf(his).getByRole("button", { name: "History" }).click();
+  const history = panelOf(his).getByRole("region", { name: "History" });
+  await history.getByText("Sara changed an item").waitFor();
+  await history.getByText(`Keeper ${count} added an item`).waitFor();
+  await shoot("merged");
+  await hers.unroute("**/operations");
+});
+
+test("an edit that is refused says why and keeps what was written; another's undo leaves it alone", async () => {
+  await say(his, "add milk to the list");
+  await both((page) => item(page, "milk").waitFor());
+  await add(hers, "x".repeat(6000));
+  const refused = panelOf(hers).getByRole("alert");
+  await refused.getByText("was not stored").waitFor();
+  expect(await refused.textContent()).toContain("x".repeat(6000));
+  await shoot("refused");
+  await add(hers, "tea");
+  await item(his, "tea").waitFor();
+  await add(his, "rice");
+  await item(hers, "rice").waitFor();
+  await panelOf(hers).getByRole("button", { name: "Undo your last change" }).click();
+  await both((page) => item(page, "tea").waitFor({ state: "detached" }));
+  await both((page) => item(page, "rice").waitFor());
+  await refused.getByRole("button", { name: "Discard" }).click();
+  await refused.getByText("was not stored").waitFor({ state: "detached" });
+});
+
+test("the list is worked with by keys alone", async () => {
+  await say(his, "add milk and bread to the list");
+  await item(his, "bread").focus();
+  await his.keyboard.press("Space");
+  await panelOf(hers).getByRole("checkbox", { name: "bread", checked: true }).waitFor();
+  await his.keyboard.press("Tab");
+  await his.keyboard.press("Enter");
+  await his.keyboard.type("rye");
+  await his.keyboard.press("Escape");
+  await item(his, "bread").waitFor();
+  await his.keyboard.press("Enter");
+  await his.keyboard.type("rye bread");
+  await his.keyboard.press("Enter");
+  await item(hers, "rye bread").waitFor();
+  await his.waitForFunction(() => document.activeElement?.matches(".inline-edit"));
+  await his.keyboard.press("Escape");
+  await panelOf(his).waitFor({ state: "detached" });
+});
+
+test("[S5] a list that is taken back from the space ends before their eyes", async () => {
+  await say(his, "add milk to the list");
+  await both((page) => item(page, "milk").waitFor());
+  await house.api.delete(`/v1/agents/${keeper}/blocks/list/spaces/${spaceId}`);
+  await both((page) => panelOf(page).getByText("not shared with this space any more").waitFor());
+  await both(async (page) => expect(await item(page, "milk").isDisabled()).toBe(true));
+});
