@@ -57,6 +57,12 @@ export class Space extends RealSpace {
     return fillShown(this.ctx.storage, copies);
   }
 
+  /** Begins anew: what it remembers is not what was written past it. Never answers. */
+  async restart(): Promise<void> {
+    await this.ctx.storage.sync();
+    this.ctx.abort("it was filled");
+  }
+
   override alarm(): Promise<void> {
     count("request", "the alarm of a space");
     return super.alarm();
@@ -104,6 +110,19 @@ export class Agent extends RealAgent {
   }
 }
 
+/** A space that was filled begins anew. */
+const filled = async <T>(
+  { SPACE }: BenchEnv,
+  spaceId: string,
+  fill: (space: DurableObjectStub<Space>) => Promise<T>,
+) => {
+  const value = await fill(SPACE.getByName(spaceId));
+  await SPACE.getByName(spaceId)
+    .restart()
+    .catch(() => undefined);
+  return value;
+};
+
 export default {
   async fetch(request, env, context): Promise<Response> {
     const { pathname } = new URL(request.url);
@@ -113,7 +132,7 @@ export default {
     }
     if (pathname === "/bench/fill") {
       const { spaceId, name, agentIds, messages } = await request.json<Filling>();
-      const newest = await env.SPACE.getByName(spaceId).fill(messages);
+      const newest = await filled(env, spaceId, (space) => space.fill(messages));
       for (const agentId of agentIds) await env.AGENT.getByName(agentId).wait(name, newest);
       return Response.json({});
     }
@@ -124,13 +143,13 @@ export default {
     }
     if (pathname === "/bench/waiting") {
       const { agentId, spaceId, copies } = await request.json<Waiting>();
-      const cursor = await env.SPACE.getByName(spaceId).fillShown(copies);
+      const cursor = await filled(env, spaceId, (space) => space.fillShown(copies));
       await env.AGENT.getByName(agentId).fillWaiting(copies, cursor);
       return Response.json({});
     }
     if (pathname === "/bench/converse") {
       const { spaceId, lines } = await request.json<{ spaceId: string; lines: Line[] }>();
-      return Response.json(await env.SPACE.getByName(spaceId).converse(lines));
+      return Response.json(await filled(env, spaceId, (space) => space.converse(lines)));
     }
     if (pathname === "/bench/search") {
       const { agentId, passages } = await request.json<{ agentId: string; passages: number }>();

@@ -6,6 +6,7 @@ import { createIds } from "../shared/ids.ts";
 import { Timers } from "../timers/timers.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
+import { Gathering } from "./gathering.ts";
 import { Log } from "./log.ts";
 import { Members } from "./members.ts";
 import { type Parts, record } from "./parts.ts";
@@ -48,7 +49,23 @@ export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
   const router = new Router({ ...around, ledger, record: (write) => record(parts, write) });
   const ids = createIds(env.SIGNING_SECRET);
   const databaseBytes = (): number => ctx.storage.sql.databaseSize;
+  const inTransaction = <T>(work: () => T): T => ctx.storage.transactionSync(work);
+  const gathering = new Gathering(ctx.storage);
   const told = { toolCalls, delivery, router, sockets, live };
-  const parts = { db, clock, ids, timers, settings, members, log, subscribers, decisions, ...told, databaseBytes };
+  const parts = {
+    db,
+    clock,
+    ids,
+    timers,
+    settings,
+    members,
+    log,
+    subscribers,
+    decisions,
+    ...told,
+    gathering,
+    inTransaction,
+    databaseBytes,
+  };
   return parts;
 };

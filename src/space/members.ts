@@ -6,9 +6,19 @@ import { members } from "./schema.ts";
 
 export type MemberRow = typeof members.$inferSelect;
 
-/** Who is in the space now, with their read marks. Bounded by `maxMembers`. */
+/**
+ * Who is in the space now, with their read marks. Bounded by `maxMembers`.
+ *
+ * Invariants
+ * 1. What was read is remembered until anything is written: this object is the table's only writer. What was read in
+ *    a transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ * 2. Nobody changes a row that was handed out.
+ */
 export class Members {
   readonly #db: Database;
+  readonly #known = new Map<string, MemberRow>();
+  #inOrder: readonly MemberRow[] | undefined;
+  #isPair: boolean | undefined;
   readonly #one = prepared(() =>
     this.#db
       .select()
@@ -26,12 +36,15 @@ export class Members {
   }
 
   find(entityId: string): MemberRow | undefined {
-    return this.#one().get({ entityId });
+    const row = this.#known.get(entityId) ?? this.#one().get({ entityId });
+    if (row) this.#known.set(entityId, row);
+    return row;
   }
 
   /** In the order in which they joined. */
-  all(): MemberRow[] {
-    return this.#all().all();
+  all(): readonly MemberRow[] {
+    this.#inOrder ??= this.#all().all();
+    return this.#inOrder;
   }
 
   /** How many there are, counted no further than `most`. */
@@ -39,20 +52,39 @@ export class Members {
     return this.#first().all({ most }).length;
   }
 
+  /** Whether there are two. */
+  arePair(): boolean {
+    this.#isPair ??= this.count(3) === 2;
+    return this.#isPair;
+  }
+
   insert(row: MemberRow): void {
-    this.#db.insert(members).values(row).run();
+    this.#writing().insert(members).values(row).run();
   }
 
   remove(entityId: string): void {
-    this.#db.delete(members).where(eq(members.entityId, entityId)).run();
+    this.#writing().delete(members).where(eq(members.entityId, entityId)).run();
   }
 
   change(entityId: string, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark">>): void {
-    this.#db.update(members).set(changes).where(eq(members.entityId, entityId)).run();
+    this.#writing().update(members).set(changes).where(eq(members.entityId, entityId)).run();
   }
 
   clear(): void {
-    this.#db.delete(members).run();
+    this.#writing().delete(members).run();
+  }
+
+  /** The rows are read anew when they are asked for next. */
+  forget(): void {
+    this.#known.clear();
+    this.#inOrder = undefined;
+    this.#isPair = undefined;
+  }
+
+  /** The database, to write to this table. */
+  #writing(): Database {
+    this.forget();
+    return this.#db;
   }
 }
 

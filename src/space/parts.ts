@@ -4,6 +4,7 @@ import type { Ids } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
 import type { Delivery } from "./delivery/delivery.ts";
 import type { Subscribers } from "./delivery/subscribers.ts";
+import type { Gathering } from "./gathering.ts";
 import type { Log, LogRow, NewEvent } from "./log.ts";
 import type { Members } from "./members.ts";
 import type { Decisions } from "./router/decisions.ts";
@@ -22,6 +23,7 @@ export type Parts = {
   settings: Settings;
   members: Members;
   log: Log;
+  gathering: Gathering;
   subscribers: Subscribers;
   decisions: Decisions;
   delivery: Delivery;
@@ -29,18 +31,22 @@ export type Parts = {
   sockets: Sockets;
   live: LiveStreams;
   toolCalls: ToolCalls;
+  /** SQLite's own, which `transaction` below is the way to. */
+  inTransaction: <T>(work: () => T) => T;
   /** Bytes that the database holds now. */
   databaseBytes: () => number;
 };
 
 export type Append = (event: NewEvent) => LogRow;
 
+type Remembering = Pick<Parts, "inTransaction" | "settings" | "members" | "subscribers">;
+
 /** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
-export const transaction = <T>({ db, settings }: Pick<Parts, "db" | "settings">, work: () => T): T => {
+export const transaction = <T>({ inTransaction, settings, members, subscribers }: Remembering, work: () => T): T => {
   try {
-    return db.transaction(work);
+    return inTransaction(work);
   } catch (error) {
-    settings.forget();
+    for (const remembering of [settings, members, subscribers]) remembering.forget();
     throw error;
   }
 };

@@ -83,7 +83,7 @@ const store = (parts: Parts, space: SettingsRow, sender: MemberRow, body: NewMes
     ? parts.members.all().map(({ entityId, name }) => ({ id: entityId, name }))
     : [];
   const mentions = mentionsIn(body.text, named);
-  const pair = parts.members.count(3) === 2;
+  const pair = parts.members.arePair();
   const message: Omit<Message, "seq"> = {
     ...body,
     spaceId: space.id,

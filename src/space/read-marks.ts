@@ -66,7 +66,7 @@ export const readsOf = (parts: Parts, principal: Principal, messageId: string): 
 };
 
 /** Every member's mark, for who comes in. */
-export const marksOf = (members: MemberRow[]): NonNullable<WelcomeFrame["reads"]> =>
+export const marksOf = (members: readonly MemberRow[]): NonNullable<WelcomeFrame["reads"]> =>
   members.flatMap(({ entityId, mark }) => (mark ? [publicMark(entityId, mark)] : []));
 
 const publicMark = (entityId: string, { messageId, run }: ReadMark) => ({

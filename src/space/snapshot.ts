@@ -4,7 +4,7 @@ import { type MemberRow, publicMember } from "./members.ts";
 import type { SettingsRow } from "./settings.ts";
 
 /** What a subscriber needs to know of the space. */
-export const snapshotOf = (space: SettingsRow, members: MemberRow[]): SpaceSnapshot => ({
+export const snapshotOf = (space: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot => ({
   id: space.id,
   workspaceId: space.workspaceId,
   name: space.name,

@@ -93,7 +93,7 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
   }
 
   async post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>> {
-    return this.#answer(() => post(this.#parts, principal, input));
+    return this.#parts.gathering.join(() => this.#answer(() => post(this.#parts, principal, input)));
   }
 
   async list(principal: Principal, page: MessagePage): Promise<Outcome<Page<Message>>> {

@@ -43,6 +43,31 @@ test("[D1] the same clientKey stores a message once", async () => {
   expect(unwrap(await home.rpc.list(home.key, { limit: 50 })).items).toHaveLength(2);
 });
 
+test("[D1] of many posts at once each is stored once, in one order without a gap; one that is refused undoes no other", async () => {
+  const home = await house([ann, bob, robo]);
+  const { message: first } = unwrap(await home.rpc.post(home.as(bob), { text: "all together now" }));
+  const answered = await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      home.rpc.post(home.as(index % 2 === 0 ? ann : bob), {
+        text: `${index % 20}`,
+        clientKey: `${index % 20}`,
+        // Of each ten, the fifth answers what nobody said.
+        ...(index % 10 === 4 ? { replyTo: ids.mintOwned("msg", home.space.id) } : {}),
+      }),
+    ),
+  );
+  const refused = answered.filter(({ ok }) => !ok);
+  expect(refused.map((outcome) => (outcome.ok ? "" : outcome.problem.code))).toEqual(
+    Array.from({ length: 4 }, () => "unknown_reference"),
+  );
+  const posted = answered.flatMap((outcome) => (outcome.ok ? [outcome.value] : []));
+  const created = posted.filter((each) => each.created).map(({ message }) => message);
+  expect(created).toHaveLength(18);
+  expect(new Set(posted.map(({ message }) => message.id)).size).toBe(18);
+  expect(created.map(({ seq }) => seq)).toEqual(created.map((_, index) => first.seq + 1 + index));
+  expect(unwrap(await home.rpc.list(home.as(ann), { limit: 50 })).items).toEqual([first, ...created]);
+});
+
 test("[R2] an agent that says something again has said it once", async () => {
   const home = await house([ann, robo]);
   const first = unwrap(await home.rpc.append(said(home, robo, "On it.")));

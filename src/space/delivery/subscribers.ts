@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, lt, ne, sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { type Database, prepared } from "../../shared/database.ts";
 import { subscribers } from "../schema.ts";
 
@@ -7,31 +7,18 @@ export type SubscriberRow = typeof subscribers.$inferSelect;
 /** The subscriber that is not a member: the workspace's index of spaces. */
 export const indexSubscriber = "index";
 
-/** Who follows the log, each with its cursor. */
+/**
+ * Who follows the log, each with its cursor. As many as there are members, and those that have yet to hear of leaving.
+ *
+ * Invariants
+ * 1. All rows are read once and then kept as they are stored: this object is the table's only writer. What was kept in
+ *    a transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ * 2. Nobody changes a row that was handed out.
+ */
 export class Subscribers {
   readonly #db: Database;
-  readonly #one = prepared(() =>
-    this.#db
-      .select()
-      .from(subscribers)
-      .where(eq(subscribers.id, sql.placeholder("id")))
-      .prepare(),
-  );
-  readonly #behind = prepared(() =>
-    this.#db
-      .select()
-      .from(subscribers)
-      .where(lt(subscribers.cursor, sql.placeholder("seq")))
-      .prepare(),
-  );
-  readonly #otherAgent = prepared(() =>
-    this.#db
-      .select({ id: subscribers.id })
-      .from(subscribers)
-      .where(and(eq(subscribers.kind, "agent"), ne(subscribers.id, sql.placeholder("agentId"))))
-      .limit(1)
-      .prepare(),
-  );
+  #known: Map<string, SubscriberRow> | undefined;
+  readonly #all = prepared(() => this.#db.select().from(subscribers).prepare());
   readonly #advance = prepared(() =>
     this.#db
       .update(subscribers)
@@ -44,57 +31,78 @@ export class Subscribers {
       .where(eq(subscribers.id, sql.placeholder("id")))
       .prepare(),
   );
-  readonly #nextRetry = prepared(() =>
-    this.#db
-      .select({ retryAt: subscribers.retryAt })
-      .from(subscribers)
-      .where(isNotNull(subscribers.retryAt))
-      .orderBy(asc(subscribers.retryAt))
-      .limit(1)
-      .prepare(),
-  );
 
   constructor(db: Database) {
     this.#db = db;
   }
 
   find(id: string): SubscriberRow | undefined {
-    return this.#one().get({ id });
+    return this.#rows().get(id);
   }
 
   /** Those whose cursor has not come to `seq`. */
   behind(seq: number): SubscriberRow[] {
-    return this.#behind().all({ seq });
+    return [...this.#rows().values()].filter(({ cursor }) => cursor < seq);
   }
 
   anyAgentBut(agentId: string): boolean {
-    return this.#otherAgent().get({ agentId }) !== undefined;
+    for (const { id, kind } of this.#rows().values()) if (kind === "agent" && id !== agentId) return true;
+    return false;
   }
 
   any(): boolean {
-    return this.#db.select({ id: subscribers.id }).from(subscribers).limit(1).get() !== undefined;
+    return this.#rows().size > 0;
   }
 
   /** Begins to follow after `cursor`; one that still follows (it left and came back) goes on from where it is. */
   insert(subscriber: Pick<SubscriberRow, "id" | "kind" | "cursor" | "inside">): void {
-    this.#db.insert(subscribers).values(subscriber).onConflictDoNothing().run();
+    if (this.find(subscriber.id)) return;
+    const row: SubscriberRow = { ...subscriber, failures: 0, retryAt: null };
+    this.#db.insert(subscribers).values(row).run();
+    this.#rows().set(row.id, row);
   }
 
   /** Moves the cursor; whatever failed before is forgotten. */
   advance(id: string, { cursor, inside }: Pick<SubscriberRow, "cursor" | "inside">): void {
     this.#advance().run({ id, cursor, inside: Number(inside) });
+    this.#keep(id, { cursor, inside, failures: 0, retryAt: null });
   }
 
   fail(id: string, failures: number, retryAt: number): void {
     this.#db.update(subscribers).set({ failures, retryAt }).where(eq(subscribers.id, id)).run();
+    this.#keep(id, { failures, retryAt });
   }
 
   remove(id: string): void {
     this.#db.delete(subscribers).where(eq(subscribers.id, id)).run();
+    this.#rows().delete(id);
   }
 
   /** When the first of those that failed is due. */
   nextRetry(): number | undefined {
-    return this.#nextRetry().get()?.retryAt ?? undefined;
+    let next: number | undefined;
+    for (const { retryAt } of this.#rows().values()) {
+      if (retryAt !== null && retryAt < (next ?? Number.POSITIVE_INFINITY)) next = retryAt;
+    }
+    return next;
+  }
+
+  /** The rows are read anew when they are asked for next. */
+  forget(): void {
+    this.#known = undefined;
+  }
+
+  #rows(): Map<string, SubscriberRow> {
+    this.#known ??= new Map(
+      this.#all()
+        .all()
+        .map((row) => [row.id, row]),
+    );
+    return this.#known;
+  }
+
+  #keep(id: string, changes: Partial<SubscriberRow>): void {
+    const row = this.find(id);
+    if (row) this.#rows().set(id, { ...row, ...changes });
   }
 }
