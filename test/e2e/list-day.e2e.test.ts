@@ -1,0 +1,150 @@
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { BlockChange } from "../../src/protocol/block.ts";
+import type { Message } from "../../src/protocol/message.ts";
+import type { SearchAnswer } from "../../src/protocol/search.ts";
+import { launchBrowser } from "./support/browser.ts";
+import { type House, openHouse, type Person } from "./support/house.ts";
+
+/**
+ * A day of an agent that keeps a list with two people in two spaces: it is begun, changed by all three, survives the
+ * server's death at noon, and in the evening the agent still knows who said what, and where.
+ */
+let house: House;
+let browser: Browser;
+let husam: Person;
+let sara: Person;
+let scribe: string;
+let kitchen: string;
+let work: string;
+let his: Page;
+
+const patience = { timeout: 30_000, interval: 50 };
+const item = (text: string, done = false) => ({ text, done });
+
+beforeAll(async () => {
+  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
+  husam = await house.addPerson("Husam");
+  sara = await house.addPerson("Sara");
+  const model = { provider: "rehearsal", deltasPerSecond: 0 };
+  scribe = await house.addAgent({ name: "Scribe", model, messaging: "threaded" });
+  kitchen = await house.addSpace("Kitchen", [husam.id, sara.id, scribe]);
+  work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
+  his = await (await browser.newContext()).newPage();
+  await his.goto(husam.link);
+  await his.goto(`${house.url}/#${kitchen}`);
+  await his.getByRole("heading", { level: 1, name: "Kitchen" }).waitFor();
+  await his.getByRole("button", { name: "Blocks", exact: true }).click();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await house?.close();
+});
+
+const say = async (person: Person, spaceId: string, text: string): Promise<void> => {
+  await person.api.post(`/v1/spaces/${spaceId}/messages`, { text });
+};
+
+const answers = async (spaceId: string): Promise<string[]> => {
+  const { items } = await husam.api.get<{ items: Message[] }>(`/v1/spaces/${spaceId}/messages?limit=200`);
+  return items.flatMap(({ sender, text }) => (sender.id === scribe && text !== undefined ? [text] : []));
+};
+
+/** Says it to the agent, and waits for its next answer there. */
+const ask = async (person: Person, spaceId: string, text: string): Promise<string> => {
+  const before = (await answers(spaceId)).length;
+  await say(person, spaceId, `@Scribe ${text}`);
+  await vi.waitFor(async () => expect((await answers(spaceId)).length).toBeGreaterThan(before), patience);
+  return (await answers(spaceId)).at(-1) ?? "";
+};
+
+const blockIn = (spaceId: string): string => `/v1/spaces/${spaceId}/agents/${scribe}/blocks/shopping`;
+
+const edit = (person: Person, spaceId: string, ...operations: object[]): Promise<unknown> =>
+  person.api.post(`${blockIn(spaceId)}/operations`, { operations });
+
+const stored = async (person: Person, spaceId: string): Promise<unknown> =>
+  (await person.api.get<{ value: unknown }>(blockIn(spaceId))).value;
+
+const shown = (words: string, checked = false): Locator =>
+  his.getByRole("complementary", { name: "Blocks" }).getByRole("checkbox", { name: words, exact: true, checked });
+
+const talk = async (spaceId: string, topic: string, messages: number): Promise<void> => {
+  for (let index = 1; index <= messages; index += 1) {
+    await say(index % 2 === 0 ? husam : sara, spaceId, `About the ${topic}, remark ${index}: nothing to decide yet.`);
+  }
+};
+
+test("in the morning a list is begun in one space, and shared with the other", async () => {
+  expect(await ask(husam, kitchen, "add milk and bread to the shopping list")).toContain("I began the shopping list");
+  await shown("bread").waitFor();
+  await expect(stored(sara, work)).rejects.toThrow("404");
+  expect(await ask(sara, work, "share the shopping list with us")).toContain("stands under Blocks here");
+  expect(await ask(sara, work, "add printer paper to the shopping list")).toBe(
+    'Done: "printer paper" is on the shopping list.',
+  );
+  await shown("printer paper").waitFor();
+  await say(sara, work, "The landlord comes on Tuesday at four.");
+  await say(husam, kitchen, "Ahmad is allergic to walnuts.");
+});
+
+test("[D1] before noon much is said, and all three change the list at the same time", async () => {
+  await Promise.all([
+    talk(kitchen, "dinner", 30),
+    talk(work, "budget", 30),
+    edit(husam, kitchen, { op: "push_item", item: item("dates") }),
+    edit(sara, work, { op: "push_item", item: item("stamps") }),
+    ask(sara, kitchen, "add tea to the shopping list"),
+  ]);
+  await shown("tea").waitFor();
+  const words = ["milk", "bread", "printer paper", "dates", "stamps", "tea"].map((text) => item(text));
+  expect(await stored(sara, work)).toEqual(expect.arrayContaining(words));
+  expect(await stored(husam, kitchen)).toHaveLength(words.length);
+});
+
+test("[D3] the server dies at noon and comes back: nothing is lost, and who watched goes on watching", async () => {
+  const before = await stored(husam, kitchen);
+  await house.crash();
+  expect(await stored(sara, work)).toEqual(before);
+  expect(await ask(sara, work, "cross off printer paper from the shopping list")).toBe(
+    'Done: I crossed off "printer paper".',
+  );
+  await shown("printer paper", true).waitFor();
+  await shown("milk").check();
+  await shown("milk", true).waitFor();
+  await vi.waitFor(async () => expect(await stored(sara, work)).toContainEqual(item("milk", true)), patience);
+});
+
+test("in the afternoon each undoes what is their own, and the history names everybody", async () => {
+  await talk(work, "holidays", 20);
+  await edit(sara, work, { op: "undo" });
+  expect(await stored(husam, kitchen)).not.toContainEqual(item("stamps"));
+  expect(await ask(husam, kitchen, "what is on the shopping list?")).toMatch(
+    /^On the shopping list: .*tea.*\. Crossed off: .*printer paper.*\.$/,
+  );
+  const { items } = await sara.api.get<{ items: BlockChange[] }>(`${blockIn(work)}/history`);
+  const authors = new Set(items.map(({ author }) => author.split(":").slice(0, 2).join(":")));
+  expect(authors).toEqual(new Set([`agent:${scribe}`, `human:${husam.id}`, `human:${sara.id}`]));
+});
+
+/** What the agent finds, by the workspace's word. */
+const find = async (agentId: string, query: string) => {
+  const search = `/v1/agents/${agentId}/search?types=message&q=${encodeURIComponent(query)}`;
+  const { items } = await house.api.get<SearchAnswer>(search);
+  return items;
+};
+
+const landlord = { authorName: "Sara", spaceName: "Work" };
+const walnuts = { authorName: "Husam", spaceName: "Kitchen" };
+
+test("in the evening it is found who said what, in which space, whoever asks where", async () => {
+  const [first] = await find(scribe, "when does the landlord come");
+  expect(first).toMatchObject({ type: "message", source: { ...landlord, authorId: sara.id, spaceId: work } });
+  expect(first?.excerpt).toContain("Tuesday at four");
+  const { items } = await sara.api.get<{ items: Message[] }>(`/v1/spaces/${work}/messages?limit=200`);
+  expect(items.find(({ text }) => text?.includes("landlord"))?.id).toBe(first?.source.messageId);
+  expect((await find(scribe, "walnuts"))[0]).toMatchObject({ source: { ...walnuts, authorId: husam.id } });
+  const told = await ask(husam, kitchen, "who said something about the landlord?");
+  expect(told).toMatch(/^Sara in "Work" \(\d{4}-\d{2}-\d{2}\): .*landlord/);
+});
