@@ -9,7 +9,6 @@ import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault, faultOnceStored } from "../shared/fault.ts";
-import { BlockAgent } from "./block-agent.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
@@ -18,13 +17,27 @@ import type { InMind } from "./hooked-agent.ts";
 import { type Mind, openMind, reconsider, stopMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
+import { PortableAgent } from "./portable-agent.ts";
 import { runView, runWithInputs } from "./run-view.ts";
 import { agentView, inboxView } from "./views.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
-export class Agent extends BlockAgent implements AgentRpc {
+export class Agent extends PortableAgent implements AgentRpc {
   #mind: Mind | undefined;
   protected readonly inMind: InMind = (workspaceId, work) => this.#with(workspaceId, work);
+  protected readonly mindIfAny = (): Mind | undefined => this.#mind;
+  protected readonly openMind = async (): Promise<Mind> => {
+    if (!this.#mind) await createSchema(openDatabase(this.ctx.storage), migrations);
+    // Another call may have made it meanwhile, and there is one loop only.
+    this.#mind ??= openMind(this.ctx, this.env);
+    return this.#mind;
+  };
+  protected readonly endMind = async (): Promise<void> => {
+    if (this.#mind) await stopMind(this.#mind);
+    this.#mind = undefined;
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+  };
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -61,12 +74,7 @@ export class Agent extends BlockAgent implements AgentRpc {
   async create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<AgentView>> {
     const checked = await this.check(input.config);
     if (!checked.ok) return checked;
-    if (!this.#mind) {
-      await createSchema(openDatabase(this.ctx.storage), migrations);
-      // Another call may have made it meanwhile, and there is one loop only.
-      this.#mind ??= openMind(this.ctx, this.env);
-    }
-    const { parts, timers } = this.#mind;
+    const { parts, timers } = await this.openMind();
     if (!parts.identity.find()) {
       const { config } = parts.identity.create(input.id, input.workspaceId, AgentConfig.parse(input.config));
       startHeartbeat(timers, config.heartbeat, parts.clock.now());
@@ -94,11 +102,8 @@ export class Agent extends BlockAgent implements AgentRpc {
   }
 
   remove(workspaceId: string): Promise<Outcome<null>> {
-    return this.#with(workspaceId, async (mind) => {
-      await stopMind(mind);
-      this.#mind = undefined;
-      await this.ctx.storage.deleteAlarm();
-      await this.ctx.storage.deleteAll();
+    return this.#with(workspaceId, async () => {
+      await this.endMind();
       return null;
     });
   }
@@ -239,10 +244,5 @@ export class Agent extends BlockAgent implements AgentRpc {
       parts.wakeCalls();
       return answered;
     });
-  }
-
-  override async alarm(): Promise<void> {
-    const mind = this.#mind;
-    if (mind) await mind.timers.fire((name) => mind.due(name));
   }
 }

@@ -10,7 +10,9 @@ import type {
 } from "../protocol/block.ts";
 import type { BlockRpc, SharedBlockNote, SharedEdit } from "../protocol/block-rpc.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
+import { openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
+import { authorNamed } from "./carry/known-names.ts";
 import type { BlockCaller } from "./memory/blocks/block-author.ts";
 import { blockView, detailOf, sharedView } from "./memory/blocks/block-view.ts";
 import { cursorOf, page } from "./page.ts";
@@ -109,7 +111,7 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
         parts.blocks.history(label, cursorOf(cursor), limit + 1),
         limit,
         ({ version }) => version,
-        (change) => change,
+        (change) => ({ ...change, ...authorNamed(openDatabase(this.ctx.storage), change.author) }),
       ),
     );
   }

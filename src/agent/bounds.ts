@@ -180,3 +180,14 @@ export const maxSummaryBacklog = 400;
 /** A summary that failed is tried again after this time, twice that the next time, up to the longest. */
 export const summaryFirstRetryMs = 30_000;
 export const summaryLongestRetryMs = 60 * 60_000;
+/** What one page of an export holds, in characters, and what of a block's history is folded before it is exported, in bytes. */
+export const exportPageCharacters = 1_000_000;
+export const exportTailBytes = 4 * 1024 * 1024;
+/** Names that an export holds, and those of them that the workspace is asked for. */
+export const maxCarriedNames = 10_000;
+export const maxNamesAsked = 100;
+/** An import that nobody goes on with makes way for another after the first, and is put away after the second. */
+export const importIdleMs = 60_000;
+export const importAbandonedMs = 5 * 60_000;
+/** Versions of an imported block that are read to be sure of them, where it has more the oldest and newest. */
+export const maxForeignReads = 100;

@@ -4,6 +4,8 @@ import type { Env } from "../shared/env.ts";
 import { unwrap } from "../shared/errors.ts";
 import type { Timers } from "../timers/timers.ts";
 import { bookedEmbedder } from "./booked-embedder.ts";
+import { knownName } from "./carry/known-names.ts";
+import { livedElsewhere } from "./carry/lived-elsewhere.ts";
 import type { Archival } from "./memory/archival.ts";
 import { Search } from "./memory/search/search.ts";
 import type { Parts } from "./think/parts.ts";
@@ -38,6 +40,8 @@ export const openSearch = (db: Database, env: Env, timers: Timers, parts: Needed
           name: snapshot.name,
           memberName: (memberId) => snapshot.members.find((member) => member.id === memberId)?.name,
         })),
+      knownName: (id) => knownName(db, id),
+      livedElsewhere: () => livedElsewhere(db),
       journalAfter: (seq, limit) => {
         const rows = journal.after(seq, limit);
         const ids = new Map(

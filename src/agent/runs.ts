@@ -223,11 +223,17 @@ export class Runs {
 export const ordinalAfter = (previous: RunRow | undefined): number => (previous?.ordinal ?? 0) + 1;
 
 /** A cycle that read its events, said nothing and is not remembered: silence of its own will, or a cancellation. */
-const isSilent = ({ continuity, kept, status }: RunRow): boolean =>
+const isSilent = ({ continuity, kept, status }: Pick<RunRow, "continuity" | "kept" | "status">): boolean =>
   continuity === "consciousness" && !kept && (status === "skipped" || status === "canceled");
 
+/** What of a run those that follow it are to know. */
+export type PastRun = Pick<
+  RunRow,
+  "ordinal" | "continuity" | "status" | "kept" | "events" | "keptBefore" | "silentBefore"
+>;
+
 /** What lies before the run that follows `previous`. */
-const past = (previous: RunRow | undefined): Pick<RunRow, "keptBefore" | "silentBefore"> => {
+export const past = (previous: PastRun | undefined): Pick<RunRow, "keptBefore" | "silentBefore"> => {
   if (!previous) return { keptBefore: 0, silentBefore: 0 };
   if (previous.kept) return { keptBefore: previous.ordinal, silentBefore: 0 };
   const silent = isSilent(previous) ? previous.events.length : 0;

@@ -26,6 +26,7 @@ import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
 import type { Toolset } from "./toolset.ts";
 
 export { timers } from "../timers/schema.ts";
+export * from "./carry/schema.ts";
 export * from "./memory/blocks/schema.ts";
 export * from "./memory/search/schema.ts";
 export * from "./summaries/schema.ts";

@@ -118,6 +118,10 @@ export const BlockChange = z
     version: Version,
     /** `agent:ent_…:append`, `human:ent_…:edit`, `system:create`. */
     author: z.string(),
+    authorName: z
+      .string()
+      .optional()
+      .meta({ description: "What the author was called where an imported agent comes from" }),
     operations: z.array(z.string()),
     createdAt: Timestamp,
   })

@@ -146,9 +146,10 @@ const issuedPath: MiddlewareHandler<House> = createMiddleware<House>(async (cont
 type Guard = { security: Record<string, string[]>[]; middleware: MiddlewareHandler<House>[]; "x-who": string };
 
 /** The part of a route's definition that says who may call it, and enforces it before anything else is read. */
-export const access = (level: Access): Guard => ({
+export const access = (level: Access, { streamed = false } = {}): Guard => ({
   security: security[level],
-  middleware: [admission(level), issuedPath, soundBody],
+  // A body that is read as it arrives is made sure of as it is read.
+  middleware: [admission(level), issuedPath, ...(streamed ? [] : [soundBody])],
   "x-who": who[level],
 });
 

@@ -4,6 +4,7 @@ import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { archival } from "./archival.ts";
 import { blocks } from "./blocks.ts";
+import { carrying, importPath } from "./carrying.ts";
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { docsOf } from "./docs.ts";
@@ -56,14 +57,14 @@ app.use(async (context, next) => {
   context.set("ids", idsOf(context.env.SIGNING_SECRET));
   await next();
 });
-app.use(
-  bodyLimit({
-    maxSize: maxBodyBytes,
-    onError: () => {
-      throw new ColloquyError("payload_too_large", `A body holds at most ${maxBodyBytes} bytes (maxBodyBytes).`);
-    },
-  }),
-);
+const limited = bodyLimit({
+  maxSize: maxBodyBytes,
+  onError: () => {
+    throw new ColloquyError("payload_too_large", `A body holds at most ${maxBodyBytes} bytes (maxBodyBytes).`);
+  },
+});
+// What an import holds is bounded as it is read.
+app.use((context, next) => (context.req.path === importPath ? next() : limited(context, next)));
 
 const resources = [
   workspaces,
@@ -72,6 +73,7 @@ const resources = [
   entities,
   tokens,
   agents,
+  carrying,
   inbox,
   hooks,
   deliveries,

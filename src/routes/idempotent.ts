@@ -68,6 +68,16 @@ export const doOnce = async <Schema extends z.ZodType>(
   }
 };
 
+/** The id that what is made under this request's key has; a new one without a key. Of a body that is read as it comes. */
+export const idUnder = (context: Context<House>, prefix: OwnPrefix): string => {
+  const { ids, principal } = context.var;
+  const header = context.req.header(idempotencyHeader);
+  if (header === undefined) return ids.mint(prefix);
+  return ids.derive(prefix, principal.workspaceId, nameOf(principal), keyOf(context, header));
+};
+
+const keyOf = ({ req }: Context<House>, header: string): string => `${req.method} ${req.path} ${header}`;
+
 /** `make`, once for each `Idempotency-Key` of this caller at this address; without one, each time. */
 export const idempotently = <Schema extends z.ZodType>(
   context: Context<House>,
@@ -79,7 +89,7 @@ export const idempotently = <Schema extends z.ZodType>(
   if (header === undefined) return make((prefix) => ids.mint(prefix));
   const { workspaceId } = principal;
   const name = nameOf(principal);
-  const key = `${context.req.method} ${context.req.path} ${header}`;
+  const key = keyOf(context, header);
   const stored: Stored<Schema> = {
     workspace: workspaceOf(context),
     workspaceId,

@@ -30,11 +30,11 @@ const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
   return nearest.flatMap(innermost).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 };
 
-const issuesOf = (error: z.ZodError): Issue[] =>
+const issuesOf = (error: z.ZodError, under: PropertyKey[] = []): Issue[] =>
   error.issues
     .flatMap(innermost)
     .slice(0, 20)
-    .map((issue) => ({ path: path(issue.path), message: issue.message }));
+    .map((issue) => ({ path: path([...under, ...issue.path]), message: issue.message }));
 
 /** A schema's own code for what is wrong (`params: {code}` of a refinement), where it names one. */
 const namedCode = (error: z.ZodError): ErrorCode | undefined => {
@@ -46,19 +46,24 @@ const namedCode = (error: z.ZodError): ErrorCode | undefined => {
   return undefined;
 };
 
+/** What a schema complains about, as the refusal that it stands for. `under` is where the value stands. */
+export const misshapen = (error: z.ZodError, where: string, under: PropertyKey[] = []): ColloquyError => {
+  const issues = issuesOf(error, under);
+  const [first] = issues;
+  const detail = first
+    ? `In the ${where}: ${first.path || "it"} ${first.message}.`
+    : `The ${where} is not as expected.`;
+  return new ColloquyError(namedCode(error) ?? "invalid_request", detail, { issues });
+};
+
 type Validation = { target: string; success: boolean; error?: z.ZodError };
 
 /** The validation hook of every route. */
 export const answerInvalid = (result: Validation): Response | undefined => {
   if (result.success || !result.error) return undefined;
-  const issues = issuesOf(result.error);
   const places: Record<string, string> = { json: "body", param: "path", header: "headers" };
-  const where = places[result.target] ?? result.target;
-  const first = issues[0];
-  const detail = first
-    ? `In the ${where}: ${first.path || "it"} ${first.message}.`
-    : `The ${where} is not as expected.`;
-  return problemResponse(problem(namedCode(result.error) ?? "invalid_request", detail, issues));
+  const refusal = misshapen(result.error, places[result.target] ?? result.target);
+  return problemResponse(problem(refusal.code, refusal.message, refusal.issues));
 };
 
 /** Whether an actor could not be reached, as the platform marks such rejections. */

@@ -134,6 +134,12 @@ const bodies: Record<string, () => unknown> = {
   "PATCH /v1/entities/{entityId}": () => ({ name: "Mona" }),
   "POST /v1/tokens": () => ({ entityId: mona.id }),
   "POST /v1/agents": () => ({ name: "Other", model: { provider: "workers-ai", name: "@cf/x", temperature: 1 } }),
+  "POST /v1/agents/import": () => ({
+    format: "colloquy.agent",
+    version: 1,
+    exportedAt: "2026-02-18T15:06:55.000Z",
+    agent: { id: ids.mint("ent"), config: { name: "Carried" }, left: { hooks: 2 } },
+  }),
   "PATCH /v1/agents/{agentId}": () => ({ limits: { maxSteps: 3 } }),
   "POST /v1/agents/{agentId}/trigger": () => ({ serviceName: "jira", payload: { a: [1, null] } }),
   "POST /v1/agents/{agentId}/hooks": () => ({ scheme: "standard", name: "billing" }),

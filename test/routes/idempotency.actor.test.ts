@@ -129,6 +129,13 @@ test("[D1] what was made before its answer was lost is found by the next try, an
   const bodies: [string, Record<string, unknown>][] = [
     ["/v1/entities", { type: "human", name: "Leo" }],
     ["/v1/agents", { name: "Analyst" }],
+    [
+      "/v1/agents/import",
+      {
+        ...{ format: "colloquy.agent", version: 1, exportedAt: "2026-02-18T15:06:55.000Z" },
+        agent: { id: ids.mint("ent"), config: { name: "Carried" } },
+      },
+    ],
     ["/v1/spaces", { name: "Alpha", members: [{ entityId: mona.id }] }],
     [`/v1/agents/${agent.id}/trigger`, { serviceName: "jira", payload: 1 }],
     [`/v1/agents/${agent.id}/hooks`, { scheme: "github", name: "github" }],

@@ -61,6 +61,14 @@ const participant = (status: number): Row["own"] => [422, status, 403, 403, 403,
 const named = (name: string) => () => ({ name });
 const newAgent = () => ({ name: `Agent ${ids.mint("key").slice(-20)}` });
 
+/** The least that is an exported agent. */
+const newDocument = () => ({
+  format: "colloquy.agent",
+  version: 1,
+  exportedAt: "2026-02-18T15:06:55.000Z",
+  agent: { id: ids.mint("ent"), config: newAgent() },
+});
+
 const rows: Record<string, Row> = {
   "POST /v1/workspaces": { own: all(403), operator: 201, elsewhere: 403, body: named("New") },
   "GET /v1/workspace": { own: workspace(200), elsewhere: 200 },
@@ -78,6 +86,8 @@ const rows: Record<string, Row> = {
   "POST /v1/tokens": { own: workspace(201), elsewhere: 422, body: ({ mona }) => ({ entityId: mona.id }) },
   "POST /v1/agents": { own: workspace(201), elsewhere: 201, body: newAgent },
   "GET /v1/agents": { own: workspace(200), elsewhere: 200 },
+  "POST /v1/agents/import": { own: workspace(201), elsewhere: 201, body: newDocument },
+  "GET /v1/agents/{agentId}/export": { own: workspace(200) },
   "GET /v1/agents/{agentId}": { own: workspace(200) },
   "PATCH /v1/agents/{agentId}": { own: workspace(200), body: () => ({ description: "Counts" }) },
   "DELETE /v1/agents/{agentId}": { own: workspace(204) },

@@ -22,9 +22,11 @@ DELETE /v1/entities/{entityId}
 POST /v1/tokens
 POST /v1/agents
 GET /v1/agents
+POST /v1/agents/import
 GET /v1/agents/{agentId}
 PATCH /v1/agents/{agentId}
 DELETE /v1/agents/{agentId}
+GET /v1/agents/{agentId}/export
 POST /v1/agents/{agentId}/trigger
 GET /v1/agents/{agentId}/inbox
 POST /v1/agents/{agentId}/inbox/{eventId}/retry

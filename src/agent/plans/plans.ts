@@ -100,6 +100,11 @@ export class Plans {
     this.#arm(true);
   }
 
+  /** Plans that were put here from elsewhere begin to count; those whose time has passed are due now. */
+  resume(): void {
+    this.#arm();
+  }
+
   #set(id: string, plan: PutPlan, setter: Setter): PlanRow {
     const known = this.#db.select().from(plans).where(eq(plans.id, id)).get();
     const callId = setter.setBy === "agent" ? setter.callId : null;

@@ -5,7 +5,7 @@ import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockTail, maxBlockVersions, maxUndoSteps } from "../../bounds.ts";
-import { openDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
+import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
 import { type Step, type UndoStacks, undoStacks } from "../documents/undo-stacks.ts";
@@ -33,6 +33,16 @@ export class BlockHistory {
   }
 
   open(loro: Loro, blockId: number): LoroDoc {
+    return openDocument(loro, this.#bytes(blockId));
+  }
+
+  /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
+  openForeign(loro: Loro, blockId: number): LoroDoc {
+    return openForeignDocument(loro, this.#bytes(blockId));
+  }
+
+  /** What makes its document, in order. */
+  #bytes(blockId: number): Uint8Array[] {
     const parts = this.#db
       .select({ bytes: blockSnapshots.bytes })
       .from(blockSnapshots)
@@ -46,10 +56,7 @@ export class BlockHistory {
       .orderBy(asc(blockVersions.version))
       .all();
     const snapshot = parts.length === 0 ? [] : [new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes)))];
-    return openDocument(loro, [
-      ...snapshot,
-      ...updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
-    ]);
+    return [...snapshot, ...updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : []))];
   }
 
   append(

@@ -273,8 +273,18 @@ export class Blocks {
     return this.#around.db.update(blocks).set(changes).where(eq(blocks.id, id)).returning().get() as BlockRow;
   }
 
+  /** Puts all of its document into one snapshot now; the block and its versions stay as they are. */
+  async fold(label: string): Promise<void> {
+    const loro = await this.#around.loadLoro();
+    const row = this.find(label);
+    if (row) this.#around.transaction(() => this.#fold(row, this.#open(loro, row.id)));
+  }
+
   #foldIfLong(row: BlockRow, doc: LoroDoc): void {
-    if (!this.#history.isLong(row.version, row.snapshotVersion)) return;
+    if (this.#history.isLong(row.version, row.snapshotVersion)) this.#fold(row, doc);
+  }
+
+  #fold(row: BlockRow, doc: LoroDoc): void {
     const isAnother = this.#history.fold(row.id, doc, row.version);
     this.#write(row.id, { snapshotVersion: row.version });
     if (isAnother) this.#documents.drop(row.id);

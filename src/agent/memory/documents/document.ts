@@ -26,6 +26,34 @@ export const openDocument = ({ LoroDoc }: Loro, updates: Uint8Array[]): LoroDoc 
   return doc;
 };
 
+/**
+ * The same of bytes that were written elsewhere. Throws where one of them is damaged, or where something is missing that
+ * they build on.
+ */
+export const openForeignDocument = (loro: Loro, updates: Uint8Array[]): LoroDoc => {
+  for (const update of updates) loro.decodeImportBlobMeta(update, true);
+  const doc = new loro.LoroDoc();
+  try {
+    const isWhole = updates.map((update) => doc.import(update)).every(({ pending }) => !pending || pending.size === 0);
+    if (!isWhole) throw new Error("changes that it builds on are missing");
+    doc.setPeerId(writer);
+    return doc;
+  } catch (error) {
+    doc.free();
+    throw error;
+  }
+};
+
+/** Whether a document has been in this state, and can go back to it. */
+export const hasState = (doc: LoroDoc, state: string): boolean => {
+  try {
+    doc.frontiersToVV(frontiersOf(state)).free();
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /** A state of a document, as text: what `contentAt` and forks go back to. */
 export const stateOf = (doc: LoroDoc): string => JSON.stringify(doc.frontiers());
 

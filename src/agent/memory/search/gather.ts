@@ -30,6 +30,10 @@ export type GatherDeps = {
   agent: () => { id: string; name: string };
   /** The spaces that it is in, and how far it has heard of each one's log. */
   spaces: () => { id: string; name: string; cursor: number; memberName(id: string): string | undefined }[];
+  /** What an id of elsewhere was called: of an agent that was imported. */
+  knownName: (id: string) => string | undefined;
+  /** Up to which row the journal was lived through elsewhere, in spaces that the agent cannot be asked to read. */
+  livedElsewhere: () => number;
   journalAfter: (seq: number, limit: number) => LivedRow[];
   archivalAfter: (ordinal: number, limit: number) => ArchivalRow[];
   /** All of its own blocks: only those whose version changed are read. */
@@ -111,10 +115,13 @@ export class Gathering {
 
   #archivalPage(after: number): { rows: number; upTo: number; found: Findable[] } {
     const rows = this.#deps.archivalAfter(after, searchBatchRows);
+    const { knownName } = this.#deps;
     const spaces = this.#deps.spaces();
     const found = rows.map(({ id, content, metadata, source, createdAt }): Findable => {
       const space = spaces.find((each) => each.id === source.spaceId);
-      const author = source.authorId === undefined ? undefined : space?.memberName(source.authorId);
+      const { authorId, spaceId } = source;
+      const author = authorId === undefined ? undefined : (space?.memberName(authorId) ?? knownName(authorId));
+      const place = spaceId === undefined ? undefined : (space?.name ?? knownName(spaceId));
       const about = Object.keys(metadata).length === 0 ? undefined : JSON.stringify(metadata);
       return {
         type: "archival",
@@ -124,7 +131,7 @@ export class Gathering {
         authorId: source.authorId ?? null,
         authorName: author ?? null,
         at: createdAt,
-        head: [about, author, space?.name, dateWords(createdAt)].filter((part) => part !== undefined).join(" · "),
+        head: [about, author, place, dateWords(createdAt)].filter((part) => part !== undefined).join(" · "),
         text: content,
       };
     });
@@ -132,12 +139,12 @@ export class Gathering {
   }
 
   #journalPage(after: number): { rows: number; upTo: number; found: Findable[] } {
-    const { journalAfter, isBuiltin, agent } = this.#deps;
+    const { journalAfter, isBuiltin, agent, livedElsewhere } = this.#deps;
     const rows = journalAfter(after, searchBatchRows);
     return {
       rows: rows.length,
       upTo: rows.at(-1)?.seq ?? after,
-      found: journalFindables(rows, isBuiltin, agent()),
+      found: journalFindables(rows, isBuiltin, agent(), livedElsewhere()),
     };
   }
 

@@ -7,7 +7,8 @@ import type { Findable } from "./entry.ts";
 /**
  * What of the journal is found as consciousness: what the agent thought, what it called that is not its own
  * housekeeping, and what services, plans and tools told it. What was said in a space is found as its message, and what
- * the runtime's own tools answered stands elsewhere already.
+ * the runtime's own tools answered stands elsewhere already. Of what was lived through elsewhere, before the agent was
+ * imported, no space can be asked: there what was said is found here.
  */
 export type LivedRow = JournalRow & { runId: string };
 
@@ -32,13 +33,21 @@ const answered = (message: ModelMessage): string =>
 /** The kind of event that a timeline's run began with, as its line tells it in JSON. */
 const isOfSpace = (line: string): boolean => line.startsWith('["') || line.startsWith('{"type":"space_message"');
 
-const textOf = (row: JournalRow, isBuiltin: IsBuiltin): { role: SearchRole; text: string } | undefined => {
+const speaking = ["send_message", "send_reply"];
+
+const textOf = (
+  row: JournalRow,
+  isBuiltin: IsBuiltin,
+  isFromElsewhere: boolean,
+): { role: SearchRole; text: string } | undefined => {
   const { meta } = row;
+  const isFound = (toolName: string): boolean =>
+    !isBuiltin(toolName) || (isFromElsewhere && speaking.includes(toolName));
   if (!isMessage(row)) return undefined;
   switch (meta?.kind) {
     case "assistant": {
       const calls = meta.calls
-        .filter(({ toolName }) => !isBuiltin(toolName))
+        .filter(({ toolName }) => isFound(toolName))
         .map(({ toolName, input }) => `${toolName} ${asText(input)}`);
       return {
         role: "assistant",
@@ -48,15 +57,21 @@ const textOf = (row: JournalRow, isBuiltin: IsBuiltin): { role: SearchRole; text
     case "result":
       return isBuiltin(meta.toolName) ? undefined : { role: "tool", text: `${meta.toolName} ${answered(row.content)}` };
     case "inbox":
-      return { role: "user", text: meta.lines.filter((line) => !isOfSpace(line)).join("\n") };
+      return { role: "user", text: meta.lines.filter((line) => isFromElsewhere || !isOfSpace(line)).join("\n") };
     default:
       return undefined;
   }
 };
 
-export const journalFindables = (rows: LivedRow[], isBuiltin: IsBuiltin, agent: Author): Findable[] =>
+/** `elsewhereUpTo`: the last row that was lived through before the agent was imported; 0 if it was not. */
+export const journalFindables = (
+  rows: LivedRow[],
+  isBuiltin: IsBuiltin,
+  agent: Author,
+  elsewhereUpTo = 0,
+): Findable[] =>
   rows.flatMap((row) => {
-    const said = textOf(row, isBuiltin);
+    const said = textOf(row, isBuiltin, row.seq <= elsewhereUpTo);
     if (!said || said.text.trim() === "") return [];
     return [
       {

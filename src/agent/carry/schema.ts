@@ -1,0 +1,27 @@
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { CarriedHead, ExportEnvelope, ImportReport } from "../../protocol/exported-agent.ts";
+
+/** One row of an agent that was imported. Until it is complete, the object is no agent and answers for none. */
+export const imports = sqliteTable("imports", {
+  id: integer("id").primaryKey(),
+  workspaceId: text("workspace_id").notNull(),
+  agentId: text("agent_id").notNull(),
+  /** Tells one try from another. */
+  token: text("token").notNull(),
+  /** Set once all is there and fits together; then the directory decides. */
+  envelope: text("envelope", { mode: "json" }).$type<ExportEnvelope>(),
+  head: text("head", { mode: "json" }).$type<CarriedHead>(),
+  report: text("report", { mode: "json" }).$type<ImportReport>(),
+  /** Shares that the document tells of. */
+  shares: integer("shares").notNull().default(0),
+  /** The journal's last row that was lived through elsewhere. */
+  journalUpTo: integer("journal_up_to").notNull().default(0),
+  touchedAt: integer("touched_at").notNull(),
+  completedAt: integer("completed_at"),
+});
+
+/** What ids were called where the agent comes from: people and spaces that are not here. */
+export const knownNames = sqliteTable("known_names", {
+  id: text("id").primaryKey(),
+  name: text("name").notNull(),
+});

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { BlockType, Permission } from "./block.ts";
+import { BlockSchema, maxBlockCharacters } from "./block-schema.ts";
+import { entityId, idPattern, spaceId } from "./ids.ts";
+import { Label, Timestamp } from "./text.ts";
+
+/** Blocks as an exported agent holds them: settings, versions with their authors, and the bytes of their documents. */
+
+const version = z.int().min(1).max(1_000_000_000);
+
+/** Bytes as text, without a regular expression that would go back and forth in megabytes. */
+const base64 = (maxBytes: number) =>
+  z
+    .string()
+    .max(Math.ceil(maxBytes / 3) * 4)
+    .refine((text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text), "must be base64")
+    .meta({ contentEncoding: "base64" });
+
+/** What one part of a snapshot and one version may fill, in bytes; how many of each a block has. */
+const maxCarriedPartBytes = 1024 * 1024;
+const maxCarriedUpdateBytes = 1_500_000;
+const maxCarriedParts = 8;
+const maxCarriedVersions = 1100;
+
+const author = new RegExp(`^(?:system|(?:agent|human):${idPattern("ent").source.slice(1, -1)})$`);
+
+/** One version: who made it, and its bytes where the snapshot does not hold them yet. */
+const CarriedBlockVersion = z
+  .strictObject({
+    version,
+    kind: z.enum(["edit", "undo", "redo"]),
+    author: z
+      .string()
+      .regex(author, "must be system, agent:ent_… or human:ent_…")
+      .meta({ description: "As it was written; what the agent itself wrote is the imported agent's own" }),
+    manner: z.enum(["create", "append", "edit", "delete", "undo", "redo"]),
+    operations: z.array(z.string().max(64)).max(1000),
+    state: z.string().max(20_000).meta({ description: "Which changes of the document it holds" }),
+    update: base64(maxCarriedUpdateBytes).optional(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "CarriedBlockVersion" });
+
+export const CarriedBlock = z
+  .strictObject({
+    label: Label,
+    type: BlockType,
+    permission: Permission,
+    description: z.string().max(2000),
+    schema: BlockSchema,
+    pinned: z.boolean(),
+    charLimit: z.int().min(1).max(maxBlockCharacters),
+    partnerEntityId: entityId.optional(),
+    version,
+    rendered: z.string().optional().meta({ description: "To read; an import makes it from the document" }),
+    snapshotVersion: z.int().min(0).meta({ description: "Up to which version its snapshot holds everything" }),
+    snapshot: z
+      .array(base64(maxCarriedPartBytes))
+      .max(maxCarriedParts)
+      .meta({ description: "The Loro document with its history, in parts" }),
+    versions: z.array(CarriedBlockVersion).min(1).max(maxCarriedVersions).meta({ description: "Oldest first" }),
+    lastUsedAt: Timestamp,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: "CarriedBlock" });
+export type CarriedBlock = z.infer<typeof CarriedBlock>;
+
+/** Whom a block was shared with, an agent or the people of a space; or the agent that shares one with this one. */
+export const CarriedShare = z
+  .strictObject({
+    direction: z.enum(["given", "taken"]),
+    label: Label,
+    with: z.union([entityId, spaceId]),
+    permission: Permission,
+    createdAt: Timestamp,
+  })
+  .meta({ id: "CarriedShare", description: "Told, and not made again by an import" });
+export type CarriedShare = z.infer<typeof CarriedShare>;

@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { errorCodes } from "../shared/errors.ts";
+import { ContextLimits } from "./context-config.ts";
+import { runId, spaceId } from "./ids.ts";
+import { RunTrigger, Usage } from "./run.ts";
+import { Timestamp } from "./text.ts";
+
+/** What an agent has lived through, as an exported agent holds it: its windows, runs and journal. */
+
+const Continuity = z.enum(["consciousness", "timeline"]);
+const place = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+/** A stretch of consciousness: what its inputs began with, and the first run whose cycle is whole in it. */
+export const CarriedWindow = z
+  .strictObject({
+    id: place.min(1),
+    instructions: z.string(),
+    summary: z.string().nullable(),
+    continuity: Continuity,
+    firstRun: place.min(1),
+    toldFrom: place.min(1),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "CarriedWindow" });
+export type CarriedWindow = z.infer<typeof CarriedWindow>;
+
+/** A run that has ended. Runs count 1, 2, 3 … without a gap; other rows name them by that number. */
+export const CarriedRun = z
+  .strictObject({
+    ordinal: place.min(1),
+    id: runId.meta({ description: "In the imported agent it has an id of that agent's own" }),
+    status: z.enum(["completed", "skipped", "failed", "canceled", "absorbed"]),
+    continuity: Continuity,
+    endedBy: place.optional().meta({ description: "The number of the run that stopped or absorbed it" }),
+    trigger: RunTrigger,
+    events: place.max(10_000).meta({ description: "How many events it took" }),
+    roots: z.array(z.string().max(200)).max(10_000),
+    spaceIds: z.array(spaceId).max(10_000),
+    windowId: place,
+    journalFrom: place,
+    journalTo: place,
+    rests: z
+      .array(z.strictObject({ from: place, to: place }))
+      .optional()
+      .meta({ description: "Where the journal belongs to other runs while it rested" }),
+    kept: z.boolean().meta({ description: "Its cycle is part of consciousness" }),
+    activeSpaceId: spaceId.nullable(),
+    outcome: z.enum(["answered", "silent", "failed"]).optional(),
+    reason: z.string().optional(),
+    error: z.strictObject({ code: z.enum(errorCodes), message: z.string() }).optional(),
+    prefixReuse: z.number().optional(),
+    startedAt: Timestamp,
+    completedAt: Timestamp,
+  })
+  .meta({ id: "CarriedRun" });
+export type CarriedRun = z.infer<typeof CarriedRun>;
+
+const CarriedCall = z.looseObject({
+  callId: z.string(),
+  index: z.int(),
+  toolName: z.string(),
+  input: z.unknown(),
+  invalid: z.looseObject({ code: z.enum(["tool_unknown", "tool_input_invalid"]), message: z.string() }).optional(),
+});
+
+const made = {
+  sections: z.array(z.looseObject({ name: z.string(), tokens: z.number() })),
+  dropped: z.array(z.looseObject({ name: z.string(), reason: z.string() })),
+};
+const shown = z.array(z.looseObject({ spaceId: z.string(), upTo: z.number() })).optional();
+
+/** What the runtime noted beside a row. */
+const CarriedMeta = z.discriminatedUnion("kind", [
+  z.looseObject({
+    kind: z.literal("assistant"),
+    text: z.string(),
+    calls: z.array(CarriedCall),
+    usage: Usage,
+    estimatedInput: z.number(),
+    firstCycle: z.int(),
+    windowId: z.int(),
+    modelId: z.string(),
+    input: z.looseObject({ ...made, tokens: z.int(), limits: ContextLimits }),
+    durationMs: z.int(),
+    finishReason: z.string(),
+  }),
+  z.looseObject({
+    kind: z.literal("result"),
+    callId: z.string(),
+    toolName: z.string(),
+    error: z.boolean(),
+    activeSpaceId: z.string().nullable().optional(),
+    shown,
+  }),
+  z.looseObject({
+    kind: z.literal("inbox"),
+    lines: z.array(z.string()),
+    history: z.array(z.looseObject({ id: z.string(), messages: z.number() })).optional(),
+    made: z.looseObject(made).optional(),
+    shown,
+  }),
+  z.looseObject({ kind: z.literal("preview"), upTo: z.number() }),
+  z.looseObject({ kind: z.literal("reminder") }),
+]);
+
+/** One thing that the model was given, said, called or got back, as it was. */
+export const CarriedJournalRow = z
+  .strictObject({
+    seq: place.min(1),
+    run: place.min(1),
+    step: place,
+    kind: z.enum(["inbox", "preview", "assistant", "call", "result"]),
+    content: z
+      .looseObject({})
+      .meta({ description: "A model message; of a `call`, which call was begun: `{callId, toolName}`" }),
+    meta: CarriedMeta.nullable(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: "CarriedJournalRow" });
+export type CarriedJournalRow = z.infer<typeof CarriedJournalRow>;
+
+/** What a model made of what is read no more: of cycles (`cycles`), or of a space's messages (its id). */
+export const CarriedSummary = z
+  .strictObject({
+    subject: z.union([z.literal("cycles"), spaceId]),
+    text: z.string(),
+    base: place,
+    upTo: place,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: "CarriedSummary" });
+export type CarriedSummary = z.infer<typeof CarriedSummary>;

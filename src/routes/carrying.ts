@@ -1,0 +1,154 @@
+import { createHash } from "node:crypto";
+import { createRoute, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { AgentConfig } from "../protocol/agent.ts";
+import type { ImportName } from "../protocol/carry-rpc.ts";
+import { ExportedAgent, ImportedAgent } from "../protocol/exported-agent.ts";
+import type { AgentRpc } from "../protocol/rpc.ts";
+import { Name } from "../protocol/text.ts";
+import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import { access } from "./access.ts";
+import { agentAt } from "./agents.ts";
+import { missingPeople, missingSecrets, secretsNamed } from "./carry/named-in-config.ts";
+import { DocumentReader, maxImportBytes, type ReadDocument, tooLarge } from "./carry/read-document.ts";
+import { exportedText, streamOf } from "./carry/write-document.ts";
+import { createRoutes, type House, workspaceOf } from "./house.ts";
+import { idempotently, idUnder } from "./idempotent.ts";
+import { checkModels } from "./model-check.ts";
+import { answers, badBody, badRepeat, IdempotencyHeaders, jsonBody, pathId, problems } from "./route-parts.ts";
+
+export const importPath = "/v1/agents/import";
+const tags = ["Agents"];
+
+/** An agent as one document, out of a workspace and into one. */
+export const carrying = createRoutes();
+
+carrying.openapi(
+  createRoute({
+    method: "get",
+    path: "/v1/agents/{agentId}/export",
+    tags,
+    summary: "An agent as one JSON document",
+    description:
+      "All that it needs to know what it did and why: config, memories, goals, plans, runs with their journal, summaries, blocks with their history, archival entries. No secret is in it, and nothing that is under way: `left` counts what is not. Written as it is read, of any size; what ends early is no JSON.",
+    ...access("workspace"),
+    request: { params: z.object({ agentId: pathId("ent", "the agent: its entity id") }) },
+    responses: {
+      200: answers(ExportedAgent, "The agent, as `POST /v1/agents/import` takes it"),
+      ...problems("not_found"),
+    },
+  }),
+  async (context) => {
+    const { agentId } = context.req.valid("param");
+    const { workspaceId } = context.var.principal;
+    const agent = agentAt(context, agentId);
+    const head = unwrap(await agent.exportHead(workspaceId));
+    return new Response(streamOf(exportedText(agent, workspaceId, head)), {
+      headers: {
+        "content-type": "application/json",
+        "content-disposition": `attachment; filename="${agentId}.json"`,
+      },
+    }) as never;
+  },
+);
+
+const importQuery = z.object({
+  name: Name.optional().meta({ description: "What the agent is called here, if not as it was" }),
+});
+const importRoute = createRoute({
+  method: "post",
+  path: importPath,
+  tags,
+  summary: "Make an agent of an exported one",
+  description: `It is a new agent, of this workspace, that knows what the old one did: all of it or nothing. It is in no space, shares no block, and has a day's budget of its own; plans whose time has passed fire once. The document is taken as what the agent remembers, so import what you trust. At most ${maxImportBytes} bytes.`,
+  ...access("workspace", { streamed: true }),
+  request: { headers: IdempotencyHeaders, query: importQuery },
+  responses: {
+    201: answers(ImportedAgent, "The agent, and what is still to be done by hand"),
+    ...problems("name_taken", "limit_reached", "unknown_reference", "text_too_long", "gone", ...badBody, ...badRepeat),
+  },
+});
+
+// The body is read as it arrives, so no validator reads it first; the document tells of it all the same.
+carrying.openAPIRegistry.registerPath({
+  ...importRoute,
+  request: { ...importRoute.request, body: jsonBody(ExportedAgent) },
+});
+
+/** Reads the body into the new agent's object. Answers what is no list; `isThere`: an earlier try has made the agent. */
+const stage = async (
+  context: Context<House>,
+  agent: AgentRpc,
+  id: string,
+  name: ImportName,
+  reader: DocumentReader,
+): Promise<{ document: ReadDocument; isThere: boolean }> => {
+  const { body } = context.req.raw;
+  if (!body) throw new ColloquyError("invalid_json", "The body is empty: send an exported agent.");
+  let begun: "begun" | "there" | undefined;
+  const pages = reader.pages(body);
+  for (;;) {
+    const { done, value } = await pages.next();
+    // A document without lists has no page.
+    begun ??= unwrap(await agent.beginImport(id, name));
+    if (done) return { document: value, isThere: begun === "there" };
+    if (begun === "begun") unwrap(await agent.importItems(name, value));
+  }
+};
+
+/** Throws what of a config could never work here. What it names and is not here is told, and refuses nothing. */
+const checkConfig = async (context: Context<House>, agent: AgentRpc, config: AgentConfig): Promise<void> => {
+  const { model, embedder, context: input } = config;
+  const named = secretsNamed(config);
+  await checkModels(
+    context.env,
+    { secretNames: async () => ok(named) },
+    { model, embedder, summaries: input.compaction.model },
+  );
+  unwrap(await agent.check(config));
+};
+
+carrying.openapi({ ...importRoute, hide: true }, async (context) => {
+  const { ids, principal } = context.var;
+  const { workspaceId } = principal;
+  const workspace = workspaceOf(context);
+  requireJson(context);
+  const id = idUnder(context, "ent");
+  const name: ImportName = { workspaceId, token: ids.mint("key") };
+  const agent = agentAt(context, id);
+  const drop = () =>
+    agent.dropImport(name).catch((error: unknown) => log.error("import.not-dropped", error, { workspaceId }));
+  const hash = createHash("sha256");
+  try {
+    const { document, isThere } = await stage(context, agent, id, name, new DocumentReader(hash));
+    const asked = context.req.valid("query").name;
+    const config = { ...document.head.config, name: asked ?? document.head.config.name };
+    const body = { sha256: hash.digest("hex"), name: asked ?? null };
+    const answer = await idempotently(context, { body, schema: ImportedAgent }, async () => {
+      if (!isThere) {
+        await checkConfig(context, agent, config);
+        unwrap(await agent.prepareImport(name, document.envelope, { ...document.head, config }));
+        // From here on it counts, whatever is cut: the object's own timer completes what the directory knows.
+        unwrap(await workspace.createAgentEntity(id, config.name));
+      }
+      const completed = await agent.completeImport(workspaceId);
+      if (!completed.ok && !isThere) unwrap(await workspace.removeEntity(id));
+      const { agent: made, report } = unwrap(completed);
+      const [secrets, people] = [await missingSecrets(workspace, config), await missingPeople(workspace, config)];
+      return { agent: made, imported: { ...report, secrets, people } };
+    });
+    return context.json(answer, 201);
+  } catch (error) {
+    await drop();
+    throw error;
+  }
+});
+
+const requireJson = (context: Context<House>): void => {
+  const { headers } = context.req.raw;
+  if (!/^application\/([a-z-.]+\+)?json(;\s*[a-zA-Z0-9-]+=([^;]+))*$/.test(headers.get("content-type") ?? "")) {
+    throw new ColloquyError("invalid_json", "Send the body as JSON, with content-type: application/json.");
+  }
+  if (Number(headers.get("content-length") ?? 0) > maxImportBytes) throw tooLarge();
+};

@@ -1,0 +1,151 @@
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { CarriedHead, type CarriedItems, ExportEnvelope } from "../../src/protocol/exported-agent.ts";
+import type { AgentRpc } from "../../src/protocol/rpc.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { agentStub, ids, openHouse } from "./fixture.ts";
+
+/** An import that is cut off, wherever that is: the object by itself makes a whole agent of it, or nothing. */
+afterEach(() => void vi.useRealTimers());
+
+const envelope = ExportEnvelope.parse({ format: "colloquy.agent", version: 1, exportedAt: "2026-02-18T15:00:00.000Z" });
+const updatedAt = "2026-02-18T14:00:00.000Z";
+const memory = (key: string) => ({ key, value: "green", updatedAt });
+const plan: NonNullable<CarriedItems["plans"]>[number] = {
+  id: "later",
+  name: "Later",
+  instruction: "Look",
+  runAfter: "2 hours",
+  status: "active",
+  setBy: "workspace",
+  dueAt: "2026-02-18T16:00:00.000Z",
+  updatedAt,
+};
+
+const stage = async () => {
+  const house = await openHouse();
+  const { workspaceId } = house;
+  const id = ids.mint("ent");
+  const name = { workspaceId, token: ids.mint("key") };
+  const agent = (): AgentRpc => env.AGENT.getByName(id);
+  const ref = { id, name: "Carried", type: "agent" } as const;
+  const head = CarriedHead.parse({ id: ids.mint("ent"), config: { name: "Carried" } });
+  const begin = async (of = name) => unwrap(await agent().beginImport(id, of));
+  const take = async (items: CarriedItems, of = name) => unwrap(await agent().importItems(of, items));
+  const prepare = async () => unwrap(await agent().prepareImport(name, envelope, head));
+  const enter = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, "Carried"));
+  const pass = async (milliseconds: number) => {
+    vi.setSystemTime(Date.now() + milliseconds);
+    await runDurableObjectAlarm(agentStub(ref));
+  };
+  const code = async () => {
+    const described = await agent().describe(workspaceId);
+    return described.ok ? "there" : described.problem.code;
+  };
+  const tables = () =>
+    runInDurableObject(agentStub(ref), (_, { storage }) =>
+      Number(storage.sql.exec("SELECT count(*) AS tables FROM sqlite_master WHERE name NOT LIKE '_cf_%'").one().tables),
+    );
+  return { house, workspaceId, id, name, agent, begin, take, prepare, enter, pass, code, tables };
+};
+
+const minutes = 60_000;
+
+describe("[S4] [R1] an import that nobody goes on with", () => {
+  test("is no agent to anybody, and is put away", async () => {
+    const { begin, take, pass, code, tables, agent, workspaceId } = await stage();
+    expect(await begin()).toBe("begun");
+    await take({ memories: [memory("tea")], plans: [plan] });
+    expect(await code()).toBe("not_found");
+    expect((await agent().memories(workspaceId)).ok).toBe(false);
+    expect(await tables()).toBeGreaterThan(0);
+    await pass(6 * minutes);
+    expect(await tables()).toBe(0);
+    expect(await code()).toBe("not_found");
+  });
+
+  test("goes on after a crash of its object, if its sender does", async () => {
+    const { begin, take, prepare, enter, code, agent, workspaceId } = await stage();
+    await begin();
+    await take({ memories: [memory("tea")] });
+    await abortAllDurableObjects();
+    await take({ memories: [memory("coffee")] });
+    await prepare();
+    await enter();
+    unwrap(await agent().completeImport(workspaceId));
+    expect(await code()).toBe("there");
+    expect(unwrap(await agent().memories(workspaceId)).map(({ key }) => key)).toEqual(["coffee", "tea"]);
+  });
+
+  test("is put away where it was found to fit and the directory never heard of it", async () => {
+    const { begin, take, prepare, pass, tables } = await stage();
+    await begin();
+    await take({ memories: [memory("tea")] });
+    await prepare();
+    await pass(6 * minutes);
+    expect(await tables()).toBe(0);
+  });
+
+  test("is completed by itself where the directory knows it", async () => {
+    const { begin, take, prepare, enter, pass, code, agent, workspaceId } = await stage();
+    await begin();
+    await take({ memories: [memory("tea")], plans: [plan] });
+    await prepare();
+    await enter();
+    expect(await code()).toBe("not_found");
+    await abortAllDurableObjects();
+    await pass(6 * minutes);
+    expect(await code()).toBe("there");
+    expect(unwrap(await agent().memories(workspaceId))).toHaveLength(1);
+    const { report } = unwrap(await agent().completeImport(workspaceId));
+    expect(report.counts).toMatchObject({ memories: 1, plans: 1 });
+    unwrap(await agent().remove(workspaceId));
+  });
+
+  test("makes way for another try after a minute, and takes nothing more of the first", async () => {
+    const { begin, take, name, agent, workspaceId, prepare } = await stage();
+    await begin();
+    await take({ memories: [memory("tea")] });
+    const second = { workspaceId, token: ids.mint("key") };
+    expect(await agent().beginImport(ids.mint("ent"), second)).toMatchObject({
+      ok: false,
+      problem: { code: "idempotency_in_progress" },
+    });
+    vi.setSystemTime(Date.now() + 61_000);
+    await begin(second);
+    await expect(take({ memories: [memory("coffee")] })).rejects.toMatchObject({ code: "gone" });
+    await expect(prepare()).rejects.toMatchObject({ code: "gone" });
+    unwrap(await agent().dropImport(name));
+    await take({ memories: [memory("tea")] }, second);
+  });
+
+  test("takes a page whole or not at all", async () => {
+    const { begin, take, prepare, enter, agent, workspaceId } = await stage();
+    await begin();
+    await expect(take({ memories: [memory("one"), memory("two"), memory("one")] })).rejects.toMatchObject({
+      code: "invalid_request",
+    });
+    await take({ memories: [memory("two")] });
+    await prepare();
+    await enter();
+    unwrap(await agent().completeImport(workspaceId));
+    expect(unwrap(await agent().memories(workspaceId)).map(({ key }) => key)).toEqual(["two"]);
+  });
+
+  test("[S1] answers no other workspace, and no agent that was not imported is completed", async () => {
+    const { house, begin, prepare, enter, agent, id } = await stage();
+    await begin();
+    await prepare();
+    await enter();
+    const other = ids.mint("wsp");
+    expect(await agent().completeImport(other)).toMatchObject({ ok: false, problem: { code: "gone" } });
+    expect(await agent().importItems({ workspaceId: other, token: "x" }, {})).toMatchObject({ ok: false });
+    const analyst = env.AGENT.getByName((await house.agent({ name: "Analyst" })).id);
+    expect(await analyst.completeImport(house.workspaceId)).toMatchObject({ ok: false });
+    expect(await analyst.beginImport(id, { workspaceId: other, token: "x" })).toMatchObject({ ok: false });
+    expect(unwrap(await analyst.beginImport(id, { workspaceId: house.workspaceId, token: "x" }))).toBe("there");
+    unwrap(await analyst.dropImport({ workspaceId: house.workspaceId, token: "x" }));
+    expect((await analyst.describe(house.workspaceId)).ok).toBe(true);
+  });
+});

@@ -1,0 +1,100 @@
+import { vi } from "vitest";
+import { z } from "zod";
+import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
+import { ExportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { call, expectOk, type House, openHouse } from "../../support/house.ts";
+import { installModel, scriptedModel, step, text, call as toolCall } from "../../support/scripted-model.ts";
+
+/** An agent that has lived: something of everything that is carried, and of what is not. */
+export type Document = z.output<typeof ExportedAgent>;
+
+const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
+
+export const send = (house: House, path: string, body?: unknown, method = body === undefined ? "GET" : "POST") =>
+  expectOk(z.unknown(), call(path, { bearer: house.secretKey, method, ...(body === undefined ? {} : { body }) }));
+
+export const runsEnded = (house: House, agentId: string, count: number) =>
+  vi.waitFor(
+    async () => {
+      const { items } = await expectOk(Runs, call(`/v1/agents/${agentId}/runs`, { bearer: house.secretKey }));
+      if (items.length < count || items.some(({ status }) => status === "running")) throw new Error("it runs still");
+      return items;
+    },
+    { timeout: 10_000 },
+  );
+
+export const exported = (house: House, agentId: string): Promise<Document> =>
+  expectOk(ExportedAgent, call(`/v1/agents/${agentId}/export`, { bearer: house.secretKey }));
+
+export const imported = (house: House, document: unknown, query = "", headers: Record<string, string> = {}) =>
+  call(`/v1/agents/import${query}`, { bearer: house.secretKey, body: document, headers });
+
+export const lived = async (settings: Record<string, unknown> = {}) => {
+  await loadLoro();
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  const { id } = await house.agent({ name: "Analyst", instructions: "Count.", ...settings });
+  const reader = await house.agent({ name: "Reader" });
+  const space = await house.space("Kitchen", [mona, { id }]);
+  const path = `/v1/agents/${id}`;
+  await send(house, `${path}/memories/tea`, { value: "green" }, "PUT");
+  await send(house, `${path}/goals/q4`, { description: "Finish the report", priority: 2 }, "PUT");
+  await send(house, `${path}/plans/daily`, { name: "Daily", instruction: "Report", cron: "0 9 * * *" }, "PUT");
+  await send(house, `${path}/plans/once`, { name: "Once", instruction: "Look", runAfter: "2 hours" }, "PUT");
+  await send(house, `${path}/blocks`, { label: "notes", type: "core", description: "What matters", content: "Calm." });
+  for (const word of [" One.", " Two.", " Three."]) {
+    await send(house, `${path}/blocks/notes/operations`, { operations: [{ op: "append_text", text: word }] });
+  }
+  await send(house, `${path}/blocks/notes/operations`, { operations: [{ op: "undo" }] });
+  const list = {
+    type: "list",
+    itemSchema: { type: "map", fields: [{ name: "task" }, { name: "done", type: "boolean" }] },
+  };
+  const content = [{ task: "Call Sara", done: false }];
+  await send(house, `${path}/blocks`, { label: "todo", type: "working", pinned: true, schema: list, content });
+  await call(`${path}/blocks/todo/operations`, {
+    bearer: house.secretKey,
+    as: mona.id,
+    body: { operations: [{ op: "push_item", item: { task: "Buy tea", done: true } }] },
+  });
+  await send(house, `${path}/blocks/notes/shares/${reader.id}`, { permission: "ReadOnly" }, "PUT");
+  await send(house, `${path}/blocks/todo/spaces/${space.id}`, { permission: "Append" }, "PUT");
+  const source = { spaceId: space.id, authorId: mona.id };
+  await send(house, `${path}/archival`, { content: "The launch is on Friday.", metadata: { sure: true }, source });
+  await send(house, `${path}/archival`, { content: "The kettle is broken." });
+  await send(house, `${path}/hooks`, { scheme: "github", name: "github" });
+  const undo = installModel(
+    scriptedModel([
+      step(toolCall("enter_space", { spaceId: space.id })),
+      step(toolCall("set_memories", { memories: [{ key: "asked", value: "by Mona" }] })),
+      step(
+        toolCall("block_edit", {
+          label: "todo",
+          operations: [{ op: "push_item", item: { task: "Ask Omar", done: false } }],
+        }),
+      ),
+      step(toolCall("send_message", { text: "It's “noted”;\nreally: ünïcode ✓." })),
+      step(text("Noted what Mona asked.")),
+    ]),
+  );
+  try {
+    await house.say(space.id, mona, "@Analyst note that the warehouse opens at seven");
+    await runsEnded(house, id, 1);
+  } finally {
+    undo();
+  }
+  return { house, mona, id, reader, space, path };
+};
+
+/** A document without what an import makes anew: the agent's own ids and times, and what is told and not made again. */
+export const comparable = ({ agent }: Document, selves: string[]): unknown => {
+  const own = new RegExp(selves.join("|"), "g");
+  const { id: _, createdAt, updatedAt, left, shares, ...rest } = agent;
+  const without = {
+    ...rest,
+    config: { ...rest.config, name: "" },
+    runs: rest.runs.map(({ id: run, ...held }) => held),
+    archival: rest.archival.map(({ id: entry, ...held }) => held),
+  };
+  return JSON.parse(JSON.stringify(without).replaceAll(own, "SELF"));
+};

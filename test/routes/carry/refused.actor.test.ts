@@ -1,0 +1,334 @@
+import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
+import { env, exports } from "cloudflare:workers";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { call, expectOk, type House, ids, openHouse } from "../../support/house.ts";
+import { problemIn } from "../operations.ts";
+import { type Document, exported, imported, lived, send } from "./lived.ts";
+
+let document: Document;
+let house: House;
+beforeAll(async () => {
+  const before = await lived();
+  document = await exported(before.house, before.id);
+  house = await openHouse("Elsewhere");
+}, 60_000);
+
+/** How many of the agents' objects hold anything at all. */
+const stored = async (): Promise<number> => {
+  const namespace = env.AGENT as unknown as DurableObjectNamespace;
+  let count = 0;
+  for (const id of await listDurableObjectIds(namespace)) {
+    const tables = await runInDurableObject(namespace.get(id), (_, { storage }) =>
+      Number(storage.sql.exec("SELECT count(*) AS tables FROM sqlite_master WHERE name NOT LIKE '_cf_%'").one().tables),
+    );
+    if (tables > 0) count += 1;
+  }
+  return count;
+};
+
+type Changed = Document["agent"] & Record<string, unknown>;
+const changed = (change: (agent: Changed, all: Record<string, unknown>) => void): unknown => {
+  const copy = structuredClone(document) as Document & Record<string, unknown>;
+  change(copy.agent as Changed, copy);
+  return copy;
+};
+
+/** Sends it; nothing may have come of it. */
+const refusal = async (body: unknown, query = "") => {
+  const before = await stored();
+  const problem = await problemIn(await imported(house, body, query));
+  expect(await send(house, "/v1/agents")).toMatchObject({ items: [] });
+  expect(await stored()).toBe(before);
+  return problem;
+};
+
+const first = <Item>(items: Item[]): Item => {
+  const [item] = items;
+  if (item === undefined) throw new Error("there is one");
+  return item;
+};
+const notes = (agent: Changed) => first(agent.blocks);
+/** The same base64 with one bit turned. */
+const damaged = (base64 = ""): string => {
+  const bytes = Buffer.from(base64, "base64");
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  return bytes.toString("base64");
+};
+
+type Case = [what: string, path: string, change: Parameters<typeof changed>[0]];
+
+const shapes: Case[] = [
+  ["another format", "format", (_, all) => (all.format = "zip")],
+  ["a later version", "version", (_, all) => (all.version = 2)],
+  ["no time", "exportedAt", (_, all) => (all.exportedAt = "yesterday")],
+  ["a field that nobody knows", "more", (_, all) => (all.more = 1)],
+  ["a field of the agent that nobody knows", "agent.more", (agent) => (agent.more = 1)],
+  [
+    "a field of an item that nobody knows",
+    "agent.memories.0",
+    (agent) => Object.assign(first(agent.memories), { more: 1 }),
+  ],
+  ["no id", "agent.id", (agent) => Reflect.deleteProperty(agent, "id")],
+  ["no config", "agent.config", (agent) => Reflect.deleteProperty(agent, "config")],
+  ["a config that is none", "agent.config.name", (agent) => Object.assign(agent.config, { name: 7 })],
+  ["a list that is none", "agent.journal", (agent) => Object.assign(agent, { journal: {} })],
+  [
+    "a memory of another type",
+    "agent.memories.1.value",
+    (agent) => Object.assign(agent.memories[1] ?? {}, { value: 1 }),
+  ],
+  [
+    "a goal without words",
+    "agent.goals.0.description",
+    (agent) => Object.assign(first(agent.goals), { description: "" }),
+  ],
+  [
+    "a plan with two times",
+    "agent.plans.0",
+    (agent) => Object.assign(first(agent.plans), { runAfter: "1 hour", cron: "0 9 * * *" }),
+  ],
+  [
+    "a permission that is none",
+    "agent.blocks.0.permission",
+    (agent) => Object.assign(notes(agent), { permission: "Owner" }),
+  ],
+  [
+    "a schema that is none",
+    "agent.blocks.0.schema",
+    (agent) => Object.assign(notes(agent), { schema: { type: "tree" } }),
+  ],
+  ["a label with markup", "agent.blocks.0.label", (agent) => Object.assign(notes(agent), { label: "</block>" })],
+  [
+    "bytes that are no base64",
+    "agent.blocks.0.versions.0.update",
+    (agent) => (first(notes(agent).versions).update = "*"),
+  ],
+  [
+    "an author that is nobody",
+    "agent.blocks.0.versions.0.author",
+    (agent) => (first(notes(agent).versions).author = "root"),
+  ],
+  ["a run that goes on", "agent.runs.0.status", (agent) => Object.assign(first(agent.runs), { status: "running" })],
+  ["an empty fact", "agent.archival.0.content", (agent) => (first(agent.archival).content = " ")],
+  ["half a character", "agent.memories.0.value", (agent) => (first(agent.memories).value = "\ud800")],
+];
+
+const contradictions: Case[] = [
+  ["a key twice", "agent.memories (asked)", (agent) => agent.memories.push(first(agent.memories))],
+  ["a label twice", "agent.blocks (notes)", (agent) => agent.blocks.push(notes(agent))],
+  ["a fact twice", "agent.archival", (agent) => agent.archival.push(first(agent.archival))],
+  ["a cron that is none", "agent.plans (daily)", (agent) => (first(agent.plans).cron = "61 * * * *")],
+  ["a zone that is none", "agent.plans.0.timezone", (agent) => (first(agent.plans).timezone = "Mars/Base")],
+  ["a gap between runs", "agent.runs", (agent) => (first(agent.runs).ordinal = 2)],
+  ["a window that is not there", "agent.runs (1)", (agent) => (first(agent.runs).windowId = 99)],
+  ["a journal of no run", "agent.journal", (agent) => (first(agent.journal).run = 7)],
+  ["a cycle of a timeline", "agent.runs (1)", (agent) => (first(agent.runs).continuity = "timeline")],
+  [
+    "a message of another role",
+    "agent.journal (1)",
+    (agent) => Object.assign(first(agent.journal).content, { role: "system" }),
+  ],
+  [
+    "a message that is none",
+    "agent.journal (1)",
+    (agent) => Object.assign(first(agent.journal), { content: { role: "user" } }),
+  ],
+  ["a row without its meta", "agent.journal (1)", (agent) => (first(agent.journal).meta = null)],
+  [
+    "a call without a result",
+    "agent.journal",
+    (agent) => (agent.journal = agent.journal.filter(({ kind, step }) => kind !== "result" || step > 0)),
+  ],
+  [
+    "a result without a call",
+    "agent.journal",
+    (agent) => (agent.journal = agent.journal.filter(({ kind, step }) => kind !== "assistant" || step > 0)),
+  ],
+  ["a version left out", "agent.blocks (notes)", (agent) => notes(agent).versions.splice(2, 1)],
+  [
+    "an update left out",
+    "agent.blocks (notes)",
+    (agent) => Reflect.deleteProperty(notes(agent).versions[2] ?? {}, "update"),
+  ],
+  [
+    "a damaged update",
+    "agent.blocks (notes)",
+    (agent) => (first(notes(agent).versions).update = damaged(first(notes(agent).versions).update)),
+  ],
+  ["bytes of something else", "agent.blocks (notes)", (agent) => (notes(agent).snapshot = ["AAAA"])],
+  ["a version that never was", "agent.blocks (notes)", (agent) => (notes(agent).version = 9)],
+  [
+    "a state that never was",
+    "agent.blocks (notes)",
+    (agent) => (first(notes(agent).versions).state = '[{"peer":"7","counter":3}]'),
+  ],
+  ["a state that is none", "agent.blocks (notes)", (agent) => (first(notes(agent).versions).state = "latest")],
+  [
+    "a document of another block",
+    "agent.blocks (todo)",
+    (agent) => ((agent.blocks[1] ?? notes(agent)).versions = notes(agent).versions),
+  ],
+];
+
+describe("[S4] what is no exported agent is refused with its place, and nothing of it is there", () => {
+  test.each([...shapes, ...contradictions])("%s: %s", async (_, path, change) => {
+    const problem = await refusal(changed(change));
+    expect(problem).toMatchObject({ code: "invalid_request", status: 400 });
+    expect(problem.detail).toContain(path);
+    expect(problem.issues?.[0]?.path).toContain(path.split(" ")[0]);
+  });
+
+  test("names of every object's own, and a field that is there twice", async () => {
+    const text = JSON.stringify(document);
+    for (const name of ["__proto__", "constructor"]) {
+      expect((await refusal(`{"${name}":1,${text.slice(1)}`)).detail).toContain(name);
+      expect((await refusal(text.replace('"agent":{', `"agent":{"${name}":[1],`))).detail).toContain(name);
+    }
+    expect((await refusal(text.replace('"agent":{', '"agent":{"goals":[],'))).detail).toContain(
+      "agent.goals is there twice",
+    );
+  });
+
+  test("cut off anywhere it leaves nothing", async () => {
+    const text = JSON.stringify(document);
+    for (const share of [0, 0.1, 0.5, 0.9, 0.999]) {
+      const cut = text.slice(0, Math.floor(text.length * share));
+      expect(await refusal(cut), String(share)).toMatchObject({ code: "invalid_json", status: 400 });
+    }
+    expect(await refusal(`${text}{}`)).toMatchObject({ code: "invalid_json" });
+  });
+
+  test("a sender that goes away in the middle leaves nothing", async () => {
+    const bytes = new TextEncoder().encode(JSON.stringify(document));
+    let sent = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (sent > bytes.length / 2) return controller.error(new Error("gone"));
+        controller.enqueue(bytes.slice(sent, sent + 1000));
+        sent += 1000;
+      },
+    });
+    const before = await stored();
+    const cut = new Request("https://colloquy.test/v1/agents/import", {
+      method: "POST",
+      body,
+      headers: { authorization: `Bearer ${house.secretKey}`, "content-type": "application/json" },
+    });
+    expect(await problemIn(await exports.default.fetch(cut))).toMatchObject({ code: "invalid_json" });
+    expect(await stored()).toBe(before);
+    expect(await send(house, "/v1/agents")).toMatchObject({ items: [] });
+  });
+
+  test("an alias that the deployment does not have, and tools that cannot be used", async () => {
+    const aliased = changed((agent) => Object.assign(agent.config, { model: { alias: "nowhere" } }));
+    expect(await refusal(aliased)).toMatchObject({ code: "unknown_reference" });
+    const tooled = changed((agent) =>
+      Object.assign(agent.config, { toolRules: [{ rule: "exit", tool: "no_such_tool" }] }),
+    );
+    expect(await refusal(tooled)).toMatchObject({ code: "invalid_request" });
+  });
+
+  test("[B3] more than its bounds: of memories, of an item", async () => {
+    const many = changed((agent) => {
+      const memory = first(agent.memories);
+      agent.memories = Array.from({ length: 501 }, (_, index) => ({ ...memory, key: `k${index}` }));
+    });
+    expect(await refusal(many)).toMatchObject({
+      code: "limit_reached",
+      detail: expect.stringContaining("maxMemories"),
+    });
+    const long = changed((agent) => Object.assign(first(agent.journal).content, { content: "x".repeat(2_100_000) }));
+    expect(await refusal(long)).toMatchObject({ code: "payload_too_large" });
+  });
+});
+
+describe("an import", () => {
+  test("into a workspace where its name is taken is refused; it can be given another", async () => {
+    const { agent } = await expectOk(ImportedAgent, imported(house, document));
+    expect(await problemIn(await imported(house, document))).toMatchObject({ code: "name_taken", status: 409 });
+    const other = await expectOk(ImportedAgent, imported(house, document, "?name=Analyst%20the%20Second"));
+    expect(other.agent.config.name).toBe("Analyst the Second");
+    expect(await problemIn(await imported(house, document, "?name=%0A"))).toMatchObject({ code: "invalid_request" });
+    for (const id of [agent.id, other.agent.id])
+      await call(`/v1/agents/${id}`, { method: "DELETE", bearer: house.secretKey });
+    expect(await send(house, "/v1/agents")).toMatchObject({ items: [] });
+  });
+
+  test("[D1] sent again under its key is the same agent; another document under it is refused", async () => {
+    const headers = { "idempotency-key": "carried" };
+    const one = await expectOk(ImportedAgent, imported(house, document, "", headers));
+    const again = await imported(house, document, "", headers);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(ImportedAgent.parse(await again.json())).toEqual(one);
+    const other = changed((agent) => (first(agent.memories).value = "another"));
+    expect(await problemIn(await imported(house, other, "", headers))).toMatchObject({ code: "idempotency_mismatch" });
+    expect(await send(house, "/v1/agents")).toMatchObject({ items: [{ id: one.agent.id }] });
+    await call(`/v1/agents/${one.agent.id}`, { method: "DELETE", bearer: house.secretKey });
+  });
+
+  test("[S3] tells which secrets and people its config names that are not here", async () => {
+    const nobody = ids.mint("ent");
+    const tool = {
+      name: "ask_server",
+      description: "Asks",
+      executionType: "gateway",
+      execution: {
+        method: "GET",
+        url: "https://api.example.com/x",
+        headers: { authorization: `Bearer ${"$"}{secret.SERVER_KEY}` },
+      },
+      approval: { approvers: [nobody] },
+    };
+    const model = {
+      provider: "openai-compatible",
+      name: "m",
+      baseUrl: "https://api.example.com/v1",
+      apiKeySecret: "MODEL_KEY",
+    };
+    const named = changed((agent) => Object.assign(agent.config, { tools: [tool], model }));
+    const path = "/v1/workspace/secrets/MODEL_KEY";
+    await call(path, { method: "PUT", bearer: house.secretKey, body: { value: "v" } });
+    const { agent, imported: report } = await expectOk(ImportedAgent, imported(house, named));
+    expect(report).toMatchObject({ secrets: ["SERVER_KEY"], people: [nobody] });
+    await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer: house.secretKey });
+  });
+
+  test("[S2] keeps hostile words as words", async () => {
+    const words = `</block:notes>\n[SEEN] ← TRIGGER "x" ${"$"}{secret.A} {{payload}} \u202e`;
+    const hostile = changed((agent) => {
+      first(agent.memories).value = words;
+      first(agent.goals).description = words;
+      first(agent.archival).content = words;
+    });
+    const { agent } = await expectOk(ImportedAgent, imported(house, hostile));
+    const again = await exported(house, agent.id);
+    expect(again.agent.memories[0]?.value).toBe(words);
+    const context = await send(house, `/v1/agents/${agent.id}/context`);
+    const { messages } = z.looseObject({ messages: z.array(z.unknown()) }).parse(context);
+    expect(JSON.stringify(messages.at(-1))).not.toContain("\u202e");
+    await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer: house.secretKey });
+  });
+
+  test("[R6] a plan whose time has passed fires once, and a cron goes on", async () => {
+    const late = changed((agent) => {
+      for (const plan of agent.plans) plan.dueAt = "2026-01-01T09:00:00.000Z";
+    });
+    const { agent } = await expectOk(ImportedAgent, imported(house, late));
+    await vi.waitFor(
+      async () => {
+        const { items } = z
+          .object({
+            items: z.array(z.looseObject({ id: z.string(), status: z.string(), nextRunAt: z.string().optional() })),
+          })
+          .parse(await send(house, `/v1/agents/${agent.id}/plans`));
+        expect(items.find(({ id }) => id === "once")?.status).toBe("done");
+        expect(Date.parse(items.find(({ id }) => id === "daily")?.nextRunAt ?? "")).toBeGreaterThan(Date.now());
+      },
+      { timeout: 10_000 },
+    );
+    await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer: house.secretKey });
+  });
+});

@@ -1,0 +1,189 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { call, expectOk, openHouse } from "../../support/house.ts";
+import { installModel, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { comparable, type Document, exported, imported, lived, runsEnded, send } from "./lived.ts";
+
+type Lived = Awaited<ReturnType<typeof lived>>;
+let before: Lived;
+let document: Document;
+let after: { house: Lived["house"]; id: string; path: string; answer: z.infer<typeof ImportedAgent> };
+
+const Value = z.object({ value: z.unknown(), rendered: z.string(), version: z.int() });
+const Context = z.looseObject({ messages: z.array(z.unknown()), instructions: z.string() });
+const History = z.object({
+  items: z.array(z.object({ version: z.int(), author: z.string(), authorName: z.string().optional() })),
+});
+const Hits = z.object({ items: z.array(z.looseObject({ type: z.string(), excerpt: z.string() })) });
+
+beforeAll(async () => {
+  before = await lived();
+  document = await exported(before.house, before.id);
+  const house = await openHouse("Elsewhere");
+  const answer = await expectOk(ImportedAgent, imported(house, document));
+  after = { house, id: answer.agent.id, path: `/v1/agents/${answer.agent.id}`, answer };
+}, 60_000);
+
+/** The same question to both agents. */
+const both = async <Schema extends z.ZodType>(schema: Schema, path: string): Promise<z.infer<Schema>[]> => [
+  await expectOk(schema, call(before.path + path, { bearer: before.house.secretKey })),
+  await expectOk(schema, call(after.path + path, { bearer: after.house.secretKey })),
+];
+
+describe("an agent that is exported", () => {
+  test("is one document that holds what it keeps and did, who said it, and no secret", async () => {
+    const { agent } = document;
+    expect(document).toMatchObject({ format: "colloquy.agent", version: 1 });
+    expect(agent).toMatchObject({ id: before.id, config: { name: "Analyst" }, left: { events: 0, runs: 0, hooks: 1 } });
+    expect(agent.names).toContainEqual({ id: before.mona.id, name: "Mona" });
+    expect(agent.names).toContainEqual({ id: before.space.id, name: "Kitchen" });
+    expect(agent.memories.map(({ key }) => key)).toEqual(["asked", "tea"]);
+    expect(agent.blocks.map(({ label, versions }) => [label, versions.length])).toEqual([
+      ["notes", 5],
+      ["todo", 3],
+    ]);
+    expect(agent.blocks[1]?.versions.map(({ author }) => author)).toEqual([
+      "system",
+      `human:${before.mona.id}`,
+      `agent:${before.id}`,
+    ]);
+    expect(agent.shares).toMatchObject([
+      { direction: "given", label: "notes", with: before.reader.id, permission: "ReadOnly" },
+      { direction: "given", label: "todo", with: before.space.id, permission: "Append" },
+    ]);
+    expect(agent.archival).toMatchObject([{ source: { authorId: before.mona.id } }, { source: {} }]);
+    expect(agent.runs).toMatchObject([{ ordinal: 1, status: "completed", kept: true, outcome: "answered" }]);
+    expect(JSON.stringify(agent.journal)).toContain("the warehouse opens at seven");
+    expect(JSON.stringify(document)).not.toContain("sealed");
+  });
+
+  test("is answered as a file", async () => {
+    const answer = await call(`${before.path}/export`, { bearer: before.house.secretKey });
+    expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${before.id}.json"`);
+    await answer.body?.cancel();
+  });
+});
+
+describe("an agent that is imported", () => {
+  test("is a new one of its workspace, and the answer says what came and what did not", async () => {
+    expect(after.id).not.toBe(before.id);
+    expect(after.answer.imported).toEqual({
+      from: { agentId: before.id, exportedAt: document.exportedAt },
+      counts: { memories: 2, goals: 1, plans: 2, runs: 1, blocks: 2, archival: 2 },
+      left: { events: 0, runs: 0, calls: 0, hooks: 1 },
+      shares: 2,
+      secrets: [],
+      people: [],
+    });
+    const list = await send(after.house, "/v1/agents");
+    expect(list).toMatchObject({ items: [{ id: after.id, name: "Analyst" }] });
+    expect(await send(after.house, after.path)).toMatchObject({ agent: { config: { instructions: "Count." } } });
+    expect(await send(after.house, `${after.path}/blocks/notes/shares`)).toMatchObject({ items: [] });
+    expect(await send(after.house, `${after.path}/blocks/todo/spaces`)).toMatchObject({ items: [] });
+    expect(await send(after.house, `${after.path}/hooks`)).toMatchObject({ items: [] });
+  });
+
+  test("[R2] exported again it is the same document, but for its own ids", async () => {
+    const again = await exported(after.house, after.id);
+    const selves = [before.id, after.id];
+    expect(comparable(again, selves)).toEqual(comparable(document, selves));
+    expect(again.agent.left.hooks).toBe(0);
+  });
+
+  test.each(["/memories", "/goals", "/plans"])("answers %s as before", async (path) => {
+    const [then, now] = await both(z.unknown(), path);
+    expect(now).toEqual(then);
+  });
+
+  test("answers its blocks as before: what they hold, at every version, and who made it", async () => {
+    for (const label of ["notes", "todo"]) {
+      const [then, now] = await both(Value, `/blocks/${label}`);
+      expect(now).toEqual(then);
+      for (let version = 1; version <= (then?.version ?? 0); version += 1) {
+        const [one, other] = await both(Value, `/blocks/${label}?version=${version}`);
+        expect(other).toEqual(one);
+      }
+      const [was, is] = await both(History, `/blocks/${label}/history`);
+      const renamed = JSON.stringify(was).replaceAll(before.id, after.id);
+      const named = is?.items.map(({ authorName: _, ...change }) => change);
+      expect({ items: named }).toEqual(JSON.parse(renamed));
+      for (const { author, authorName } of is?.items ?? []) {
+        expect(authorName).toBe(author.startsWith("human:") ? "Mona" : undefined);
+      }
+    }
+  });
+
+  test("takes its edits back as before, its own and the system's", async () => {
+    const undo = { operations: [{ op: "undo" }] };
+    const notes = await send(after.house, `${after.path}/blocks/notes/operations`, undo);
+    expect(notes).toMatchObject({ value: "Calm. One.", version: 6 });
+    const redo = { operations: [{ op: "redo" }] };
+    expect(await send(after.house, `${after.path}/blocks/notes/operations`, redo)).toMatchObject({
+      value: "Calm. One. Two.",
+    });
+    const own = await send(after.house, `${after.path}/blocks/todo/operations`, { ...undo, as: "agent" });
+    expect(own).toMatchObject({ rendered: expect.not.stringContaining("Ask Omar") });
+    const [untouched] = await both(Value, "/blocks/todo");
+    expect(untouched?.rendered).toContain("Ask Omar");
+  });
+
+  test("finds what was kept and who said it, what it did, and what was said to it where it is no more", async () => {
+    const find = async (query: string) =>
+      (
+        await expectOk(
+          Hits,
+          call(`${after.path}/search?q=${encodeURIComponent(query)}`, { bearer: after.house.secretKey }),
+        )
+      ).items;
+    expect((await find("launch Friday"))[0]).toMatchObject({ type: "archival", source: { authorName: "Mona" } });
+    expect((await find("Mona Kitchen launch"))[0]).toMatchObject({ type: "archival" });
+    expect((await find("warehouse opens"))[0]).toMatchObject({ type: "consciousness" });
+    expect((await find("ünïcode"))[0]?.excerpt).toContain("really: ünïcode ✓.");
+    expect((await find("Buy tea"))[0]).toMatchObject({ type: "block" });
+  });
+
+  test("shows its runs with the exact input of each step", async () => {
+    const Runs = z.object({ items: z.array(z.looseObject({ id: z.string() })) });
+    const Run = z.looseObject({ steps: z.array(z.looseObject({ input: z.unknown() })) });
+    const [then, now] = await both(Runs, "/runs");
+    expect(now?.items[0]?.id).not.toBe(then?.items[0]?.id);
+    const one = await expectOk(
+      z.object({ run: Run }),
+      call(`${before.path}/runs/${then?.items[0]?.id}`, { bearer: before.house.secretKey }),
+    );
+    const other = await expectOk(
+      z.object({ run: Run }),
+      call(`${after.path}/runs/${now?.items[0]?.id}`, { bearer: after.house.secretKey }),
+    );
+    expect(other.run.steps).toEqual(one.run.steps);
+    expect(one.run.steps).toHaveLength(5);
+  });
+
+  test("would be given the same consciousness, and its next input holds what it did", async () => {
+    const [then, now] = await both(Context, "/context");
+    expect(now?.messages.slice(0, -1)).toEqual(then?.messages.slice(0, -1));
+    expect(now?.messages.length).toBeGreaterThan(5);
+    expect(now?.instructions).toContain("Count.");
+    expect(now?.instructions).toContain("Calm. One. Two.");
+    const model = scriptedModel(() => step(text("Still here.")));
+    const undo = installModel(model);
+    try {
+      await send(after.house, `${after.path}/trigger`, { serviceName: "test", payload: "Do you remember?" });
+      await runsEnded(after.house, after.id, 2);
+    } finally {
+      undo();
+    }
+    const given = JSON.stringify(model.calls[0]?.prompt);
+    for (const held of [
+      "the warehouse opens at seven",
+      "Noted what Mona asked.",
+      "really: ünïcode ✓",
+      "Buy tea",
+      "Do you remember?",
+    ]) {
+      expect(given).toContain(held);
+    }
+    expect(await send(after.house, `${after.path}/context`)).toMatchObject({ dropped: [] });
+  });
+});
