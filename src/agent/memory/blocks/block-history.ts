@@ -1,10 +1,12 @@
 import { and, asc, desc, eq, gt, isNotNull, lt } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
-import type { BlockChange } from "../../../protocol/block.ts";
+import type { BlockChange, Json } from "../../../protocol/block.ts";
+import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockTail, maxBlockVersions, maxUndoSteps } from "../../bounds.ts";
+import { contentOf } from "../documents/content-of.ts";
 import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
@@ -57,6 +59,14 @@ export class BlockHistory {
       .all();
     const snapshot = parts.length === 0 ? [] : [new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes)))];
     return [...snapshot, ...updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : []))];
+  }
+
+  /** What is stored last, whatever was changed in memory since. */
+  newest(loro: Loro, blockId: number, schema: BlockSchema): Json {
+    const doc = this.open(loro, blockId);
+    const content = contentOf(doc, schema);
+    doc.free();
+    return content;
   }
 
   append(

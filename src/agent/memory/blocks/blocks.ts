@@ -156,6 +156,7 @@ export class Blocks {
           on,
           stacks: needsStacks ? this.#history.stacks(row.id, author) : { undo: [], redo: [] },
           stateAt: (version) => this.#history.stateAt(row.id, version),
+          contentBefore: () => this.#history.newest(loro, row.id, row.schema),
         });
         for (const commit of commits) {
           if (commit.update.length > maxBlockUpdateBytes) {

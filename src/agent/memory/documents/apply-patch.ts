@@ -8,7 +8,8 @@ const parsed = (patch: string): Hunk[] => {
   try {
     files = parsePatch(patch);
   } catch (error) {
-    throw refusedEdit(`The patch is no unified diff: ${error instanceof Error ? error.message : String(error)}`);
+    const reason = error instanceof Error ? error.message.trim() : String(error);
+    throw refusedEdit(`The patch is no unified diff: ${reason}`);
   }
   const [file, ...others] = files.filter(({ hunks }) => hunks.length > 0);
   if (!file) throw refusedEdit("The patch holds no hunk: a hunk begins with @@ -1,3 +1,3 @@");
@@ -19,33 +20,58 @@ const parsed = (patch: string): Hunk[] => {
 const withSign = ({ lines }: Hunk, signs: string): string[] =>
   lines.filter((line) => signs.includes(line[0] ?? " ")).map((line) => line.slice(1));
 
-/** Where `wanted` stands in `lines`, no earlier than `from`: at the place that its hunk names, or the first that fits. */
-const placeOf = (lines: string[], wanted: string[], expected: number, from: number): number => {
-  const fits = (place: number): boolean => wanted.every((line, index) => lines[place + index] === line);
-  if (expected >= from && expected + wanted.length <= lines.length && fits(expected)) return expected;
-  if (wanted.length === 0) return -1;
-  // A search in one text keeps to linear time, whatever the lines repeat.
-  const text = `\n${lines.slice(from).join("\n")}\n`;
-  const found = text.indexOf(`\n${wanted.join("\n")}\n`);
-  return found < 0 ? -1 : from + (text.slice(0, found).split("\n").length - 1);
+/** Whether the hunk says that no line break ends the text, after a line with one of these signs. */
+const isUnended = ({ lines }: Hunk, signs: string): boolean =>
+  lines.some((line, index) => line.startsWith("\\") && signs.includes(lines[index - 1]?.[0] ?? " "));
+
+/** Finds hunks one after the other, in time that grows with the text and not with their number. */
+const placing = (lines: string[]) => {
+  const text = `\n${lines.join("\n")}\n`;
+  /** The line that was looked at last, and where the break before it stands in `text`. */
+  let line = 0;
+  let offset = 0;
+  const goTo = (wanted: (line: number, offset: number) => boolean): void => {
+    while (line < lines.length && !wanted(line, offset)) {
+      offset += 1 + (lines[line]?.length ?? 0);
+      line += 1;
+    }
+  };
+  /** Where `wanted` stands, no earlier than `from`: at the place that its hunk names, or the first that fits. */
+  return (wanted: string[], expected: number, from: number): number => {
+    const fits = wanted.every((each, index) => lines[expected + index] === each);
+    if (expected >= from && expected + wanted.length <= lines.length && fits) return expected;
+    if (wanted.length === 0) return -1;
+    goTo((here) => here >= from);
+    const found = text.indexOf(`\n${wanted.join("\n")}\n`, offset);
+    if (found < 0) return -1;
+    goTo((_, here) => here >= found);
+    return line;
+  };
 };
 
 /** A text with a unified diff applied, and of how many hunks that was. All of it or, where a hunk does not fit, none. */
 export const applyPatch = (text: string, patch: string): { text: string; hunks: number } => {
   const hunks = parsed(patch);
+  // What a last line break ends is an empty line here, after which nothing comes.
   const lines = text.split("\n");
+  const placeOf = placing(lines);
   const result: string[] = [];
   let at = 0;
   for (const [index, hunk] of hunks.entries()) {
     const before = withSign(hunk, " -");
-    // A hunk that takes nothing names the line that it comes after.
-    const expected = before.length === 0 ? hunk.oldStart : hunk.oldStart - 1;
-    const place = placeOf(lines, before, expected, at);
+    // Of a hunk that takes nothing, too, this is the line before which it stands.
+    const place = placeOf(before, hunk.oldStart - 1, at);
     if (place < 0) {
       throw refusedEdit(`The patch does not apply: hunk ${index + 1} of ${hunks.length} does not fit the text`);
     }
-    result.push(...lines.slice(at, place), ...withSign(hunk, " +"));
+    for (const line of lines.slice(at, place)) result.push(line);
+    for (const line of withSign(hunk, " +")) result.push(line);
     at = place + before.length;
   }
-  return { text: [...result, ...lines.slice(at)].join("\n"), hunks: hunks.length };
+  const rest = lines.slice(at);
+  const last = hunks.at(-1);
+  if (last && isUnended(last, " +")) {
+    if (rest.length === 1 && rest[0] === "") rest.pop();
+  } else if (last && isUnended(last, "-") && rest.length === 0) rest.push("");
+  return { text: [...result, ...rest].join("\n"), hunks: hunks.length };
 };

@@ -64,4 +64,11 @@ export const storedItem = ({ key, json }: Item): string => `${key} ${json}`;
 
 export const readItems = (doc: LoroDoc, path: string): Item[] => doc.getMovableList(path).toArray().map(itemOf);
 
-export const readCounter = (doc: LoroDoc, path: string): number => doc.getCounter(path).getShallowValue();
+/** A counter counts as far as whole numbers are exact. */
+export const maxCount = Number.MAX_SAFE_INTEGER;
+
+/** Nine decimals: fractions add up with an error in their last digits, which depends on the order. */
+export const readCounter = (doc: LoroDoc, path: string): number => {
+  const count = Number(doc.getCounter(path).getShallowValue().toFixed(9));
+  return count === 0 ? 0 : count; // never -0
+};

@@ -2,7 +2,8 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { fieldItemsOf, itemsOf, prefixOf, readItems } from "./cells.ts";
+import { counterOf, fieldItemsOf, itemsOf, maxCount, prefixOf, readCounter, readItems } from "./cells.ts";
+import { countedTooFar, tooManyItems } from "./refused-edit.ts";
 import { render } from "./render.ts";
 
 const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
@@ -45,18 +46,20 @@ const dropOldest = (doc: LoroDoc, path: string, maxItems: number): void => {
 
 const checkCount = (doc: LoroDoc, path: string, most: number, bound: string): void => {
   const { length } = doc.getMovableList(path);
-  if (length <= most) return;
-  throw new ColloquyError("limit_reached", `${length} are more than ${most} (${bound}): delete some first`);
+  if (length > most) throw tooManyItems(length, most, bound);
 };
 
-/** Keeps all lists within their bounds: those of their schemas by dropping, the house's own by refusing. */
-export const boundLists = (doc: LoroDoc, schema: BlockSchema): void => {
+/** Keeps lists and counters within their bounds: those of their schemas by dropping, the house's own by refusing. */
+export const keepBounds = (doc: LoroDoc, schema: BlockSchema): void => {
   for (const [part, prefix] of partsOf(schema)) {
     if (part.type === "list" && part.maxItems !== undefined) dropOldest(doc, itemsOf(prefix), part.maxItems);
     if (part.type === "list") checkCount(doc, itemsOf(prefix), maxListItems, "maxListItems");
     if (part.type === "log") checkCount(doc, itemsOf(prefix), maxLogEntries, "maxLogEntries");
     if (part.type !== "map") continue;
     for (const { name, type } of part.fields) {
+      // What two counted at once adds up.
+      if (type === "counter" && Math.abs(readCounter(doc, counterOf(prefix, name))) > maxCount)
+        throw countedTooFar(name);
       if (type === "list") checkCount(doc, fieldItemsOf(prefix, name), maxListItems, "maxListItems");
     }
   }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Json } from "../../../protocol/block.ts";
 import type { Field, FieldType, ItemSchema } from "../../../protocol/block-schema.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
+import { maxCount } from "./cells.ts";
 import { inWords } from "./in-words.ts";
 import { ownField } from "./own-field.ts";
 import { noSuchField, refusedEdit } from "./refused-edit.ts";
@@ -13,7 +14,10 @@ const kinds: Record<FieldType, { what: string; fits: (value: Json) => boolean }>
   number: { what: "a number", fits: (value) => typeof value === "number" && Number.isFinite(value) },
   boolean: { what: "true or false", fits: (value) => typeof value === "boolean" },
   list: { what: "a list", fits: Array.isArray },
-  counter: { what: "a number", fits: (value) => typeof value === "number" && Number.isFinite(value) },
+  counter: {
+    what: `a number of at most ${maxCount}`,
+    fits: (value) => typeof value === "number" && Math.abs(value) <= maxCount,
+  },
   timestamp: { what: "an ISO 8601 time", fits: (value) => Time.safeParse(value).success },
 };
 

@@ -2,12 +2,15 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
+import { sameJson } from "../../../shared/same-json.ts";
 import { applyOperation } from "./apply-operation.ts";
 import { cellsOf } from "./cells.ts";
-import { boundLists, checkSize, sizeOf } from "./check-content.ts";
+import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
 import { contentOf } from "./content-of.ts";
-import { atState, contentAt, forkOf, record, stateOf } from "./document.ts";
+import { atState, forkOf, record, stateOf } from "./document.ts";
 import { checkPermission, type Editing, type Writer } from "./editing.ts";
+import { readOnlyParts } from "./read-only-parts.ts";
 import { refusedEdit } from "./refused-edit.ts";
 import { type Contents, mergeContents, readContents, writeContents } from "./revert.ts";
 import { noteStep, type Step, type UndoStacks } from "./undo-stacks.ts";
@@ -34,6 +37,8 @@ export type EditRequest = {
   stacks: UndoStacks;
   /** The state of a version that is kept. */
   stateAt(version: number): string | undefined;
+  /** What the newest version holds, read anew: asked only where the edit is too large. */
+  contentBefore(): Json;
 };
 
 export type Commit = Step & { operations: string[]; update: Uint8Array; state: string };
@@ -113,14 +118,13 @@ const mergeFrom = (doc: LoroDoc, state: string, apply: (fork: LoroDoc) => void):
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const { schema, writer, label, operations, stacks, charLimit, on } = request;
-  const stateBefore = stateOf(doc);
   const recording = record(doc);
   const commits: Commit[] = [];
   const results: OperationResult[] = [];
   let { version } = request;
   const edit = openEdit(doc, request, () => version + 1);
   const commit = (kind: Step["kind"], names: string[]): void => {
-    boundLists(doc, schema);
+    keepBounds(doc, schema);
     const { update, state, changed } = recording.take();
     // What is taken back is done with, also where others have changed all of it since.
     if (!changed && kind === "edit") return;
@@ -138,12 +142,16 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
       return state;
     };
     const cells = cellsOf(schema);
+    const withheld = writer.kind === "agent" ? readOnlyParts(schema, contentOf(doc, schema)) : {};
     const base = atState(doc, stateAt(target), () => readContents(doc, cells));
     mergeContents(
       doc,
       base,
       atState(doc, stateAt(target - 1), () => readContents(doc, cells)),
     );
+    if (writer.kind === "agent" && !sameJson(withheld, readOnlyParts(schema, contentOf(doc, schema)))) {
+      throw new ColloquyError("forbidden", `What ${op} would change is read-only now: leave it`);
+    }
     edit.close();
     commit(op, [op]);
   };
@@ -166,6 +174,6 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   commit("edit", edit.names());
   const value = contentOf(doc, schema);
   const size = sizeOf(schema, value);
-  checkSize(size, charLimit, () => sizeOf(schema, contentAt(doc, schema, stateBefore)));
+  checkSize(size, charLimit, () => sizeOf(schema, request.contentBefore()));
   return { commits, results, value, size };
 };

@@ -1,11 +1,11 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
-import type { Field, PlainSchema } from "../../../protocol/block-schema.ts";
+import { type Field, maxListItems, type PlainSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import { counterOf, fieldItemsOf, fieldsOf, readItems } from "./cells.ts";
+import { counterOf, fieldItemsOf, fieldsOf, maxCount, readCounter, readItems } from "./cells.ts";
 import { checkField } from "./check-value.ts";
 import { type Editing, requireSystem } from "./editing.ts";
-import { noSuchField, outOfBounds, refusedEdit } from "./refused-edit.ts";
+import { countedTooFar, noSuchField, outOfBounds, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { writeCounter, writeItems } from "./write-cells.ts";
 
 export type FieldOperation = Extract<
@@ -38,6 +38,7 @@ export const setField = (editing: Editing, prefix: string, field: Field, value: 
   if (type === "counter") writeCounter(doc, counterOf(prefix, name), Number(value));
   else if (type !== "list") doc.getMap(fieldsOf(prefix)).set(name, JSON.stringify(value));
   if (type !== "list" || !Array.isArray(value)) return;
+  if (value.length > maxListItems) throw tooManyItems(value.length, maxListItems, "maxListItems");
   // What stays keeps its key, so that it is not taken for something new.
   const known = readItems(doc, fieldItemsOf(prefix, name));
   const items = value.map((item) => {
@@ -65,11 +66,11 @@ export const editFields = (
       return operation.value === null ? `Cleared '${name}' of block '${label}'` : `Set '${name}' of block '${label}'`;
     case "increment": {
       requireType(field, "counter", operation.op);
-      const counter = doc.getCounter(counterOf(prefix, name));
-      counter.increment(operation.by);
-      const value = counter.getShallowValue();
-      if (!Number.isFinite(value)) throw refusedEdit(`Field '${name}' cannot count that far`);
-      return `Incremented '${name}' of block '${label}' by ${operation.by}: it is ${value}`;
+      const counter = counterOf(prefix, name);
+      const value = readCounter(doc, counter) + operation.by;
+      if (!(Math.abs(value) <= maxCount)) throw countedTooFar(name);
+      doc.getCounter(counter).increment(operation.by);
+      return `Incremented '${name}' of block '${label}' by ${operation.by}: it is ${readCounter(doc, counter)}`;
     }
     case "append_to_list": {
       requireType(field, "list", operation.op);

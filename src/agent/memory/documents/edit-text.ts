@@ -1,14 +1,24 @@
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
+import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
 import { applyPatch } from "./apply-patch.ts";
-import { refusedEdit } from "./refused-edit.ts";
+import { quoted } from "./in-words.ts";
+import { changeLines } from "./line-breaks.ts";
+import { refusedEdit, textTooLong } from "./refused-edit.ts";
 import { replacePattern } from "./replace-pattern.ts";
-import { changesBetween, type Splice } from "./text-changes.ts";
+import { changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
 
 export type TextOperation = Extract<
   ContentOperation,
   { op: "set_text" | "append_text" | "replace_text" | "edit_range" | "patch" }
 >;
 type Edited = { splices: Splice[]; message: string };
+
+/** Refuses what is larger than any block before it is made: what is within is held to its `charLimit` when all is done. */
+const requireRoom = (text: string, splices: Splice[]): void => {
+  const length = splices.reduce((sum, { remove, insert }) => sum + insert.length - remove, text.length);
+  // In units of UTF-16, of which a character has two at most.
+  if (length > 2 * maxBlockCharacters) throw textTooLong(length);
+};
 
 const occurrences = (text: string, old: string, atMost: number): number[] => {
   const found: number[] = [];
@@ -23,28 +33,31 @@ const replaced = (
   { old, new: next, mode, n = 1 }: Extract<TextOperation, { op: "replace_text" }>,
   label: string,
 ): Edited => {
+  const said = `'${quoted(old)}' with '${quoted(next)}' in '${label}'`;
   if (mode === "regex") {
     const { found, ...splice } = replacePattern(text, old, next);
-    return { splices: [splice], message: `Replaced regex match '${found}' with '${next}' in '${label}'` };
+    const message = `Replaced regex match '${quoted(found)}' with '${quoted(next)}' in '${label}'`;
+    return { splices: [splice], message };
   }
   const wanted = mode === "all" ? Number.POSITIVE_INFINITY : mode === "nth" ? n : 1;
   const places = occurrences(text, old, wanted);
-  if (places.length === 0) throw refusedEdit(`Text not found: '${old}'`);
+  if (places.length === 0) throw refusedEdit(`Text not found: '${quoted(old)}'`);
   const splices = places.map((at) => ({ at, remove: old.length, insert: next }));
   if (mode === "all") {
-    return { splices, message: `Replaced ${places.length} occurrence(s) of '${old}' with '${next}' in '${label}'` };
+    requireRoom(text, splices);
+    return {
+      splices: fewerSplices(text, splices),
+      message: `Replaced ${places.length} occurrence(s) of ${said}`,
+    };
   }
-  if (mode === "first")
-    return { splices, message: `Replaced first occurrence of '${old}' with '${next}' in '${label}'` };
-  if (places.length < n) throw refusedEdit(`Occurrence #${n} of '${old}' not found: there are ${places.length}`);
-  return { splices: splices.slice(-1), message: `Replaced occurrence #${n} of '${old}' with '${next}' in '${label}'` };
+  if (mode === "first") return { splices, message: `Replaced first occurrence of ${said}` };
+  if (places.length < n) {
+    throw refusedEdit(`Occurrence #${n} of '${quoted(old)}' not found: there are ${places.length}`);
+  }
+  return { splices: splices.slice(-1), message: `Replaced occurrence #${n} of ${said}` };
 };
 
-const rangeEdited = (
-  text: string,
-  { startLine, endLine, text: next }: Extract<TextOperation, { op: "edit_range" }>,
-  label: string,
-): Edited => {
+const withRange = (text: string, startLine: number, endLine: number, next: string): string => {
   const ended = text.endsWith("\n");
   const lines = (ended ? text.slice(0, -1) : text).split("\n");
   if (text === "") lines.pop();
@@ -53,15 +66,32 @@ const rangeEdited = (
   }
   const added = next === "" ? [] : (next.endsWith("\n") ? next.slice(0, -1) : next).split("\n");
   const all = [...lines.slice(0, startLine - 1), ...added, ...lines.slice(endLine)];
-  const result = all.join("\n") + (ended && all.length > 0 ? "\n" : "");
+  return all.join("\n") + (ended && all.length > 0 ? "\n" : "");
+};
+
+const rangeEdited = (
+  text: string,
+  { startLine, endLine, text: next }: Extract<TextOperation, { op: "edit_range" }>,
+  label: string,
+): Edited => {
+  const result = changeLines(text, next, (lines, by) => withRange(lines, startLine, endLine, by));
   return {
     splices: changesBetween(text, result),
     message: `Replaced lines ${startLine}-${endLine} in block '${label}'`,
   };
 };
 
-/** What an operation changes of a text. */
-export const editText = (text: string, operation: TextOperation, label: string): Edited => {
+const patched = (text: string, patch: string, label: string): Edited => {
+  let applied = 0;
+  const result = changeLines(text, patch, (lines, by) => {
+    const { text: next, hunks } = applyPatch(lines, by);
+    applied = hunks;
+    return next;
+  });
+  return { splices: changesBetween(text, result), message: `Applied ${applied} hunk(s) to block '${label}'` };
+};
+
+const changed = (text: string, operation: TextOperation, label: string): Edited => {
   switch (operation.op) {
     case "set_text":
       return { splices: changesBetween(text, operation.text), message: `Set the text of block '${label}'` };
@@ -74,9 +104,14 @@ export const editText = (text: string, operation: TextOperation, label: string):
       return replaced(text, operation, label);
     case "edit_range":
       return rangeEdited(text, operation, label);
-    case "patch": {
-      const { text: next, hunks } = applyPatch(text, operation.patch);
-      return { splices: changesBetween(text, next), message: `Applied ${hunks} hunk(s) to block '${label}'` };
-    }
+    case "patch":
+      return patched(text, operation.patch, label);
   }
+};
+
+/** What an operation changes of a text. Throws `text_too_long` where that would outgrow every block. */
+export const editText = (text: string, operation: TextOperation, label: string): Edited => {
+  const edited = changed(text, operation, label);
+  requireRoom(text, edited.splices);
+  return edited;
 };

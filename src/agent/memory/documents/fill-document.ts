@@ -1,16 +1,16 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
-import type { BlockSchema, PlainSchema } from "../../../protocol/block-schema.ts";
+import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from "../../../protocol/block-schema.ts";
 import { schemaProblems } from "../../../shared/check-json-schema.ts";
 import { itemsOf, prefixOf, textOf } from "./cells.ts";
-import { boundLists, checkSize, sizeOf } from "./check-content.ts";
+import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
 import { checkField, checkFields } from "./check-value.ts";
 import { contentOf } from "./content-of.ts";
 import { setField } from "./edit-fields.ts";
 import { editItems, pushEntry } from "./edit-items.ts";
 import type { Editing } from "./editing.ts";
 import { ownField } from "./own-field.ts";
-import { noSuchField, refusedEdit } from "./refused-edit.ts";
+import { noSuchField, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { spliceText } from "./write-cells.ts";
 
 const wrongContent = (schema: PlainSchema | BlockSchema, what: string) =>
@@ -40,11 +40,13 @@ const fillPlain = (editing: Editing, schema: PlainSchema, prefix: string, conten
     case "list":
       if (content === undefined) return;
       if (!Array.isArray(content)) throw wrongContent(schema, "a list of items");
+      if (content.length > maxListItems) throw tooManyItems(content.length, maxListItems, "maxListItems");
       for (const item of content) editItems(editing, itemsOf(prefix), { op: "push_item", item }, schema);
       return;
     case "log":
       if (content === undefined) return;
       if (!Array.isArray(content)) throw wrongContent(schema, "a list of entries");
+      if (content.length > maxLogEntries) throw tooManyItems(content.length, maxLogEntries, "maxLogEntries");
       for (const entry of content) pushEntry(editing, itemsOf(prefix), schema, entry);
   }
 };
@@ -77,7 +79,7 @@ export const fillDocument = (
     for (const { name, schema: part } of schema.sections)
       fillPlain(editing, part, prefixOf(name), ownField(content, name));
   } else fillPlain(editing, schema, "", content);
-  boundLists(doc, schema);
+  keepBounds(doc, schema);
   const value = contentOf(doc, schema);
   const size = sizeOf(schema, value);
   checkSize(size, charLimit, () => 0);

@@ -1,5 +1,14 @@
 import type { Json } from "../../../protocol/block.ts";
 
+const longestQuote = 200;
+
+/** A text as messages quote it: what is long is cut. */
+export const quoted = (text: string): string => {
+  if (text.length <= longestQuote) return text;
+  const cut = text.slice(0, longestQuote);
+  return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
+};
+
 /** A value as blocks show it: texts as they are, objects with their keys in order. */
 export const inWords = (value: Json): string => {
   if (typeof value === "string") return value;

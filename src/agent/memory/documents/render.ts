@@ -22,7 +22,7 @@ const throughViewport = (text: string, { startLine, displayLines }: Viewport): s
   const lines = linesOf(text);
   const start = Math.max(0, startLine - 1);
   if (start >= lines.length) {
-    return `[Viewport: lines ${startLine}-${startLine + displayLines - 1} of ${lines.length} (past end of content)]`;
+    return `[Viewport: lines ${start + 1}-${start + displayLines} of ${lines.length} (past end of content)]`;
   }
   const shown = lines.slice(start, start + displayLines).map((line) => line.replace(/\r$/, ""));
   return `[Showing lines ${start + 1}-${start + shown.length} of ${lines.length}]\n${shown.join("\n")}`;

@@ -122,6 +122,7 @@ export const mergeContents = (doc: LoroDoc, base: Contents, theirs: Contents): v
     writeItems(doc, path, mergeItems(before, readItems(doc, path), theirs.items.get(path) ?? []));
   }
   for (const [path, before] of base.counters) {
-    writeCounter(doc, path, readCounter(doc, path) + (theirs.counters.get(path) ?? 0) - before);
+    const [now, then] = [readCounter(doc, path), theirs.counters.get(path) ?? 0];
+    writeCounter(doc, path, now === before ? then : now + (then - before));
   }
 };

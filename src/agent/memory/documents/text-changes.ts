@@ -10,6 +10,9 @@ export type Splice = { at: number; remove: number; insert: string };
 const maxWordEdits = 400;
 const maxLineEdits = 400;
 
+/** Changes of one text that are worth keeping apart: a document takes each for itself, in time that grows with them. */
+const maxSplices = 500;
+
 const isLowSurrogate = (text: string, index: number): boolean => {
   const unit = text.charCodeAt(index);
   return unit >= 0xdc00 && unit <= 0xdfff;
@@ -75,4 +78,18 @@ export const applySplices = (text: string, splices: Splice[]): string => {
     at = splice.at + splice.remove;
   }
   return result + text.slice(at);
+};
+
+/** The same changes, neighbours taken together where there are too many to keep apart. */
+export const fewerSplices = (text: string, splices: Splice[]): Splice[] => {
+  const size = Math.ceil(splices.length / maxSplices);
+  if (size <= 1) return splices;
+  return Array.from({ length: Math.ceil(splices.length / size) }, (_, group) => {
+    const joined = splices.slice(group * size, (group + 1) * size);
+    const at = joined[0]?.at ?? 0;
+    const last = joined.at(-1);
+    const end = last ? last.at + last.remove : at;
+    const within = joined.map((splice) => ({ ...splice, at: splice.at - at }));
+    return { at, remove: end - at, insert: applySplices(text.slice(at, end), within) };
+  });
 };

@@ -46,6 +46,10 @@ export const writeItems = (doc: LoroDoc, path: string, next: Item[]): void => {
 };
 
 export const writeCounter = (doc: LoroDoc, path: string, next: number): void => {
-  const more = next - readCounter(doc, path);
-  if (more !== 0) doc.getCounter(path).increment(more);
+  const counter = doc.getCounter(path);
+  if (readCounter(doc, path) === next) return;
+  counter.increment(next - counter.getShallowValue());
+  // Next to a large number a small one is lost in the difference: what is left of it is little then.
+  const rest = next - counter.getShallowValue();
+  if (rest !== 0) counter.increment(rest);
 };

@@ -27,7 +27,7 @@ export const agent = (permission: Permission, consented = false): Writer => ({
 type Kept = Step & { author: string; state: string; update: Uint8Array };
 
 export const block = (schema: unknown, { content, charLimit = 5000 }: { content?: Json; charLimit?: number } = {}) => {
-  const parsed = BlockSchema.parse(schema);
+  let parsed = BlockSchema.parse(schema);
   checkBlockSchema(parsed);
   let doc = openDocument(loro, []);
   fillDocument(doc, { schema: parsed, charLimit, label: "notes", now, ...(content === undefined ? {} : { content }) });
@@ -49,6 +49,11 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
         ),
         parsed,
       ),
+    /** The same with another schema. */
+    with(next: unknown) {
+      parsed = BlockSchema.parse(next);
+      return self;
+    },
     edit(
       operations: unknown,
       { by = system, author = "someone", on }: { by?: Writer; author?: string; on?: number } = {},
@@ -64,6 +69,7 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
           on: on === undefined ? undefined : stateAt(on),
           stacks: undoStacks(versions.filter((kept) => kept.author === author)),
           stateAt,
+          contentBefore: () => self.reopened(),
         });
         versions.push(...commits.map((commit) => ({ ...commit, author })));
         return results;

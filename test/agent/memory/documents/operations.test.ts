@@ -75,6 +75,43 @@ describe("operations on a text", () => {
       "🔥begin middle end",
       "Replaced first occurrence of 'start' with 'begin' in 'notes'",
     ],
+    [
+      "a\nb\nc\nd\n",
+      { op: "patch", patch: "@@ -2,0 +3 @@\n+between\n" },
+      "a\nb\nbetween\nc\nd\n",
+      "Applied 1 hunk(s) to block 'notes'",
+    ],
+    ["", { op: "patch", patch: "@@ -0,0 +1 @@\n+first\n" }, "first\n", "Applied 1 hunk(s) to block 'notes'"],
+    [
+      "a\n",
+      { op: "patch", patch: "@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n" },
+      "b",
+      "Applied 1 hunk(s) to block 'notes'",
+    ],
+    [
+      "a",
+      { op: "patch", patch: "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n" },
+      "b\n",
+      "Applied 1 hunk(s) to block 'notes'",
+    ],
+    [
+      "a\r\nb\r\n",
+      { op: "patch", patch: "@@ -1,2 +1,3 @@\n a\n-b\n+B\n+C\n" },
+      "a\r\nB\r\nC\r\n",
+      "Applied 1 hunk(s) to block 'notes'",
+    ],
+    [
+      "a\nb\n",
+      { op: "patch", patch: "@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+B\r\n" },
+      "a\nB\n",
+      "Applied 1 hunk(s) to block 'notes'",
+    ],
+    [
+      "a\r\nb\r\nc",
+      { op: "edit_range", startLine: 2, endLine: 2, text: "B\nand more" },
+      "a\r\nB\r\nand more\r\nc",
+      "Replaced lines 2-2 in block 'notes'",
+    ],
     ["🔥🌍", { op: "set_text", text: "🔥🌎" }, "🔥🌎", "Set the text of block 'notes'"],
   ])("%j: %j", (content, operation, text, message) => {
     const text_ = block({ type: "text" }, { content });
@@ -167,9 +204,9 @@ describe("operations on a map", () => {
     [{ op: "append_to_list", field: "name", value: 1 }, "append_to_list takes a list field; 'name' is a text"],
     [{ op: "increment", field: "seen", by: 1e308 }, "Field 'seen' cannot count that far"],
   ])("refuses %j", (operation, message) => {
-    const map = block(schema, { content: { name: "Alice", seen: 1.7e308 } });
+    const map = block(schema, { content: { name: "Alice", seen: 9_007_199_254_740_000 } });
     expect(() => map.edit(operation)).toThrow(message);
-    expect(map.value()).toEqual({ name: "Alice", seen: 1.7e308 });
+    expect(map.value()).toEqual({ name: "Alice", seen: 9_007_199_254_740_000 });
   });
 
   it("sets and clears fields", () => {
@@ -234,6 +271,33 @@ describe("operations on a list", () => {
       list.edit(Array.from({ length: 100 }, () => ({ op: "push_item", item: 1 })));
     }
     expect(() => list.edit({ op: "push_item", item: 1 })).toThrow("1001 are more than 1000 (maxListItems)");
+  });
+});
+
+describe("counters", () => {
+  const counter = () => block({ type: "map", fields: [{ name: "n", type: "counter" }] });
+  const set = (value: number) => ({ op: "set_field", field: "n", value });
+  const add = (by: number) => ({ op: "increment", field: "n", by });
+
+  it("are set to the very number, from wherever they were", () => {
+    const map = counter();
+    for (const value of [0.1, 0.3, -1.5, 0.1, Number.MAX_SAFE_INTEGER, 1, 0.7, 123_456_789.123, -0.01, 0]) {
+      map.edit(set(value));
+      expect([map.value(), map.reopened()]).toEqual([{ n: value }, { n: value }]);
+    }
+    map.edit([add(0.1), add(0.2)]);
+    expect(map.rendered()).toBe("n: 0.3");
+  });
+
+  it("count as far as numbers are exact", () => {
+    const map = counter();
+    map.edit(set(Number.MAX_SAFE_INTEGER));
+    expect(() => map.edit(add(1))).toThrow("cannot count that far");
+    expect(() => map.edit(add(1e308))).toThrow("cannot count that far");
+    expect(() => map.edit(set(1e300))).toThrow("Field 'n' takes a number of at most 9007199254740991");
+    map.edit(add(-1));
+    expect(() => map.edit(add(Number.MAX_SAFE_INTEGER), { on: 1 })).toThrow("cannot count that far");
+    expect(map.value()).toEqual({ n: Number.MAX_SAFE_INTEGER - 1 });
   });
 });
 

@@ -7,7 +7,7 @@ import {
   stateOf,
 } from "../../../../src/agent/memory/documents/document.ts";
 import { nodeLoro } from "../../../support/node/loro.ts";
-import { block } from "./block.ts";
+import { agent, block } from "./block.ts";
 
 const by = (author: string) => ({ author });
 
@@ -77,6 +77,35 @@ describe("undo and redo", () => {
     expect(map.value()).toEqual({ a: "person's", n: 6 });
     map.edit({ op: "undo" }, by("agent"));
     expect(map.value()).toEqual({ a: "person's", n: 1 });
+  });
+
+  it("of fractions give back the very number", () => {
+    const map = block({ type: "map", fields: [{ name: "n", type: "counter" }] });
+    const seen: unknown[] = [];
+    for (const by of [0.1, 0.2, 0.3, 1e6, -1e6, 7.77]) {
+      seen.push(map.value());
+      map.edit({ op: "increment", field: "n", by });
+    }
+    for (const before of seen.reverse()) {
+      map.edit({ op: "undo" });
+      expect(map.value()).toEqual(before);
+      expect(map.reopened()).toEqual(before);
+    }
+  });
+
+  it("are not the agent's where what it changed is read-only since", () => {
+    const fields = [{ name: "a" }, { name: "b" }];
+    const before = block({ type: "map", fields }, { content: { a: "start" } });
+    const set = (field: string) => before.edit({ op: "set_field", field, value: "set" }, { by: agent("Admin") });
+    set("a");
+    set("b");
+    const held = before.with({ type: "map", fields: [{ name: "a", readOnly: true }, { name: "b" }] });
+    held.edit({ op: "undo" }, { by: agent("Admin") });
+    expect(held.value()).toEqual({ a: "set" });
+    expect(() => held.edit({ op: "undo" }, { by: agent("Admin") })).toThrow("read-only now");
+    expect(held.value()).toEqual({ a: "set" });
+    held.edit({ op: "undo" });
+    expect(held.value()).toEqual({ a: "start" });
   });
 
   it("put items back where they were, among what came meanwhile", () => {
