@@ -15,6 +15,7 @@ import { ColloquyError, type Outcome } from "../shared/errors.ts";
 import { authorNamed } from "./carry/known-names.ts";
 import type { BlockCaller } from "./memory/blocks/block-author.ts";
 import { blockView, detailOf, sharedView } from "./memory/blocks/block-view.ts";
+import type { SharedBlockRow } from "./memory/blocks/shared-blocks.ts";
 import { cursorOf, page } from "./page.ts";
 import { editShared, loadShared, readShared } from "./shared-reading.ts";
 import { shareBlock, unshareAll, unshareBlock } from "./sharing.ts";
@@ -30,8 +31,23 @@ const callerOf = ({ identity }: Parts, as: EditBlock["as"], author: string): Blo
   return as === "agent" ? { kind: "agent", agentId: id, name: config.name } : { kind: "system", author };
 };
 
+/** The block of another agent that has this label here: its own comes first. */
+const sharedAs = ({ blocks, sharedBlocks }: Parts, label: string): SharedBlockRow | undefined =>
+  blocks.find(label) ? undefined : sharedBlocks.find(label);
+
+/** Whether it is pinned is the reader's own; all else is its owner's. */
+const pinShared = ({ sharedBlocks }: Parts, row: SharedBlockRow, { pinned, ...others }: UpdateBlock): void => {
+  if (Object.values(others).some((each) => each !== undefined)) {
+    throw new ColloquyError(
+      "forbidden",
+      `"${row.label}" is shared by ${row.ownerName}: change it there, or only pin it`,
+    );
+  }
+  if (pinned !== undefined) sharedBlocks.pin(row, pinned);
+};
+
 const detail = async (parts: Parts, label: string, version?: number): Promise<BlockDetail> => {
-  const shared = parts.blocks.find(label) ? undefined : parts.sharedBlocks.find(label);
+  const shared = sharedAs(parts, label);
   if (shared) return loadShared(parts, shared, AbortSignal.timeout(askMs), version);
   const { row, value, rendered } = await parts.blocks.read(label, version);
   return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
@@ -65,9 +81,9 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
     });
   }
 
-  createBlock(workspaceId: string, block: CreateBlock, author: string): Promise<Outcome<BlockDetail>> {
+  createBlock(workspaceId: string, block: CreateBlock, author: string, callId?: string): Promise<Outcome<BlockDetail>> {
     return this.inMind(workspaceId, async ({ parts }) => {
-      await parts.blocks.create(block, author);
+      await parts.blocks.create(block, author, callId);
       return detail(parts, block.label);
     });
   }
@@ -76,18 +92,29 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
     return this.inMind(workspaceId, ({ parts }) => detail(parts, label, version));
   }
 
-  editBlock(workspaceId: string, label: string, edit: EditBlock, author: string): Promise<Outcome<EditedBlock>> {
+  editBlock(
+    workspaceId: string,
+    label: string,
+    edit: EditBlock,
+    author: string,
+    callId?: string,
+  ): Promise<Outcome<EditedBlock>> {
     return this.inMind(workspaceId, ({ parts }) => {
       const { as, ...wanted } = edit;
-      const shared = parts.blocks.find(label) ? undefined : parts.sharedBlocks.find(label);
-      if (shared) return editShared(parts, shared, wanted, AbortSignal.timeout(askMs));
-      return parts.blocks.edit(label, { ...wanted, caller: callerOf(parts, as, author) });
+      const shared = sharedAs(parts, label);
+      if (!shared) return parts.blocks.edit(label, { ...wanted, caller: callerOf(parts, as, author), callId });
+      const by = as === "agent" ? {} : { author };
+      // Its owner may be asked again where its answer was lost.
+      const asked = { ...wanted, ...by, callId: callId ?? parts.ids.mint("key") };
+      return editShared(parts, shared, asked, AbortSignal.timeout(askMs));
     });
   }
 
   updateBlock(workspaceId: string, label: string, changes: UpdateBlock, author: string): Promise<Outcome<BlockDetail>> {
     return this.inMind(workspaceId, async ({ parts }) => {
-      await parts.blocks.update(label, changes, author);
+      const shared = sharedAs(parts, label);
+      if (shared) pinShared(parts, shared, changes);
+      else await parts.blocks.update(label, changes, author);
       return detail(parts, label);
     });
   }
@@ -175,11 +202,13 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
   editSharedBlock(
     workspaceId: string,
     label: string,
-    { reader, consented, ...edit }: SharedEdit,
+    { reader, author, consented, ...edit }: SharedEdit,
   ): Promise<Outcome<EditedBlock>> {
     return this.inMind(workspaceId, ({ parts }) => {
       const { permission } = granted(parts, reader.agentId, label);
-      return parts.blocks.edit(label, { ...edit, caller: { kind: "agent", ...reader, permission, consented } });
+      const caller: BlockCaller =
+        author === undefined ? { kind: "agent", ...reader, permission, consented } : { kind: "system", author };
+      return parts.blocks.edit(label, { ...edit, caller });
     });
   }
 }

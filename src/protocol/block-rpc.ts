@@ -24,18 +24,29 @@ export type SharedBlockNote = {
 /** An edit by the agent that a block is shared with; `callId` makes the same one again change nothing. */
 export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
   reader: { agentId: string; name: string };
+  /** Who edits it in the reader's place, with the workspace's rights: `human:ent_…` or `system`. */
+  author?: string | undefined;
   callId?: string | undefined;
   /** A person agreed to it. */
   consented?: boolean | undefined;
 };
 
-/** What an agent promises of its blocks. `author` is who asks: `human:ent_…` or `system`. */
+/**
+ * What an agent promises of its blocks. `author` is who asks: `human:ent_…` or `system`; the same `callId` again changes
+ * nothing and is answered as before.
+ */
 export interface BlockRpc {
   /** Its own and those that are shared with it, by label. */
   blocks(workspaceId: string): Promise<Outcome<Block[]>>;
-  createBlock(workspaceId: string, block: CreateBlock, author: string): Promise<Outcome<BlockDetail>>;
+  createBlock(workspaceId: string, block: CreateBlock, author: string, callId?: string): Promise<Outcome<BlockDetail>>;
   block(workspaceId: string, label: string, version?: number): Promise<Outcome<BlockDetail>>;
-  editBlock(workspaceId: string, label: string, edit: EditBlock, author: string): Promise<Outcome<EditedBlock>>;
+  editBlock(
+    workspaceId: string,
+    label: string,
+    edit: EditBlock,
+    author: string,
+    callId?: string,
+  ): Promise<Outcome<EditedBlock>>;
   updateBlock(workspaceId: string, label: string, changes: UpdateBlock, author: string): Promise<Outcome<BlockDetail>>;
   deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>>;
   /** Newest first. */

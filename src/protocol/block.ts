@@ -66,6 +66,10 @@ export const UpdateBlock = z
     /** Which section of a composite the viewport is of. */
     section: Label.optional(),
   })
+  .refine(({ section, viewport }) => section === undefined || viewport !== undefined, {
+    error: "goes with a viewport",
+    path: ["section"],
+  })
   .meta({ id: "UpdateBlock" });
 export type UpdateBlock = z.infer<typeof UpdateBlock>;
 

@@ -22,3 +22,16 @@ export const checkApprovers = async (workspace: Pick<WorkspaceRpc, "resolve">, t
     issues,
   });
 };
+
+/** Refuses a partner that could never consent: an entity that is not there, or is no person. */
+export const checkPartner = async (
+  workspace: Pick<WorkspaceRpc, "resolve">,
+  partnerId: string | null | undefined,
+): Promise<void> => {
+  if (partnerId === undefined || partnerId === null) return;
+  const [partner] = unwrap(await workspace.resolve([partnerId]));
+  if (partner?.type === "human") return;
+  throw new ColloquyError("invalid_request", "Only people can consent: name a person of this workspace.", {
+    issues: [{ path: "partnerEntityId", message: "must be a person" }],
+  });
+};

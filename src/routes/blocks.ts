@@ -17,10 +17,15 @@ import { Label } from "../protocol/text.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { access } from "./access.ts";
 import { agentAt } from "./agents.ts";
-import { createRoutes, type House } from "./house.ts";
+import { checkPartner } from "./approver-check.ts";
+import { createRoutes, type House, workspaceOf } from "./house.ts";
+import { idempotently, type NewId } from "./idempotent.ts";
 import {
   answers,
   badBody,
+  badRepeat,
+  IdempotencyHeaders,
+  idempotencyHeader,
   jsonBody,
   listOf,
   nothing,
@@ -40,12 +45,17 @@ const spaceParams = blockParams.extend({ spaceId: pathId("spc", "the space") });
 const path = "/v1/agents/{agentId}/blocks";
 const onePath = `${path}/{label}`;
 
+const OneBlock = z.object({ block: BlockDetail });
 const Version = queryNumber(1, 1_000_000_000).optional();
 const AsQuery = z.object({ as: EditBlock.shape.as });
 
 /** Whom the block's history names: the person who acts, or the workspace's key alone. */
 const authorOf = ({ var: { principal } }: Context<House>): string =>
   principal.entityId === undefined ? "system" : `human:${principal.entityId}`;
+
+/** What makes a repeated request change nothing, also where the first one's answer was not kept. */
+const callIdOf = (context: Context<House>, newId: NewId): string | undefined =>
+  context.req.header(idempotencyHeader) === undefined ? undefined : newId("key");
 
 const edited = ["not_found", "forbidden", "edit_refused", "text_too_long", "limit_reached", "conflict"] as const;
 
@@ -59,17 +69,31 @@ blocks.openapi(
     tags,
     summary: "Create a block",
     ...access("workspace"),
-    request: { params, body: jsonBody(CreateBlock) },
+    request: { params, headers: IdempotencyHeaders, body: jsonBody(CreateBlock) },
     responses: {
-      201: answers(z.object({ block: BlockDetail }), "The block"),
-      ...problems("not_found", "name_taken", "limit_reached", "edit_refused", "text_too_long", ...badBody),
+      201: answers(OneBlock, "The block"),
+      ...problems(
+        "not_found",
+        "name_taken",
+        "limit_reached",
+        "edit_refused",
+        "text_too_long",
+        "unknown_reference",
+        ...badBody,
+        ...badRepeat,
+      ),
     },
   }),
   async (context) => {
     const { workspaceId } = context.var.principal;
     const stub = agentAt(context, context.req.valid("param").agentId);
-    const block = unwrap(await stub.createBlock(workspaceId, context.req.valid("json"), authorOf(context)));
-    return context.json({ block }, 201);
+    const body = context.req.valid("json");
+    await checkPartner(workspaceOf(context), body.partnerEntityId);
+    const answer = await idempotently(context, { body, schema: OneBlock }, async (newId) => {
+      const block = unwrap(await stub.createBlock(workspaceId, body, authorOf(context), callIdOf(context, newId)));
+      return { block };
+    });
+    return context.json(answer, 201);
   },
 );
 
@@ -117,14 +141,15 @@ blocks.openapi(
     ...access("workspace"),
     request: { params: blockParams, body: jsonBody(UpdateBlock) },
     responses: {
-      200: answers(z.object({ block: BlockDetail }), "The block"),
-      ...problems("not_found", "conflict", "edit_refused", ...badBody),
+      200: answers(OneBlock, "The block"),
+      ...problems("not_found", "conflict", "edit_refused", "unknown_reference", ...badBody),
     },
   }),
   async (context) => {
     const { agentId, label } = context.req.valid("param");
     const { workspaceId } = context.var.principal;
     const changes = context.req.valid("json");
+    await checkPartner(workspaceOf(context), changes.partnerEntityId);
     const block = unwrap(await agentAt(context, agentId).updateBlock(workspaceId, label, changes, authorOf(context)));
     return context.json({ block }, 200);
   },
@@ -159,17 +184,18 @@ blocks.openapi(
     description:
       "`as: agent` edits with the block's permission, as the agent's own tools do. With `onVersion` the edit merges with what came after that version.",
     ...access("workspace"),
-    request: { params: blockParams, body: jsonBody(EditBlock) },
-    responses: { 200: answers(EditedBlock, "What it holds now"), ...problems(...edited, ...badBody) },
+    request: { params: blockParams, headers: IdempotencyHeaders, body: jsonBody(EditBlock) },
+    responses: { 200: answers(EditedBlock, "What it holds now"), ...problems(...edited, ...badBody, ...badRepeat) },
   }),
   async (context) => {
     const { agentId, label } = context.req.valid("param");
     const { workspaceId } = context.var.principal;
     const edit = context.req.valid("json");
-    return context.json(
-      unwrap(await agentAt(context, agentId).editBlock(workspaceId, label, edit, authorOf(context))),
-      200,
+    const stub = agentAt(context, agentId);
+    const answer = await idempotently(context, { body: edit, schema: EditedBlock, status: 200 }, async (newId) =>
+      unwrap(await stub.editBlock(workspaceId, label, edit, authorOf(context), callIdOf(context, newId))),
     );
+    return context.json(answer, 200);
   },
 );
 

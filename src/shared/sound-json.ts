@@ -9,7 +9,7 @@ const illFormed = "must be well-formed Unicode, without halves of surrogate pair
 
 /**
  * What makes a parsed JSON value unfit for any schema to look at: nesting without end, and texts that no database
- * gives back as they were. Undefined where it is sound.
+ * gives back as they were, and a field that objects lose on the way. Undefined where it is sound.
  */
 export const unsoundness = (json: unknown): Issue | undefined => {
   const waiting: Held[] = [{ value: json, path: "", depth: 0 }];
@@ -22,6 +22,7 @@ export const unsoundness = (json: unknown): Issue | undefined => {
     }
     for (const [name, inner] of Object.entries(value)) {
       if (!name.isWellFormed()) return { path, message: illFormed };
+      if (name === "__proto__") return { path, message: "must not have a field named __proto__" };
       waiting.push({ value: inner, path: path === "" ? name : `${path}.${name}`, depth: depth + 1 });
     }
   }

@@ -1,50 +1,11 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
-import { z } from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
-import { Block, BlockChange, BlockDetail, BlockShare, EditedBlock } from "../../src/protocol/block.ts";
-import { call, expectOk, openHouse } from "../support/house.ts";
+import { call, openHouse } from "../support/house.ts";
+import { append, openAgent, set } from "./block-agent.ts";
 import { problemIn } from "./operations.ts";
 
 beforeAll(() => loadLoro(), 60_000);
-
-const Items = <Item extends z.ZodType>(item: Item) =>
-  z.object({ items: z.array(item), nextCursor: z.string().nullable() });
-
-const openAgent = async (name = "Analyst", house?: Awaited<ReturnType<typeof openHouse>>) => {
-  const home = house ?? (await openHouse());
-  const agent = await home.agent({ name });
-  const at = `/v1/agents/${agent.id}/blocks`;
-  const bearer = home.secretKey;
-  const send = (method: string, path: string, body?: unknown) => call(`${at}${path}`, { method, bearer, body });
-  return {
-    house: home,
-    agent,
-    send,
-    create: async (body: object) =>
-      (await expectOk(z.object({ block: BlockDetail }), send("POST", "", { label: "notes", type: "working", ...body })))
-        .block,
-    read: (label = "notes", query = "") => expectOk(BlockDetail, send("GET", `/${label}${query}`)),
-    list: async () => (await expectOk(Items(Block), send("GET", ""))).items,
-    edit: (operations: unknown, more: object = {}, label = "notes") =>
-      send("POST", `/${label}/operations`, {
-        operations: Array.isArray(operations) ? operations : [operations],
-        ...more,
-      }),
-    edited: (operations: unknown, more: object = {}, label = "notes") =>
-      expectOk(
-        EditedBlock,
-        send("POST", `/${label}/operations`, {
-          operations: Array.isArray(operations) ? operations : [operations],
-          ...more,
-        }),
-      ),
-    history: async () => (await expectOk(Items(BlockChange), send("GET", "/notes/history"))).items,
-  };
-};
-
-const set = (text: string) => ({ op: "set_text", text });
-const append = (text: string) => ({ op: "append_text", text });
 
 describe("blocks over HTTP", () => {
   it("begin with what is said of them, and the rest by default", async () => {
@@ -202,6 +163,76 @@ describe("blocks over HTTP", () => {
     expect((await patch({ schema: { type: "list" } })).status).toBe(409);
   });
 
+  it("keep a schema that what they hold fits", async () => {
+    const { create, send, read, edited } = await openAgent();
+    const map = (...fields: object[]) => ({ type: "map", fields });
+    await create({ schema: map({ name: "a" }, { name: "b", type: "list" }), content: { a: "x", b: [1] } });
+    const refused = async (schema: object, reason: string) => {
+      const before = await read();
+      const problem = await problemIn(await send("PATCH", "/notes", { schema }));
+      expect(problem).toMatchObject({ status: 409, code: "conflict", detail: expect.stringContaining(reason) });
+      expect(await read()).toEqual(before);
+    };
+    await refused(map({ name: "a", type: "number" }), "field 'a' is a text");
+    await send("PATCH", "/notes", { schema: map({ name: "b", type: "list" }) });
+    // What is not shown any more is still there, and comes back as nothing else.
+    await refused(map({ name: "a", type: "number" }), "Field 'a' takes a number, not \"x\"");
+    await send("PATCH", "/notes", { schema: map({ name: "a" }) });
+    expect(await read()).toMatchObject({ value: { a: "x" } });
+    await create({ label: "list", schema: { type: "list" }, content: ["x", 5, 6] });
+    const list = (schema: object) => send("PATCH", "/list", { schema: { type: "list", ...schema } });
+    expect((await problemIn(await list({ itemSchema: { type: "text" } }))).detail).toContain("An item must be a text");
+    expect((await problemIn(await list({ maxItems: 2 }))).detail).toContain("it holds 3 items, more than 2 (maxItems)");
+    expect((await read("list")).schema).toEqual({ type: "list" });
+    await edited({ op: "delete_item", index: 0 }, {}, "list");
+    expect((await list({ itemSchema: { type: "integer" }, maxItems: 2 })).status).toBe(200);
+    expect((await edited({ op: "push_item", item: 7 }, {}, "list")).value).toEqual([6, 7]);
+    expect((await send("PATCH", "/notes", { section: "a" })).status).toBe(400);
+  });
+
+  it("name a person of the workspace as their partner", async () => {
+    const { create, send, house, agent, list } = await openAgent();
+    const mia = await house.person("Mia");
+    const elsewhere = await (await openHouse()).person("Noor");
+    const partner = { label: "notes", type: "core", permission: "Partner" };
+    for (const [id, status] of [
+      [elsewhere.id, 422],
+      [agent.id, 400],
+      ["ent_nobody", 400],
+    ] as const) {
+      expect((await problemIn(await send("POST", "", { ...partner, partnerEntityId: id }))).status).toBe(status);
+    }
+    expect(await list()).toEqual([]);
+    expect(await create({ ...partner, partnerEntityId: mia.id })).toMatchObject({ partnerEntityId: mia.id });
+    expect((await send("PATCH", "/notes", { partnerEntityId: elsewhere.id })).status).toBe(422);
+    expect((await send("PATCH", "/notes", { partnerEntityId: null })).status).toBe(200);
+  });
+
+  it("[D1] the same Idempotency-Key makes and edits one once", async () => {
+    const { house, agent, read, history } = await openAgent();
+    const once = (path: string, body: object, key = path) =>
+      call(`/v1/agents/${agent.id}/blocks${path}`, {
+        bearer: house.secretKey,
+        body,
+        headers: { "idempotency-key": `key${key}` },
+      });
+    const notes = { label: "notes", type: "core", content: "a" };
+    const made = await (await once("", notes)).json();
+    expect(await (await once("", notes)).json()).toEqual(made);
+    expect((await problemIn(await once("", { ...notes, content: "b" }))).code).toBe("idempotency_mismatch");
+    const twice = { operations: [append("b")] };
+    const done = await (await once("/notes/operations", twice)).json();
+    const again = await once("/notes/operations", twice);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(await again.json()).toEqual(done);
+    expect((await problemIn(await once("/notes/operations", { operations: [append("c")] }))).code).toBe(
+      "idempotency_mismatch",
+    );
+    await once("/notes/operations", twice, "another");
+    expect(await read()).toMatchObject({ value: "abb", version: 3 });
+    expect(await history()).toHaveLength(3);
+  });
+
   it.each([
     [{ label: "a b", type: "core" }, 400],
     [{ label: "</block:x>", type: "core" }, 400],
@@ -241,6 +272,8 @@ describe("blocks over HTTP", () => {
     [[{ op: "patch", patch: "@@ -9,1 +9,1 @@\n-nope\n+x\n" }], 422],
     [[{ op: "replace_text", mode: "regex", old: "(?<=a)b", new: "x" }], 422],
     [[{ op: "append_text", text: "\ud83d" }], 400],
+    [[{ op: "replace_text", mode: "all", old: "b", new: "x".repeat(200_000) }, append("y".repeat(200_000))], 413],
+    [[{ op: "push_item", item: JSON.parse('{"a": [{"__proto__": {"done": true}}]}') }], 400],
   ])("[S4] operations %# are refused, and nothing changed", async (operations, status) => {
     const { create, send, read } = await openAgent();
     await create({ content: "abc" });
@@ -256,73 +289,5 @@ describe("blocks over HTTP", () => {
     await abortAllDurableObjects();
     expect(await read("notes", "?version=3")).toMatchObject({ value: [0, 1] });
     expect(await edited(Array.from({ length: 70 }, () => ({ op: "undo" })))).toMatchObject({ value: [] });
-  });
-});
-
-describe("sharing", () => {
-  const two = async () => {
-    const owner = await openAgent("Archive");
-    const reader = await openAgent("Analyst", owner.house);
-    const share = (permission?: string) =>
-      owner.send("PUT", `/notes/shares/${reader.agent.id}`, permission === undefined ? {} : { permission });
-    return { owner, reader, share };
-  };
-
-  it("gives another agent a block, with a permission of its own", async () => {
-    const { owner, reader, share } = await two();
-    await owner.create({ content: "a", permission: "ReadOnly" });
-    const { share: made } = await expectOk(z.object({ share: BlockShare }), share());
-    expect(made).toMatchObject({ agentId: reader.agent.id, permission: "Append" });
-    expect(await reader.list()).toMatchObject([
-      {
-        label: "notes",
-        rendered: "a",
-        permission: "Append",
-        sharedFrom: { agentId: owner.agent.id, agentName: "Archive" },
-      },
-    ]);
-    expect(await reader.edited(append("b"), { as: "agent" })).toMatchObject({ rendered: "ab", version: 2 });
-    expect((await problemIn(await reader.edit(set("x"), { as: "agent" }))).detail).toBe(
-      "Permission denied: Overwrite requires ReadWrite permission, but block has Append (set_text)",
-    );
-    expect((await owner.history())[0]?.author).toBe(`agent:${reader.agent.id}:append`);
-    await share("ReadOnly");
-    expect((await reader.edit(append("c"), { as: "agent" })).status).toBe(403);
-    expect(await reader.read()).toMatchObject({ permission: "ReadOnly", value: "ab" });
-    expect((await reader.send("DELETE", "/notes")).status).toBe(404);
-  });
-
-  it("ends at once", async () => {
-    const { owner, reader, share } = await two();
-    await owner.create({ content: "a" });
-    await share("Admin");
-    expect((await owner.send("DELETE", `/notes/shares/${reader.agent.id}`)).status).toBe(204);
-    expect((await owner.send("DELETE", `/notes/shares/${reader.agent.id}`)).status).toBe(404);
-    expect((await reader.send("GET", "/notes")).status).toBe(404);
-    expect((await reader.edit(append("b"))).status).toBe(404);
-    expect(await reader.list()).toEqual([]);
-    await share();
-    await owner.send("DELETE", "/notes");
-    expect(await reader.list()).toEqual([]);
-  });
-
-  it("[S1] reaches no agent of another workspace, and none that was never made", async () => {
-    const { owner } = await two();
-    const stranger = await openAgent("Stranger");
-    await owner.create({});
-    expect((await owner.send("PUT", `/notes/shares/${stranger.agent.id}`, {})).status).toBe(404);
-    expect((await owner.send("PUT", "/notes/shares/ent_made_up", {})).status).toBe(404);
-    const shares = await expectOk(Items(BlockShare), owner.send("GET", "/notes/shares"));
-    expect(shares.items).toEqual([]);
-    expect(await stranger.list()).toEqual([]);
-  });
-
-  it("an owner that is gone takes its blocks along", async () => {
-    const { owner, reader, share } = await two();
-    await owner.create({ content: "a" });
-    await share();
-    const bearer = owner.house.secretKey;
-    expect((await call(`/v1/agents/${owner.agent.id}`, { method: "DELETE", bearer })).status).toBe(204);
-    expect(await reader.list()).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ import type { Loro } from "../documents/loro.ts";
 import { render } from "../documents/render.ts";
 import { authorOf, type BlockCaller, mannerOf, writerOf } from "./block-author.ts";
 import { BlockHistory } from "./block-history.ts";
-import { changedSchema } from "./changed-schema.ts";
+import { changedSchema, checkFits } from "./changed-schema.ts";
 import { OpenDocuments } from "./open-documents.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
 
@@ -190,6 +190,7 @@ export class Blocks {
     const next = changedSchema(row.schema, { schema, viewport, section });
     const loro = await this.#around.loadLoro();
     const value = contentOf(this.#open(loro, row.id), next);
+    if (schema) checkFits(row.schema, next, value);
     const shown = next === row.schema ? {} : { schema: next, rendered: render(next, value) };
     // Whatever was awaited: it may have been edited or deleted since.
     const { version } = this.get(label);

@@ -1,5 +1,9 @@
+import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { sameJson } from "../../../shared/same-json.ts";
+import { checkField, checkItem } from "../documents/check-value.ts";
+import { ownField } from "../documents/own-field.ts";
 import { noSuchField, refusedEdit } from "../documents/refused-edit.ts";
 
 type Changes = {
@@ -48,4 +52,41 @@ export const changedSchema = (old: BlockSchema, { schema, viewport, section }: C
       each.name === section ? { ...each, schema: withViewport(each.schema, viewport) } : each,
     ),
   };
+};
+
+type Part = { old: PlainSchema | undefined; next: PlainSchema; value: Json | undefined };
+
+const checkPart = ({ old, next, value }: Part): void => {
+  if (next.type === "map") {
+    for (const field of next.fields) {
+      const held = ownField(value, field.name);
+      if (held !== undefined) checkField(field, held);
+    }
+  }
+  if (next.type !== "list" || !Array.isArray(value)) return;
+  const { itemSchema, maxItems = value.length } = next;
+  if (value.length > maxItems) throw refusedEdit(`it holds ${value.length} items, more than ${maxItems} (maxItems)`);
+  if (old?.type === "list" && sameJson(old.itemSchema, itemSchema)) return;
+  for (const item of value) checkItem(itemSchema, item);
+};
+
+const partsOf = (old: BlockSchema, next: BlockSchema, value: Json): Part[] => {
+  if (next.type !== "composite") return [{ old: old.type === "composite" ? undefined : old, next, value }];
+  const known = old.type === "composite" ? old.sections : [];
+  return next.sections.map(({ name, schema }) => ({
+    old: known.find((section) => section.name === name)?.schema,
+    next: schema,
+    value: ownField(value, name),
+  }));
+};
+
+/** Throws `conflict` where what the block holds breaks the schema that it would get. */
+export const checkFits = (old: BlockSchema, next: BlockSchema, value: Json): void => {
+  try {
+    for (const part of partsOf(old, next, value)) checkPart(part);
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) throw error;
+    const reason = `what the block holds does not fit that schema, change it first: ${error.message}`;
+    throw new ColloquyError("conflict", reason);
+  }
 };
