@@ -2,14 +2,13 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
-import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { applyOperation } from "./apply-operation.ts";
 import { cellsOf } from "./cells.ts";
 import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
 import { contentOf } from "./content-of.ts";
 import { atState, forkOf, record, stateOf } from "./document.ts";
-import { checkPermission, type Editing, type Writer } from "./editing.ts";
+import { checkPermission, type Editing, requireSystem, type Writer } from "./editing.ts";
 import { readOnlyParts } from "./read-only-parts.ts";
 import { refusedEdit } from "./refused-edit.ts";
 import { type Contents, mergeContents, readContents, writeContents } from "./revert.ts";
@@ -142,15 +141,15 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
       return state;
     };
     const cells = cellsOf(schema);
-    const withheld = writer.kind === "agent" ? readOnlyParts(schema, contentOf(doc, schema)) : {};
+    const withheld = writer.kind === "system" ? {} : readOnlyParts(schema, contentOf(doc, schema));
     const base = atState(doc, stateAt(target), () => readContents(doc, cells));
     mergeContents(
       doc,
       base,
       atState(doc, stateAt(target - 1), () => readContents(doc, cells)),
     );
-    if (writer.kind === "agent" && !sameJson(withheld, readOnlyParts(schema, contentOf(doc, schema)))) {
-      throw new ColloquyError("forbidden", `What ${op} would change is read-only now: leave it`);
+    if (writer.kind !== "system" && !sameJson(withheld, readOnlyParts(schema, contentOf(doc, schema)))) {
+      requireSystem(writer, `What ${op} would change`);
     }
     edit.close();
     commit(op, [op]);

@@ -102,7 +102,7 @@ describe("undo and redo", () => {
     const held = before.with({ type: "map", fields: [{ name: "a", readOnly: true }, { name: "b" }] });
     held.edit({ op: "undo" }, { by: agent("Admin") });
     expect(held.value()).toEqual({ a: "set" });
-    expect(() => held.edit({ op: "undo" }, { by: agent("Admin") })).toThrow("read-only now");
+    expect(() => held.edit({ op: "undo" }, { by: agent("Admin") })).toThrow("What undo would change is read-only");
     expect(held.value()).toEqual({ a: "set" });
     held.edit({ op: "undo" });
     expect(held.value()).toEqual({ a: "start" });
