@@ -36,6 +36,7 @@ const ofOneFile = [
   "agent/estimate-tokens.ts: maxKnownLength",
   "agent/memory/documents/replace-pattern.ts: maxSteps",
   "agent/memory/documents/text-changes.ts: maxLineEdits",
+  "agent/memory/documents/text-changes.ts: maxSplices",
   "agent/memory/documents/text-changes.ts: maxWordEdits",
   "agent/memory/search/match-expression.ts: maxQueryTerms",
   "agent/spaces.ts: maxKnownRows",

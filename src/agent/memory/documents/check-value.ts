@@ -15,7 +15,7 @@ const kinds: Record<FieldType, { what: string; fits: (value: Json) => boolean }>
   boolean: { what: "true or false", fits: (value) => typeof value === "boolean" },
   list: { what: "a list", fits: Array.isArray },
   counter: {
-    what: `a number of at most ${maxCount}`,
+    what: `a number of at most ${maxCount} (maxCount)`,
     fits: (value) => typeof value === "number" && Math.abs(value) <= maxCount,
   },
   timestamp: { what: "an ISO 8601 time", fits: (value) => Time.safeParse(value).success },
