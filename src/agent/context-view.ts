@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import { adapters } from "../models/adapt.ts";
 import type { ContextView } from "../protocol/run.ts";
+import { ownerOf, type ShownBlock } from "./context/blocks.ts";
 import { compose } from "./context/compose.ts";
 import { limitsOf } from "./context/limits.ts";
 import { prefixReuse } from "./context/prefix.ts";
@@ -14,10 +15,11 @@ import type { Parts } from "./think/parts.ts";
 import { nextBatch, prepare } from "./think/prepare.ts";
 import { tellingsTo } from "./think/tell-others.ts";
 import { begunBy, gatherTimeline } from "./think/timeline.ts";
+import { estimateText } from "./tokens.ts";
 import { toolsetOf } from "./toolset.ts";
 
-/** What would be composed, and the events that it would begin with. */
-type Next = { snapshot: Snapshot; events: InboxRow[] };
+/** What would be composed, the blocks in it, and the events that it would begin with. */
+type Next = { snapshot: Snapshot; blocks: ShownBlock[]; events: InboxRow[] };
 
 const viewTimeoutMs = 10_000;
 
@@ -43,17 +45,18 @@ const nextTimeline = async (parts: Parts, composing: Composing, signal: AbortSig
     isThis: true,
     begunBy: row ? begunBy(parts, triggerOf(events)) : { type: "service", name: nothingWaits.serviceName, text: "" },
   };
-  return { snapshot: { ...snapshot, activeRuns: [...snapshot.activeRuns, itself] }, events };
+  const { shown: blocks } = snapshot.state.blocks ?? { shown: [] };
+  return { snapshot: { ...snapshot, activeRuns: [...snapshot.activeRuns, itself] }, blocks, events };
 };
 
 const nextCycle = async (parts: Parts, composing: Composing, signal: AbortSignal): Promise<Next> => {
   const { rows: events } = nextBatch(parts);
-  const { window, told, withheld, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
+  const { window, told, blocks, withheld, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
   const before = {
     told: () => parts.consciousness.toldBefore(window, ordinal),
     events: () => events.map(({ data }) => data),
   };
-  const { tellings, dropped } = await tellingsTo(parts, before, signal);
+  const { tellings, dropped, blocks: others } = await tellingsTo(parts, before, signal);
   const past = parts.consciousness.past(window.firstRun, ordinal);
   const own: ModelMessage[] = [{ role: "user", content: text }, ...tellings.map(({ message }) => message)];
   const snapshot: Snapshot = {
@@ -62,7 +65,7 @@ const nextCycle = async (parts: Parts, composing: Composing, signal: AbortSignal
     ...{ window, told, past, own, tellings },
     withheld: [...withheld, ...dropped],
   };
-  return { snapshot, events };
+  return { snapshot, blocks: [...blocks, ...others], events };
 };
 
 /** How much of the newest run's last input the next one repeats; it was compared as it was journaled. */
@@ -72,18 +75,24 @@ const reuseOf = (parts: Parts, next: { instructions: string; messages: ModelMess
   return before ? { prefixReuse: prefixReuse(before, next) } : {};
 };
 
+const blockView = ({ key, label, type, text }: ShownBlock): ContextView["blocks"][number] => {
+  const ownerId = ownerOf(key);
+  return { label, type, ...(ownerId === undefined ? {} : { ownerId }), tokens: estimateText(text) };
+};
+
 /** What the next run's input would be, whether or not anything wakes it now. Writes nothing. */
 export const contextView = async (parts: Parts): Promise<ContextView> => {
   const composing = composingOf(parts);
   const isTimeline = composing.config.continuity === "timeline";
   const next = isTimeline ? nextTimeline : nextCycle;
-  const { snapshot, events } = await next(parts, composing, AbortSignal.timeout(viewTimeoutMs));
+  const { snapshot, blocks, events } = await next(parts, composing, AbortSignal.timeout(viewTimeoutMs));
   const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   return {
     ...(events.length === 0 ? {} : { trigger: triggerOf(events) }),
     instructions,
     messages: adapters[composing.model.family](messages),
     tools: Object.keys(tools),
+    blocks: blocks.map(blockView),
     sections,
     tokens,
     dropped,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { errorCodes } from "../shared/errors.ts";
+import { BlockType } from "./block.ts";
 import { ContextLimits } from "./context-config.ts";
 import { entityId, eventId, runId, spaceId, toolCallId } from "./ids.ts";
 import { Timestamp } from "./text.ts";
@@ -127,6 +128,12 @@ export const ContextView = z
     tools: z
       .array(z.string())
       .meta({ description: "What it may call, by name, in the order in which they are declared" }),
+    blocks: z
+      .array(z.object({ label: z.string(), type: BlockType, ownerId: z.string().optional(), tokens: z.int() }))
+      .meta({
+        description:
+          "The blocks of memory that stand in it, wherever they do; of one that another agent shares, that agent",
+      }),
     sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
     ...madeOf,
     prefixReuse: z

@@ -71,7 +71,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
     const [run] = unwrap(await agent.runs(workspaceId, { limit: 1 })).items;
     return unwrap(await agent.run(workspaceId, run?.id ?? ""));
   };
-  return { workspaceId, agent, alpha, beta, model, says, wake, join, leave, context, newest };
+  return { workspaceId, analyst, designer, agent, alpha, beta, model, says, wake, join, leave, context, newest };
 };
 
 /** What spaces are asked from now on; the first of them `does` not answer. */
@@ -153,7 +153,7 @@ describe.each(kinds)("a %s", (continuity) => {
   });
 
   test("shows as its next input the blocks, the rules and the activity by name, and the tools that it has", async () => {
-    const { agent, workspaceId, alpha, says, context, model, wake } = await stage({
+    const { agent, analyst, designer, workspaceId, alpha, says, context, model, wake } = await stage({
       continuity,
       context: { activity: true },
       memoryTools: false,
@@ -161,10 +161,19 @@ describe.each(kinds)("a %s", (continuity) => {
     });
     const block = CreateBlock.parse({ label: "persona", type: "core", content: "You count things." });
     unwrap(await agent.createBlock(workspaceId, block, "system"));
+    const owner = env.AGENT.getByName(designer.id);
+    const theirs = CreateBlock.parse({ label: "rules", type: "core", content: "Be kind." });
+    unwrap(await owner.createBlock(workspaceId, theirs, "system"));
+    unwrap(await owner.shareBlock(workspaceId, "rules", { agentId: analyst.id, permission: "ReadOnly" }));
     await says(alpha, "Here they are.");
     const view = await context();
     const section = (name: string) => view.sections.find((each) => each.name === name);
     expect(section("blocks")?.text).toContain("You count things.");
+    expect(section(continuity === "timeline" ? "blocks" : "shared_blocks")?.text).toContain("Be kind.");
+    expect(view.blocks).toEqual([
+      { label: "persona", type: "core", tokens: expect.any(Number) },
+      { label: "rules", type: "core", ownerId: designer.id, tokens: expect.any(Number) },
+    ]);
     expect(section("tool_rules")?.text).toBe("# Tool Execution Rules\n\n- Call `set_goals` at most 2 times");
     expect(lines(section("activity")?.text ?? "")).toEqual(['"Designer" wrote in "Alpha"']);
     await wake();
@@ -187,9 +196,15 @@ describe("a consciousness", () => {
     await says(beta, "Which ones?", { expectsReply: true });
     expect(lines(await wake())).toEqual(['"Designer" asked in "Beta"']);
     expect(windows).toHaveBeenCalledTimes(1);
+    await says(beta, "I found them.");
+    expect(lines(await wake())).toEqual(['"Designer" wrote in "Beta"']);
     expect((await newest()).prefixReuse).toBe(1);
     unwrap(await agent.update(workspaceId, { instructions: "Be brief." }));
-    expect(lines(await wake())).toEqual(['"Designer" wrote in "Alpha"', '"Designer" asked in "Beta"']);
+    expect(lines(await wake())).toEqual([
+      '"Designer" wrote in "Alpha"',
+      '"Designer" asked in "Beta"',
+      '"Designer" wrote in "Beta"',
+    ]);
   });
 });
 
@@ -205,6 +220,6 @@ describe("a timeline", () => {
     expect(windows).toHaveBeenCalledTimes(1);
     const read = userTexts(model.calls.at(-1)).at(-1) ?? "";
     expect(read).toMatch(/\n {2}- \[\d\d:\d\d\] "Designer" asked in "Alpha"\nTRIGGER:\n/);
-    expect(lines(read)).toEqual(['"Designer" wrote in "Alpha"', '"Designer" asked in "Alpha"']);
+    expect(new Set(lines(read))).toEqual(new Set(['"Designer" wrote in "Alpha"', '"Designer" asked in "Alpha"']));
   });
 });

@@ -185,6 +185,7 @@ describe.each(["consciousness", "timeline"] as const)("the limits of a %s's mode
       // What was told before stays, as it was.
       const input = JSON.stringify([view.instructions, view.messages.at(-1)]);
       const labels = ["rules", "todo", "plan"].filter((label) => input.includes(`</block:${label}>`));
+      expect(view.blocks.map(({ label }) => label).toSorted()).toEqual(labels.toSorted());
       return { memoryTokens: limits.memoryTokens, dropped, labels, input };
     };
     expect(await seen()).toMatchObject({ memoryTokens: 8000, dropped: [], labels: ["rules", "todo", "plan"] });

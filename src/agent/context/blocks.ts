@@ -89,6 +89,8 @@ export const tokensOf = (blocks: ShownBlock[]): number => blocks.reduce((sum, { 
 export const keyOf = (label: string, ownerId?: string): string =>
   ownerId === undefined ? label : `${label}@${ownerId}`;
 
+export const ownerOf = (key: string): string | undefined => key.split("@", 2)[1];
+
 export const labelOf = (key: string): string => key.split("@", 1)[0] ?? key;
 
 /** Blocks as a part of a prompt, or nothing. */

@@ -73,8 +73,9 @@ export const gatherActivity = async (
   const deeds = heard.flatMap(({ id, name, messages }) =>
     deedsIn({ id, name }, messages, agentId).filter(({ seq }) => seq > Number(told[id] ?? 0)),
   );
+  const before = Object.entries(told).filter(([id]) => parts.spaces.isMember(id));
   return {
     activity: { deeds, dropped: droppedOf(withNews.length - wanted.length, silent) },
-    upTo: { ...told, ...Object.fromEntries(upTo) },
+    upTo: Object.fromEntries([...before, ...upTo]),
   };
 };

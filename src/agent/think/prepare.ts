@@ -1,7 +1,7 @@
 import { isoTime } from "../../shared/clock.ts";
 import { maxSkippedLines } from "../bounds.ts";
 import type { WindowRow } from "../consciousness.ts";
-import { tokensOf } from "../context/blocks.ts";
+import { type ShownBlock, tokensOf } from "../context/blocks.ts";
 import type { Dropped } from "../context/composed.ts";
 import { eventLine, renderInboxMessage } from "../context/consciousness/inbox-message.ts";
 import { toldState } from "../context/consciousness/state.ts";
@@ -20,6 +20,8 @@ export type Prepared = {
   batch: InboxRow[];
   window: WindowRow;
   told: ToldState;
+  /** Its own blocks, as the model reads them. */
+  blocks: ShownBlock[];
   /** What of its blocks did not fit. */
   withheld: Dropped[];
   lines: string[];
@@ -93,6 +95,7 @@ export const prepare = (parts: Parts, batch: InboxRow[], ordinal: number): Prepa
     batch,
     window,
     told,
+    blocks: blocks.shown,
     withheld: blocks.dropped,
     lines: events.map(eventLine),
     history,

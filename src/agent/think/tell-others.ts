@@ -1,5 +1,6 @@
 import { isoTime } from "../../shared/clock.ts";
 import { activitySection } from "../context/activity.ts";
+import type { ShownBlock } from "../context/blocks.ts";
 import type { Dropped } from "../context/composed.ts";
 import type { Telling, ToldState } from "../context/consciousness/snapshot.ts";
 import { renderStateChanges, toldBlocks } from "../context/consciousness/state.ts";
@@ -24,7 +25,13 @@ const keys: Record<Told, string> = { shared_blocks: "SHARED BLOCKS", activity: "
 const sections = ["shared_blocks", "activity"] as const;
 
 /** `text`: null where there is no news. `told`: what the next cycle need not be told again. */
-type News = { section: Told; text: string | null; told: Record<string, string>; dropped: Dropped[] };
+type News = {
+  section: Told;
+  text: string | null;
+  told: Record<string, string>;
+  dropped: Dropped[];
+  blocks?: ShownBlock[];
+};
 
 /** What the model was told before, and what the cycle is about; read only where there is anything to ask for. */
 type Before = { told: () => ToldState | null; events: () => InboxData[] };
@@ -39,6 +46,7 @@ const sharedBlocks = async (parts: Parts, { told, events }: Before, signal: Abor
     text: renderStateChanges({ BLOCKS: before }, { BLOCKS: now }, shown),
     told: now,
     dropped,
+    blocks: shown,
   };
 };
 
@@ -61,14 +69,18 @@ const newsOfOthers = async (parts: Parts, before: Before, signal: AbortSignal, d
 const tellingOf = ({ section, text }: News): Telling[] =>
   text === null ? [] : [{ section, message: { role: "user", content: text } }];
 
-/** What the next cycle would be told. */
+/** What the next cycle would be told, and the blocks that others share with it. */
 export const tellingsTo = async (
   parts: Parts,
   before: Before,
   signal: AbortSignal,
-): Promise<{ tellings: Telling[]; dropped: Dropped[] }> => {
+): Promise<{ tellings: Telling[]; dropped: Dropped[]; blocks: ShownBlock[] }> => {
   const news = await newsOfOthers(parts, before, signal);
-  return { tellings: news.flatMap(tellingOf), dropped: news.flatMap(({ dropped }) => dropped) };
+  return {
+    tellings: news.flatMap(tellingOf),
+    dropped: news.flatMap(({ dropped }) => dropped),
+    blocks: news.flatMap(({ blocks = [] }) => blocks),
+  };
 };
 
 /** Tells a cycle that has just begun. A timeline reads both in its one message. */
