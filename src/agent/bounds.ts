@@ -182,7 +182,7 @@ export const summaryFirstRetryMs = 30_000;
 export const summaryLongestRetryMs = 60 * 60_000;
 /** What one page of an export holds, in characters, and what of a block's history is folded before it is exported, in bytes. */
 export const exportPageCharacters = 1_000_000;
-export const exportTailBytes = 4 * 1024 * 1024;
+export const exportTailBytes = 2 * 1024 * 1024;
 /** Names that an export holds, and those of them that the workspace is asked for. */
 export const maxCarriedNames = 10_000;
 export const maxNamesAsked = 100;

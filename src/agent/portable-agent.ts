@@ -6,7 +6,7 @@ import { ColloquyError, type Outcome, ok, refusalOf, unwrap } from "../shared/er
 import { log } from "../shared/log.ts";
 import { BlockAgent } from "./block-agent.ts";
 import { exportHead, exportPage } from "./carry/export-agent.ts";
-import { Imports, importTimer } from "./carry/imports.ts";
+import { Imports, importTimer, underWay } from "./carry/imports.ts";
 import type { Mind } from "./mind.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { agentView } from "./views.ts";
@@ -35,12 +35,7 @@ export abstract class PortableAgent extends BlockAgent implements CarryRpc {
     return this.#answer(async () => {
       const before = this.mindIfAny();
       if (before) {
-        if (this.#importsOf(before).isLively()) {
-          throw new ColloquyError(
-            "idempotency_in_progress",
-            "The first request with this key is under way: try again soon.",
-          );
-        }
+        if (this.#importsOf(before).isLively()) throw underWay();
         await this.#settleImport();
       }
       const mind = await this.openMind();

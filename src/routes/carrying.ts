@@ -76,25 +76,25 @@ carrying.openAPIRegistry.registerPath({
   request: { ...importRoute.request, body: jsonBody(ExportedAgent) },
 });
 
-/** Reads the body into the new agent's object. Answers what is no list; `isThere`: an earlier try has made the agent. */
+/** How far an import has come in its object; `there`: an earlier try has made the agent. */
+type Staging = { id: string; name: ImportName; begun?: "begun" | "there" };
+
+/** Reads the body into the new agent's object. Answers what is no list. */
 const stage = async (
   context: Context<House>,
   agent: AgentRpc,
-  id: string,
-  name: ImportName,
+  staging: Staging,
   reader: DocumentReader,
-): Promise<{ document: ReadDocument; isThere: boolean }> => {
+): Promise<ReadDocument> => {
   const { body } = context.req.raw;
   if (!body) throw new ColloquyError("invalid_json", "The body is empty: send an exported agent.");
-  let begun: "begun" | "there" | undefined;
-  const pages = reader.pages(body);
-  for (;;) {
-    const { done, value } = await pages.next();
-    // A document without lists has no page.
-    begun ??= unwrap(await agent.beginImport(id, name));
-    if (done) return { document: value, isThere: begun === "there" };
-    if (begun === "begun") unwrap(await agent.importItems(name, value));
+  const { id, name } = staging;
+  // Leaving it early, for whatever reason, lets go of the body.
+  for await (const page of reader.pages(body)) {
+    staging.begun ??= unwrap(await agent.beginImport(id, name));
+    if (staging.begun === "begun") unwrap(await agent.importItems(name, page));
   }
+  return reader.document;
 };
 
 /** Throws what of a config could never work here. What it names and is not here is told, and refuses nothing. */
@@ -117,11 +117,11 @@ carrying.openapi({ ...importRoute, hide: true }, async (context) => {
   const id = idUnder(context, "ent");
   const name: ImportName = { workspaceId, token: ids.mint("key") };
   const agent = agentAt(context, id);
-  const drop = () =>
-    agent.dropImport(name).catch((error: unknown) => log.error("import.not-dropped", error, { workspaceId }));
+  const staging: Staging = { id, name };
   const hash = createHash("sha256");
   try {
-    const { document, isThere } = await stage(context, agent, id, name, new DocumentReader(hash));
+    const document = await stage(context, agent, staging, new DocumentReader(hash));
+    const isThere = staging.begun === "there";
     const asked = context.req.valid("query").name;
     const config = { ...document.head.config, name: asked ?? document.head.config.name };
     const body = { sha256: hash.digest("hex"), name: asked ?? null };
@@ -140,10 +140,14 @@ carrying.openapi({ ...importRoute, hide: true }, async (context) => {
     });
     return context.json(answer, 201);
   } catch (error) {
-    await drop();
+    if (staging.begun === "begun") await drop(agent, name);
     throw error;
   }
 });
+
+/** What cannot be put away now is put away by the object's own timer. */
+const drop = (agent: AgentRpc, name: ImportName): Promise<unknown> =>
+  agent.dropImport(name).catch((error: unknown) => log.error("import.not-dropped", error, { ...name }));
 
 const requireJson = (context: Context<House>): void => {
   const { headers } = context.req.raw;

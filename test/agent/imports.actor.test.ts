@@ -120,6 +120,19 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     await take({ memories: [memory("tea")] }, second);
   });
 
+  test("[R2] of two that begin at once one does", async () => {
+    const { agent, id, workspaceId, tables } = await stage();
+    const begun = await Promise.all(
+      [1, 2, 3].map(() => agent().beginImport(id, { workspaceId, token: ids.mint("key") })),
+    );
+    expect(begun.map((one) => (one.ok ? one.value : one.problem.code)).toSorted()).toEqual([
+      "begun",
+      "idempotency_in_progress",
+      "idempotency_in_progress",
+    ]);
+    expect(await tables()).toBeGreaterThan(0);
+  });
+
   test("takes a page whole or not at all", async () => {
     const { begin, take, prepare, enter, agent, workspaceId } = await stage();
     await begin();

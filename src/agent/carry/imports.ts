@@ -40,6 +40,10 @@ type Around = { db: Database; clock: Clock; timers: Timers; ids: Ids; transactio
 const gone = (): ColloquyError =>
   new ColloquyError("gone", "this import was given up, or begun anew: send the document again");
 
+/** Two tries at a time would be one agent of two halves. */
+export const underWay = (): ColloquyError =>
+  new ColloquyError("idempotency_in_progress", "The first request with this key is under way: try again soon.");
+
 export class Imports {
   readonly #around: Around;
 
@@ -60,6 +64,7 @@ export class Imports {
   begin(agentId: string, { workspaceId, token }: ImportName): void {
     const { db, clock, transaction } = this.#around;
     transaction(() => {
+      if (this.find()) throw underWay();
       db.insert(imports).values({ id: 1, workspaceId, agentId, token, touchedAt: clock.now() }).run();
       this.#arm();
     });

@@ -26,7 +26,7 @@ const maxImportBlockBytes = 16_000_000;
 const pageCharacters = 1_000_000;
 const pageItems = 500;
 
-/** What a document holds beside its lists; `isWhole` once all was read. */
+/** What a document holds beside its lists. */
 export type ReadDocument = { envelope: ExportEnvelope; head: CarriedHead };
 
 const isList = (name: unknown): name is CarriedList => carriedLists.some((list) => list === name);
@@ -46,8 +46,8 @@ const check = <Schema extends z.ZodType>(
 };
 
 /**
- * Reads an exported agent as it arrives: each item is checked by itself, and items are handed on page by page. Returns
- * what is no list, once all was read. Throws what is wrong, with its path.
+ * Reads an exported agent as it arrives: each item is checked by itself, and items are handed on page by page. Throws
+ * what is wrong, with its path.
  */
 export class DocumentReader {
   readonly #hash: Hash;
@@ -56,6 +56,7 @@ export class DocumentReader {
   readonly #met = new Set<string>();
   readonly #top: Record<string, unknown> = {};
   readonly #head: Record<string, unknown> = {};
+  #document: ReadDocument | undefined;
   #page: CarriedItems = {};
   #room = pageCharacters;
   #items = 0;
@@ -76,7 +77,8 @@ export class DocumentReader {
     });
   }
 
-  async *pages(body: ReadableStream<Uint8Array>): AsyncGenerator<CarriedItems, ReadDocument> {
+  /** A document without lists is one empty page. */
+  async *pages(body: ReadableStream<Uint8Array>): AsyncGenerator<CarriedItems> {
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
     for await (const bytes of arriving(body)) {
       this.#bytes += bytes.length;
@@ -89,9 +91,14 @@ export class DocumentReader {
     }
     for (const item of this.#json.feed(decoded(decoder))) this.#take(item);
     for (const item of this.#json.end()) this.#take(item);
-    const document = this.#document();
-    if (this.#items > 0) yield this.#turn();
-    return document;
+    this.#document = this.#whole();
+    yield this.#turn();
+  }
+
+  /** What is no list. Once all pages were read. */
+  get document(): ReadDocument {
+    if (!this.#document) throw new Error("the document was not read to its end");
+    return this.#document;
   }
 
   #meet(path: (string | number)[]): void {
@@ -143,7 +150,7 @@ export class DocumentReader {
     return page;
   }
 
-  #document(): ReadDocument {
+  #whole(): ReadDocument {
     return { envelope: check(ExportEnvelope, this.#top, []), head: check(CarriedHead, this.#head, ["agent"]) };
   }
 }

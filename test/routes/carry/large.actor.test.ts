@@ -24,7 +24,7 @@ const chunked = (house: House, bytes: Uint8Array, size: number): Promise<Respons
 };
 
 describe("a large agent", () => {
-  test("[B3] comes and goes in pages: 8,000 facts, a long journal", async () => {
+  test("[B3] comes and goes in pages: 8,000 facts", async () => {
     const house = await openHouse();
     const createdAt = "2026-02-18T15:00:00.000Z";
     const content = "The kettle of the third kitchen was mended by somebody: ünïcode. ";

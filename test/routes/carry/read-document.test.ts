@@ -24,13 +24,10 @@ const inPieces = (all: Uint8Array, size: number): ReadableStream<Uint8Array> =>
 
 const read = async (all: Uint8Array, size: number, maxBytes = maxImportBytes) => {
   const hash = createHash("sha256");
-  const pages = new DocumentReader(hash, maxBytes).pages(inPieces(all, size));
+  const reader = new DocumentReader(hash, maxBytes);
   const lengths: number[] = [];
-  for (;;) {
-    const { done, value } = await pages.next();
-    if (done) return { lengths, ...value, sha256: hash.digest("hex") };
-    lengths.push(value.memories?.length ?? 0);
-  }
+  for await (const page of reader.pages(inPieces(all, size))) lengths.push(page.memories?.length ?? 0);
+  return { lengths, ...reader.document, sha256: hash.digest("hex") };
 };
 
 describe("an exported agent that arrives", () => {
