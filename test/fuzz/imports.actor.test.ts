@@ -1,0 +1,108 @@
+import fc from "fast-check";
+import { expect, inject, test } from "vitest";
+import { z } from "zod";
+import { ExportedAgent } from "../../src/protocol/exported-agent.ts";
+import { lived } from "../routes/carry/lived.ts";
+import { call, expectOk, openHouse } from "../support/house.ts";
+import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
+import { broken, type Json, mutated } from "./hostile.ts";
+import { inputsOf } from "./plan.ts";
+import { quietModel } from "./quiet-model.ts";
+
+/**
+ * Exported agents in which something is not as it should be: each is refused in words and leaves nothing, or makes an
+ * agent that can be asked for all that it is.
+ */
+type Fields = { [name: string]: Json };
+const Fields = z.record(z.string(), z.json());
+
+/** In another order: then each list has its turn to be changed, and no order is the right one. */
+const shuffled = (document: Fields): fc.Arbitrary<Json> => {
+  const agent = Fields.parse(document.agent);
+  const names = Object.keys(agent);
+  return fc
+    .shuffledSubarray(names, { minLength: names.length })
+    .map(
+      (order): Json => ({ ...document, agent: Object.fromEntries(order.map((name) => [name, agent[name] ?? null])) }),
+    );
+};
+
+const Created = z.object({ agent: z.object({ id: z.string() }) });
+const Listed = z.object({ items: z.array(z.looseObject({ id: z.string().optional(), label: z.string().optional() })) });
+
+test("[S4] no exported agent that is not as it should be makes anything fail, or half an agent", async ({ task }) => {
+  const { seed, inputs } = inject("fuzz");
+  const findings = new Findings("imports", task.meta);
+  const before = await lived();
+  const document = Fields.parse(
+    JSON.parse(
+      JSON.stringify(await expectOk(ExportedAgent, call(`${before.path}/export`, { bearer: before.house.secretKey }))),
+    ),
+  );
+  const house = await openHouse("Elsewhere");
+  const bearer = house.secretKey;
+  const errors = watchErrors();
+  quietModel();
+  const valid = shuffled(document);
+  const arbitrary = fc.oneof(
+    { weight: 6, arbitrary: mutated(valid).map((value) => JSON.stringify(value)) },
+    { weight: 1, arbitrary: broken(valid) },
+    { weight: 1, arbitrary: valid.map((value) => JSON.stringify(value)) },
+  );
+
+  /** Asks for something of an agent that was taken; answers what came. */
+  const ask = async (path: string, input: string, body?: unknown): Promise<string> => {
+    const response = await call(path, { bearer, ...(body === undefined ? {} : { body }) });
+    const text = await response.text();
+    const fault = faultOfAnswer(response, text);
+    if (fault !== undefined)
+      findings.add(`${path.replaceAll(/ent_\w+|run_\w+/g, "…")}: ${fault}`, input, text.slice(0, 600));
+    return text;
+  };
+  const lookAt = async (id: string, input: string): Promise<void> => {
+    const path = `/v1/agents/${id}`;
+    for (const part of [
+      "",
+      "/context",
+      "/memories",
+      "/goals",
+      "/plans",
+      "/archival",
+      "/search?q=tea+Friday",
+      "/export",
+    ]) {
+      await ask(path + part, input);
+    }
+    for (const { id: runId } of Listed.parse(JSON.parse(await ask(`${path}/runs`, input))).items) {
+      await ask(`${path}/runs/${runId}`, input);
+    }
+    for (const { label } of Listed.parse(JSON.parse(await ask(`${path}/blocks`, input))).items) {
+      const block = `${path}/blocks/${label}`;
+      await ask(`${block}/history`, input);
+      for (const version of [1, 2, 3]) await ask(`${block}?version=${version}`, input);
+      await ask(`${block}/operations`, input, { operations: [{ op: "undo" }] });
+    }
+    await ask(`${path}/trigger`, input, { serviceName: "test", payload: "Still there?" });
+    await ask(`${path}/context`, input);
+  };
+
+  for (const input of fc.sample(arbitrary, { seed, numRuns: inputsOf("imports", inputs) })) {
+    findings.inputs += 1;
+    const response = await call("/v1/agents/import", { bearer, body: input });
+    const text = await response.text();
+    const fault = faultOfAnswer(response, text);
+    if (fault !== undefined) findings.add(fault, input, text.slice(0, 600));
+    if (response.ok) {
+      findings.taken += 1;
+      const { id } = Created.parse(JSON.parse(text)).agent;
+      await lookAt(id, input);
+      await call(`/v1/agents/${id}`, { method: "DELETE", bearer });
+    } else findings.refused += 1;
+    const { items } = await expectOk(Listed, call("/v1/agents", { bearer }));
+    if (items.length > 0) findings.add("an agent that was refused is there", input, text);
+    for (const error of errors()) findings.add(`logged ${error.slice(0, 400)}`, input);
+  }
+  expect(findings.report()).toEqual([]);
+  expect(findings.taken).toBeGreaterThan(findings.inputs / 20);
+  expect(findings.refused).toBeGreaterThan(findings.inputs / 3);
+}, 3_600_000);
