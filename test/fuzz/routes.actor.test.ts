@@ -1,4 +1,5 @@
 import { expect, inject, test } from "vitest";
+import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
 import { operations } from "../routes/operations.ts";
 import { adminKey } from "../support/house.ts";
 import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
@@ -53,6 +54,8 @@ test("[S4] [S6] no request to any route fails, and none that is refused changes 
   const findings = new Findings("routes", task.meta);
   const errors = watchErrors();
   quietModel();
+  // Vite hands it over when it is first asked for, which is no route's time.
+  await loadLoro();
   const all = inputsOf("routes", inputs);
   const still = new StillStage();
   const sentTo = new Set<string>();
