@@ -179,7 +179,7 @@ describe.each(["consciousness", "timeline"] as const)("the limits of a %s's mode
     await create({ label: "rules", type: "core", content: words("rules") });
     await create({ label: "todo", type: "working", pinned: true, content: words("todo") });
     await create({ label: "plan", type: "working", pinned: true, content: words("plan") });
-    await edit("todo", { op: "append_text", text: "And more." });
+    await edit("plan", { op: "append_text", text: "And more." });
     const seen = async () => {
       const { limits, dropped, ...view } = unwrap(await agent.context(workspaceId));
       // What was told before stays, as it was.
@@ -196,18 +196,18 @@ describe.each(["consciousness", "timeline"] as const)("the limits of a %s's mode
       name: `block:${label}`,
       reason: "it does not fit context.memoryTokens: block_load reads it",
     });
-    expect(await seen()).toMatchObject({ memoryTokens, dropped: [left("plan")], labels: ["rules", "todo"] });
+    expect(await seen()).toMatchObject({ memoryTokens, dropped: [left("todo")], labels: ["rules", "plan"] });
     await tell("Hello");
     const [run] = unwrap(await agent.runs(workspaceId, { limit: 1 })).items;
     const [first] = unwrap(await agent.run(workspaceId, run?.id ?? "")).steps;
-    expect(first?.input).toMatchObject({ dropped: [left("plan")], limits: { memoryTokens } });
+    expect(first?.input).toMatchObject({ dropped: [left("todo")], limits: { memoryTokens } });
 
     await edit("rules", { op: "append_text", text: `${words("it still").repeat(3)}The end.` });
     const { input, ...over } = await seen();
     expect(over).toMatchObject({
       dropped: [
-        left("plan"),
         left("todo"),
+        left("plan"),
         { name: "block:rules", reason: "its end does not fit context.memoryTokens" },
       ],
       labels: ["rules"],
