@@ -45,11 +45,11 @@ export abstract class SpaceBlockAgent extends SearchingAgent implements SpaceBlo
     workspaceId: string,
     label: string,
     edit: EditSpaceBlock,
-    { spaceId, author, name }: SpaceEditor,
+    { spaceId, author, name, callId }: SpaceEditor,
   ): Promise<Outcome<EditedBlock>> {
     return this.inMind(workspaceId, ({ parts }) => {
       const { permission } = grantedIn(parts, spaceId, label);
-      return parts.blocks.edit(label, { ...edit, caller: { kind: "person", author, name, permission } });
+      return parts.blocks.edit(label, { ...edit, callId, caller: { kind: "person", author, name, permission } });
     });
   }
 

@@ -1,8 +1,11 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { Block, BlockChange, BlockDetail, BlockSpace, EditedBlock, EditSpaceBlock } from "./block.ts";
 
-/** Who edits in a space, as the worker found out: a member of it, as is the agent. `author` is `human:ent_…`. */
-export type SpaceEditor = { spaceId: string; author: string; name: string };
+/**
+ * Who edits in a space, as the worker found out: a member of it, as is the agent. `author` is `human:ent_…`; the same
+ * `callId` again changes nothing and is answered as before.
+ */
+export type SpaceEditor = { spaceId: string; author: string; name: string; callId?: string | undefined };
 
 /** What an agent promises of the blocks that it shares with a space. Nothing else of it is told there. */
 export interface SpaceBlockRpc {

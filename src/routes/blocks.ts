@@ -19,13 +19,12 @@ import { access } from "./access.ts";
 import { agentAt } from "./agents.ts";
 import { checkPartner } from "./approver-check.ts";
 import { createRoutes, type House, workspaceOf } from "./house.ts";
-import { idempotently, type NewId } from "./idempotent.ts";
+import { callIdOf, idempotently } from "./idempotent.ts";
 import {
   answers,
   badBody,
   badRepeat,
   IdempotencyHeaders,
-  idempotencyHeader,
   jsonBody,
   listOf,
   nothing,
@@ -52,10 +51,6 @@ const AsQuery = z.object({ as: EditBlock.shape.as });
 /** Whom the block's history names: the person who acts, or the workspace's key alone. */
 const authorOf = ({ var: { principal } }: Context<House>): string =>
   principal.entityId === undefined ? "system" : `human:${principal.entityId}`;
-
-/** What makes a repeated request change nothing, also where the first one's answer was not kept. */
-const callIdOf = (context: Context<House>, newId: NewId): string | undefined =>
-  context.req.header(idempotencyHeader) === undefined ? undefined : newId("key");
 
 const edited = ["not_found", "forbidden", "edit_refused", "text_too_long", "limit_reached", "conflict"] as const;
 

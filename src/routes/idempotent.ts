@@ -102,3 +102,7 @@ export const idempotently = <Schema extends z.ZodType>(
   };
   return doOnce(context, stored, () => make((prefix) => ids.derive(prefix, workspaceId, name, key)));
 };
+
+/** For an actor that knows its calls: with it, a repeated request changes nothing also where no answer was kept. */
+export const callIdOf = (context: Context<House>, newId: NewId): string | undefined =>
+  context.req.header(idempotencyHeader) === undefined ? undefined : newId("key");

@@ -8,10 +8,13 @@ import { log } from "../shared/log.ts";
 import { access } from "./access.ts";
 import { agentAt } from "./agents.ts";
 import { createRoutes, type House } from "./house.ts";
+import { callIdOf, idempotently } from "./idempotent.ts";
 import { actingEntityId, inSpace, requireParticipant, spaceAt } from "./in-space.ts";
 import {
   answers,
   badBody,
+  badRepeat,
+  IdempotencyHeaders,
   jsonBody,
   listOf,
   onePage,
@@ -112,10 +115,10 @@ spaceBlocks.openapi(
     description:
       "As a member of the space, with the permission that its people have. With `onVersion` the edit merges with what came after that version.",
     ...access("space"),
-    request: { params: blockParams, body: jsonBody(EditSpaceBlock) },
+    request: { params: blockParams, headers: IdempotencyHeaders, body: jsonBody(EditSpaceBlock) },
     responses: {
       200: answers(EditedBlock, "What it holds now"),
-      ...problems("not_found", "edit_refused", "text_too_long", "limit_reached", "conflict", ...badBody),
+      ...problems("not_found", "edit_refused", "text_too_long", "limit_reached", "conflict", ...badBody, ...badRepeat),
     },
   }),
   async (context) => {
@@ -124,10 +127,12 @@ spaceBlocks.openapi(
     const { agent, members } = await agentIn(context, spaceId, agentId);
     const editor = { spaceId, ...actorAmong(context, members) };
     const edit = context.req.valid("json");
-    return context.json(
-      unwrap(await agent.editSpaceBlock(context.var.principal.workspaceId, label, edit, editor)),
-      200,
-    );
+    const { workspaceId } = context.var.principal;
+    const answer = await idempotently(context, { body: edit, schema: EditedBlock, status: 200 }, async (newId) => {
+      const callId = callIdOf(context, newId);
+      return unwrap(await agent.editSpaceBlock(workspaceId, label, edit, { ...editor, callId }));
+    });
+    return context.json(answer, 200);
   },
 );
 

@@ -49,6 +49,20 @@ const scene = async (shared: object = {}) => {
 const push = (item: unknown) => ({ op: "push_item", item });
 
 describe("[S1] a block that is shared with a space", () => {
+  it("[D1] the same Idempotency-Key edits it once", async () => {
+    const { mona, at, read } = await scene();
+    const once = (item: string) =>
+      call(`${at}/operations`, {
+        bearer: mona.token,
+        body: { operations: [push(item)] },
+        headers: { "idempotency-key": "once" },
+      });
+    const done = await expectOk(EditedBlock, once("tea"));
+    expect(await expectOk(EditedBlock, once("tea"))).toEqual(done);
+    expect((await problemIn(await once("salt"))).code).toBe("idempotency_mismatch");
+    expect(await read(mona.token)).toMatchObject({ value: ["bread", "tea"], version: 2 });
+  });
+
   it("is read by its people, and the agent's other blocks are not", async () => {
     const { mona, stranger, space, agent, read } = await scene();
     const list = await expectOk(listOf(Block), call(`/v1/spaces/${space.id}/blocks`, { bearer: mona.token }));
