@@ -123,7 +123,7 @@ export class Inbox {
   /** Messages that ask for no run, or for none any more: their space's history holds them too. */
   readonly #quiet = prepared(() =>
     this.#db
-      .select()
+      .select({ seq: inbox.seq, spaceId: sql<string>`json_extract(${inbox.data}, '$.delivered.message.spaceId')` })
       .from(inbox)
       .where(and(ready, eq(inbox.type, "space_message"), or(eq(inbox.wakes, false), mutedByRoot)))
       .orderBy(desc(inbox.seq))
@@ -167,18 +167,22 @@ export class Inbox {
    */
   dropQuiet(maxWakes: number): Map<string, number> {
     if ((this.#count().get()?.rows ?? 0) <= maxQuietEvents) return new Map();
-    return this.leave(this.#quiet().all({ maxWakes, now: this.#clock.now() }));
+    return this.#leave(this.#quiet().all({ maxWakes, now: this.#clock.now() }));
   }
 
   /** Messages that are left to their spaces' histories. Answers how many to each. */
   leave(messages: InboxRow[]): Map<string, number> {
+    return this.#leave(
+      messages.flatMap(({ seq, data }) =>
+        data.type === "space_message" ? [{ seq, spaceId: data.delivered.message.spaceId }] : [],
+      ),
+    );
+  }
+
+  #leave(messages: { seq: number; spaceId: string }[]): Map<string, number> {
     const left = new Map<string, number>();
-    for (const { data } of messages) {
-      if (data.type !== "space_message") continue;
-      const { spaceId } = data.delivered.message;
-      left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
-    }
-    this.acknowledge(messages.map((row) => row.seq));
+    for (const { spaceId } of messages) left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
+    this.acknowledge(messages.map(({ seq }) => seq));
     return left;
   }
 
