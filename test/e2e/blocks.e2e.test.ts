@@ -120,10 +120,15 @@ test("[D1] what a person changes while the agent adds is merged with it, and nei
   await item(hers, "dark bread").waitFor();
   await say(his, "add tea to the list");
   await item(his, "tea").waitFor();
+  // What comes before it moves her item to another place.
+  const eggs = { op: "insert_item", index: 0, item: { text: "eggs", done: false } };
+  await house.api.post(`/v1/agents/${keeper}/blocks/list/operations`, { operations: [eggs] });
+  await item(his, "eggs").waitFor();
   letGo();
-  for (const words of ["milk", "dark bread", "rice", "tea"]) await both((page) => item(page, words).waitFor());
-  await both(async (page) => expect(await panelOf(page).getByRole("checkbox").count()).toBe(4));
-  expect(await stored()).toEqual(["milk", "dark bread", "rice", "tea"].map((text) => ({ text, done: false })));
+  const merged = ["eggs", "milk", "dark bread", "rice", "tea"];
+  for (const words of merged) await both((page) => item(page, words).waitFor());
+  await both(async (page) => expect(await panelOf(page).getByRole("checkbox").count()).toBe(merged.length));
+  expect(await stored()).toEqual(merged.map((text) => ({ text, done: false })));
   await panelOf(his).getByRole("button", { name: "History" }).click();
   const history = panelOf(his).getByRole("region", { name: "History" });
   await history.getByText("Sara changed an item").waitFor();
