@@ -1,5 +1,6 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { createApi } from "../../scripts/api.ts";
 import type { BlockChange } from "../../src/protocol/block.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { SearchAnswer } from "../../src/protocol/search.ts";
@@ -8,7 +9,8 @@ import { type House, openHouse, type Person } from "./support/house.ts";
 
 /**
  * A day of an agent that keeps a list with two people in two spaces: it is begun, changed by all three, survives the
- * server's death at noon, and in the evening the agent still knows who said what, and where.
+ * server's death at noon, in the evening the agent still knows who said what, and where; and at night it moves to another
+ * workspace with all of it.
  */
 let house: House;
 let browser: Browser;
@@ -147,4 +149,57 @@ test("in the evening it is found who said what, in which space, whoever asks whe
   expect((await find(scribe, "walnuts"))[0]).toMatchObject({ source: { ...walnuts, authorId: husam.id } });
   const told = await ask(husam, kitchen, "who said something about the landlord?");
   expect(told).toMatch(/^Sara in "Work" \(\d{4}-\d{2}-\d{2}\): .*landlord/);
+});
+
+test("at night it is exported and imported into another workspace, with all that it kept and knows", async () => {
+  const kept = `/v1/agents/${scribe}/blocks/shopping`;
+  const before = await house.api.get<{ value: unknown; rendered: string; version: number }>(kept);
+  const past = await house.api.get<{ items: BlockChange[] }>(`${kept}/history?limit=100`);
+  const document = await house.api.get<object>(`/v1/agents/${scribe}/export`);
+
+  const operator = createApi(house.url, house.adminKey);
+  const { secretKey } = await operator.post<{ secretKey: string }>("/v1/workspaces", { name: "Elsewhere" });
+  const api = createApi(house.url, secretKey);
+  const { agent } = await api.post<{ agent: { id: string } }>("/v1/agents/import", document);
+  const at = `/v1/agents/${agent.id}/blocks/shopping`;
+  expect(await api.get(at)).toMatchObject({
+    value: before.value,
+    rendered: before.rendered,
+    version: before.version,
+  });
+  const again = await api.get<{ items: BlockChange[] }>(`${at}/history?limit=100`);
+  expect(again.items.map(({ version, author, createdAt }) => ({ version, author, createdAt }))).toEqual(
+    past.items.map(({ version, author, createdAt }) => ({
+      version,
+      author: author.replace(scribe, agent.id),
+      createdAt,
+    })),
+  );
+  const search = `/v1/agents/${agent.id}/search?q=${encodeURIComponent("landlord Tuesday")}`;
+  const { items } = await api.get<SearchAnswer>(search);
+  const found = items.map(({ excerpt }) => excerpt).join("\n");
+  expect(found).toMatch(/"Sara" \(human[^\n]*The landlord comes on Tuesday at four/);
+  expect(found).toMatch(/Sara in \W*Work/);
+
+  const { entity: mona } = await api.post<{ entity: { id: string } }>("/v1/entities", { type: "human", name: "Mona" });
+  const members = [{ entityId: mona.id }, { entityId: agent.id }];
+  const { space } = await api.post<{ space: { id: string } }>("/v1/spaces", { name: "New kitchen", members });
+  const asMona = api.as(mona.id);
+  const monaAsks = async (text: string): Promise<string> => {
+    const all = async (): Promise<string[]> => {
+      const said = await asMona.get<{ items: Message[] }>(`/v1/spaces/${space.id}/messages`);
+      return said.items.flatMap((one) => (one.sender.id === agent.id && one.text !== undefined ? [one.text] : []));
+    };
+    const count = (await all()).length;
+    await asMona.post(`/v1/spaces/${space.id}/messages`, { text });
+    await vi.waitFor(async () => expect((await all()).length).toBeGreaterThan(count), patience);
+    return (await all()).at(-1) ?? "";
+  };
+  expect(await monaAsks("what is on the shopping list?")).toMatch(/^On the shopping list: .*tea.*Crossed off: .*milk/);
+  expect(await monaAsks("share the shopping list with us")).toContain("stands under Blocks here");
+  const hers = `/v1/spaces/${space.id}/agents/${agent.id}/blocks/shopping`;
+  await asMona.post(`${hers}/operations`, { operations: [{ op: "push_item", item: item("coffee") }] });
+  expect((await api.get<{ value: unknown[] }>(at)).value).toEqual([...(before.value as unknown[]), item("coffee")]);
+  // The old one goes on as it was.
+  expect(await house.api.get(kept)).toMatchObject({ value: before.value, version: before.version });
 });

@@ -4,6 +4,7 @@ import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
 import { Block, BlockChange, BlockDetail, BlockSpace, EditedBlock } from "../../src/protocol/block.ts";
+import { principalHeader } from "../../src/protocol/principal.ts";
 import { listenToBlock } from "../support/block-listener.ts";
 import { type Call, call, expectOk, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
@@ -182,6 +183,25 @@ describe("[S1] a block that is shared with a space", () => {
 });
 
 describe("[S5] who watches a block from a space", () => {
+  it("is closed when the space knows it no more, though the agent never heard of that", async () => {
+    const { house, stranger, space, agent } = await scene();
+    // As the worker would have sent it, had the stranger been a member then.
+    const expiresAt = Date.now() + 3_600_000;
+    const { workspaceId } = house;
+    const principal = { kind: "entity", workspaceId, entityId: stranger.id, admin: false, expiresAt };
+    const headers = { upgrade: "websocket", [principalHeader]: JSON.stringify(principal) };
+    const url = `https://agent/stream?label=shopping&space=${space.id}`;
+    const stub: unknown = env.AGENT.getByName(agent.id);
+    const { webSocket } = await (stub as DurableObjectStub).fetch(url, { headers });
+    if (!webSocket) throw new Error("no socket");
+    const watcher = listenToBlock(webSocket);
+    await watcher.until(1);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    vi.setSystemTime(Date.now() + 46_000);
+    await runDurableObjectAlarm(stub as DurableObjectStub);
+    expect(await watcher.untilClosed()).toBe(4401);
+  });
+
   it("sees each change as the block is seen there, whoever made it", async () => {
     const { mona, omar, agent, own, share, edit, watch, asKey } = await scene();
     const [hers, his] = await Promise.all([watch(mona.token), watch(omar.token)]);

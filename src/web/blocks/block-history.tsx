@@ -66,11 +66,11 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
               type="button"
               className="block-version"
               aria-expanded={read?.version === change.version}
-              aria-label={`Version ${change.version}: ${authorName(change.author, space)} ${changeWords(change)}`}
+              aria-label={`Version ${change.version}: ${authorName(change.author, space, change.authorName)} ${changeWords(change)}`}
               onClick={() => void look(change.version)}
             >
               <span className="block-version-words">
-                <strong>{authorName(change.author, space)}</strong> {changeWords(change)}
+                <strong>{authorName(change.author, space, change.authorName)}</strong> {changeWords(change)}
               </span>
               <time dateTime={change.createdAt} title={full(change.createdAt)}>
                 {short(change.createdAt)}

@@ -1,12 +1,13 @@
 import type { BlockChange, BlockOperation, SpaceState } from "../../client/index.ts";
 import { inWords, shapeOf } from "./item-shape.ts";
 
-/** `human:ent_…:edit` and `agent:ent_…` as a person knows them. */
-export const authorName = (author: string, state: SpaceState): string => {
+/** `human:ent_…:edit` and `agent:ent_…` as a person knows them; `told`: the name that history gives who is not here. */
+export const authorName = (author: string, state: SpaceState, told?: string): string => {
   const [kind = "", id = ""] = author.split(":");
   if (id !== "" && id === state.you?.id) return "You";
   const member = state.members.find((each) => each.id === id);
   if (member) return member.name;
+  if (told !== undefined) return told;
   if (kind === "system") return "The workspace";
   return kind === "agent" ? "An agent of another space" : "Somebody of another space";
 };
