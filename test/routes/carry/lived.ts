@@ -75,11 +75,18 @@ export const lived = async (settings: Record<string, unknown> = {}) => {
       ),
       step(toolCall("send_message", { text: "It's “noted”;\nreally: ünïcode ✓." })),
       step(text("Noted what Mona asked.")),
+      step(toolCall("set_goals", { goals: [{ id: "tea", description: "Make tea" }] })),
+      step(text("Took up making tea.")),
+      step(toolCall("skip", { reason: "nothing to do" })),
     ]),
   );
   try {
     await house.say(space.id, mona, "@Analyst note that the warehouse opens at seven");
     await runsEnded(house, id, 1);
+    await house.say(space.id, mona, "@Analyst and somebody should make tea");
+    await runsEnded(house, id, 2);
+    await house.say(space.id, mona, "just thinking aloud");
+    await runsEnded(house, id, 3);
   } finally {
     undo();
   }

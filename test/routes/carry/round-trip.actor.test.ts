@@ -53,7 +53,11 @@ describe("an agent that is exported", () => {
       { direction: "given", label: "todo", with: before.space.id, permission: "Append" },
     ]);
     expect(agent.archival).toMatchObject([{ source: { authorId: before.mona.id } }, { source: {} }]);
-    expect(agent.runs).toMatchObject([{ ordinal: 1, status: "completed", kept: true, outcome: "answered" }]);
+    expect(agent.runs).toMatchObject([
+      { ordinal: 1, status: "completed", kept: true, outcome: "answered" },
+      { ordinal: 2, status: "completed", kept: true, outcome: "silent" },
+      { ordinal: 3, status: "skipped", kept: false, reason: "nothing to do" },
+    ]);
     expect(JSON.stringify(agent.journal)).toContain("the warehouse opens at seven");
     expect(JSON.stringify(document)).not.toContain("sealed");
   });
@@ -70,7 +74,7 @@ describe("an agent that is imported", () => {
     expect(after.id).not.toBe(before.id);
     expect(after.answer.imported).toEqual({
       from: { agentId: before.id, exportedAt: document.exportedAt },
-      counts: { memories: 2, goals: 1, plans: 2, runs: 1, blocks: 2, archival: 2 },
+      counts: { memories: 2, goals: 2, plans: 2, runs: 3, blocks: 2, archival: 2 },
       left: { events: 0, runs: 0, calls: 0, hooks: 1 },
       shares: 2,
       secrets: [],
@@ -147,30 +151,28 @@ describe("an agent that is imported", () => {
     const Runs = z.object({ items: z.array(z.looseObject({ id: z.string() })) });
     const Run = z.looseObject({ steps: z.array(z.looseObject({ input: z.unknown() })) });
     const [then, now] = await both(Runs, "/runs");
-    expect(now?.items[0]?.id).not.toBe(then?.items[0]?.id);
-    const one = await expectOk(
-      z.object({ run: Run }),
-      call(`${before.path}/runs/${then?.items[0]?.id}`, { bearer: before.house.secretKey }),
-    );
-    const other = await expectOk(
-      z.object({ run: Run }),
-      call(`${after.path}/runs/${now?.items[0]?.id}`, { bearer: after.house.secretKey }),
-    );
-    expect(other.run.steps).toEqual(one.run.steps);
-    expect(one.run.steps).toHaveLength(5);
+    expect(now?.items).toHaveLength(3);
+    for (const [index, { id }] of (then?.items ?? []).entries()) {
+      const other = now?.items[index]?.id ?? "";
+      expect(other).not.toBe(id);
+      const one = await send(before.house, `${before.path}/runs/${id}`);
+      const same = await send(after.house, `${after.path}/runs/${other}`);
+      expect(z.object({ run: Run }).parse(same).run.steps).toEqual(z.object({ run: Run }).parse(one).run.steps);
+    }
   });
 
   test("would be given the same consciousness, and its next input holds what it did", async () => {
     const [then, now] = await both(Context, "/context");
     expect(now?.messages.slice(0, -1)).toEqual(then?.messages.slice(0, -1));
-    expect(now?.messages.length).toBeGreaterThan(5);
+    expect(now?.messages.length).toBeGreaterThan(8);
+    expect(JSON.stringify(now?.messages.at(-1))).toContain("just thinking aloud");
     expect(now?.instructions).toContain("Count.");
     expect(now?.instructions).toContain("Calm. One. Two.");
     const model = scriptedModel(() => step(text("Still here.")));
     const undo = installModel(model);
     try {
       await send(after.house, `${after.path}/trigger`, { serviceName: "test", payload: "Do you remember?" });
-      await runsEnded(after.house, after.id, 2);
+      await runsEnded(after.house, after.id, 4);
     } finally {
       undo();
     }
@@ -178,6 +180,8 @@ describe("an agent that is imported", () => {
     for (const held of [
       "the warehouse opens at seven",
       "Noted what Mona asked.",
+      "Took up making tea.",
+      "just thinking aloud",
       "really: ünïcode ✓",
       "Buy tea",
       "Do you remember?",
@@ -185,5 +189,21 @@ describe("an agent that is imported", () => {
       expect(given).toContain(held);
     }
     expect(await send(after.house, `${after.path}/context`)).toMatchObject({ dropped: [] });
+  });
+
+  test("that was compacted stays so: what stands for older cycles is read, and they are found", async () => {
+    const copy = structuredClone(document);
+    copy.agent.config.name = "Compacted";
+    for (const window of copy.agent.windows) Object.assign(window, { summary: "- Noted it all.", firstRun: 2 });
+    const { agent } = await expectOk(ImportedAgent, imported(after.house, copy));
+    const path = `/v1/agents/${agent.id}`;
+    const { messages } = Context.parse(await send(after.house, `${path}/context`));
+    expect(JSON.stringify(messages[0])).toContain(
+      "EARLIER CYCLES (your own summaries, oldest first):\\n- Noted it all.",
+    );
+    expect(JSON.stringify(messages)).not.toContain("the warehouse opens at seven");
+    expect(JSON.stringify(messages)).toContain("Took up making tea.");
+    const found = await expectOk(Hits, call(`${path}/search?q=warehouse`, { bearer: after.house.secretKey }));
+    expect(found.items[0]?.excerpt).toContain("the warehouse opens at seven");
   });
 });
