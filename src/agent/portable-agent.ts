@@ -11,12 +11,19 @@ import type { Mind } from "./mind.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { agentView } from "./views.ts";
 
-/** What of an agent answers for its being carried elsewhere, and for its having come from there. */
+/**
+ * What of an agent answers for its being carried elsewhere, and for its having come from there.
+ *
+ * Invariants
+ * 1. One thing at a time is done to an import: while one is put away, no other begins.
+ */
 export abstract class PortableAgent extends BlockAgent implements CarryRpc {
   /** The mind of this object, which is made with its tables where it has none; and its end with all that it holds. */
   protected abstract readonly openMind: () => Promise<Mind>;
   protected abstract readonly endMind: () => Promise<void>;
   protected abstract readonly mindIfAny: () => Mind | undefined;
+
+  #turn: Promise<unknown> = Promise.resolve();
 
   #importsOf({ parts, timers }: Mind): Imports {
     const { clock, ids, transaction } = parts;
@@ -105,7 +112,8 @@ export abstract class PortableAgent extends BlockAgent implements CarryRpc {
   override async alarm(): Promise<void> {
     const before = this.mindIfAny();
     const dueAt = before?.timers.dueAt(importTimer);
-    if (before && dueAt !== undefined && dueAt <= before.parts.clock.now()) await this.#settleImport();
+    if (before && dueAt !== undefined && dueAt <= before.parts.clock.now())
+      await this.#inTurn(() => this.#settleImport());
     const mind = this.mindIfAny();
     // What is settled by itself must not be forgotten as one that was handled.
     await mind?.timers.fire((name) => (name === importTimer ? this.#importsOf(mind).postpone() : mind.due(name)));
@@ -149,9 +157,19 @@ export abstract class PortableAgent extends BlockAgent implements CarryRpc {
     });
   }
 
+  /** Once all that was asked before is done. */
+  #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    return turn;
+  }
+
   async #answer<T>(work: () => T | Promise<T>): Promise<Outcome<T>> {
     try {
-      return ok(await work());
+      return ok(await this.#inTurn(work));
     } catch (error) {
       return refusalOf(error);
     }
