@@ -54,7 +54,7 @@ export const assemble = (
     try {
       return ctx.storage.transactionSync(work);
     } catch (error) {
-      for (const remembering of [identity, spaces]) remembering.forget();
+      for (const remembering of [identity, spaces, timers]) remembering.forget();
       throw error;
     }
   };

@@ -39,14 +39,15 @@ export type Parts = {
 
 export type Append = (event: NewEvent) => LogRow;
 
-type Remembering = Pick<Parts, "inTransaction" | "settings" | "members" | "subscribers">;
+type Remembering = Pick<Parts, "inTransaction" | "settings" | "members" | "subscribers" | "decisions" | "timers">;
 
 /** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
-export const transaction = <T>({ inTransaction, settings, members, subscribers }: Remembering, work: () => T): T => {
+export const transaction = <T>({ inTransaction, ...remembering }: Remembering, work: () => T): T => {
   try {
     return inTransaction(work);
   } catch (error) {
-    for (const remembering of [settings, members, subscribers]) remembering.forget();
+    const { settings, members, subscribers, decisions, timers } = remembering;
+    for (const each of [settings, members, subscribers, decisions, timers]) each.forget();
     throw error;
   }
 };

@@ -13,6 +13,8 @@ import { timers } from "./schema.ts";
  * 2. `fire` first moves the alarm ahead by `leaseMs`, so that a crash in a handler is followed by another try.
  * 3. A row is removed only after its handler returned, and only if it was not set anew meanwhile, to whatever time.
  * 4. A handler that throws delays its own row (backoff) and no other; `fire` itself never throws.
+ * 5. The platform's alarm is a part of the transaction in which it was set: where that is rolled back, what is known
+ *    of the alarm must be forgotten.
  */
 export const leaseMs = 25_000;
 const firstBackoffMs = 1000;
@@ -79,6 +81,11 @@ export class Timers {
 
   dueAt(name: string): number | undefined {
     return this.#dueAt().get({ name })?.dueAt;
+  }
+
+  /** The alarm is set anew when a row is set or cleared next. */
+  forget(): void {
+    this.#armedAt = undefined;
   }
 
   next(): number | undefined {

@@ -22,7 +22,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     members: [],
   };
 
-  await runInDurableObject(agentStub(analyst), (_, state) => {
+  await runInDurableObject(agentStub(analyst), async (_, state) => {
     const db = openDatabase(state.storage);
     const timers = new Timers(db, state.storage, systemClock);
     const { identity, spaces, transaction } = assemble(db, state, env, systemClock, timers, {
@@ -33,15 +33,21 @@ test("what was read in a transaction that is rolled back is not remembered", asy
       background: () => undefined,
     });
     const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];
+    const dueAt = systemClock.now() + 60_000;
     const failing = (): void =>
       transaction(() => {
         identity.update({ activeSpaceId: beta.id });
         spaces.follow(undefined, beta, 7, false, 0);
+        timers.set("loop", dueAt);
         expect(known()).toEqual([beta.id, 7]);
         throw new Error("rolled back");
       });
 
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual([null, undefined]);
+    // Nor that the platform's alarm was set.
+    expect(await state.storage.getAlarm()).toBe(null);
+    timers.set("loop", dueAt);
+    expect(await state.storage.getAlarm()).toBe(dueAt);
   });
 });

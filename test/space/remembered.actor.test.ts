@@ -2,8 +2,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { assemble } from "../../src/space/assemble.ts";
+import { deliverTimer } from "../../src/space/delivery/delivery.ts";
 import { join } from "../../src/space/membership.ts";
-import { record } from "../../src/space/parts.ts";
+import { record, transaction } from "../../src/space/parts.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";
 
 beforeAll(recordReceivers);
@@ -20,6 +21,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
       follows: parts.subscribers.find(robo.id)?.cursor,
       anyAgent: parts.subscribers.anyAgentBut(ann.id),
       name: parts.settings.find()?.name,
+      undecided: parts.decisions.pending(),
       end: parts.log.head().seq,
     });
     const before = known();
@@ -27,12 +29,33 @@ test("what was read in a transaction that is rolled back is not remembered", asy
       record(parts, (append) => {
         join(parts, append, robo);
         parts.settings.change({ name: "Another" });
+        parts.decisions.hold(1);
         expect(known()).toMatchObject({ robo: "Robo", members: 3, arePair: false, anyAgent: true, name: "Another" });
+        expect(known().undecided).toEqual([1]);
         throw new Error("rolled back");
       });
 
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual(before);
     expect(before).toMatchObject({ robo: undefined, members: 2, arePair: true, follows: undefined, anyAgent: false });
+  });
+});
+
+test("[D2] a timer that a transaction set and took back is set by the next one, though both are due at once", async () => {
+  const home = await house([entity("human", "Ann"), entity("human", "Ben")]);
+  await runInDurableObject(home.stub, async (_, state) => {
+    const parts = assemble(state, env);
+    parts.timers.clear(deliverTimer);
+    const dueAt = parts.clock.now() + 60_000;
+    const failing = (): void =>
+      transaction(parts, () => {
+        parts.timers.setNoLater(deliverTimer, dueAt);
+        throw new Error("rolled back");
+      });
+    expect(failing).toThrow("rolled back");
+    expect([parts.timers.next(), await state.storage.getAlarm()]).toEqual([undefined, null]);
+    // Of posts that are stored in one turn all have the same time.
+    transaction(parts, () => parts.timers.setNoLater(deliverTimer, dueAt));
+    expect([parts.timers.next(), await state.storage.getAlarm()]).toEqual([dueAt, dueAt]);
   });
 });

@@ -9,7 +9,8 @@ import type { StoredDecision } from "./stored-decision.ts";
  *
  * Invariants
  * 1. A message is held in the transaction that stores it, and decided once: a decision is never changed.
- * 2. `pending` repeats what SQLite says; it is read anew after each change.
+ * 2. `pending` repeats what SQLite says; it is read anew after each change, and must be forgotten where a transaction
+ *    is rolled back (`transaction` in `parts.ts`).
  */
 export class Decisions {
   readonly #db: Database;
@@ -71,5 +72,10 @@ export class Decisions {
   clear(): void {
     this.#pending = undefined;
     this.#db.delete(decisions).run();
+  }
+
+  /** What is pending is read anew when it is asked for next. */
+  forget(): void {
+    this.#pending = undefined;
   }
 }
