@@ -26,7 +26,8 @@ import { shownCall } from "./shown.ts";
  * 2. One errand of a call at a time. One that fails backs off and delays no other's; those that ask servers hold up
  *    none that does not.
  * 3. What was begun and cut is done again only if its tool is idempotent; else its outcome is unknown (R3).
- * 4. What a server is asked for a call that is over is asked no longer: its run was cut (R5).
+ * 4. What a server is asked for a call whose outcome is known is asked no longer: its run was cut (R5), or the server
+ *    has answered without waiting for its turn to.
  */
 export class CallWork {
   readonly #parts: Parts;
@@ -55,8 +56,7 @@ export class CallWork {
   wake(): void {
     if (this.#stopped.signal.aborted) return;
     for (const [callId, { over }] of this.#live) {
-      if (this.#parts.calls.get(callId)?.phase === "done")
-        over.abort(new ColloquyError("run_canceled", "the call is over"));
+      if (this.#parts.calls.get(callId)?.outcome) over.abort(new ColloquyError("run_canceled", "the call is over"));
     }
     for (const slow of [false, true]) {
       const live = slow ? this.#slow.size : this.#live.size - this.#slow.size;
@@ -105,15 +105,15 @@ export class CallWork {
     const ended = AbortSignal.any([this.#stopped.signal, over]);
     for (;;) {
       const row = this.#parts.calls.get(callId);
-      const errand = row && errandOf(row, this.#parts.clock.now());
+      const errand = this.#errand(row);
       if (!row || !errand || this.#stopped.signal.aborted) return;
       if (isSlow(errand) && !this.#slow.has(callId)) return;
       try {
         await this.#do(errand, row, ended);
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
-        // The space is still to be told that it is over.
-        if (over.aborted && isSlow(errand)) continue;
+        // It is over meanwhile: what is to be told of that does not wait for another try of what is not asked any more.
+        if (isSlow(errand) && this.#errand(this.#parts.calls.get(callId)) !== errand) continue;
         const pause = Math.min(longestCallBackoffMs, callBackoffMs * 2 ** Math.min(row.failures, 20));
         const reason = error instanceof Error ? error.message : String(error);
         log.warn("call.errand_failed", { callId, errand, failures: row.failures + 1, reason });
@@ -121,6 +121,10 @@ export class CallWork {
         return;
       }
     }
+  }
+
+  #errand(row: CallRow | undefined): Errand | null {
+    return row ? errandOf(row, this.#parts.clock.now()) : null;
   }
 
   async #do(errand: Errand, row: CallRow, ended: AbortSignal): Promise<void> {

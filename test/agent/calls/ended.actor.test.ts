@@ -4,7 +4,7 @@ import { expect, inject, test, vi } from "vitest";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, rawCall, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
-import { agentStub, inboxOf, passTime, runsOf } from "../fixture.ts";
+import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool, yes } from "./scene.ts";
 
 /** Calls whose run, agent or space ends before they do: nobody is asked any more, and nothing is left behind. */
@@ -94,6 +94,30 @@ test.each(
   const stub = env.AGENT.getByName(agent.id);
   unwrap(isCanceled ? await stub.cancelRun(workspaceId, id) : await stub.remove(workspaceId));
   await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: true }]));
+});
+
+test("[R1] what a server answers while it still holds the request that it was sent reaches the agent at once", async () => {
+  const path = `/silent/${crypto.randomUUID()}`;
+  const { agent, model, ann, space, workspaceId, run, shown } = await scene({
+    tools: [
+      {
+        ...{ ...lookUp, visible: true, async: true, timeoutMs: 600_000 },
+        execution: { url: `${inject("remote")}${path}`, secret: "KEY" },
+      },
+    ],
+    steps: [step(call("act", {})), step(text("Begun.")), step(text("It is seven."))],
+    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
+  });
+  await space.post(ann, "Go");
+  const begun = await run("completed");
+  await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: false }]));
+  const toolCallId = begun.steps[0]?.toolCalls[0]?.id ?? "";
+  const stub = env.AGENT.getByName(agent.id);
+  unwrap(await stub.answerToolCall(workspaceId, toolCallId, { result: "seven" }));
+  await model.called(3);
+  expect(userTexts(model.calls[2]).at(-1)).toContain('"seven"');
+  await shown("act", "complete");
+  expect(await requestsTo(path)).toHaveLength(1);
 });
 
 test.each(open)("[R5] %s whose space is deleted lets its run go on", async (_, tool, status) => {
