@@ -86,6 +86,29 @@ test("[D2] messages that an agent only hears come at intervals, those between to
   await vi.waitFor(() => expect(heardBy(robo)).toEqual([...texts, ...last]));
 });
 
+test.each(["it is removed", "the space is deleted", "the space crashes"])(
+  "[D2] what an agent that only hears has not been told yet reaches it once where meanwhile %s",
+  async (end) => {
+    const { ann, robo, hal } = cast();
+    const home = await house([ann, robo, hal], { wakePolicy: "addressed" });
+    await settled(home);
+    unwrap(await home.rpc.post(home.as(ann), { text: "one" }));
+    await vi.waitFor(() => expect(heardBy(robo)).toEqual(["one"]));
+    for (const text of ["two", "three"]) unwrap(await home.rpc.post(home.as(ann), { text }));
+    if (end === "it is removed") unwrap(await home.rpc.removeMember(home.key, robo.id));
+    else if (end === "the space is deleted") unwrap(await home.rpc.remove(home.key));
+    else {
+      await runInDurableObject(home.stub, (_, state) => state.abort("crash")).catch(() => undefined);
+      expect(await wakesIn(home)).toBeLessThanOrEqual(30_000);
+      await ring(home, 25_001);
+    }
+    await vi.waitFor(() => expect(takenBy(robo)).toEqual(["one", "two", "three"]));
+    await settled(home);
+    if (end !== "the space crashes") expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true });
+    expect(heardBy(robo)).toEqual(["one", "two", "three"]);
+  },
+);
+
 test("[D2] one delivery carries all that is pending, in bounded batches", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
