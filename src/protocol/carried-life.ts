@@ -8,7 +8,8 @@ import { Timestamp } from "./text.ts";
 /** What an agent has lived through, as an exported agent holds it: its windows, runs and journal. */
 
 const Continuity = z.enum(["consciousness", "timeline"]);
-const place = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+/** Numbers of rows: what is counted on from the largest stays exact. */
+const place = z.int().min(0).max(1_000_000_000_000);
 
 /** A stretch of consciousness: what its inputs began with, and the first run whose cycle is whole in it. */
 export const CarriedWindow = z
@@ -101,6 +102,7 @@ const CarriedMeta = z.discriminatedUnion("kind", [
   }),
   z.looseObject({ kind: z.literal("preview"), upTo: z.number() }),
   z.looseObject({ kind: z.literal("reminder") }),
+  z.looseObject({ kind: z.literal("told"), section: z.enum(["shared_blocks", "activity"]) }),
 ]);
 
 /** One thing that the model was given, said, called or got back, as it was. */

@@ -50,6 +50,18 @@ const contradictions: { path: string; message: string; find: ReturnType<typeof s
     ) where journal_from <= before limit 1`,
   },
   {
+    path: "agent.runs",
+    message: "must end where the journal does, or before",
+    find: sql`select ordinal as at from runs
+      where journal_to > (select coalesce(max(seq), 0) from journal) + (not kept) limit 1`,
+  },
+  {
+    path: "agent.journal",
+    message: "is not where its run, whose cycle is kept, has its rows",
+    find: sql`select seq as at from journal join runs on ordinal = run_ordinal
+      where kept and seq not between journal_from and journal_to limit 1`,
+  },
+  {
     path: "agent.journal",
     message: "is of a run that is not there",
     find: sql`select seq as at from journal where run_ordinal not in (select ordinal from runs) limit 1`,
@@ -127,14 +139,18 @@ const checkCalls = (db: Database): void => {
   let after = 0;
   for (;;) {
     const rows = db
-      .select({ seq: journal.seq, content: journal.content })
+      .select({ seq: journal.seq, kind: journal.kind, content: journal.content })
       .from(journal)
       .innerJoin(runs, eq(runs.ordinal, journal.runOrdinal))
-      .where(sql`${gt(journal.seq, after)} and ${runs.kept} and ${journal.kind} in ('assistant', 'result')`)
+      .where(sql`${gt(journal.seq, after)} and ${runs.kept} and ${journal.kind} <> 'call'`)
       .orderBy(asc(journal.seq))
       .limit(rowsAtATime)
       .all();
-    for (const { seq, content } of rows) {
+    for (const { seq, kind, content } of rows) {
+      const [waiting] = open.values();
+      if (waiting !== undefined && kind !== "result") {
+        throw unfit(`agent.journal (${waiting})`, "makes a call whose result does not follow it");
+      }
       const calls = callsIn(content as unknown as CarriedItem<"journal">["content"]);
       for (const id of calls.answered) {
         if (!open.delete(id)) throw unfit(`agent.journal (${seq})`, "answers a call that nobody made");

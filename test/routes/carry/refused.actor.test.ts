@@ -136,6 +136,39 @@ const contradictions: Case[] = [
     "agent.journal (1)",
     (agent) => Object.assign(first(agent.journal), { content: { role: "user" } }),
   ],
+  ...[
+    { type: "image", image: "https://example.com/a.png" },
+    { type: "file", data: "https://example.com/a.png", mediaType: "image/png" },
+  ].map(
+    (part): Case => [
+      `an address to fetch: ${part.type}`,
+      "agent.journal (1)",
+      (agent) => Object.assign(first(agent.journal).content, { content: [part] }),
+    ],
+  ),
+  [
+    "a result that is an address to fetch",
+    "agent.journal",
+    (agent) => {
+      const { content } = agent.journal.find(({ kind }) => kind === "result") ?? first(agent.journal);
+      const value = [{ type: "image-url", url: "https://example.com/a.png" }];
+      Object.assign(content, {
+        content: [{ ...first(content.content as object[]), output: { type: "content", value } }],
+      });
+    },
+  ],
+  [
+    "a result that comes after what was said next",
+    "agent.journal",
+    (agent) => {
+      const result = agent.journal.findIndex(({ kind }) => kind === "result");
+      const [one, next] = [agent.journal[result], agent.journal[result + 1]];
+      if (one && next) [one.seq, next.seq] = [next.seq, one.seq];
+    },
+  ],
+  ["a run that ends after the journal", "agent.runs (1)", (agent) => (first(agent.runs).journalTo = 1000)],
+  ["a row outside of its run", "agent.journal (1)", (agent) => (first(agent.runs).journalFrom = 2)],
+  ["a number past all counting", "agent.journal.0.seq", (agent) => (first(agent.journal).seq = 2 ** 53 - 1)],
   ["a row without its meta", "agent.journal (1)", (agent) => (first(agent.journal).meta = null)],
   [
     "a call without a result",

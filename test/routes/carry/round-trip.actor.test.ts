@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { call, expectOk, openHouse } from "../../support/house.ts";
-import { installModel, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { installModel, scriptedModel, step, text, call as toolCall } from "../../support/scripted-model.ts";
 import { comparable, type Document, exported, imported, lived, runsEnded, send } from "./lived.ts";
 
 type Lived = Awaited<ReturnType<typeof lived>>;
@@ -205,5 +205,63 @@ describe("an agent that is imported", () => {
     expect(JSON.stringify(messages)).toContain("Took up making tea.");
     const found = await expectOk(Hits, call(`${path}/search?q=warehouse`, { bearer: after.house.secretKey }));
     expect(found.items[0]?.excerpt).toContain("the warehouse opens at seven");
+  });
+});
+
+describe("[R2] whatever an agent was told, its own export is taken, and is the same again", () => {
+  /** Out of the house where it lived, into the other, and out of that. */
+  const carried = async (id: string): Promise<Document> => {
+    const out = await exported(before.house, id);
+    const { agent } = await expectOk(ImportedAgent, imported(after.house, out));
+    const again = await exported(after.house, agent.id);
+    expect(comparable(again, [id, agent.id])).toEqual(comparable(out, [id, agent.id]));
+    return out;
+  };
+
+  test("of others' blocks and doings, beside its inbox", async () => {
+    const { id } = before.reader;
+    const undo = installModel(scriptedModel(() => step(text("Read."))));
+    try {
+      await send(before.house, `/v1/agents/${id}/trigger`, { serviceName: "test", payload: "What do you see?" });
+      await runsEnded(before.house, id, 1);
+    } finally {
+      undo();
+    }
+    const { agent } = await carried(id);
+    expect(agent.journal).toContainEqual(expect.objectContaining({ meta: { kind: "told", section: "shared_blocks" } }));
+  });
+
+  test("of its space as a talk, in which it spoke itself", async () => {
+    const { house, mona } = before;
+    const context = { history: "messages" };
+    const { id } = await house.agent({ name: "Talker", continuity: "timeline", context });
+    const space = await house.space("Talk", [mona, { id }]);
+    const answer = [step(toolCall("send_message", { text: "It is on." })), step(text("Said so."))];
+    const undo = installModel(scriptedModel([...answer, step(text("Nothing more."))]));
+    try {
+      await house.say(space.id, mona, "@Talker is the kettle on?");
+      await runsEnded(house, id, 1);
+      await house.say(space.id, mona, "@Talker good");
+      await runsEnded(house, id, 2);
+    } finally {
+      undo();
+    }
+    const { agent } = await carried(id);
+    expect(agent.journal).toContainEqual(
+      expect.objectContaining({ kind: "inbox", content: expect.objectContaining({ role: "assistant" }) }),
+    );
+  });
+
+  test("of its state anew, where its past was compacted in the middle of a run", async () => {
+    const { id } = before;
+    const whole = await exported(before.house, id);
+    const [told] = whole.agent.journal;
+    const end = whole.agent.journal.at(-1);
+    const run = whole.agent.runs.at(-1);
+    if (!told || !end || !run) throw new Error("it has lived");
+    const seq = end.seq + 1;
+    whole.agent.journal.push({ ...told, seq, kind: "preview", meta: null, run: run.ordinal });
+    run.journalTo = seq;
+    expect((await imported(after.house, whole, "?name=Compacted")).status).toBe(201);
   });
 });
