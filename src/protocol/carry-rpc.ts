@@ -10,7 +10,15 @@ import type {
 } from "./exported-agent.ts";
 
 /** Where an export ends: what came later is not in it, however long it is read. */
-export type ExportBounds = { at: number; journal: number; run: number; window: number; archival: number };
+export type ExportBounds = {
+  at: number;
+  journal: number;
+  run: number;
+  window: number;
+  archival: number;
+  /** The cycle that was under way and had acted: it is remembered, its open calls answered as those of a canceled run. */
+  cut?: { run: number; open: { step: number; callId: string; toolName: string }[] };
+};
 export type ExportHead = { head: CarriedHead; names: CarriedName[]; bounds: ExportBounds };
 /** Where a page of an export begins: after this row of a list. */
 export type ExportPlace = { list: CarriedList; after: (string | number)[] };

@@ -43,6 +43,24 @@ test("[R5] a living agent whose cycle was canceled knows that it read the messag
   );
 });
 
+test.each([
+  ["made a block", true, call("block_create", { label: "shopping", content: "milk" })],
+  ["kept a fact", true, call("recall", { op: "insert", content: "Sara is allergic to nuts" })],
+  ["only looked something up", false, call("recall", { op: "search", query: "nuts" })],
+])("[R2] of a canceled cycle that %s a living agent remembers: %s", async (_, isKept, done) => {
+  const { house, husam, analyst, space, agent } = await stage();
+  const gate = createGate();
+  const model = scripted([step(done), step(waitAt(gate)), step(text("Read."))]);
+  await space.post(husam, "Do it");
+  await gate.reached;
+  const [run] = await runsOf(house.workspaceId, analyst);
+  unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? ""));
+  await space.post(husam, "Well?");
+  await ended(house.workspaceId, analyst, 2);
+  const roles = model.calls[2]?.prompt.map(({ role }) => role);
+  expect(roles).toEqual(isKept ? ["system", "user", "assistant", "tool", "user"] : ["system", "user"]);
+});
+
 test("[B3] a living agent that reached a limit remembers what it did until then", async () => {
   const { house, husam, analyst, space } = await stage({ limits: { maxSteps: 1 } });
   const model = scripted([step(call("get_memories", {})), step(text("Read."))]);

@@ -46,14 +46,15 @@ export const carriedWindows: ListOf<"windows"> = {
 const underWay = "it was under way when the agent was exported";
 
 /** Of a run that has not ended, or ended after the export began: what it had done by then, ended by the export. */
-const endOf = (row: RunRow, { at, journal: upTo }: ExportBounds): Partial<CarriedRun> => {
+const endOf = (row: RunRow, { at, journal: upTo, cut }: ExportBounds): Partial<CarriedRun> => {
   const { status, completedAt, journalTo } = row;
   if (completedAt !== null && journalTo !== null && journalTo <= Math.max(upTo, row.journalFrom) && completedAt <= at) {
     // A run that has an end has one of these.
     return { status: status as CarriedRun["status"], kept: row.kept, journalTo, completedAt: instant(completedAt) };
   }
-  const to = Math.max(row.journalFrom, upTo);
-  return { status: "canceled", kept: false, journalTo: to, completedAt: instant(at), reason: underWay };
+  const kept = row.ordinal === cut?.run;
+  const to = Math.max(row.journalFrom, upTo) + (kept ? cut.open.length : 0);
+  return { status: "canceled", kept, journalTo: to, completedAt: instant(at), reason: underWay };
 };
 
 const numberOf = (db: Database, runId: string): number | undefined =>
@@ -126,20 +127,41 @@ export const carriedRuns: ListOf<"runs"> = {
     ),
 };
 
+const journalOf = (db: Database, after: number, upTo: number): CarriedJournalRow[] =>
+  db
+    .select()
+    .from(journal)
+    .where(and(gt(journal.seq, after), lte(journal.seq, upTo)))
+    .orderBy(asc(journal.seq))
+    .limit(journalAtATime)
+    .all()
+    .map(({ seq, runOrdinal, step, kind, content, meta, createdAt }) => {
+      const item = { seq, run: runOrdinal, step, kind, content, meta, createdAt: instant(createdAt) };
+      // What the journal holds is what the document's schema tells of it.
+      return item as unknown as CarriedJournalRow;
+    });
+
+/** What answers the calls that were under way: each call has its result, wherever an agent goes on. */
+const closings = ({ at, journal: upTo, cut }: ExportBounds): CarriedJournalRow[] =>
+  (cut?.open ?? []).map(({ step, callId, toolName }, index) => {
+    const output = { type: "json", value: { success: false, error: { code: "run_canceled", message: underWay } } };
+    return {
+      seq: upTo + 1 + index,
+      run: cut?.run ?? 0,
+      step,
+      kind: "result",
+      content: { role: "tool", content: [{ type: "tool-result", toolCallId: callId, toolName, output }] },
+      meta: { kind: "result", callId, toolName, error: true },
+      createdAt: instant(at),
+    };
+  });
+
 export const carriedJournal: ListOf<"journal"> = {
-  read: (db, after, bounds) =>
-    db
-      .select()
-      .from(journal)
-      .where(and(gt(journal.seq, last(after)), lte(journal.seq, bounds.journal)))
-      .orderBy(asc(journal.seq))
-      .limit(journalAtATime)
-      .all()
-      .map(({ seq, runOrdinal, step, kind, content, meta, createdAt }) => {
-        const item = { seq, run: runOrdinal, step, kind, content, meta, createdAt: instant(createdAt) };
-        // What the journal holds is what the document's schema tells of it.
-        return { item: item as unknown as CarriedJournalRow, place: [seq] };
-      }),
+  read: (db, after, bounds) => {
+    const rows = journalOf(db, last(after), bounds.journal);
+    const items = rows.length > 0 ? rows : closings(bounds).filter(({ seq }) => seq > last(after));
+    return items.map((item) => ({ item, place: [item.seq] }));
+  },
   writer: (db) => {
     const insert = db
       .insert(journal)

@@ -5,6 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { exportPageCharacters, exportTailBytes } from "../bounds.ts";
 import { archival, journal, runs, windows } from "../schema.ts";
+import { hasActed, openCalls } from "../think/acted.ts";
 import type { Parts } from "../think/parts.ts";
 import { nextBlock } from "./carried-blocks.ts";
 import type { Place, Read } from "./carried-list.ts";
@@ -42,6 +43,16 @@ const boundsOf = (db: Database, at: number): ExportBounds => ({
       .get()?.to ?? 0,
 });
 
+/** As a run that is canceled (`think/finish.ts`): who carries an agent takes along all that it said and stored. */
+const cutOf = (parts: Parts, to: number): ExportBounds["cut"] => {
+  const run = parts.runs.active().find(({ continuity }) => continuity === "consciousness");
+  if (!run) return undefined;
+  const rows = parts.journal.ofRun(run, to);
+  if (!hasActed(parts, run, rows)) return undefined;
+  const open = openCalls(rows).map(({ step, call: { callId, toolName } }) => ({ step, callId, toolName }));
+  return { run: run.ordinal, open };
+};
+
 const leftBehind = (db: Database): CarriedHead["left"] => {
   const count = (counted: ReturnType<typeof sql>): number => db.get<{ rows: number }>(counted).rows;
   return {
@@ -52,7 +63,8 @@ const leftBehind = (db: Database): CarriedHead["left"] => {
   };
 };
 
-export const exportHead = async (db: Database, { identity, clock, env }: Parts): Promise<ExportHead> => {
+export const exportHead = async (db: Database, parts: Parts): Promise<ExportHead> => {
+  const { identity, clock, env } = parts;
   const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId, correction, correctionModel } = identity.get();
   const head: CarriedHead = {
     id,
@@ -63,7 +75,9 @@ export const exportHead = async (db: Database, { identity, clock, env }: Parts):
     ...(correctionModel === null ? {} : { correction: { ratio: correction, modelId: correctionModel } }),
     left: leftBehind(db),
   };
-  const bounds = boundsOf(db, clock.now());
+  const ends = boundsOf(db, clock.now());
+  const cut = cutOf(parts, ends.journal);
+  const bounds = cut ? { ...ends, cut } : ends;
   return { head, bounds, names: await namesFor(db, env.WORKSPACE.getByName(workspaceId), id) };
 };
 

@@ -1,9 +1,9 @@
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
-import type { AssistantMeta, Failure, Receipt } from "../records.ts";
+import type { Failure, Receipt } from "../records.ts";
 import { isActive, type RunRow } from "../runs.ts";
+import { hasActed, openCalls } from "./acted.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
-import { kindOf } from "./kind.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
@@ -27,27 +27,6 @@ const longestPauseMs = 50_000;
 /** Pause before a failed run's events are tried again: under a minute, so that a dead event is known soon. */
 const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstPauseMs * 4 ** (attempts - 1));
 
-const effects = new Set([
-  "send_message",
-  "send_reply",
-  "set_memories",
-  "delete_memories",
-  "set_goals",
-  "delete_goals",
-  "set_plans",
-  "delete_plans",
-]);
-
-/** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
-const didAnything = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean => {
-  const kind = kindOf(parts, run);
-  const acts = (toolName: string): boolean => {
-    const tool = effects.has(toolName) ? undefined : parts.tools.find(toolName, kind);
-    return effects.has(toolName) || (tool?.config !== undefined && tool.effect);
-  };
-  return rows.some((row) => row.meta?.kind === "result" && !row.meta.error && acts(row.meta.toolName));
-};
-
 const speaking = new Set(["send_message", "send_reply"]);
 
 const answered = (rows: JournalRow[]): boolean =>
@@ -55,12 +34,8 @@ const answered = (rows: JournalRow[]): boolean =>
 
 /** A call and its result are always paired: those that were never executed get a result that says so. */
 const closeOpenCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error: Failure): void => {
-  const last = rows.findLast((row) => row.kind === "assistant");
-  if (!last) return;
-  const meta = last.meta as AssistantMeta;
-  const finished = new Set(rows.flatMap((row) => (row.meta?.kind === "result" ? [row.meta.callId] : [])));
-  for (const call of meta.calls.filter(({ callId }) => !finished.has(callId))) {
-    recordResult(parts, run, last.step, call, { value: { success: false, error }, error: true });
+  for (const { step, call } of openCalls(rows)) {
+    recordResult(parts, run, step, call, { value: { success: false, error }, error: true });
   }
 };
 
@@ -91,7 +66,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
     // What reached a limit is done with, and remembered as far as it came.
     const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
-    const lived = done || (ending.kind !== "skipped" && didAnything(parts, run, before));
+    const lived = done || (ending.kind !== "skipped" && hasActed(parts, run, before));
     // A timeline run is read back from its space's history, not lived through.
     const kept = lived && run.continuity === "consciousness";
     // Of a run that is not kept, a call may still be under way: what came of it is told as it was.

@@ -166,7 +166,7 @@ const contradictions: Case[] = [
       if (one && next) [one.seq, next.seq] = [next.seq, one.seq];
     },
   ],
-  ["a run that ends after the journal", "agent.runs (1)", (agent) => (first(agent.runs).journalTo = 1000)],
+  ["a run that ends after the journal", "agent.runs", (agent) => (first(agent.runs.toReversed()).journalTo = 1000)],
   ["a row outside of its run", "agent.journal (1)", (agent) => (first(agent.runs).journalFrom = 2)],
   ["a number past all counting", "agent.journal.0.seq", (agent) => (first(agent.journal).seq = 2 ** 53 - 1)],
   ["a row without its meta", "agent.journal (1)", (agent) => (first(agent.journal).meta = null)],

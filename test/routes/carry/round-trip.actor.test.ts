@@ -1,6 +1,8 @@
+import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { unwrap } from "../../../src/shared/errors.ts";
 import { call, expectOk, openHouse } from "../../support/house.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../../support/scripted-model.ts";
 import { comparable, type Document, exported, imported, lived, runsEnded, send } from "./lived.ts";
@@ -262,6 +264,52 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     const seq = end.seq + 1;
     whole.agent.journal.push({ ...told, seq, kind: "preview", meta: null, run: run.ordinal });
     run.journalTo = seq;
-    expect((await imported(after.house, whole, "?name=Compacted")).status).toBe(201);
+    expect((await imported(after.house, whole, "?name=Folded")).status).toBe(201);
+  });
+
+  test("of what it said in a run that was under way", async () => {
+    const { house, mona } = before;
+    const { id } = await house.agent({ name: "Busy" });
+    const space = await house.space("Busy", [mona, { id }]);
+    const asked = Promise.withResolvers<void>();
+    const heard = Promise.withResolvers<void>();
+    const undo = installModel(
+      scriptedModel(async (_, index) => {
+        if (index === 0) return step(toolCall("enter_space", { spaceId: space.id }));
+        if (index === 1) return step(toolCall("send_message", { text: "I am on it, said the kettle." }));
+        heard.resolve();
+        await asked.promise;
+        return step(text("Done."));
+      }),
+    );
+    try {
+      await house.say(space.id, mona, "@Busy begin");
+      await heard.promise;
+      const { agent } = await carried(id);
+      expect(agent.runs).toMatchObject([{ status: "canceled", kept: true }]);
+      const list = z.object({ items: z.array(z.object({ id: z.string(), name: z.string() })) });
+      const { items } = await expectOk(list, call("/v1/agents", { bearer: after.house.secretKey }));
+      const there = items.find(({ name }) => name === "Busy");
+      const { messages } = Context.parse(await send(after.house, `/v1/agents/${there?.id}/context`));
+      expect(JSON.stringify(messages)).toContain("said the kettle");
+
+      // A call that had begun when the export did is answered in it, after all else.
+      const agentObject = env.AGENT.getByName(id);
+      const { bounds } = unwrap(await agentObject.exportHead(house.workspaceId));
+      const open = [{ step: 1, callId: "tc_begun", toolName: "look_up" }];
+      const cut = { ...bounds, cut: { run: 1, open } };
+      const { parts } = unwrap(await agentObject.exportPage(house.workspaceId, cut, null));
+      const last = (list: string) => JSON.parse(parts.findLast((part) => part.list === list)?.items.at(-1) ?? "{}");
+      expect(last("journal")).toMatchObject({
+        seq: bounds.journal + 1,
+        run: 1,
+        meta: { callId: "tc_begun", error: true },
+      });
+      expect(last("runs")).toMatchObject({ kept: true, journalTo: bounds.journal + 1 });
+    } finally {
+      asked.resolve();
+      await runsEnded(house, id, 1);
+      undo();
+    }
   });
 });
