@@ -1,7 +1,9 @@
 import type { Block, BlockChange, BlockDetail, BlockSpace, EditedBlock, EditSpaceBlock } from "../protocol/block.ts";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import type { SpaceBlockRpc, SpaceEditor } from "../protocol/space-block-rpc.ts";
+import { openDatabase } from "../shared/database.ts";
 import type { Outcome } from "../shared/errors.ts";
+import { authorNamed } from "./carry/known-names.ts";
 import { detailOf, sharedView } from "./memory/blocks/block-view.ts";
 import { cursorOf, page } from "./page.ts";
 import { SearchingAgent } from "./searching-agent.ts";
@@ -65,7 +67,7 @@ export abstract class SpaceBlockAgent extends SearchingAgent implements SpaceBlo
         parts.blocks.history(label, cursorOf(cursor), limit + 1),
         limit,
         ({ version }) => version,
-        (change) => change,
+        (change) => ({ ...change, ...authorNamed(openDatabase(this.ctx.storage), change.author) }),
       );
     });
   }

@@ -313,3 +313,14 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     }
   });
 });
+
+test("the people of its new space read who made a version where it comes from", async () => {
+  const { house, id, path } = after;
+  const ann = await house.person("Ann");
+  const space = await house.space("Pantry", [ann, { id }]);
+  await send(house, `${path}/blocks/todo/spaces/${space.id}`, { permission: "Append" }, "PUT");
+  const history = `/v1/spaces/${space.id}/agents/${id}/blocks/todo/history`;
+  const { items } = await expectOk(History, call(history, { bearer: house.secretKey, as: ann.id }));
+  const made = items.find(({ author }) => author.startsWith(`human:${before.mona.id}`));
+  expect(made).toMatchObject({ authorName: "Mona" });
+});
