@@ -50,11 +50,12 @@ export const assemble = (
   const { background, ...own } = work;
   const identity = new Identity(db, clock);
   const spaces = new Spaces(db);
+  const inbox = new Inbox(db, clock);
   const transaction: Parts["transaction"] = (work) => {
     try {
       return ctx.storage.transactionSync(work);
     } catch (error) {
-      for (const remembering of [identity, spaces, timers]) remembering.forget();
+      for (const remembering of [identity, spaces, inbox, timers]) remembering.forget();
       throw error;
     }
   };
@@ -101,7 +102,7 @@ export const assemble = (
     summaries: new Summaries(db, clock),
     mcp,
     ids: createIds(env.SIGNING_SECRET),
-    inbox: new Inbox(db, clock),
+    inbox,
     spaces,
     roots: new Roots(db, clock),
     ledger,

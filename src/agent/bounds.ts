@@ -4,6 +4,8 @@
 export const maxInboxEvents = 5000;
 /** Events that wake nobody and wait for the next batch; past it the oldest are left to their space's history. */
 export const maxQuietEvents = 500;
+/** Of more than `maxQuietEvents`, so many are kept, the newest: otherwise each delivery would look at all, to let a few go. */
+export const keptQuietEvents = 250;
 /** Events that one run takes, and the UTF-8 that they may fill, in bytes: a row holds 2 MB. */
 export const maxBatchEvents = 100;
 export const maxBatchBytes = 256 * 1024;

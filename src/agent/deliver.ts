@@ -5,8 +5,9 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
 import type { CallRow } from "./calls/call-row.ts";
-import type { InboxRow } from "./inbox.ts";
+import type { InboxRow, NewEvent } from "./inbox.ts";
 import type { PlanRow } from "./plans/plans.ts";
+import type { InboxData } from "./records.ts";
 import { ownRoot } from "./roots.ts";
 import type { Parts } from "./think/parts.ts";
 
@@ -25,6 +26,7 @@ const full = (): ColloquyError =>
 /** Whether the inbox takes so many more. What waits and asks for no run makes way. In a transaction. */
 export const hasRoom = (parts: Parts, adding: number): boolean => {
   if (!parts.inbox.isFull(adding)) return true;
+  parts.inbox.forget();
   dropQuiet(parts);
   return !parts.inbox.isFull(adding);
 };
@@ -63,6 +65,8 @@ export const accept = (
     if (fresh.length > 0) requireRoom(parts, fresh.length);
     const awaited = parts.waits.awaits(delivery.space.id);
     let unheard = 0;
+    const events: NewEvent[] = [];
+    const given: { ordinal: number; eventId: string }[] = [];
     for (const delivered of fresh) {
       const waiting = awaited ? parts.waits.answer(delivered.message) : [];
       // What wakes no timeline run is acknowledged by the history, which holds it.
@@ -71,15 +75,14 @@ export const accept = (
         continue;
       }
       const { message, triggerSource } = delivered;
-      const eventId = parts.ids.deriveOwned("evt", agent.id, message.id);
-      parts.inbox.add(
-        eventId,
-        { type: "space_message", spaceName: delivery.space.name, delivered },
-        triggerSource !== "none",
-      );
+      const eventId = parts.ids.deriveFrom("evt", agent.id, message.id);
+      const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered };
+      events.push({ eventId, data, wakes: triggerSource !== "none" });
       if (triggerSource !== "none" || waiting.length > 0) arm();
-      for (const ordinal of waiting) giveTo(parts, ordinal, eventId);
+      for (const ordinal of waiting) given.push({ ordinal, eventId });
     }
+    parts.inbox.addAll(events);
+    for (const { ordinal, eventId } of given) giveTo(parts, ordinal, eventId);
     const decided = (delivery.answers ?? [])
       .filter(({ seq }) => seq > from)
       .filter((each) => parts.calls.decided(each));
@@ -131,7 +134,7 @@ const takeBack = (parts: Parts, ordinal: number, messageIds: string[]): void => 
   if (messageIds.length === 0) return;
   const { id: agentId } = parts.identity.get();
   const seqs = messageIds.flatMap(
-    (messageId) => parts.inbox.byEventId(parts.ids.deriveOwned("evt", agentId, messageId))?.seq ?? [],
+    (messageId) => parts.inbox.byEventId(parts.ids.deriveFrom("evt", agentId, messageId))?.seq ?? [],
   );
   const events = parts.runs.at(ordinal)?.events ?? [];
   const back = seqs.filter((seq) => events.includes(seq));

@@ -3,7 +3,9 @@ import type { Root } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared } from "../shared/database.ts";
+import { jsonArrays } from "../shared/json-arrays.ts";
 import {
+  keptQuietEvents,
   maxAttempts,
   maxBatchAttempts,
   maxBatchBytes,
@@ -29,10 +31,15 @@ import { estimateText } from "./tokens.ts";
  *    their history rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, and its
  *    wake is not counted again (B1).
+ * 5. `#quietRoom` events may be added before more than `maxQuietEvents` that ask for no run can wait. It is not known
+ *    from whenever anything else changes, or a transaction is rolled back, until they are looked at again.
  */
 export type InboxRow = typeof inbox.$inferSelect;
 
 export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
+
+/** An event that comes. */
+export type NewEvent = { eventId: string; data: InboxData; wakes: boolean };
 
 /** Whether a run took it before. */
 export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
@@ -42,8 +49,8 @@ export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
 
 const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 
-export const rootOf = (row: InboxRow): Root =>
-  row.data.type === "space_message" ? row.data.delivered.root : row.data.root;
+export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
+  data.type === "space_message" ? data.delivered.root : data.root;
 
 const ready = and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, sql.placeholder("now"))));
 /** Somebody answered what the agent asked: that always wakes it. That nobody did is nobody's word (B1). */
@@ -57,18 +64,16 @@ const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.sp
 export class Inbox {
   readonly #db: Database;
   readonly #clock: Clock;
+  #quietRoom: number | undefined;
 
+  /** All columns, in the table's order, of rows that are one JSON array: `seq` is given, the rest begins as ever. */
   readonly #add = prepared(() =>
     this.#db
       .insert(inbox)
-      .values({
-        eventId: sql.placeholder("eventId"),
-        type: sql.placeholder("type"),
-        data: sql.placeholder("data"),
-        rootId: sql.placeholder("rootId"),
-        wakes: sql.placeholder("wakes"),
-        receivedAt: sql.placeholder("receivedAt"),
-      })
+      .select(
+        sql`select null, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, 'pending', null, null,
+          ${sql.placeholder("receivedAt")} from json_each(${sql.placeholder("rows")}) where true`,
+      )
       .onConflictDoNothing()
       .prepare(),
   );
@@ -128,7 +133,7 @@ export class Inbox {
       .where(and(ready, eq(inbox.type, "space_message"), or(eq(inbox.wakes, false), mutedByRoot)))
       .orderBy(desc(inbox.seq))
       .limit(maxInboxEvents)
-      .offset(maxQuietEvents)
+      .offset(keptQuietEvents)
       .prepare(),
   );
   readonly #before = prepared(() =>
@@ -151,23 +156,40 @@ export class Inbox {
 
   /** Takes an event in unless its id is there already. */
   add(eventId: string, data: InboxData, wakes: boolean): void {
-    this.#add().run({
-      eventId,
-      type: data.type,
-      data,
-      rootId: data.type === "space_message" ? data.delivered.root.id : data.root.id,
-      wakes,
-      receivedAt: this.#clock.now(),
-    });
+    this.addAll([{ eventId, data, wakes }]);
+  }
+
+  /** Takes events in, in their order, but those whose ids are there already. */
+  addAll(events: NewEvent[]): void {
+    const receivedAt = this.#clock.now();
+    const rowOf = ({ eventId, data, wakes }: NewEvent) =>
+      [eventId, data.type, JSON.stringify(data), rootOf({ data }).id, wakes] as const;
+    for (const rows of jsonArrays(events.map(rowOf))) this.#add().run({ rows, receivedAt });
+    if (this.#quietRoom !== undefined) this.#quietRoom -= events.length;
+  }
+
+  /** Those that ask for no run are looked at anew by the next `dropQuiet`. */
+  forget(): void {
+    this.#quietRoom = undefined;
+  }
+
+  /** The database, to change what waits. */
+  #changing(): Database {
+    this.forget();
+    return this.#db;
   }
 
   /**
-   * Lets the oldest messages that ask for no run go, down to `maxQuietEvents`: those that wake nobody, and those whose
-   * root has woken the agent `maxWakes` times. Answers how many of each space.
+   * Of more than `maxQuietEvents` messages that ask for no run, lets the oldest go down to `keptQuietEvents`: those that
+   * wake nobody, and those whose root has woken the agent `maxWakes` times. Answers how many of each space.
    */
   dropQuiet(maxWakes: number): Map<string, number> {
-    if ((this.#count().get()?.rows ?? 0) <= maxQuietEvents) return new Map();
-    return this.#leave(this.#quiet().all({ maxWakes, now: this.#clock.now() }));
+    if (this.#quietRoom !== undefined && this.#quietRoom >= 0) return new Map();
+    const oldest = this.#quiet().all({ maxWakes, now: this.#clock.now() });
+    const room = maxQuietEvents - keptQuietEvents;
+    const left = this.#leave(oldest.length > room ? oldest : []);
+    this.#quietRoom = oldest.length > room ? room : room - oldest.length;
+    return left;
   }
 
   /** Messages that are left to their spaces' histories. Answers how many to each. */
@@ -308,7 +330,7 @@ export class Inbox {
   }
 
   take(seqs: number[]): void {
-    this.#db.update(inbox).set({ status: "taken" }).where(among(inbox.seq, seqs)).run();
+    this.#changing().update(inbox).set({ status: "taken" }).where(among(inbox.seq, seqs)).run();
   }
 
   acknowledge(seqs: number[]): void {
@@ -319,19 +341,19 @@ export class Inbox {
   giveBack(seqs: number[]): void {
     if (seqs.length === 0) return;
     const back = { status: "pending", retryAt: this.#clock.now() } as const;
-    this.#db.update(inbox).set(back).where(among(inbox.seq, seqs)).run();
+    this.#changing().update(inbox).set(back).where(among(inbox.seq, seqs)).run();
   }
 
   /** Back to pending as if nobody had taken it. */
   release(seqs: number[]): void {
-    if (seqs.length > 0) this.#db.update(inbox).set({ status: "pending" }).where(among(inbox.seq, seqs)).run();
+    if (seqs.length > 0) this.#changing().update(inbox).set({ status: "pending" }).where(among(inbox.seq, seqs)).run();
   }
 
   /** Back to pending after a failed run; dead after `maxAttempts`. */
   failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
     for (const row of this.rows(seqs)) {
       const attempts = row.attempts + 1;
-      this.#db
+      this.#changing()
         .update(inbox)
         .set({
           attempts,
@@ -346,7 +368,7 @@ export class Inbox {
 
   /** A person tries a dead event again. */
   revive(eventId: string): InboxRow | undefined {
-    return this.#db
+    return this.#changing()
       .update(inbox)
       .set({ status: "pending", attempts: 0, retryAt: this.#clock.now() })
       .where(and(eq(inbox.eventId, eventId), eq(inbox.status, "dead")))

@@ -8,7 +8,7 @@ import { type IdPrefix, idPattern, type OwnedPrefix, type OwnPrefix } from "../p
  *
  * Invariants
  * 1. An id that `isIssued` accepts was made with this deployment's secret.
- * 2. `derive` gives the same id for the same owner and parts, for ever: what a replay makes is found again.
+ * 2. `derive…` gives the same id for the same owner and parts, for ever: what a replay makes is found again.
  */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
@@ -47,6 +47,8 @@ export type Ids = {
   derive(prefix: OwnPrefix, ...parts: (string | number)[]): string;
   /** The id of something inside `ownerId` that always follows from these parts. */
   deriveOwned(prefix: OwnedPrefix, ownerId: string, ...parts: (string | number)[]): string;
+  /** The id of what stands for `id` inside `ownerId`: it keeps its own part, which is as unique, and so costs one HMAC. */
+  deriveFrom(prefix: OwnedPrefix, ownerId: string, id: string): string;
   /** Whether `id` has this prefix and was issued here. */
   isIssued(prefix: IdPrefix, id: string): boolean;
   /** The full id of the space or agent that an owned id lives in. */
@@ -73,6 +75,7 @@ export const createIds = (signingSecret: string, newUlid: () => string = ulid): 
     derive: (prefix, ...parts) => seal(`${prefix}_${hashed([prefix, ...parts])}`),
     deriveOwned: (prefix, ownerId, ...parts) =>
       seal(`${prefix}_${bodyOf(ownerId)}${hashed([prefix, ownerId, ...parts])}`),
+    deriveFrom: (prefix, ownerId, id) => seal(`${prefix}_${bodyOf(ownerId)}${id.slice(-34, -8)}`),
     isIssued(prefix, id) {
       if (known.has(id)) return id.startsWith(`${prefix}_`);
       if (!idPattern(prefix).test(id)) return false;

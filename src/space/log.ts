@@ -16,6 +16,8 @@ import type { Routing } from "./wake.ts";
  * 2. A message's `messageCount` is its ordinal among the messages, so that pages, windows, totals and unread counts
  *    read as many rows as they answer, however long the log is.
  * 3. A row is never changed; the frame in it is what goes over the wire, byte by byte.
+ * 4. The head is read once and then kept as it is stored: this object is the table's only writer. What was kept in a
+ *    transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
  */
 export type LogRow = typeof log.$inferSelect;
 
@@ -35,6 +37,7 @@ export type Ordinals = { over: number; upTo: number };
 
 export class Log {
   readonly #db: Database;
+  #head: Head | undefined;
   /** The page that was read last, for those who follow close to each other: its rows never change. */
   #page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
   readonly #newest = prepared(() =>
@@ -83,7 +86,13 @@ export class Log {
   }
 
   head(): Head {
-    return this.#newest().get() ?? { seq: 0, messageCount: 0 };
+    this.#head ??= this.#newest().get() ?? { seq: 0, messageCount: 0 };
+    return this.#head;
+  }
+
+  /** The head is read anew when it is asked for next. */
+  forget(): void {
+    this.#head = undefined;
   }
 
   /** Gives the event the next place. Belongs in the transaction that makes it true. */
@@ -91,6 +100,7 @@ export class Log {
     const head = this.head();
     const row = rowOf(event, head.seq + 1, head.messageCount);
     this.#insert().run(row);
+    this.#head = { seq: row.seq, messageCount: row.messageCount };
     return row;
   }
 
@@ -158,6 +168,7 @@ export class Log {
 
   clear(): void {
     this.#page = undefined;
+    this.forget();
     this.#db.delete(log).run();
   }
 }

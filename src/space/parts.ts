@@ -39,15 +39,18 @@ export type Parts = {
 
 export type Append = (event: NewEvent) => LogRow;
 
-type Remembering = Pick<Parts, "inTransaction" | "settings" | "members" | "subscribers" | "decisions" | "timers">;
+type Remembering = Pick<
+  Parts,
+  "inTransaction" | "settings" | "members" | "subscribers" | "log" | "decisions" | "timers"
+>;
 
 /** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
 export const transaction = <T>({ inTransaction, ...remembering }: Remembering, work: () => T): T => {
   try {
     return inTransaction(work);
   } catch (error) {
-    const { settings, members, subscribers, decisions, timers } = remembering;
-    for (const each of [settings, members, subscribers, decisions, timers]) each.forget();
+    const { settings, members, subscribers, log, decisions, timers } = remembering;
+    for (const each of [settings, members, subscribers, log, decisions, timers]) each.forget();
     throw error;
   }
 };

@@ -1,7 +1,7 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { maxBatchEvents, maxQuietEvents, maxSeenEvents } from "../../src/agent/bounds.ts";
+import { keptQuietEvents, maxBatchEvents, maxQuietEvents, maxSeenEvents } from "../../src/agent/bounds.ts";
 import { Inbox } from "../../src/agent/inbox.ts";
 import type { Delivery, TriggerSource } from "../../src/protocol/rpc.ts";
 import { openDatabase } from "../../src/shared/database.ts";
@@ -50,8 +50,8 @@ const deliveryOf = (
   };
 };
 
-const quiet = (count: number) =>
-  Array.from({ length: count }, (_, index) => ({ text: `quiet ${index}`, triggerSource: "none" as const }));
+const quiet = (count: number, from: number) =>
+  Array.from({ length: count }, (_, index) => ({ text: `quiet ${from + index}`, triggerSource: "none" as const }));
 
 test("[B3] messages that wake nobody never fill the inbox, nor hold up what wakes: the oldest are left to the history, and that is said", async () => {
   const house = await openHouse();
@@ -59,10 +59,20 @@ test("[B3] messages that wake nobody never fill the inbox, nor hold up what wake
   const model = scriptedModel(() => step(text("Read.")));
   restore.push(installModel(model));
   const agent = env.AGENT.getByName(analyst.id);
-  const many = maxQuietEvents + 40;
-  expect(unwrap(await agent.deliver(deliveryOf(house.workspaceId, 0, quiet(many))))).toEqual({ cursor: many });
-  const page = unwrap(await agent.inbox(house.workspaceId, { limit: 1000 }));
-  expect(page.items).toHaveLength(maxQuietEvents);
+  let many = 0;
+  const hear = async (count: number): Promise<number> => {
+    unwrap(await agent.deliver(deliveryOf(house.workspaceId, many, quiet(count, many))));
+    many += count;
+    const { items } = unwrap(await agent.inbox(house.workspaceId, { limit: 1000 }));
+    expect(items.at(-1)?.data).toMatchObject({ message: { seq: many } });
+    return items.length;
+  };
+  expect(await hear(maxQuietEvents + 40)).toBe(keptQuietEvents);
+  expect(await hear(maxQuietEvents - keptQuietEvents)).toBe(maxQuietEvents);
+  await evictDurableObject(agentStub(analyst));
+  expect(await hear(1)).toBe(keptQuietEvents);
+  expect(await hear(maxQuietEvents - keptQuietEvents)).toBe(maxQuietEvents);
+  expect(await hear(1)).toBe(keptQuietEvents);
   expect(model.calls).toHaveLength(0);
 
   unwrap(

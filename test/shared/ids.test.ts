@@ -26,3 +26,13 @@ test("[R2] a derived id follows from its parts alone", () => {
   expect(ids.isIssued("tc", ids.deriveOwned("tc", agentId, "run", 1, 0))).toBe(true);
   expect(ids.ownerOf("tc", ids.deriveOwned("tc", agentId, "run", 1, 0))).toBe(agentId);
 });
+
+test("[S6] an id that stands for another inside an owner is told from an invented one, and each has its own", () => {
+  const [analyst, writer, spaceId] = [ids.mint("ent"), ids.mint("ent"), ids.mint("spc")];
+  const messages = [ids.mintOwned("msg", spaceId), ids.mintOwned("msg", spaceId), ids.deriveOwned("msg", spaceId, 1)];
+  const events = [analyst, writer].flatMap((owner) => messages.map((id) => ids.deriveFrom("evt", owner, id)));
+  expect(new Set(events).size).toBe(events.length);
+  expect(events.every((id) => ids.isIssued("evt", id))).toBe(true);
+  expect(events.map((id) => ids.ownerOf("evt", id))).toEqual([analyst, analyst, analyst, writer, writer, writer]);
+  expect(ids.deriveFrom("evt", analyst, messages[0] ?? "")).toBe(events[0]);
+});

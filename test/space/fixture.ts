@@ -1,4 +1,4 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
 import { z } from "zod";
@@ -121,9 +121,9 @@ const stubOf = (id: string): DurableObjectStub<Space> => {
   return (namespace as DurableObjectNamespace<Space>).getByName(id);
 };
 
-/** Makes the log longer by this many renames, as a long life would have. */
-export const grow = (home: House, events: number): Promise<void> =>
-  runInDurableObject(home.stub, (_, state) => {
+/** Makes the log longer by this many renames, as a long life would have; the space begins anew, and reads them. */
+export const grow = async (home: House, events: number): Promise<void> => {
+  await runInDurableObject(home.stub, (_, state) => {
     const { id, name } = home.space.members?.[0] ?? { id: "", name: "" };
     state.storage.sql.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
@@ -136,6 +136,8 @@ export const grow = (home: House, events: number): Promise<void> =>
       name,
     );
   });
+  await evictDurableObject(home.stub);
+};
 
 /** An agent's message as its run would make it: the same `call` is the same message. */
 export const said = ({ workspaceId, space }: House, agent: EntityRef, text: string, call = text): AgentMessage => {
