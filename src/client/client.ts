@@ -61,7 +61,8 @@ export type Client = {
    * All operations or none, merged with what came after `onVersion`. Rejects with `forbidden` where the space's people
    * may not, `edit_refused`, `text_too_long`.
    */
-  editBlock(block: BlockRef, edit: EditRequest): Promise<EditedBlock>;
+  /** With a key of the caller's, the same edit again changes nothing and is answered as before. */
+  editBlock(block: BlockRef, edit: EditRequest, key?: string): Promise<EditedBlock>;
   /** Newest first. */
   blockHistory(block: BlockRef, page?: { cursor?: string; limit?: number }): Promise<Page<BlockChange>>;
   openBlock(block: BlockRef, options?: { timings?: Partial<ConnectionTimings> }): LiveBlock;
@@ -104,8 +105,8 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
     at("spaces", spaceId, "agents", agentId, "blocks", label, ...part);
   const getBlock: Client["getBlock"] = (block, version) =>
     http({ path: ofBlock(block), query: { version }, answer: BlockDetail });
-  const editBlock: Client["editBlock"] = (block, body) =>
-    http({ method: "POST", path: ofBlock(block, "operations"), body, answer: EditedBlock });
+  const editBlock: Client["editBlock"] = (block, body, key = ulid()) =>
+    http({ method: "POST", path: ofBlock(block, "operations"), body, idempotencyKey: key, answer: EditedBlock });
 
   return {
     listSpaces: ({ cursor, limit } = {}) =>
@@ -155,7 +156,7 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions): C
         by: `human:${readToken(credentials.token())?.entityId ?? ""}`,
         streamAddress: () => socketAddress(ofBlock(block, "stream")).href,
         read: () => getBlock(block),
-        edit: (request: EditRequest) => editBlock(block, request),
+        edit: (request: EditRequest, key: string) => editBlock(block, request, key),
       };
       return openLiveBlock(access, timings);
     },

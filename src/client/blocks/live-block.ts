@@ -1,7 +1,7 @@
 import { ulid } from "ulid";
 import type { BlockDetail, EditedBlock } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import type { ConnectionTimings } from "../connection.ts";
 import type { Credentials } from "../credentials.ts";
 import { followStream } from "../follow-stream.ts";
@@ -22,7 +22,8 @@ import { retarget } from "./retarget.ts";
  * Invariants
  * 1. Edits are sent one after the other, in the order in which they were made: each says the version that it was made
  *    on, so that it merges with what others did since.
- * 2. An edit is sent once: what is not known to be stored (no answer came) is shown as refused, never sent again unasked.
+ * 2. What is not known to be stored (no answer came) is shown as refused, and never sent again unasked. Tried again it
+ *    is the same request under the same key, so that it is stored once.
  */
 export type LiveBlock = Store<BlockState> & {
   /**
@@ -44,8 +45,12 @@ export type BlockAccess = {
   credentials: Credentials;
   streamAddress(): string;
   read(): Promise<BlockDetail>;
-  edit(request: EditRequest): Promise<EditedBlock>;
+  /** `key`: the same edit again, under which it is made once. */
+  edit(request: EditRequest, key: string): Promise<EditedBlock>;
 };
+
+/** After these nobody knows whether it was stored. */
+const unknown: readonly ErrorCode[] = ["unavailable", "internal", "idempotency_in_progress"];
 
 const changedMeanwhile = "It was changed or deleted by somebody else before this came.";
 
@@ -75,12 +80,18 @@ export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTi
     timings,
   );
 
+  /** What was sent and may have been stored, by the edit's key. */
+  const sent = new Map<string, EditRequest>();
+
   const send = async (key: string, request: EditRequest): Promise<void> => {
     apply({ type: "local.sending", key });
     try {
-      apply({ type: "local.stored", key, answer: await access.edit(request), by: access.by });
+      apply({ type: "local.stored", key, answer: await access.edit(request, key), by: access.by });
+      sent.delete(key);
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;
+      if (unknown.includes(error.code)) sent.set(key, request);
+      else sent.delete(key);
       apply({ type: "local.refused", key, code: error.code, message: error.message });
     }
     next();
@@ -91,7 +102,7 @@ export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTi
     if (!block || edits.some(({ status }) => status.kind === "sending")) return;
     const edit = edits.find(({ status }) => status.kind === "waiting");
     if (!edit) return;
-    const request = requestOf(edit, block);
+    const request = sent.get(edit.key) ?? requestOf(edit, block);
     if (request) void send(edit.key, request);
     else {
       apply({ type: "local.refused", key: edit.key, code: "conflict", message: changedMeanwhile });
@@ -112,7 +123,10 @@ export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTi
       apply({ type: "local.retry", key });
       next();
     },
-    discard: (key) => apply({ type: "local.discard", key }),
+    discard: (key) => {
+      sent.delete(key);
+      apply({ type: "local.discard", key });
+    },
     close: () => following.end("closed"),
   };
 };

@@ -1,0 +1,75 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
+import { type EditRequest, openLiveBlock } from "../../../src/client/blocks/live-block.ts";
+import { createCredentials } from "../../../src/client/credentials.ts";
+import type { BlockDetail } from "../../../src/protocol/block.ts";
+import { ColloquyError } from "../../../src/shared/errors.ts";
+import { until } from "../../support/node/until.ts";
+
+const block: BlockDetail = {
+  label: "shopping",
+  type: "working",
+  permission: "ReadWrite",
+  description: "",
+  schema: { type: "list" },
+  pinned: true,
+  charLimit: 5000,
+  version: 1,
+  rendered: "1. bread",
+  value: ["bread"],
+  createdAt: "2026-11-22T08:00:00.000Z",
+  updatedAt: "2026-11-22T08:00:00.000Z",
+};
+
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+/** A block whose first edit is answered so; what was sent. */
+const opened = async (failure: ColloquyError) => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  server.on("connection", (socket) => socket.send(JSON.stringify({ type: "welcome", cursor: 1, block })));
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const sent: { key: string; request: EditRequest }[] = [];
+  const live = openLiveBlock({
+    by: "human:ent_me",
+    credentials: createCredentials("token"),
+    streamAddress: () => `ws://127.0.0.1:${port}/`,
+    read: async () => block,
+    edit: async (request, key) => {
+      sent.push({ key, request });
+      if (sent.length === 1) throw failure;
+      return { version: 3, value: ["bread", "tea", "milk"], rendered: "", results: [] };
+    },
+  });
+  closing.push(() => {
+    live.close();
+    server.close();
+  });
+  await until(live, (state) => state.block !== null);
+  const tell = (frame: unknown): void => {
+    for (const socket of server.clients) socket.send(JSON.stringify(frame));
+  };
+  return { live, sent, tell };
+};
+
+const changed = { type: "block.changed", cursor: 2, by: "agent:ent_x", block: { ...block, version: 2 } };
+
+test.each([
+  ["[R2] the same request under the same key where nobody knows whether it was stored", "unavailable", 1],
+  ["a new request upon what it holds by then where it was refused", "edit_refused", 2],
+] as const)("an edit that is tried again is %s", async (_, code, onVersion) => {
+  const { live, sent, tell } = await opened(new ColloquyError(code, "not now"));
+  const key = live.edit([{ op: "push_item", item: "milk" }]);
+  await until(live, ({ edits }) => edits.some(({ status }) => status.kind === "refused"));
+  tell(changed);
+  await until(live, (state) => state.block?.version === 2);
+  live.retry(key);
+  await until(live, ({ edits }) => edits.length === 0);
+  expect(sent.map((each) => each.key)).toEqual([key, key]);
+  expect(sent.map(({ request }) => request.onVersion)).toEqual([1, onVersion]);
+});
