@@ -103,6 +103,8 @@ export const startServer = async (options: ServerOptions): Promise<Server> => {
 
 const launch = (options: ServerOptions, port: number) => {
   const edge = edgeOptions(options, port);
+  // Wrangler starts nothing without it. Whoever wants the page in it has built it by now.
+  mkdirSync(join(root, "dist/web"), { recursive: true });
   const child = spawn(process.execPath, [join(root, "scripts/edge.ts"), JSON.stringify(edge)], {
     cwd: root,
     detached: true,
