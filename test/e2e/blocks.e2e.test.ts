@@ -180,5 +180,9 @@ test("[S5] a list that is taken back from the space ends before their eyes", asy
   await both((page) => item(page, "milk").waitFor());
   await house.api.delete(`/v1/agents/${keeper}/blocks/list/spaces/${spaceId}`);
   await both((page) => panelOf(page).getByText("not shared with this space any more").waitFor());
+  // The agent does something else, after which the page asks anew what is shared.
+  await say(his, "what do you keep?");
+  await both((page) => panelOf(page).getByRole("button", { name: "All blocks" }).waitFor());
+  await both((page) => panelOf(page).getByText("not shared with this space any more").waitFor());
   await both(async (page) => expect(await item(page, "milk").isDisabled()).toBe(true));
 });

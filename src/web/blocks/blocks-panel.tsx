@@ -17,9 +17,9 @@ const chosenFrom = ({ label, sharedFrom }: Block): Chosen => ({
   agentName: sharedFrom?.agentName ?? "",
 });
 
-/** What is open: what the person chose, else the only one that there is. */
-const openIn = (list: SpaceBlocks, chosen: Chosen | null): Chosen | null => {
-  if (chosen || list.status !== "ready") return chosen;
+/** The one that opens by itself, since there is no other. */
+const onlyIn = (list: SpaceBlocks): Chosen | null => {
+  if (list.status !== "ready") return null;
   const [only] = list.blocks;
   return only && list.blocks.length === 1 ? chosenFrom(only) : null;
 };
@@ -30,8 +30,11 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   const [chosen, setChosen] = useState<Chosen | null>(null);
   const panel = useRef<HTMLElement>(null);
   useEffect(() => panel.current?.focus(), []);
-  const open = openIn(list, chosen);
-  const isBackShown = open !== null && (list.status !== "ready" || list.blocks.length !== 1);
+  const only = onlyIn(list);
+  // What is open stays, whatever comes to the list or goes: a person may be writing in it.
+  if (chosen === null && only !== null) setChosen(only);
+  const open = chosen ?? only;
+  const isBackShown = open !== null && (only?.agentId !== open.agentId || only.label !== open.label);
   return (
     <>
       <button type="button" className="blocks-veil" tabIndex={-1} aria-hidden="true" onClick={onClose} />
