@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Label } from "./text.ts";
 
-/** How a block's document is built, which decides what operations it takes and how it reads (seed 004). */
+/** How a block's document is built, which decides what operations it takes and how it reads. */
 
 /** Characters of one block's content at most, and where nothing is said. */
 export const maxBlockCharacters = 200_000;

@@ -4,7 +4,7 @@ import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } fro
 import { entityId, spaceId } from "./ids.ts";
 import { Label, Timestamp } from "./text.ts";
 
-/** A document that an agent keeps: in its input always, when pinned, or found by search (seed 004). */
+/** A document that an agent keeps: in its input always, when pinned, or found by search. */
 
 export const BlockType = z.enum(["core", "working", "archival", "log"]);
 export type BlockType = z.infer<typeof BlockType>;

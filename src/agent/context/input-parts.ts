@@ -3,10 +3,10 @@ import type { ToolRule } from "../../protocol/tool.ts";
 import type { BaseInstructions, ComposedConfig } from "./agent-state.ts";
 
 /**
- * What every input is built of, whatever the continuity: the builder of seed 004, as an object of named parts.
+ * What every input is built of, whatever the continuity: a builder as an object of named parts, by the names of its outline.
  * `compose` is its `build`: pure, and the only way from these parts to what a model is given.
  *
- * | the seed's               | here                                                                              |
+ * | in the outline           | here                                                                              |
  * | ------------------------ | --------------------------------------------------------------------------------- |
  * | `for_agent`              | `state`: who reads it, what it has and knows; of a consciousness, as it was told    |
  * | `with_messages`          | what a continuity adds: cycles, or histories and a trigger; and the run so far      |
@@ -15,7 +15,7 @@ import type { BaseInstructions, ComposedConfig } from "./agent-state.ts";
  * | `with_tool_rules`        | `toolRules`                                                                       |
  * | `with_model_info`        | `context`, whose limits are the model's, and `correction`                         |
  * | `with_batch_blocks`      | `batchBlocks` of `blocksInInput`, which says what `state.blocks` are              |
- * | its activity renderer    | `state.activity`                                                                  |
+ * | the activity renderer    | `state.activity`                                                                  |
  */
 export type InputParts = {
   base: BaseInstructions;

@@ -2,7 +2,7 @@ import type { Permission } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 
-/** What a permission lets an agent do: the table of seed 004, by operation, whatever the schema. */
+/** What a permission lets an agent do: one table, by operation, whatever the schema. */
 type Column = "Read" | "Append" | "Overwrite" | "Delete";
 
 const columns: Record<BlockOperation["op"] | "delete_block", Column> = {

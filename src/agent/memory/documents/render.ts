@@ -4,7 +4,7 @@ import { entryFields } from "./entry-fields.ts";
 import { inWords } from "./in-words.ts";
 import { ownField } from "./own-field.ts";
 
-/** How blocks read (seed 004): a function of schema and value. What is bounded for show only is whole with `whole`. */
+/** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 
 const marker = (readOnly: boolean | undefined): string => (readOnly ? " [read-only]" : "");
 
