@@ -20,6 +20,8 @@ const phone = { width: 390, height: 844 };
 const signIn = async (person: Person, viewport?: typeof phone): Promise<Page> => {
   const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
   await page.goto(person.link);
+  // The token must have been taken out of the address before that is another one.
+  await page.waitForURL(({ hash }) => !hash.startsWith("#token="));
   return page;
 };
 

@@ -34,6 +34,8 @@ beforeAll(async () => {
   work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
   his = await (await browser.newContext()).newPage();
   await his.goto(husam.link);
+  // The token must have been taken out of the address before that is another one.
+  await his.waitForURL(({ hash }) => !hash.startsWith("#token="));
   await his.goto(`${house.url}/#${kitchen}`);
   await his.getByRole("heading", { level: 1, name: "Kitchen" }).waitFor();
   await his.getByRole("button", { name: "Blocks", exact: true }).click();
