@@ -1,16 +1,17 @@
 import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
 import type { CarriedBlock, CarriedShare } from "../../protocol/carried-block.ts";
+import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
+import { blockView } from "../memory/blocks/block-view.ts";
+import type { BlockRow } from "../memory/blocks/blocks.ts";
 import { blockShares, blockSnapshots, blockSpaces, blocks, blockVersions, sharedBlocks } from "../schema.ts";
-import { instant, isNew, type ListOf } from "./carried-list.ts";
+import { isNew, type ListOf } from "./carried-list.ts";
 
 /** Blocks with their history: rows and bytes as they are stored, so that no document is opened to be exported. */
 const sharesAtATime = 200;
 
 const bytesOf = (base64: string): Buffer => Buffer.from(base64, "base64");
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
-
-type BlockRow = typeof blocks.$inferSelect;
 
 const versionsOf = (db: Database, blockId: number): CarriedBlock["versions"] =>
   db
@@ -24,7 +25,7 @@ const versionsOf = (db: Database, blockId: number): CarriedBlock["versions"] =>
       // The words of `mannerOf`, and `create`.
       manner: manner as CarriedBlock["versions"][number]["manner"],
       ...(update === null ? {} : { update: textOf(update) }),
-      createdAt: instant(createdAt),
+      createdAt: isoTime(createdAt),
     }));
 
 const snapshotOf = (db: Database, blockId: number): string[] =>
@@ -37,22 +38,11 @@ const snapshotOf = (db: Database, blockId: number): string[] =>
     .map(({ bytes }) => textOf(bytes));
 
 const asCarriedBlock = (db: Database, row: BlockRow): CarriedBlock => ({
-  label: row.label,
-  type: row.type,
-  permission: row.permission,
-  description: row.description,
-  schema: row.schema,
-  pinned: row.pinned,
-  charLimit: row.charLimit,
-  ...(row.partnerEntityId === null ? {} : { partnerEntityId: row.partnerEntityId }),
-  version: row.version,
-  rendered: row.rendered,
+  ...blockView(row),
   snapshotVersion: row.snapshotVersion,
   snapshot: snapshotOf(db, row.id),
   versions: versionsOf(db, row.id),
-  lastUsedAt: instant(row.lastUsedAt),
-  createdAt: instant(row.createdAt),
-  updatedAt: instant(row.updatedAt),
+  lastUsedAt: isoTime(row.lastUsedAt),
 });
 
 /** The next block, and the bytes that came after its snapshot. */
@@ -148,7 +138,7 @@ export const carriedShares: ListOf<"shares"> = {
       .orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerId))
       .all();
     const told = (direction: CarriedShare["direction"], rows: typeof others): CarriedShare[] =>
-      rows.map(({ at, ...share }) => ({ direction, ...share, createdAt: instant(at) }));
+      rows.map(({ at, ...share }) => ({ direction, ...share, createdAt: isoTime(at) }));
     const from = Number(after[0] ?? 0);
     return [...told("given", agents), ...told("given", spaces), ...told("taken", others)]
       .slice(from, from + sharesAtATime)

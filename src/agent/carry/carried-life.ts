@@ -1,11 +1,12 @@
 import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
 import type { CarriedJournalRow, CarriedRun } from "../../protocol/carried-life.ts";
 import type { ExportBounds } from "../../protocol/carry-rpc.ts";
+import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import type { JournalContent } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { journal, runs, windows } from "../schema.ts";
-import { type Becoming, instant, isNew, type ListOf } from "./carried-list.ts";
+import { type Becoming, isNew, type ListOf } from "./carried-list.ts";
 
 /** What an agent has lived through: the windows of its consciousness, its runs, its journal. */
 const windowsAtATime = 10;
@@ -27,7 +28,7 @@ export const carriedWindows: ListOf<"windows"> = {
       .limit(windowsAtATime)
       .all()
       .map(({ id, instructions, summary, continuity, firstRun, toldFrom, createdAt }) => ({
-        item: { id, instructions, summary, continuity, firstRun, toldFrom, createdAt: instant(createdAt) },
+        item: { id, instructions, summary, continuity, firstRun, toldFrom, createdAt: isoTime(createdAt) },
         place: [id],
       })),
   writer:
@@ -50,11 +51,11 @@ const endOf = (row: RunRow, { at, journal: upTo, cut }: ExportBounds): Partial<C
   const { status, completedAt, journalTo } = row;
   if (completedAt !== null && journalTo !== null && journalTo <= Math.max(upTo, row.journalFrom) && completedAt <= at) {
     // A run that has an end has one of these.
-    return { status: status as CarriedRun["status"], kept: row.kept, journalTo, completedAt: instant(completedAt) };
+    return { status: status as CarriedRun["status"], kept: row.kept, journalTo, completedAt: isoTime(completedAt) };
   }
   const kept = row.ordinal === cut?.run;
   const to = Math.max(row.journalFrom, upTo) + (kept ? cut.open.length : 0);
-  return { status: "canceled", kept, journalTo: to, completedAt: instant(at), reason: underWay };
+  return { status: "canceled", kept, journalTo: to, completedAt: isoTime(at), reason: underWay };
 };
 
 const numberOf = (db: Database, runId: string): number | undefined =>
@@ -84,8 +85,8 @@ const asCarriedRun = (db: Database, row: RunRow, bounds: ExportBounds): CarriedR
     ...(row.reason === null ? {} : { reason: row.reason }),
     ...(row.error === null ? {} : { error: row.error }),
     ...(row.prefixReuse === null ? {} : { prefixReuse: row.prefixReuse }),
-    startedAt: instant(row.startedAt),
-    completedAt: instant(bounds.at),
+    startedAt: isoTime(row.startedAt),
+    completedAt: isoTime(bounds.at),
     ...endOf(row, bounds),
   };
 };
@@ -136,7 +137,7 @@ const journalOf = (db: Database, after: number, upTo: number): CarriedJournalRow
     .limit(journalAtATime)
     .all()
     .map(({ seq, runOrdinal, step, kind, content, meta, createdAt }) => {
-      const item = { seq, run: runOrdinal, step, kind, content, meta, createdAt: instant(createdAt) };
+      const item = { seq, run: runOrdinal, step, kind, content, meta, createdAt: isoTime(createdAt) };
       // What the journal holds is what the document's schema tells of it.
       return item as unknown as CarriedJournalRow;
     });
@@ -152,7 +153,7 @@ const closings = ({ at, journal: upTo, cut }: ExportBounds): CarriedJournalRow[]
       kind: "result",
       content: { role: "tool", content: [{ type: "tool-result", toolCallId: callId, toolName, output }] },
       meta: { kind: "result", callId, toolName, error: true },
-      createdAt: instant(at),
+      createdAt: isoTime(at),
     };
   });
 

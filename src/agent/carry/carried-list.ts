@@ -19,8 +19,6 @@ export type ListOf<List extends CarriedList> = {
   writer(db: Database, becoming: Becoming): (item: CarriedItem<List>) => boolean;
 };
 
-export const instant = (milliseconds: number): string => new Date(milliseconds).toISOString();
-
 /** What an import refuses: where in the document, and why. */
 export const unfit = (path: string, message: string): ColloquyError =>
   new ColloquyError("invalid_request", `In the body: ${path} ${message}.`, { issues: [{ path, message }] });

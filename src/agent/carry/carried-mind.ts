@@ -1,8 +1,9 @@
 import { and, asc, gt, isNotNull, lte, ne, or, sql } from "drizzle-orm";
 import type { CarriedItem } from "../../protocol/exported-agent.ts";
+import { isoTime } from "../../shared/clock.ts";
 import { archival, goals, memories, plans, summaries } from "../schema.ts";
 import { ownCycles } from "../summaries/summaries.ts";
-import { instant, isNew, type ListOf } from "./carried-list.ts";
+import { isNew, type ListOf } from "./carried-list.ts";
 import { knownNames } from "./schema.ts";
 
 /** What an agent keeps by itself: memories, goals, plans, summaries, archival entries; and the names that it knew. */
@@ -25,7 +26,7 @@ export const carriedMemories: ListOf<"memories"> = {
       .orderBy(asc(memories.key))
       .limit(rowsAtATime)
       .all()
-      .map(({ key, value, updatedAt }) => ({ item: { key, value, updatedAt: instant(updatedAt) }, place: [key] })),
+      .map(({ key, value, updatedAt }) => ({ item: { key, value, updatedAt: isoTime(updatedAt) }, place: [key] })),
   writer:
     (db) =>
     ({ updatedAt, ...memory }) =>
@@ -52,8 +53,8 @@ export const carriedGoals: ListOf<"goals"> = {
         item: {
           ...goal,
           ...(priority === null ? {} : { priority }),
-          createdAt: instant(createdAt),
-          updatedAt: instant(updatedAt),
+          createdAt: isoTime(createdAt),
+          updatedAt: isoTime(updatedAt),
         },
         place: [goal.id],
       })),
@@ -82,10 +83,10 @@ const asCarriedPlan = (row: PlanRow): CarriedItem<"plans"> => ({
   ...(row.timezone === null ? {} : { timezone: row.timezone }),
   status: row.status,
   setBy: row.setBy,
-  dueAt: instant(row.dueAt),
-  ...(row.firedFor === null ? {} : { firedFor: instant(row.firedFor) }),
+  dueAt: isoTime(row.dueAt),
+  ...(row.firedFor === null ? {} : { firedFor: isoTime(row.firedFor) }),
   ...(row.lastError === null ? {} : { lastError: row.lastError }),
-  updatedAt: instant(row.updatedAt),
+  updatedAt: isoTime(row.updatedAt),
 });
 
 /**
@@ -141,7 +142,7 @@ export const carriedSummaries: ListOf<"summaries"> = {
       .limit(textsAtATime)
       .all()
       .map(({ subject, text, base, upTo, updatedAt }) => ({
-        item: { subject, text: text ?? "", base, upTo, updatedAt: instant(updatedAt) },
+        item: { subject, text: text ?? "", base, upTo, updatedAt: isoTime(updatedAt) },
         place: [subject],
       })),
   writer:
@@ -167,7 +168,7 @@ export const carriedArchival: ListOf<"archival"> = {
       .limit(rowsAtATime)
       .all()
       .map(({ ordinal, createdAt, ...entry }) => ({
-        item: { ...entry, createdAt: instant(createdAt) },
+        item: { ...entry, createdAt: isoTime(createdAt) },
         place: [ordinal],
       })),
   writer: (db, { ids, agentId }) => {
