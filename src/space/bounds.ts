@@ -34,8 +34,8 @@ export const maxDatabaseBytes = 8 * 1024 ** 3;
 export const maxBatchEvents = 100;
 export const maxBatchMessages = 100;
 export const maxBatchLength = 1024 * 1024;
-/** Of the page of the log that was read last and is kept for who follows close by, in characters. */
-export const maxKeptPageLength = 256 * 1024;
+/** Of the log's newest rows that are kept in memory for those who follow it, in characters. */
+export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */
 export const listenIntervalMs = 250;
 /** A receiver that has not answered in this time is tried again later. */

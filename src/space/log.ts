@@ -2,8 +2,9 @@ import { and, asc, count, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-
 import { DurableEvent } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { type Database, prepared } from "../shared/database.ts";
-import { maxKeptPageLength } from "./bounds.ts";
+import { maxTailLength } from "./bounds.ts";
 import { log } from "./schema.ts";
+import { Tail } from "./tail.ts";
 import type { CallMessage } from "./tool-calls/call-message.ts";
 import type { CallOutcome } from "./tool-calls/call-outcome.ts";
 import type { Routing } from "./wake.ts";
@@ -16,8 +17,8 @@ import type { Routing } from "./wake.ts";
  * 2. A message's `messageCount` is its ordinal among the messages, so that pages, windows, totals and unread counts
  *    read as many rows as they answer, however long the log is.
  * 3. A row is never changed; the frame in it is what goes over the wire, byte by byte.
- * 4. The head is read once and then kept as it is stored: this object is the table's only writer. What was kept in a
- *    transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ * 4. The head and the newest rows are kept in memory as they are stored: this object is the table's only writer. What
+ *    was kept in a transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
  */
 export type LogRow = typeof log.$inferSelect;
 
@@ -38,8 +39,7 @@ export type Ordinals = { over: number; upTo: number };
 export class Log {
   readonly #db: Database;
   #head: Head | undefined;
-  /** The page that was read last, for those who follow close to each other: its rows never change. */
-  #page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
+  readonly #tail = new Tail<LogRow>(maxTailLength);
   readonly #newest = prepared(() =>
     this.#db
       .select({ seq: log.seq, messageCount: log.messageCount })
@@ -90,9 +90,10 @@ export class Log {
     return this.#head;
   }
 
-  /** The head is read anew when it is asked for next. */
+  /** The head and the newest rows are read anew when they are asked for next. */
   forget(): void {
     this.#head = undefined;
+    this.#tail.forget();
   }
 
   /** Gives the event the next place. Belongs in the transaction that makes it true. */
@@ -101,6 +102,7 @@ export class Log {
     const row = rowOf(event, head.seq + 1, head.messageCount);
     this.#insert().run(row);
     this.#head = { seq: row.seq, messageCount: row.messageCount };
+    this.#tail.add(row);
     return row;
   }
 
@@ -110,11 +112,10 @@ export class Log {
 
   /** The events after `cursor`, in order. */
   after(cursor: number, limit: number): LogRow[] {
-    if (this.#page?.cursor === cursor && this.#page.limit === limit) return this.#page.rows;
+    const kept = this.#tail.after(cursor, limit);
+    if (kept) return kept;
     const rows = this.#after().all({ cursor, limit });
-    const length = rows.reduce((sum, { frame }) => sum + frame.length, 0);
-    // One that is not full would grow.
-    this.#page = rows.length === limit && length <= maxKeptPageLength ? { cursor, limit, rows } : undefined;
+    if (rows.at(-1)?.seq === this.head().seq) this.#tail.adopt(rows);
     return rows;
   }
 
@@ -167,19 +168,30 @@ export class Log {
   }
 
   clear(): void {
-    this.#page = undefined;
     this.forget();
     this.#db.delete(log).run();
   }
 }
 
+const parsed = new WeakMap<LogRow, Message>();
+
+/** The row's message, which several are told of: parsed once. Nobody changes it. */
+export const messageIn = (row: LogRow): Message => {
+  const message = parsed.get(row) ?? messageOf(row.frame);
+  parsed.set(row, message);
+  return message;
+};
+
 const rowOf = (event: NewEvent, seq: number, messageCount: number): LogRow => {
   const row = { seq, type: event.type, messageId: null, messageCount, routing: null, outcome: null };
   if (event.type === "space.message") {
-    const { type, message, routing } = event;
-    const frame = JSON.stringify({ type, cursor: seq, message: { ...message, seq } });
+    const { type, routing } = event;
+    const message: Message = { ...event.message, seq };
     const { id: messageId, sender } = message;
-    return { ...row, entityId: sender.id, messageId, messageCount: messageCount + 1, routing, frame };
+    const frame = JSON.stringify({ type, cursor: seq, message });
+    const said = { ...row, entityId: sender.id, messageId, messageCount: messageCount + 1, routing, frame };
+    parsed.set(said, message);
+    return said;
   }
   if (event.type === "space.message.updated") {
     const { type, message, outcome } = event;

@@ -1,7 +1,6 @@
-import type { Message } from "../../protocol/message.ts";
 import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
-import { type LogRow, messageOf } from "../log.ts";
+import { type LogRow, messageIn } from "../log.ts";
 import { toldOutcome } from "../tool-calls/call-outcome.ts";
 import { triggerSource } from "../wake.ts";
 import type { SubscriberRow } from "./subscribers.ts";
@@ -37,15 +36,6 @@ export const isOnlyHeard = ({ id, kind }: Pick<Place, "id" | "kind">, { routing 
 
 /** Whom the space's router chose, by the `seq` of the message. */
 export type Chosen = ReadonlyMap<number, readonly string[]>;
-
-const parsed = new WeakMap<LogRow, Message>();
-
-/** The row's message, which several subscribers are told of: parsed once. Nobody changes it. */
-const messageIn = (row: LogRow): Message => {
-  const message = parsed.get(row) ?? messageOf(row.frame);
-  parsed.set(row, message);
-  return message;
-};
 
 /** What the subscriber has coming of `rows`, which are the log's next after its cursor. Pure. */
 export const batchFor = (subscriber: Place, rows: LogRow[], chosen: Chosen = new Map()): Batch =>
@@ -90,7 +80,7 @@ const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch =>
       });
       length += row.frame.length;
     }
-    const { toolCall } = row.outcome ? messageOf(row.frame) : {};
+    const { toolCall } = row.outcome ? messageIn(row) : {};
     if (row.outcome && toolCall) {
       batch.answers.push(toldOutcome(row.seq, toolCall, row.outcome));
       length += row.frame.length;

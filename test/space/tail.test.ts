@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { Tail } from "../../src/space/tail.ts";
+
+type Row = { seq: number; frame: string };
+
+const rowOf = (seq: number, length = 10): Row => ({ seq, frame: "x".repeat(length) });
+
+const rows = (from: number, to: number): Row[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => rowOf(from + index));
+
+const seqs = (page: Row[] | undefined): number[] | undefined => page?.map(({ seq }) => seq);
+
+test("the newest rows are answered from wherever they are all kept, and nothing where one is missing", () => {
+  const tail = new Tail<Row>(1000);
+  expect(tail.after(0, 10)).toBeUndefined();
+  for (const row of rows(5, 8)) tail.add(row);
+  expect(seqs(tail.after(4, 2))).toEqual([5, 6]);
+  expect(seqs(tail.after(6, 10))).toEqual([7, 8]);
+  expect(seqs(tail.after(8, 10))).toEqual([]);
+  expect(seqs(tail.after(9, 10))).toEqual([]);
+  expect(tail.after(3, 10)).toBeUndefined();
+  tail.forget();
+  expect(tail.after(8, 10)).toBeUndefined();
+});
+
+test("[B3] no more than so many characters are kept: the oldest rows go first, and one that is longer is not kept", () => {
+  const tail = new Tail<Row>(100);
+  for (const row of rows(1, 10)) tail.add(row);
+  expect(seqs(tail.after(0, 20))).toHaveLength(10);
+  tail.add(rowOf(11));
+  expect(tail.after(0, 20)).toBeUndefined();
+  expect(seqs(tail.after(6, 20))).toEqual([7, 8, 9, 10, 11]);
+  tail.add(rowOf(12, 101));
+  expect(tail.after(11, 20)).toBeUndefined();
+  tail.add(rowOf(13));
+  expect(seqs(tail.after(12, 20))).toEqual([13]);
+});
+
+test("rows that were read are kept where they reach further back than those that are", () => {
+  const tail = new Tail<Row>(1000);
+  tail.adopt(rows(3, 6));
+  expect(seqs(tail.after(2, 10))).toEqual([3, 4, 5, 6]);
+  tail.adopt(rows(5, 6));
+  expect(seqs(tail.after(2, 10))).toEqual([3, 4, 5, 6]);
+  tail.add(rowOf(7));
+  tail.adopt(rows(1, 7));
+  expect(seqs(tail.after(0, 10))).toEqual([1, 2, 3, 4, 5, 6, 7]);
+});
