@@ -2,7 +2,7 @@ import migrations from "../../migrations/agent/migrations.js";
 import { AgentConfig, type Agent as AgentView, type TriggerAgent, type UpdateAgent } from "../protocol/agent.ts";
 import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
 import type { Plan, PutPlan } from "../protocol/plan.ts";
-import type { AgentRpc, Delivery, Page, PageRequest } from "../protocol/rpc.ts";
+import type { AgentRpc, Delivery, DeliveryText, Page, PageRequest } from "../protocol/rpc.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "../protocol/run.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../protocol/tool-call.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
@@ -117,7 +117,8 @@ export class Agent extends PortableAgent implements AgentRpc {
     });
   }
 
-  deliver(delivery: Delivery): Promise<Outcome<{ cursor: number }>> {
+  deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
+    const delivery: Delivery = JSON.parse(text);
     return this.#with(delivery.space.workspaceId, ({ parts, loop }) => {
       const { cursor, asksForRun } = accept(parts, delivery, () => loop.arm());
       fault("agent.after-deliver", this.ctx);

@@ -87,7 +87,7 @@ export const accept = (
       .filter(({ seq }) => seq > from)
       .filter((each) => parts.calls.decided(each));
     const to = Math.max(from, delivery.cursor);
-    parts.spaces.follow(known, delivery.space, to, delivery.left, unheard);
+    parts.spaces.follow(delivery.space, to, delivery.left, unheard);
     if (known?.version !== delivery.space.version || known.left !== delivery.left) {
       const members = new Set(delivery.left ? [] : delivery.space.members.map(({ id }) => id));
       if (parts.waits.left(delivery.space.id, members)) arm();

@@ -9,8 +9,8 @@ import { type Settled, settle } from "./seen-mark.ts";
  * The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC.
  *
  * Invariants
- * 1. A row is read once and remembered until anything is written: this object is the table's only writer. What was
- *    read in a transaction that is rolled back must be forgotten (`assemble.ts`).
+ * 1. A row is read once and remembered until anything else than its cursor is written: this object is the table's only
+ *    writer. What was kept in a transaction that is rolled back must be forgotten (`assemble.ts`).
  */
 export type SpaceRow = typeof spaces.$inferSelect;
 
@@ -135,10 +135,11 @@ export class Spaces {
   }
 
   /**
-   * Follows the log of a space, `known` so far, up to `cursor`; the snapshot is written only if it is a newer one.
-   * `unheard`: messages that went to no inbox.
+   * Follows the log of a space up to `cursor`; the snapshot is written only if it is a newer one. `unheard`: messages
+   * that went to no inbox.
    */
-  follow(known: SpaceRow | undefined, snapshot: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
+  follow(snapshot: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
+    const known = this.get(snapshot.id);
     const leftToHistory = (known?.leftToHistory ?? 0) + unheard;
     if (!known) {
       this.#writing()
@@ -152,8 +153,8 @@ export class Spaces {
         .where(eq(spaces.id, snapshot.id))
         .run();
     } else {
-      this.forget();
       this.#move().run({ id: snapshot.id, cursor, leftToHistory });
+      this.#known.set(snapshot.id, { ...known, cursor, leftToHistory });
     }
   }
 }

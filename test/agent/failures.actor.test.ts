@@ -305,7 +305,7 @@ test("[R7] a delivery that comes twice makes one event", async () => {
     cursor: message.seq,
     left: false,
   };
-  expect(unwrap(await agent.deliver(delivery)).cursor).toBeGreaterThanOrEqual(message.seq);
+  expect(unwrap(await agent.deliver(JSON.stringify(delivery))).cursor).toBeGreaterThanOrEqual(message.seq);
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
   expect(await runsOf(house.workspaceId, analyst)).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
 import { keptQuietEvents, maxBatchEvents, maxQuietEvents, maxSeenEvents } from "../../src/agent/bounds.ts";
 import { Inbox } from "../../src/agent/inbox.ts";
-import type { Delivery, TriggerSource } from "../../src/protocol/rpc.ts";
+import type { Delivery, DeliveryText, TriggerSource } from "../../src/protocol/rpc.ts";
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
@@ -20,7 +20,7 @@ const deliveryOf = (
   workspaceId: string,
   from: number,
   said: { text: string; triggerSource: TriggerSource }[],
-): Delivery => {
+): DeliveryText => {
   const createdAt = "2026-02-18T15:07:00.000Z";
   const messages = said.map(({ text: words, triggerSource }, index) => {
     const seq = from + index + 1;
@@ -32,7 +32,7 @@ const deliveryOf = (
       triggerSource,
     };
   });
-  return {
+  const delivery: Delivery = {
     space: {
       id: spaceId,
       workspaceId,
@@ -48,6 +48,7 @@ const deliveryOf = (
     cursor: from + said.length,
     left: false,
   };
+  return JSON.stringify(delivery);
 };
 
 const quiet = (count: number, from: number) =>

@@ -15,7 +15,7 @@ test("[D2] [R7] a delivery that repeats what was handled, and brings more, bring
   const taken: Delivery[] = [];
   const deliver = Agent.prototype.deliver;
   const spy = vi.spyOn(Agent.prototype, "deliver").mockImplementation(function (this: Agent, delivery) {
-    taken.push(delivery);
+    taken.push(JSON.parse(delivery));
     return deliver.call(this, delivery);
   });
   restore.push(() => spy.mockRestore());
@@ -45,7 +45,7 @@ test("[D2] [R7] a delivery that repeats what was handled, and brings more, bring
       { ...last, message: { ...message, id: ids.mintOwned("msg", space.id), seq, text: "three" } },
     ],
   };
-  expect(unwrap(await env.AGENT.getByName(analyst.id).deliver(again))).toEqual({ cursor: seq });
+  expect(unwrap(await env.AGENT.getByName(analyst.id).deliver(JSON.stringify(again)))).toEqual({ cursor: seq });
   const runs = await ended(house.workspaceId, analyst, 3);
   expect(runs.map((run) => run.trigger.text)).toEqual(["one", "two", "three"]);
   expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("two");

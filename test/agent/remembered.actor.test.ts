@@ -50,7 +50,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     const failing = (): void =>
       transaction(() => {
         identity.update({ activeSpaceId: beta.id });
-        spaces.follow(undefined, beta, 7, false, 0);
+        spaces.follow(beta, 7, false, 0);
         timers.set("loop", dueAt);
         expect(known()).toEqual([beta.id, 7]);
         expect(inbox.dropQuiet(1).get(beta.id)).toBe(heard.length - keptQuietEvents);

@@ -33,7 +33,8 @@ const Named = z.object({ ctx: z.object({ id: z.object({ name: z.string() }) }) }
 
 /** Agents and workspaces that only record. An agent answers that it took everything, if `answers` says nothing else. */
 export const recordReceivers = (): void => {
-  vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+  vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, told) {
+    const delivery: Delivery = JSON.parse(told);
     const { name } = Named.parse(this).ctx.id;
     deliveries.set(name, [...(deliveries.get(name) ?? []), delivery]);
     return (await answers.get(name)?.(delivery)) ?? ok({ cursor: delivery.cursor });

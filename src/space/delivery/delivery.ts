@@ -1,4 +1,4 @@
-import type { AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
+import type { Delivery as AgentDelivery, AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ActorNamespace } from "../../shared/env.ts";
 import { ColloquyError, refuse } from "../../shared/errors.ts";
@@ -189,14 +189,8 @@ export class Delivery {
       if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
       return cursor;
     }
-    const deliver = receivers.AGENT.getByName(subscriber.id).deliver({
-      space,
-      messages,
-      ...answers,
-      after,
-      cursor,
-      left,
-    });
+    const told: AgentDelivery = { space, messages, ...answers, after, cursor, left };
+    const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
     const delivered = await within(deliverTimeoutMs, deliver, late);
     if (delivered.ok) return delivered.value.cursor;
     // Who is gone for good need not be told of what it left.
