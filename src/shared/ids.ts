@@ -12,11 +12,12 @@ import { type IdPrefix, idPattern, type OwnedPrefix, type OwnPrefix } from "../p
  */
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
+/** The first `length` characters, of 5 bits each. */
 const base32 = (bytes: Uint8Array, length: number): string => {
   let bits = 0;
   let held = 0;
   let text = "";
-  for (const byte of bytes) {
+  for (const byte of bytes.subarray(0, Math.ceil((length * 5) / 8))) {
     held = (held << 8) | byte;
     bits += 8;
     while (bits >= 5 && text.length < length) {
