@@ -63,8 +63,15 @@ const limited = bodyLimit({
     throw new ColloquyError("payload_too_large", `A body holds at most ${maxBodyBytes} bytes (maxBodyBytes).`);
   },
 });
+/** Whether the body says how long it is, and that is short enough: then it need not be touched. */
+const isShort = (request: Request): boolean => {
+  const declared = request.headers.get("content-length");
+  return declared !== null && Number(declared) <= maxBodyBytes && !request.headers.has("transfer-encoding");
+};
 // What an import holds is bounded as it is read.
-app.use((context, next) => (context.req.path === importPath ? next() : limited(context, next)));
+app.use((context, next) =>
+  context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next),
+);
 
 const resources = [
   workspaces,

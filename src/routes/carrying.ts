@@ -18,7 +18,7 @@ import { idempotently, idUnder } from "./idempotent.ts";
 import { checkModels } from "./model-check.ts";
 import { answers, badBody, badRepeat, IdempotencyHeaders, jsonBody, pathId, problems } from "./route-parts.ts";
 
-export const importPath = "/v1/agents/import";
+export const importPath = "/v1/imports";
 const tags = ["Agents"];
 
 /** An agent as one document, out of a workspace and into one. */
@@ -35,7 +35,7 @@ carrying.openapi(
     ...access("workspace"),
     request: { params: z.object({ agentId: pathId("ent", "the agent: its entity id") }) },
     responses: {
-      200: answers(ExportedAgent, "The agent, as `POST /v1/agents/import` takes it"),
+      200: answers(ExportedAgent, "The agent, as `POST /v1/imports` takes it"),
       ...problems("not_found"),
     },
   }),

@@ -23,6 +23,7 @@ export const requireSound = (body: unknown): void => {
 
 /** Of every guarded route: a body is sound before a schema reads it. */
 export const soundBody: MiddlewareHandler<House> = createMiddleware<House>(async (context, next) => {
-  if (context.req.raw.body !== null) requireSound(parsed(await context.req.text()));
+  const text = await context.req.text();
+  if (text !== "") requireSound(parsed(text));
   await next();
 });

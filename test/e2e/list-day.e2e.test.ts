@@ -162,7 +162,7 @@ test("at night it is exported and imported into another workspace, with all that
   const operator = createApi(house.url, house.adminKey);
   const { secretKey } = await operator.post<{ secretKey: string }>("/v1/workspaces", { name: "Elsewhere" });
   const api = createApi(house.url, secretKey);
-  const { agent } = await api.post<{ agent: { id: string } }>("/v1/agents/import", document);
+  const { agent } = await api.post<{ agent: { id: string } }>("/v1/imports", document);
   const at = `/v1/agents/${agent.id}/blocks/shopping`;
   expect(await api.get(at)).toMatchObject({
     value: before.value,

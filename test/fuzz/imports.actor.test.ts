@@ -88,7 +88,7 @@ test("[S4] no exported agent that is not as it should be makes anything fail, or
 
   for (const input of fc.sample(arbitrary, { seed, numRuns: inputsOf("imports", inputs) })) {
     findings.inputs += 1;
-    const response = await call("/v1/agents/import", { bearer, body: input });
+    const response = await call("/v1/imports", { bearer, body: input });
     const text = await response.text();
     const fault = faultOfAnswer(response, text);
     if (fault !== undefined) findings.add(fault, input, text.slice(0, 600));

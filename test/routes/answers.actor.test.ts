@@ -134,7 +134,7 @@ const bodies: Record<string, () => unknown> = {
   "PATCH /v1/entities/{entityId}": () => ({ name: "Mona" }),
   "POST /v1/tokens": () => ({ entityId: mona.id }),
   "POST /v1/agents": () => ({ name: "Other", model: { provider: "workers-ai", name: "@cf/x", temperature: 1 } }),
-  "POST /v1/agents/import": () => ({
+  "POST /v1/imports": () => ({
     format: "colloquy.agent",
     version: 1,
     exportedAt: "2026-02-18T15:06:55.000Z",

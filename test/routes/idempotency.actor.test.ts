@@ -130,7 +130,7 @@ test("[D1] what was made before its answer was lost is found by the next try, an
     ["/v1/entities", { type: "human", name: "Leo" }],
     ["/v1/agents", { name: "Analyst" }],
     [
-      "/v1/agents/import",
+      "/v1/imports",
       {
         ...{ format: "colloquy.agent", version: 1, exportedAt: "2026-02-18T15:06:55.000Z" },
         agent: { id: ids.mint("ent"), config: { name: "Carried" } },

@@ -86,7 +86,7 @@ const rows: Record<string, Row> = {
   "POST /v1/tokens": { own: workspace(201), elsewhere: 422, body: ({ mona }) => ({ entityId: mona.id }) },
   "POST /v1/agents": { own: workspace(201), elsewhere: 201, body: newAgent },
   "GET /v1/agents": { own: workspace(200), elsewhere: 200 },
-  "POST /v1/agents/import": { own: workspace(201), elsewhere: 201, body: newDocument },
+  "POST /v1/imports": { own: workspace(201), elsewhere: 201, body: newDocument },
   "GET /v1/agents/{agentId}/export": { own: workspace(200) },
   "GET /v1/agents/{agentId}": { own: workspace(200) },
   "PATCH /v1/agents/{agentId}": { own: workspace(200), body: () => ({ description: "Counts" }) },

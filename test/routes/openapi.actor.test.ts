@@ -22,7 +22,7 @@ DELETE /v1/entities/{entityId}
 POST /v1/tokens
 POST /v1/agents
 GET /v1/agents
-POST /v1/agents/import
+POST /v1/imports
 GET /v1/agents/{agentId}
 PATCH /v1/agents/{agentId}
 DELETE /v1/agents/{agentId}
@@ -161,4 +161,10 @@ test("an operation whose parameters have a shape tells that it refuses others wi
     }),
   );
   expect(shaped.filter(({ responses }) => responses["400"] === undefined).map(({ name }) => name)).toEqual([]);
+});
+
+test("no two addresses keep every request from being routed by one expression", async () => {
+  await call("/healthz");
+  // An address like /v1/agents/import beside /v1/agents/{agentId} has Hono walk a tree for each request instead.
+  expect(app.router.name).toBe("SmartRouter + RegExpRouter");
 });

@@ -18,9 +18,7 @@ const chunked = (house: House, bytes: Uint8Array, size: number): Promise<Respons
     },
   });
   const headers = { authorization: `Bearer ${house.secretKey}`, "content-type": "application/json" };
-  return exports.default.fetch(
-    new Request("https://colloquy.test/v1/agents/import", { method: "POST", body, headers }),
-  );
+  return exports.default.fetch(new Request("https://colloquy.test/v1/imports", { method: "POST", body, headers }));
 };
 
 describe("a large agent", () => {

@@ -27,7 +27,7 @@ export const exported = (house: House, agentId: string): Promise<Document> =>
   expectOk(ExportedAgent, call(`/v1/agents/${agentId}/export`, { bearer: house.secretKey }));
 
 export const imported = (house: House, document: unknown, query = "", headers: Record<string, string> = {}) =>
-  call(`/v1/agents/import${query}`, { bearer: house.secretKey, body: document, headers });
+  call(`/v1/imports${query}`, { bearer: house.secretKey, body: document, headers });
 
 export const lived = async (settings: Record<string, unknown> = {}) => {
   await loadLoro();

@@ -245,7 +245,7 @@ describe("[S4] what is no exported agent is refused with its place, and nothing 
       },
     });
     const before = await stored();
-    const cut = new Request("https://colloquy.test/v1/agents/import", {
+    const cut = new Request("https://colloquy.test/v1/imports", {
       method: "POST",
       body,
       headers: { authorization: `Bearer ${house.secretKey}`, "content-type": "application/json" },
