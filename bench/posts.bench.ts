@@ -132,5 +132,5 @@ export const bench: Bench = (report) =>
         ...(ours >= leastRatio * bare ? [] : [`${ours} posts/s are less than ${leastRatio} of ${bare}`]),
       ];
     },
-    { config: "wrangler.toml" },
+    { config: "bench/house/wrangler.toml" },
   );
