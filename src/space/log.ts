@@ -40,6 +40,8 @@ export class Log {
   readonly #db: Database;
   #head: Head | undefined;
   readonly #tail = new Tail<LogRow>(maxTailLength);
+  /** The page further back that was read last, for those who come along behind each other: its rows never change. */
+  #page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
   readonly #newest = prepared(() =>
     this.#db
       .select({ seq: log.seq, messageCount: log.messageCount })
@@ -93,6 +95,7 @@ export class Log {
   /** The head and the newest rows are read anew when they are asked for next. */
   forget(): void {
     this.#head = undefined;
+    this.#page = undefined;
     this.#tail.forget();
   }
 
@@ -114,8 +117,10 @@ export class Log {
   after(cursor: number, limit: number): LogRow[] {
     const kept = this.#tail.after(cursor, limit);
     if (kept) return kept;
+    if (this.#page?.cursor === cursor && this.#page.limit === limit) return this.#page.rows;
     const rows = this.#after().all({ cursor, limit });
     if (rows.at(-1)?.seq === this.head().seq) this.#tail.adopt(rows);
+    else if (lengthOf(rows) <= maxTailLength) this.#page = { cursor, limit, rows };
     return rows;
   }
 
@@ -172,6 +177,8 @@ export class Log {
     this.#db.delete(log).run();
   }
 }
+
+const lengthOf = (rows: LogRow[]): number => rows.reduce((sum, { frame }) => sum + frame.length, 0);
 
 const parsed = new WeakMap<LogRow, Message>();
 

@@ -25,11 +25,16 @@ export class Tail<Row extends Placed> {
     if (this.#length > this.#maxLength) this.#shorten();
   }
 
-  /** `rows` are the log's last, as read: they are kept where they reach further back. */
+  /** `rows` are the log's last, as read: those that come before what is kept are kept too, as far as there is room. */
   adopt(rows: Row[]): void {
-    if (rows.length <= this.#rows.length) return;
-    this.forget();
-    for (const row of rows) this.add(row);
+    const first = this.#rows[0]?.seq ?? Number.POSITIVE_INFINITY;
+    const older: Row[] = [];
+    for (const row of rows.filter(({ seq }) => seq < first).reverse()) {
+      if (this.#length + row.frame.length > this.#maxLength) break;
+      this.#length += row.frame.length;
+      older.unshift(row);
+    }
+    this.#rows = [...older, ...this.#rows];
   }
 
   /** At most `limit` rows after `cursor`; undefined where they are not all kept. */

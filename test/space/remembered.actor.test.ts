@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { assemble } from "../../src/space/assemble.ts";
 import { deliverTimer } from "../../src/space/delivery/delivery.ts";
+import { Log } from "../../src/space/log.ts";
 import { join } from "../../src/space/membership.ts";
 import { record, transaction } from "../../src/space/parts.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";
@@ -23,6 +24,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
       name: parts.settings.find()?.name,
       undecided: parts.decisions.pending(),
       end: parts.log.head().seq,
+      newest: parts.log.after(0, 100),
     });
     const before = known();
     const failing = (): void =>
@@ -37,6 +39,8 @@ test("what was read in a transaction that is rolled back is not remembered", asy
 
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual(before);
+    record(parts, (append) => append({ type: "member.left", entityId: ben.id, name: ben.name }));
+    expect(known().newest).toEqual(new Log(parts.db).after(0, 100));
     expect(before).toMatchObject({ robo: undefined, members: 2, arePair: true, follows: undefined, anyAgent: false });
   });
 });

@@ -36,13 +36,16 @@ test("[B3] no more than so many characters are kept: the oldest rows go first, a
   expect(seqs(tail.after(12, 20))).toEqual([13]);
 });
 
-test("rows that were read are kept where they reach further back than those that are", () => {
-  const tail = new Tail<Row>(1000);
+test("rows that were read are kept before those that are, as far as there is room, and displace none", () => {
+  const tail = new Tail<Row>(60);
   tail.adopt(rows(3, 6));
   expect(seqs(tail.after(2, 10))).toEqual([3, 4, 5, 6]);
   tail.adopt(rows(5, 6));
   expect(seqs(tail.after(2, 10))).toEqual([3, 4, 5, 6]);
   tail.add(rowOf(7));
+  const [third] = tail.after(2, 1) ?? [];
   tail.adopt(rows(1, 7));
-  expect(seqs(tail.after(0, 10))).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(tail.after(0, 10)).toBeUndefined();
+  expect(seqs(tail.after(1, 10))).toEqual([2, 3, 4, 5, 6, 7]);
+  expect(tail.after(2, 1)?.[0]).toBe(third);
 });

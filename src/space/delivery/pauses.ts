@@ -3,7 +3,7 @@ import { listenIntervalMs } from "../bounds.ts";
 
 /**
  * When agents that only listen are told of more: about once in `listenIntervalMs`, so that much talk costs few
- * deliveries. All who wait wait for the same moment, and so read the same page of the log. Memory only: after a crash
+ * deliveries. All who wait wait for the same moment, and so are told of the same rows. Memory only: after a crash
  * nobody pauses.
  */
 export class Pauses {
