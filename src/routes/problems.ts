@@ -2,7 +2,15 @@ import type { Context } from "hono";
 import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { rateWindowSeconds } from "../auth/rates.ts";
-import { ColloquyError, type ErrorCode, errorCodes, type Issue, type Problem, problem } from "../shared/errors.ts";
+import {
+  ColloquyError,
+  type ErrorCode,
+  errorCodes,
+  errorKind,
+  type Issue,
+  type Problem,
+  problem,
+} from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 
 /** The one place where refusals and failures become answers: RFC 9457 problem documents. */
@@ -90,12 +98,16 @@ const problemOf = (error: unknown, context: Context): Problem => {
 };
 
 /** When to try again what could not be done just now, in seconds. */
-const retryAfterSeconds = 30;
+const retrySeconds: Partial<Record<ErrorCode, number>> = {
+  rate_limited: rateWindowSeconds,
+  idempotency_in_progress: 5,
+};
+const defaultRetrySeconds = 30;
 
-const isLater = ({ status, code }: Problem): boolean => status === 503 || code === "rate_limited";
+const retryAfter = ({ code }: Problem): Record<string, string> =>
+  errorKind(code).retryable ? { "retry-after": String(retrySeconds[code] ?? defaultRetrySeconds) } : {};
 
 export const answerError = (error: unknown, context: Context): Response => {
   const document = problemOf(error, context);
-  const after = document.code === "rate_limited" ? rateWindowSeconds : retryAfterSeconds;
-  return problemResponse(document, isLater(document) ? { "retry-after": String(after) } : {});
+  return problemResponse(document, retryAfter(document));
 };

@@ -85,7 +85,7 @@ export const problems = (...codes: ErrorCode[]): Record<never, never> => {
       status,
       {
         description: all.map((code) => `\`${code}\`: ${errorKind(code).title}`).join("; "),
-        ...(status === 429 || status === 503 ? { headers: { "Retry-After": retryAfter } } : {}),
+        ...(all.some((code) => errorKind(code).retryable) ? { headers: { "Retry-After": retryAfter } } : {}),
         content: { "application/problem+json": { schema: Problem } },
       },
     ]),
