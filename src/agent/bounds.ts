@@ -9,7 +9,7 @@ export const keptQuietEvents = 250;
 /** Events that one run takes, and the UTF-8 that they may fill, in bytes: a row holds 2 MB. */
 export const maxBatchEvents = 100;
 export const maxBatchBytes = 256 * 1024;
-/** Failed runs after which an event is dead. */
+/** Failed runs, or tries of a run that has acted, after which an event is dead. */
 export const maxAttempts = 5;
 /** Failed runs after which a batch is taken one event at a time. */
 export const maxBatchAttempts = 2;

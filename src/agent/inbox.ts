@@ -366,6 +366,21 @@ export class Inbox {
     }
   }
 
+  /** Counts a try of a run that keeps them. Answers the fewest tries that any of them has had. */
+  strike(seqs: number[], error: Failure): number {
+    if (seqs.length === 0) return maxAttempts;
+    const struck = { attempts: sql`${inbox.attempts} + 1`, lastError: error };
+    this.#changing().update(inbox).set(struck).where(among(inbox.seq, seqs)).run();
+    return Math.min(...this.rows(seqs).map(({ attempts }) => attempts));
+  }
+
+  /** Dead, however often they were tried. */
+  bury(seqs: number[], error: Failure): void {
+    if (seqs.length === 0) return;
+    const dead = { status: "dead", lastError: error } as const;
+    this.#changing().update(inbox).set(dead).where(among(inbox.seq, seqs)).run();
+  }
+
   /** A person tries a dead event again. */
   revive(eventId: string): InboxRow | undefined {
     return this.#changing()

@@ -147,6 +147,8 @@ export class Loop {
     const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
     if (paused?.resumeAt) {
       const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = paused;
+      const isSpent = this.#parts.identity.get().lastError?.code === "budget_exhausted";
+      if (isSpent) return { state: "budget_exhausted", resumesAt };
       return { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt };
     }
     const budget = this.#budgetResetsAt();

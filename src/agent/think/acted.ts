@@ -27,17 +27,36 @@ const isSearch = (input: unknown): boolean =>
 const callsOf = (rows: JournalRow[]): CallRequest[] =>
   rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls : []));
 
-/** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
-export const hasActed = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean => {
+/** Tells of a call, by its tool's name and its id, whether it is one that changes something. */
+const actsIn = (parts: Parts, run: RunRow, rows: JournalRow[]): ((toolName: string, callId: string) => boolean) => {
   const kind = kindOf(parts, run);
   const searches = new Set(callsOf(rows).flatMap(({ callId, input }) => (isSearch(input) ? [callId] : [])));
-  const acts = (toolName: string, callId: string): boolean => {
+  return (toolName, callId) => {
     if (effects.has(toolName)) return true;
     if (toolName === "recall") return !searches.has(callId);
     const tool = parts.tools.find(toolName, kind);
     return tool?.config !== undefined && tool.effect;
   };
+};
+
+/** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
+export const hasActed = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean => {
+  const acts = actsIn(parts, run, rows);
   return rows.some(({ meta }) => meta?.kind === "result" && !meta.error && acts(meta.toolName, meta.callId));
+};
+
+/**
+ * Whether it may have changed something: what failed, or was begun and has no result, may have done what it should.
+ * Such a run is not begun anew, which would do it again.
+ */
+export const mayHaveActed = (parts: Parts, run: RunRow): boolean => {
+  const rows = parts.journal.ofRun(run);
+  const acts = actsIn(parts, run, rows);
+  const begun = new Set(rows.flatMap(({ content }) => ("callId" in content ? [content.callId] : [])));
+  return (
+    rows.some(({ meta }) => meta?.kind === "result" && !meta.refused && acts(meta.toolName, meta.callId)) ||
+    callsOf(rows).some(({ toolName, callId }) => begun.has(callId) && acts(toolName, callId))
+  );
 };
 
 /** The calls of its last step that have no result as yet. */

@@ -12,20 +12,21 @@ import { settleSeen } from "./seen-in.ts";
 
 /**
  * How a run ended. `failed` events go back and count as an attempt; `acknowledged` ones are done with (the run
- * acted and reached a limit: doing it again would say it twice); `given_back` ones wait for the budget's reset.
+ * acted and reached a limit: doing it again would say it twice); `given_back` ones wait for the budget's reset; `dead`
+ * ones wait for a person (it acted, and cannot go on).
  */
 export type Ending =
   | { kind: "completed" }
   | { kind: "skipped"; reason: string | undefined }
   | { kind: "canceled"; by?: string }
   | { kind: "absorbed"; by: string }
-  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" };
+  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" | "dead" };
 
 const firstPauseMs = 1000;
 const longestPauseMs = 50_000;
 
 /** Pause before a failed run's events are tried again: under a minute, so that a dead event is known soon. */
-const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstPauseMs * 4 ** (attempts - 1));
+export const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstPauseMs * 4 ** (attempts - 1));
 
 const speaking = new Set(["send_message", "send_reply"]);
 
@@ -106,6 +107,10 @@ const settleEvents = (parts: Parts, run: RunRow, rows: JournalRow[], ending: End
   if (ending.kind === "failed" && ending.events === "failed") {
     parts.inbox.failed(run.events, ending.error, pauseAfter);
     return receiptsOf(parts.inbox.rows(run.events).filter(({ status }) => status === "dead"));
+  }
+  if (ending.kind === "failed" && ending.events === "dead") {
+    parts.inbox.bury(run.events, ending.error);
+    return receiptsOf(parts.inbox.rows(run.events));
   }
   if (ending.kind === "failed" && ending.events === "given_back") {
     parts.inbox.giveBack(run.events);

@@ -3,7 +3,7 @@ import { resolveModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
+import { maxAttempts, maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
 import { handlingOf } from "../calls/handling.ts";
 import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
 import { asEvent } from "../inbox.ts";
@@ -11,10 +11,11 @@ import type { JournalRow } from "../journal.ts";
 import { loggedRun } from "../logged-run.ts";
 import type { Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { mayHaveActed } from "./acted.ts";
 import { Channels } from "./channels.ts";
 import { compactForRun } from "./compact.ts";
 import { execute } from "./execute.ts";
-import { type Ending, finish } from "./finish.ts";
+import { type Ending, finish, pauseAfter } from "./finish.ts";
 import { keepRules } from "./keep-rules.ts";
 import { kindOf, rulesOf } from "./kind.ts";
 import { ModelError } from "./model-error.ts";
@@ -75,7 +76,7 @@ export const think = async (
     });
     return typeof ending === "string"
       ? await wait(parts, run, channels, ending)
-      : await end(parts, run, channels, ending);
+      : await conclude(parts, run, channels, ending);
   } catch (error) {
     if (signal.aborted && signal.reason instanceof Interrupted) {
       return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
@@ -241,28 +242,51 @@ const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): v
   });
 };
 
-/** A failure: a passing fault, of the model or of what we asked, pauses the run, which goes on from its journal; any other fails it. */
-const failed = async (parts: Parts, run: RunRow, channels: Channels, error: unknown): Promise<ThinkEnd> => {
-  const failure = failureOf(error);
-  if (failure.code === "internal") log.error("run.failed", error, loggedRun(parts, run));
+/** It goes on from its journal at `resumeAt`. */
+const pause = async (
+  parts: Parts,
+  run: RunRow,
+  channels: Channels,
+  error: Failure,
+  resumeAt: number,
+  faults: Partial<Pick<RunRow, "faults" | "firstFaultAt">> = {},
+): Promise<ThinkEnd> => {
+  parts.transaction(() => {
+    parts.runs.update(run.ordinal, { ...faults, resumeAt });
+    parts.identity.noteError(error);
+  });
+  log.warn("run.paused", { ...loggedRun(parts, run), code: error.code, resumeAt });
+  await channels.end(error.code);
+  return { kind: "paused", resumeAt };
+};
+
+/**
+ * A failure pauses the run, which goes on from its journal, if it is a passing fault, of the model or of what we asked,
+ * or if the run may have acted: that one is tried as often as others are begun anew. Any other fails it.
+ */
+const failed = async (parts: Parts, run: RunRow, channels: Channels, thrown: unknown): Promise<ThinkEnd> => {
+  const { code, message, terminal, retryAfterMs } = failureOf(thrown);
+  const error: Failure = { code, message };
+  if (code === "internal") log.error("run.failed", thrown, loggedRun(parts, run));
   const now = parts.clock.now();
   const firstFaultAt = run.firstFaultAt ?? now;
-  if (!failure.terminal && now - firstFaultAt < maxBackoffTotalMs) {
-    const resumeAt = now + (failure.retryAfterMs ?? backoff(run.faults));
-    const changes = { faults: run.faults + 1, firstFaultAt, resumeAt };
-    parts.transaction(() => {
-      parts.runs.update(run.ordinal, changes);
-      parts.identity.noteError({ code: failure.code, message: failure.message });
-    });
-    log.warn("run.paused", { ...loggedRun(parts, run), code: failure.code, resumeAt });
-    await channels.end(failure.code);
-    return { kind: "paused", resumeAt };
+  const faults = { faults: run.faults + 1, firstFaultAt };
+  if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
+    return pause(parts, run, channels, error, now + (retryAfterMs ?? backoff(run.faults)), faults);
   }
-  return end(parts, run, channels, {
-    kind: "failed",
-    error: { code: failure.code, message: failure.message },
-    events: "failed",
-  });
+  if (terminal && mayHaveActed(parts, run)) {
+    const attempts = parts.inbox.strike(run.events, error);
+    if (attempts < maxAttempts) return pause(parts, run, channels, error, now + pauseAfter(attempts), faults);
+  }
+  return conclude(parts, run, channels, { kind: "failed", error, events: "failed" });
+};
+
+/** Ends the run; but what may have acted waits for the budget where it is, and is never begun anew by itself. */
+const conclude = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+  const isAnew = ending.kind === "failed" && ending.events !== "acknowledged";
+  if (!isAnew || !mayHaveActed(parts, run)) return end(parts, run, channels, ending);
+  if (ending.events === "given_back") return pause(parts, run, channels, ending.error, parts.ledger.resetsAt());
+  return end(parts, run, channels, { ...ending, events: "dead" });
 };
 
 const internal: ModelFailure = { code: "internal", message: "Something went wrong here.", terminal: true };

@@ -1,0 +1,141 @@
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { describe, expect, inject, test, vi } from "vitest";
+import { maxAttempts } from "../../src/agent/bounds.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import {
+  call,
+  refusal,
+  type ScriptedPart,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+} from "../support/scripted-model.ts";
+import { eachTest, freshPath, playWith, requestsTo } from "./calls/scene.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf } from "./fixture.ts";
+
+eachTest();
+
+const rejected = (): ScriptedStep =>
+  refusal(
+    new APICallError({
+      message: "status 400",
+      url: "https://model.test/v1",
+      requestBodyValues: {},
+      statusCode: 400,
+      responseHeaders: {},
+      responseBody: "",
+    }),
+  );
+
+const maxTokensPerDay = 50_000;
+
+type Continuity = "timeline" | "consciousness";
+
+/** An agent that pays a refund and says so in its first step; what its model does next is for the test. */
+const refunding = async (continuity: Continuity, next: ScriptedStep[], billedTokens = 100) => {
+  const path = freshPath();
+  const { tools } = AgentConfig.parse({
+    name: "Worker",
+    tools: [
+      {
+        name: "refund",
+        description: "Pays",
+        executionType: "gateway",
+        visible: false,
+        execution: { url: `${inject("remote")}${path}`, method: "POST", body: {} },
+        inputSchema: { type: "object" },
+      },
+    ],
+  });
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", continuity, tools, limits: { maxTokensPerDay } });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const enter: ScriptedPart[] = continuity === "timeline" ? [] : [call("enter_space", { spaceId: space.id })];
+  const paid: ScriptedStep = {
+    ...step(...enter, call("refund", {}), call("send_message", { text: "Refunded." })),
+    usage: { inputTokens: billedTokens, outputTokens: 10 },
+  };
+  const model = scriptedModel([paid, ...next]);
+  playWith(model);
+  await space.post(husam, "Refund me");
+  const agent = env.AGENT.getByName(analyst.id);
+  const { workspaceId } = house;
+  return {
+    model,
+    space,
+    agent,
+    workspaceId,
+    refunds: async () => (await requestsTo(path)).length,
+    runs: () => runsOf(workspaceId, analyst),
+    inbox: () => inboxOf(workspaceId, analyst),
+    ended: () => ended(workspaceId, analyst, 1),
+    /** Waits until the model was asked so often and the run rests, then lets its pause pass. */
+    triedAgain: async (calls: number) => {
+      await vi.waitFor(async () => {
+        expect(model.calls).toHaveLength(calls);
+        expect(unwrap(await agent.describe(workspaceId)).activity?.state).toBe("backing_off");
+      });
+      await passTime(analyst, 60_000);
+    },
+  };
+};
+
+const said = ["Husam: Refund me", "Analyst: Refunded."];
+
+describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", (continuity) => {
+  test("[R2] [R3] [R4] goes on from its journal when its model fails for good, and does nothing again", async () => {
+    const { triedAgain, refunds, space, ...scene } = await refunding(continuity, [
+      rejected(),
+      rejected(),
+      step(text("Done.")),
+    ]);
+    await triedAgain(2);
+    await triedAgain(3);
+    expect(await scene.ended()).toMatchObject([{ status: "completed", outcome: "answered" }]);
+    expect([await refunds(), await space.texts(), await scene.inbox()]).toEqual([1, said, []]);
+  });
+
+  test("[R1] [R2] [R4] is given up after five tries: its event is dead, and is tried anew by hand only", async () => {
+    const { triedAgain, refunds, space, ...scene } = await refunding(
+      continuity,
+      Array.from({ length: maxAttempts }, rejected),
+    );
+    for (let tries = 1; tries < maxAttempts; tries += 1) await triedAgain(tries + 1);
+    expect(await scene.ended()).toMatchObject([{ status: "failed", error: { code: "model_rejected" } }]);
+    expect(scene.model.calls).toHaveLength(1 + maxAttempts);
+    const [dead] = await scene.inbox();
+    expect(dead).toMatchObject({ status: "dead", attempts: maxAttempts, lastError: { code: "model_rejected" } });
+    expect([await refunds(), await space.texts()]).toEqual([1, said]);
+    scene.model.push(step(text("It was paid before.")));
+    unwrap(await scene.agent.retryEvent(scene.workspaceId, dead?.eventId ?? ""));
+    await vi.waitFor(async () => expect(await scene.runs()).toHaveLength(2));
+    await scene.ended();
+    expect([await refunds(), await scene.inbox()]).toEqual([1, []]);
+  });
+
+  test("[R2] [R4] is given up at once when what its model answers is nonsense", async () => {
+    const { refunds, space, ...scene } = await refunding(
+      continuity,
+      Array.from({ length: 3 }, () => step(call("fly", {}))),
+    );
+    expect(await scene.ended()).toMatchObject([{ status: "failed", error: { code: "model_nonsense" } }]);
+    expect(await scene.inbox()).toMatchObject([{ status: "dead" }]);
+    expect([await refunds(), await space.texts()]).toEqual([1, said]);
+  });
+
+  test("[R2] [B2] waits for the budget's reset where it stopped, and does nothing again", async () => {
+    const { refunds, space, agent, workspaceId, ...scene } = await refunding(continuity, [], maxTokensPerDay);
+    await vi.waitFor(async () =>
+      expect(unwrap(await agent.describe(workspaceId)).activity?.state).toBe("budget_exhausted"),
+    );
+    expect(scene.model.calls).toHaveLength(1);
+    scene.model.push(step(text("Done.")));
+    unwrap(await agent.update(workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));
+    expect(await scene.ended()).toMatchObject([{ status: "completed", outcome: "answered" }]);
+    expect([await refunds(), await space.texts(), await scene.inbox()]).toEqual([1, said, []]);
+  });
+});
