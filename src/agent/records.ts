@@ -5,6 +5,7 @@ import type { Usage } from "../protocol/run.ts";
 import type { SearchType } from "../protocol/search.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 import type { Dropped } from "./context/composed.ts";
+import type { Resume } from "./context/timeline/snapshot.ts";
 
 /** What the agent's tables hold as JSON. */
 export type Failure = { code: ErrorCode; message: string };
@@ -110,13 +111,17 @@ export type ResultMeta = {
 /** What an input is made of, its texts aside. Tokens are estimates before correction. */
 export type MadeOf = { sections: { name: string; tokens: number }[]; dropped: Dropped[] };
 
-/** `made`: of a timeline's input, which is journaled as it was composed. */
+/** `made`: of a timeline's input, which is journaled as it was composed; in the first of its messages. */
 export type InboxMeta = {
   kind: "inbox";
   lines: string[];
   shown?: Shown[];
   history?: LeftToHistory[];
   made?: MadeOf;
+  /** Who answered, where the run goes on after a wait. */
+  answers?: Omit<Resume, "soFar">;
+  /** The input before it was refused as too long. */
+  shortened?: true;
   /** Of a cycle's beginning, which is composed anew with each step, what did not fit it. */
   dropped?: Dropped[];
 };

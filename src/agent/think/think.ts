@@ -14,6 +14,7 @@ import type { RunRow } from "../runs.ts";
 import { mayHaveActed } from "./acted.ts";
 import { Channels } from "./channels.ts";
 import { compactForRun } from "./compact.ts";
+import { composeRun, composeShorter } from "./compose-run.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, pauseAfter } from "./finish.ts";
 import { keepRules } from "./keep-rules.ts";
@@ -26,7 +27,6 @@ import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
 import { tellOthers } from "./tell-others.ts";
-import { composeRun } from "./timeline.ts";
 
 /**
  * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step. The
@@ -183,15 +183,13 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
         if (exhausted) return exhausted;
       } catch (error) {
         speech.dropAll("interrupted", "the message was given up");
-        if (
-          compacted ||
-          signal.aborted ||
-          run.continuity === "timeline" ||
-          failureOf(error).code !== "context_overflow"
-        )
-          throw error;
+        if (compacted || signal.aborted || failureOf(error).code !== "context_overflow") throw error;
         compacted = true;
-        if (!compactForRun(parts, run, next.step, true)) throw error;
+        const shorter =
+          run.continuity === "timeline"
+            ? await composeShorter(parts, run, next.step, activeSpaceId, signal)
+            : compactForRun(parts, run, next.step, true);
+        if (!shorter) throw error;
       }
     }
   } finally {

@@ -6,10 +6,8 @@ import { unwrap } from "../../shared/errors.ts";
 import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../bounds.ts";
 import type { Activity } from "../context/activity.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
-import { compose } from "../context/compose.ts";
 import type { Composed } from "../context/composed.ts";
 import type { InputParts } from "../context/input-parts.ts";
-import { quoteJson } from "../context/quote.ts";
 import type {
   ActiveRun,
   ActiveSpace,
@@ -19,19 +17,19 @@ import type {
   TimelineSnapshot,
   Trigger,
 } from "../context/timeline/snapshot.ts";
+import { invocationOf } from "../invocation.ts";
 import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { composingOf, partsFor } from "./composing.ts";
 import { gatherActivity } from "./gather-activity.ts";
 import { shownBlocks } from "./known-blocks.ts";
 import { callsOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
-import { seenIn, shownOf } from "./seen-in.ts";
+import { seenIn } from "./seen-in.ts";
 
 /**
  * What a timeline run is given: the space read back as a timeline, what else the agent does, and why it runs. Gathered
- * once, composed, and journaled as it was composed, so that a replay reads the same bytes (R3).
+ * once for each of its invocations (`compose-run.ts`).
  */
 const actionRuns = 30;
 /** Calls that show in the history already, or that only looked. */
@@ -122,7 +120,7 @@ const foldsMessages = (parts: Parts): boolean =>
   parts.identity.get().config.context.compaction.strategy === "recursive_summarization";
 
 /** What is shown no more is summarised, a chunk at a time; of what is older than the agent, the newest part. */
-const wantSummaries = (parts: Parts, { unshown }: Composed): void => {
+export const wantSummaries = (parts: Parts, { unshown }: Composed): void => {
   if (!foldsMessages(parts)) return;
   const { chunkSize = defaultChunkSize } = parts.identity.get().config.context.compaction;
   for (const { spaceId, messages } of unshown) {
@@ -134,10 +132,16 @@ const wantSummaries = (parts: Parts, { unshown }: Composed): void => {
 
 /** What the run did in earlier invocations, who answered what it asked, and who did not in time. */
 const resumeOf = (parts: Parts, run: RunRow): Resume => {
+  const rows = parts.journal.ofRun(run);
+  const soFar = callsOf(rows);
   const waits = parts.waits.ofRun(run.ordinal);
+  const [input] = invocationOf(rows);
+  // They end with the composing: who answered stands beside the input that is composed again.
+  if (waits.length === 0 && input?.meta?.kind === "inbox" && input.meta.answers)
+    return { soFar, ...input.meta.answers };
   const awaited = waits.flatMap((wait) => wait.awaited);
   return {
-    soFar: callsOf(parts.journal.ofRun(run)),
+    soFar,
     replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
     timedOut: awaited.filter(({ replyId, left }) => replyId === null && !left).map(({ name }) => name),
     gone: awaited.filter(({ left }) => left).map(({ name }) => name),
@@ -251,48 +255,4 @@ export const gatherTimeline = async (
     resume: resumed ? resumeOf(parts, resumed.run) : null,
     own: [],
   };
-};
-
-/** Composes the input of a run's next invocation, which begins with this step, and journals it. */
-export const composeRun = async (
-  parts: Parts,
-  run: RunRow,
-  step: number,
-  activeSpaceId: string | null,
-  signal: AbortSignal,
-): Promise<void> => {
-  const row = parts.inbox.byEventId(run.trigger.eventId);
-  if (!row) throw new Error(`run ${run.id} has no event`);
-  const composing = composingOf(parts);
-  const snapshot = await gatherTimeline(
-    parts,
-    { ...partsFor(parts, run, composing), config: composing.config },
-    row.data,
-    run.ordinal,
-    signal,
-    step === 0 ? null : { run, activeSpaceId },
-  );
-  signal.throwIfAborted();
-  const composed = compose(snapshot);
-  const shown = snapshot.histories.flatMap(({ space, entries }) =>
-    shownOf(
-      space.id,
-      entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])),
-    ),
-  );
-  const { sections, dropped } = composed;
-  const made = { sections: sections.map(({ name, tokens }) => ({ name, tokens })), dropped };
-  parts.transaction(() => {
-    wantSummaries(parts, composed);
-    if (step > 0) parts.waits.endOf(run.ordinal);
-    for (const [index, message] of composed.messages.entries()) {
-      parts.journal.append({
-        runOrdinal: run.ordinal,
-        step,
-        kind: "inbox",
-        content: message,
-        meta: { kind: "inbox", lines: [quoteJson(snapshot.trigger)], shown, ...(index === 0 ? { made } : {}) },
-      });
-    }
-  });
 };

@@ -45,9 +45,10 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
  * Timeline: every run reads the space as a timeline, from what is stable to what is volatile. Reason, runs, active
  * space and time come last. Trigger, runs and the invocation so far are never cut; the room that they leave goes to
  * spaces, goals, plans and what the run did, then to memories, to what others did, then to the history, which leaves some to the run.
+ * What a model refused as too long is halved, but for what is never cut, whatever the config says that it takes.
  */
 export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed => {
-  const { base, toolRules, tools, context, correction, state, own } = snapshot;
+  const { base, toolRules, tools, context, correction, state, own, refused } = snapshot;
   const instructions = renderInstructions(state.agentId, { ...base, toolRules });
   const system = systemSections(instructions, [rulesSection(toolRules)]);
   const invocation = toldSection("this_invocation", [told(own)]);
@@ -58,9 +59,12 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
     sectionOf("now", [`NOW: ${shortTime(snapshot.now)}`]),
   ];
 
-  const budget = (context.maxTokens - context.reservedResponseTokens) / correction;
-  let room = budget - frameTokens - headingTokens - sum([...system, invocation, runs, ...last]);
-  const dropped: Dropped[] = [];
+  const uncut = sum([...system, invocation, runs, ...last]);
+  const usual = (context.maxTokens - context.reservedResponseTokens) / correction;
+  const budget = refused === undefined ? usual : Math.min(usual, uncut + (refused - uncut) / 2);
+  let room = budget - frameTokens - headingTokens - uncut;
+  const dropped: Dropped[] =
+    refused === undefined ? [] : [{ name: "history", reason: `the model refused about ${refused} tokens as too long` }];
   const take = (cut: Cut): Section => {
     room -= cut.section.tokens;
     dropped.push(...cut.dropped);

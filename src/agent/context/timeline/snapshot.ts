@@ -86,4 +86,6 @@ export type TimelineSnapshot = InputParts & {
   resume: Resume | null;
   /** The model messages of this invocation so far: its steps and their results. */
   own: ModelMessage[];
+  /** Estimated tokens of the input that the model refused as too long, where this one is composed instead. */
+  refused?: number | undefined;
 };

@@ -1,0 +1,144 @@
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
+import type { UpdateAgent } from "../../src/protocol/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import {
+  call,
+  installModel,
+  refusal,
+  type ScriptedModel,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+} from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+
+/** A timeline agent's model refuses an input as too long, whatever was known of it (R4). */
+const restore: (() => void)[] = [];
+afterEach(() => {
+  for (const undo of restore.splice(0)) undo();
+  vi.useRealTimers();
+});
+
+const refused = (statusCode: number, responseBody: string) =>
+  new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode, responseBody });
+const tooLong = refusal(refused(400, '{"error":{"code":"context_length_exceeded"}}'));
+const unavailable = refusal(refused(503, ""));
+
+const lived = 6;
+const paragraph = "The numbers of the quarter are these, and they have to be read with care. ".repeat(50);
+
+/** An agent that has read a long conversation; then `script` is what its model does. */
+const stage = async (script: ScriptedStep[] | (() => ScriptedStep), settings: UpdateAgent = {}) => {
+  const house = await openHouse();
+  const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
+  const space = await house.space("Alpha", [husam, designer, analyst]);
+  restore.push(installModel(scriptedModel(() => step(text("Read.")))));
+  for (let count = 1; count <= lived; count += 1) {
+    await space.post(husam, `Report ${count}. ${paragraph}`);
+    await ended(house.workspaceId, analyst, count);
+  }
+  unwrap(await env.AGENT.getByName(analyst.id).update(house.workspaceId, settings));
+  const model = scriptedModel(script);
+  restore.push(installModel(model));
+  return {
+    ...{ house, husam, designer, analyst, space, model },
+    run: async () => {
+      await space.post(husam, "And what of it?");
+      return (await ended(house.workspaceId, analyst, lived + 1)).slice(lived);
+    },
+  };
+};
+
+const lengths = (model: ScriptedModel) => model.calls.map(({ prompt }) => JSON.stringify(prompt).length);
+const said = [step(call("send_message", { text: "This." })), step(text("Said."))];
+
+test.each(["prompt", "messages"] as const)(
+  "[R4] a timeline's input that is too long is composed again, shorter, and answered once in the same run (history as %s)",
+  async (history) => {
+    const { run, model, space, house, analyst } = await stage([tooLong, ...said], { context: { history } });
+    expect(await run()).toMatchObject([{ status: "completed", outcome: "answered" }]);
+    const [long = 0, short = 0] = lengths(model);
+    expect(short).toBeLessThan(long * 0.7);
+    const shorter = userTexts(model.calls[1]).join("\n");
+    expect(shorter).toContain("And what of it?");
+    expect(shorter).toContain(`Report ${lived}.`);
+    expect(shorter).not.toContain("Report 1.");
+    // What was refused is no part of what follows.
+    expect(JSON.stringify(model.calls[2]?.prompt)).not.toContain("Report 1.");
+    expect((await space.texts()).filter((each) => each === "Analyst: This.")).toHaveLength(1);
+    expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+  },
+);
+
+test("[R4] a timeline's input that stays too long is tried twice a run, then fails it with a typed error", async () => {
+  const { run, model, house, analyst } = await stage(() => tooLong);
+  expect(await run()).toMatchObject([{ status: "failed", error: { code: "context_overflow" } }]);
+  expect(model.calls).toHaveLength(2);
+  await passTime(analyst, 5000);
+  await ended(house.workspaceId, analyst, lived + 2);
+  expect(model.calls).toHaveLength(4);
+});
+
+test("[R3] [R4] what was composed after a refusal is kept: a run that paused goes on with it, and is not refused for ever", async () => {
+  const { model, house, analyst, space, husam } = await stage([tooLong, unavailable, tooLong]);
+  await space.post(husam, "And what of it?");
+  await vi.waitFor(() => expect(model.calls).toHaveLength(2));
+  await vi.waitFor(async () => {
+    await passTime(analyst, 5000);
+    expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("failed");
+  });
+  expect(model.calls[2]?.prompt).toEqual(model.calls[1]?.prompt);
+  const [run] = await runsOf(house.workspaceId, analyst);
+  expect(run).toMatchObject({ status: "failed", error: { code: "context_overflow" } });
+  expect(model.calls).toHaveLength(3);
+});
+
+test("[R3] [R4] refused in the middle, a timeline run goes on from what it did: told in short, and not done again", async () => {
+  const { run, model, house, analyst } = await stage(
+    [step(call("set_memories", { memories: [{ key: "all", value: paragraph.slice(0, 3000) }] })), tooLong, ...said],
+    { toolRules: [] },
+  );
+  const [only] = await run();
+  expect(only).toMatchObject({ status: "completed", outcome: "answered" });
+  expect(only?.steps.map(({ toolCalls }) => toolCalls.map(({ name, status }) => `${name} ${status}`))).toEqual([
+    ["set_memories complete"],
+    ["send_message complete"],
+    [],
+  ]);
+  const [first = 0, grown = 0, shorter = 0] = lengths(model);
+  expect(grown).toBeGreaterThan(first);
+  expect(shorter).toBeLessThan(grown * 0.7);
+  expect(model.calls[2]?.prompt.map(({ role }) => role)).toEqual(["system", "user"]);
+  expect(userTexts(model.calls[2])[0]).toMatch(/THIS RUN SO FAR:\n {2}- called set_memories\(/);
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[R4] a reminder of a rule is said again where the input that held it was too long", async () => {
+  const { run, model } = await stage([step(text("Nothing.")), tooLong, ...said], {
+    toolRules: [{ rule: "required_before_exit", tool: "send_message" }],
+  });
+  expect(await run()).toMatchObject([{ status: "completed", outcome: "answered" }]);
+  expect(userTexts(model.calls[1]).at(-1)).toContain("REMINDER:");
+  expect(userTexts(model.calls[2]).at(-1)).toContain("REMINDER:");
+});
+
+test("[R4] refused as it goes on after a wait, a timeline run is told again who answered", async () => {
+  const question = step(call("send_message", { text: "@Designer is it good?", wait: true }));
+  const { model, house, analyst, space, husam, designer } = await stage([question, tooLong, ...said], {
+    messaging: "threaded",
+  });
+  await space.post(husam, "Ask");
+  await vi.waitFor(async () => {
+    expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply");
+  });
+  await space.post(designer, "It is");
+  expect((await ended(house.workspaceId, analyst, lived + 1)).at(-1)).toMatchObject({ status: "completed" });
+  for (const at of [1, 2]) expect(userTexts(model.calls[at])[0]).toMatch(/← RESUME: .*"Designer".* replied\./);
+  expect(userTexts(model.calls[2])[0]).toMatch(/"It is" {2}\[NEW\] ← REPLY/);
+  const [, long = 0, short = 0] = lengths(model);
+  expect(short).toBeLessThan(long * 0.7);
+});
