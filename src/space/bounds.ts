@@ -13,6 +13,8 @@ export const replayPageEvents = 100;
 export const maxFrameLength = 256 * 1024;
 /** Frames of one socket in one window, before it is closed with 4429. */
 export const maxFrames = 200;
+/** Frames of one member in one window, over all its sockets, before each that sends one more is closed with 4429. */
+export const maxMemberFrames = 300;
 /** Frames of one socket in one window that make no sense, before it is closed with 4400. */
 export const maxBadFrames = 20;
 export const frameWindowMs = 10_000;

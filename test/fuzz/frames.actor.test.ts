@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { expect, inject, test } from "vitest";
+import { afterAll, expect, inject, test, vi } from "vitest";
 import { closeCodes } from "../../src/protocol/events.ts";
+import { frameWindowMs } from "../../src/space/bounds.ts";
 import { adminKey } from "../support/house.ts";
 import { Findings, faultOfProblem, watchErrors } from "./findings.ts";
 import { type FuzzedFrame, frame } from "./frames.ts";
@@ -9,6 +10,10 @@ import { inputsOf } from "./plan.ts";
 import { quietModel } from "./quiet-model.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { StillStage } from "./still-stage.ts";
+
+afterAll(() => {
+  vi.useRealTimers();
+});
 
 const inputsOnStage = 1500;
 /** Of 200 frames in 10 s, half are there to see the end of the others. */
@@ -22,6 +27,8 @@ class Sockets {
     const now = this.#now;
     if (now?.stage === stage && now.socket.closedBy === undefined && now.sent < inputsOnSocket) return now.socket;
     now?.socket.close();
+    // A member's sockets share one window: the next begins when it is over.
+    if (now?.stage === stage) vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + frameWindowMs });
     this.#now = { stage, socket: await FuzzedSocket.open(stage), sent: 0 };
     return this.#now.socket;
   }

@@ -96,6 +96,7 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["sockets", "maxSockets", "space/bounds.ts", "unavailable", "space/sockets.test.ts"],
   ["sockets of a member", "maxSocketsPerMember", "space/bounds.ts", "unavailable", "space/sockets.test.ts"],
   ["frames of a socket", "maxFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],
+  ["frames of a member", "maxMemberFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],
   ["bad frames of a socket", "maxBadFrames", "space/bounds.ts", "close 4400", "space/sockets.actor.test.ts"],
   ["open tool calls", "maxOpenToolCalls", "space/bounds.ts", "limit_reached", "space/tool-calls.actor.test.ts"],
   ["agents", "maxAgents", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],

@@ -1,9 +1,16 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { maxBadFrames, maxFrames, maxReplayEvents, typingIntervalMs } from "../../src/space/bounds.ts";
+import {
+  frameWindowMs,
+  maxBadFrames,
+  maxFrames,
+  maxMemberFrames,
+  maxReplayEvents,
+  typingIntervalMs,
+} from "../../src/space/bounds.ts";
 import { entity, grow, house, recordReceivers } from "./fixture.ts";
-import { listen, upgrade } from "./listener.ts";
+import { type Listener, listen, upgrade } from "./listener.ts";
 
 beforeAll(recordReceivers);
 afterEach(() => {
@@ -145,6 +152,37 @@ test("[B3] a flood of bad frames closes the socket with 4400, one of good frames
   const fast = await listen(home, home.as(ann));
   for (let index = 0; index <= maxFrames; index += 1) fast.send({ type: "typing" });
   expect((await fast.untilClosed()).code).toBe(4429);
+});
+
+test("[B3] a member's sockets share one window: what it says too much over many is not stored, and the close says when to come back", async () => {
+  const home = await house([ann, ben]);
+  const opened = await Promise.all(Array.from({ length: 5 }, () => listen(home, home.as(ann))));
+  const hears = await listen(home, home.as(ben));
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  const say = (socket: Listener, at: number) => {
+    for (let index = 0; index < maxFrames; index += 1) {
+      socket.send({ type: "message.send", clientKey: `${at} ${index}`, text: "me!" });
+    }
+  };
+  for (const [at, socket] of opened.slice(0, 2).entries()) say(socket, at);
+  await hears.until("space.message", maxMemberFrames);
+  for (const [at, socket] of opened.slice(2).entries()) {
+    say(socket, at + 2);
+    const { code, reason } = await socket.untilClosed();
+    expect([code, reason]).toEqual([4429, expect.stringMatching(/maxMemberFrames\): wait 10 s$/)]);
+    expect(reason.length).toBeLessThanOrEqual(123);
+  }
+  expect(hears.of("space.message")).toHaveLength(maxMemberFrames);
+  const again = await listen(home, home.as(ann));
+  again.send({ type: "message.send", clientKey: "again", text: "and again" });
+  expect((await again.untilClosed()).code).toBe(4429);
+  hears.send({ type: "message.send", clientKey: "mine", text: "may I?" });
+  await hears.until("space.message", maxMemberFrames + 1);
+  expect(hears.of("space.message").at(-1)?.message.text).toBe("may I?");
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + frameWindowMs });
+  const later = await listen(home, home.as(ann));
+  later.send({ type: "message.send", clientKey: "later", text: "sorry" });
+  await hears.until("space.message", maxMemberFrames + 2);
 });
 
 test("[S5] a removed member's sockets close at once with 4403, and hear nothing of it", async () => {

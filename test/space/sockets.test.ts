@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { EntityPrincipal } from "../../src/protocol/principal.ts";
+import { maxMembers } from "../../src/protocol/space.ts";
 import { createIds } from "../../src/shared/ids.ts";
-import { maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
+import { frameWindowMs, maxMemberFrames, maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
+import { MemberRates } from "../../src/space/sockets/member-rates.ts";
 import { RateWindow } from "../../src/space/sockets/rate.ts";
 import { Sockets } from "../../src/space/sockets/sockets.ts";
 
@@ -46,4 +48,24 @@ test("a window admits so many, and opens again when it is over", () => {
   const window = new RateWindow(2, 100);
   expect([0, 10, 20, 99].map((now) => window.admits(now))).toEqual([true, true, false, false]);
   expect([100, 150, 160].map((now) => window.admits(now))).toEqual([true, true, false]);
+});
+
+test("a window says how long it stays shut, in whole seconds, and when it is over", () => {
+  const window = new RateWindow(1, 10_000);
+  window.admits(0);
+  expect([0, 1, 9000, 9999].map((now) => window.waitSeconds(now))).toEqual([10, 10, 1, 1]);
+  expect([9999, 10_000].map((now) => window.isOver(now))).toEqual([false, true]);
+});
+
+test("[B3] a member's window outlives its sockets, and is dropped only when it is over and there are many", () => {
+  const rates = new MemberRates();
+  const anns = rates.of("ann", 0);
+  for (let count = 0; count < maxMemberFrames; count += 1) expect(anns.admits(0)).toBe(true);
+  for (let index = 1; index < maxMembers; index += 1) rates.of(`early ${index}`, 0).admits(0);
+  rates.of("one more", frameWindowMs - 1).admits(frameWindowMs - 1);
+  expect(rates.size).toBe(maxMembers + 1);
+  expect(rates.of("ann", frameWindowMs - 1).admits(frameWindowMs - 1)).toBe(false);
+  rates.of("late", frameWindowMs);
+  expect(rates.size).toBe(2);
+  expect(rates.of("ann", frameWindowMs).admits(frameWindowMs)).toBe(true);
 });

@@ -6,26 +6,30 @@ import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import { ColloquyError, errorKind, type Issue } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
-import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames } from "../bounds.ts";
+import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "../bounds.ts";
 import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
 import { markRead } from "../read-marks.ts";
 import { answerToolCall } from "../tool-calls/answer-tool-call.ts";
 import type { Session } from "./sockets.ts";
 
+const windowSeconds = frameWindowMs / 1000;
+
 /**
  * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket; only too many
- * frames, or too many bad ones, close it.
+ * frames of it or of its member, or too many bad ones, close it.
  */
 export const receiveFrame = (parts: Parts, session: Session, data: string | ArrayBuffer): void => {
   const { sockets, clock } = parts;
   if (sockets.closedByExpiry(session)) return;
-  if (!session.frames.admits(clock.now())) {
-    sockets.close(
-      session,
-      closeCodes.slowDown,
-      `more than ${maxFrames} frames in ${frameWindowMs / 1000} s (maxFrames): slow down`,
-    );
+  const now = clock.now();
+  const tooMany = !session.frames.admits(now)
+    ? `more than ${maxFrames} frames in ${windowSeconds} s (maxFrames): wait ${session.frames.waitSeconds(now)} s`
+    : !session.memberFrames.admits(now)
+      ? `your sockets sent more than ${maxMemberFrames} frames in ${windowSeconds} s (maxMemberFrames): wait ${session.memberFrames.waitSeconds(now)} s`
+      : undefined;
+  if (tooMany !== undefined) {
+    sockets.close(session, closeCodes.slowDown, tooMany);
     return;
   }
   let names: Names = {};
@@ -38,11 +42,8 @@ export const receiveFrame = (parts: Parts, session: Session, data: string | Arra
     const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
     sockets.send(session, JSON.stringify(errorFrame(refusal, names)));
     if (refusal.code === "bad_frame" && !session.badFrames.admits(clock.now())) {
-      sockets.close(
-        session,
-        closeCodes.badFrames,
-        `more than ${maxBadFrames} bad frames in ${frameWindowMs / 1000} s (maxBadFrames)`,
-      );
+      const tooManyBad = `more than ${maxBadFrames} bad frames in ${windowSeconds} s (maxBadFrames)`;
+      sockets.close(session, closeCodes.badFrames, tooManyBad);
     }
   }
 };

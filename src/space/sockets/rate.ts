@@ -1,4 +1,4 @@
-/** Counts what happens in a window of time that begins with the first of it. */
+/** Counts what happens in a window of time that begins with the first of it. Memory only: a sleep takes longer. */
 export class RateWindow {
   readonly #most: number;
   readonly #windowMs: number;
@@ -12,11 +12,20 @@ export class RateWindow {
 
   /** Counts one more; false once it is more than `most` in this window. */
   admits(now: number): boolean {
-    if (now - this.#since >= this.#windowMs) {
+    if (this.isOver(now)) {
       this.#since = now;
       this.#count = 0;
     }
     this.#count += 1;
     return this.#count <= this.#most;
+  }
+
+  isOver(now: number): boolean {
+    return now - this.#since >= this.#windowMs;
+  }
+
+  /** How long until it admits again, in whole seconds from 1. */
+  waitSeconds(now: number): number {
+    return Math.max(1, Math.ceil((this.#since + this.#windowMs - now) / 1000));
   }
 }

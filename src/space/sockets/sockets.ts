@@ -16,6 +16,7 @@ import {
   typingIntervalMs,
 } from "../bounds.ts";
 import type { KeyProof, KeyProofs } from "./key-proofs.ts";
+import { MemberRates } from "./member-rates.ts";
 import { RateWindow } from "./rate.ts";
 
 /**
@@ -38,6 +39,8 @@ export type Session = {
   expiresAt: number;
   frames: RateWindow;
   badFrames: RateWindow;
+  /** Shared with the member's other sockets. */
+  memberFrames: RateWindow;
 };
 
 type Surroundings = {
@@ -52,6 +55,7 @@ export class Sockets {
   readonly #sessions = new Map<WebSocket, Session>();
   /** When each member's typing was last told. */
   readonly #typing = new Map<string, number>();
+  readonly #rates = new MemberRates();
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
@@ -185,7 +189,9 @@ export class Sockets {
   #remember(socket: WebSocket, principal: ActingPrincipal, expiresAt: number): Session {
     const frames = new RateWindow(maxFrames, frameWindowMs);
     const badFrames = new RateWindow(maxBadFrames, frameWindowMs);
-    const session = { socket, principal, entityId: principal.entityId, expiresAt, frames, badFrames };
+    const { entityId } = principal;
+    const memberFrames = this.#rates.of(entityId, this.#around.clock.now());
+    const session = { socket, principal, entityId, expiresAt, frames, badFrames, memberFrames };
     this.#sessions.set(socket, session);
     return session;
   }
