@@ -9,6 +9,7 @@ import { deriveKey } from "../../src/shared/ids.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
+import { archivedFact, endedRun, routedMessage, waitingEvent } from "./inside-things.ts";
 import { fill, type Operation, operations, problemIn, takesEntities } from "./operations.ts";
 
 /**
@@ -30,6 +31,9 @@ type Scene = {
     runId: string;
     hookId: string;
     toolCallId: string;
+    eventId: string;
+    archivalId: string;
+    otherAgentId: string;
   };
 };
 
@@ -93,7 +97,7 @@ const rows: Record<string, Row> = {
   "DELETE /v1/agents/{agentId}": { own: workspace(204) },
   "POST /v1/agents/{agentId}/trigger": { own: workspace(202), body: () => ({ serviceName: "jira", payload: 1 }) },
   "GET /v1/agents/{agentId}/inbox": { own: workspace(200) },
-  "POST /v1/agents/{agentId}/inbox/{eventId}/retry": { own: workspace(404) },
+  "POST /v1/agents/{agentId}/inbox/{eventId}/retry": { own: workspace(409) },
   "GET /v1/agents/{agentId}/hooks": { own: workspace(200) },
   "POST /v1/agents/{agentId}/hooks": { own: workspace(201), body: () => ({ scheme: "github", name: "github" }) },
   "PATCH /v1/agents/{agentId}/hooks/{hookId}": { own: workspace(200), body: named("monitor") },
@@ -102,8 +106,8 @@ const rows: Record<string, Row> = {
   // Whoever calls: what counts is the hook's own secret, which none of them sends.
   "POST /v1/hooks/{hookId}": { own: all(401), body: () => ({}) },
   "GET /v1/agents/{agentId}/runs": { own: workspace(200) },
-  "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(404) },
-  "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(404) },
+  "GET /v1/agents/{agentId}/runs/{runId}": { own: workspace(200) },
+  "POST /v1/agents/{agentId}/runs/{runId}/cancel": { own: workspace(409) },
   "GET /v1/agents/{agentId}/context": { own: workspace(200) },
   "GET /v1/agents/{agentId}/memories": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/memories/{key}": { own: workspace(200), body: () => ({ value: "green" }) },
@@ -129,9 +133,8 @@ const rows: Record<string, Row> = {
   "GET /v1/agents/{agentId}/blocks/{label}/history": { own: workspace(200) },
   "GET /v1/agents/{agentId}/blocks/{label}/stream": { own: workspace(101) },
   "GET /v1/agents/{agentId}/blocks/{label}/shares": { own: workspace(200) },
-  // With one that was never made.
-  "PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(404), body: () => ({}) },
-  "DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(404) },
+  "PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(200), body: () => ({}) },
+  "DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}": { own: workspace(204) },
   "GET /v1/agents/{agentId}/blocks/{label}/spaces": { own: workspace(200) },
   "PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": { own: workspace(200), body: () => ({}) },
   "DELETE /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}": { own: workspace(204) },
@@ -146,7 +149,7 @@ const rows: Record<string, Row> = {
   "GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/stream": { own: participant(101), removed: 404 },
   "POST /v1/agents/{agentId}/archival": { own: workspace(201), body: () => ({ content: "A fact" }) },
   "GET /v1/agents/{agentId}/archival": { own: workspace(200) },
-  "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(404) },
+  "DELETE /v1/agents/{agentId}/archival/{archivalId}": { own: workspace(204) },
   // Without a query.
   "GET /v1/agents/{agentId}/search": { own: workspace(400), elsewhere: 400 },
   "GET /v1/search": { own: keyOnly(400), elsewhere: 400 },
@@ -165,7 +168,7 @@ const rows: Record<string, Row> = {
   "GET /v1/spaces/{spaceId}/messages": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/messages": { own: participant(201), removed: 404, body: () => ({ text: "hello" }) },
   "GET /v1/spaces/{spaceId}/messages/{messageId}/reads": { own: inSpace(200), removed: 404 },
-  "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(404), removed: 404 },
+  "GET /v1/spaces/{spaceId}/messages/{messageId}/routing": { own: inSpace(200), removed: 404 },
   "POST /v1/spaces/{spaceId}/read": {
     own: participant(204),
     removed: 404,
@@ -213,6 +216,8 @@ const expected = (operation: Operation, row: Row, who: Who): number => {
 };
 
 let scene: Omit<Scene, "fresh">;
+/** What no operation changes, of an agent each. */
+let lasting: { runId: string; waiting: { agentId: string; eventId: string }; otherAgentId: string };
 
 beforeAll(async () => {
   const [house, other] = await Promise.all([openHouse("Here"), openHouse("Elsewhere")]);
@@ -261,6 +266,11 @@ beforeAll(async () => {
       stranger: { bearer: stranger.token },
     },
   };
+  lasting = {
+    runId: await endedRun(house, mona, agent.id),
+    waiting: await waitingEvent(house),
+    otherAgentId: (await house.agent({ name: "Reader" })).id,
+  };
   // The first request brings the whole worker up, and the first document what it is made with.
   await loadLoro();
 }, 60_000);
@@ -300,8 +310,11 @@ const newCall = async (path: string, spaceId: string, agentId: string): Promise<
 /** New targets of what `operation` may change. */
 const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> => {
   const { house, mona, callers } = scene;
-  const agentId =
-    (method === "DELETE" && path === "/v1/agents/{agentId}") || path.includes("{hookId}")
+  const isOwnAgent = (method === "DELETE" && path === "/v1/agents/{agentId}") || path.includes("{hookId}");
+  const { waiting, ...lived } = lasting;
+  const agentId = path.includes("{eventId}")
+    ? waiting.agentId
+    : isOwnAgent
       ? (await house.agent(newAgent())).id
       : (callers.keyAsAgent.as ?? "");
   const friend = path.includes("{entityId}") ? await house.person("Friend") : mona;
@@ -322,20 +335,25 @@ const freshFor = async ({ path, method }: Operation): Promise<Scene["fresh"]> =>
     await putForDeletion(path, agentId);
     await expectOk(z.unknown(), call(`${block}/spaces/${spaceId}`, { method: "PUT", ...callers.key, body: {} }));
   }
-  const runId = ids.mintOwned("run", agentId);
+  if (path.includes("/shares/")) {
+    const share = `/v1/agents/${agentId}/blocks/a-name/shares/${lived.otherAgentId}`;
+    await call(share, { method: method === "DELETE" ? "PUT" : "DELETE", ...callers.key, body: {} });
+  }
+  const routed = path.endsWith("/routing")
+    ? await routedMessage(house, mona, [...members, { id: lived.otherAgentId }])
+    : undefined;
+  const archivalId = path.includes("{archivalId}") ? await archivedFact(house, agentId) : "";
   const hookId = path.includes("{hookId}") ? await newHook(agentId) : "";
   const toolCallId = path.includes("{toolCallId}") ? await newCall(path, spaceId, agentId) : "";
-  return { agentId, entityId: friend.id, keyId, spaceId, messageId: message?.id ?? "", runId, hookId, toolCallId };
+  const messageId = message?.id ?? "";
+  const targets = { agentId, entityId: friend.id, keyId, spaceId, messageId, hookId, toolCallId, archivalId };
+  return { ...lived, eventId: waiting.eventId, ...targets, ...routed };
 };
 
 const ask = async (operation: Operation, row: Row, who: Who): Promise<Response> => {
   const fresh = await freshFor(operation);
   const caller = scene.callers[who];
-  const path = fill(operation.path, {
-    ...fresh,
-    eventId: ids.mintOwned("evt", fresh.agentId),
-    archivalId: ids.mintOwned("arch", fresh.agentId),
-  });
+  const path = fill(operation.path, fresh);
   const body = row.body?.({ ...scene, fresh });
   return call(path, {
     method: operation.method,

@@ -1,0 +1,51 @@
+import { expect, vi } from "vitest";
+import { z } from "zod";
+import { call, expectOk, type House, type Participant } from "../support/house.ts";
+
+/** What lives inside agents and spaces and is really there: who may know of it gets another answer than who may not. */
+const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
+
+/** A run of the agent that is over. */
+export const endedRun = async (house: House, speaker: Participant, agentId: string): Promise<string> => {
+  const { id } = await house.space("Run", [speaker, { id: agentId }]);
+  await house.say(id, speaker, "Hello");
+  return vi.waitFor(
+    async () => {
+      const { items } = await expectOk(Runs, call(`/v1/agents/${agentId}/runs`, { bearer: house.secretKey }));
+      const run = items.find(({ status }) => status === "completed");
+      if (!run) throw new Error("no run has ended");
+      return run.id;
+    },
+    { timeout: 10_000 },
+  );
+};
+
+/** An event that waits in the inbox of an agent whose budget allows it nothing. */
+export const waitingEvent = async (house: House): Promise<{ agentId: string; eventId: string }> => {
+  const { id: agentId } = await house.agent({ name: "Broke", limits: { maxTokensPerDay: 1000 } });
+  const body = { serviceName: "jira", payload: 1 };
+  const triggered = call(`/v1/agents/${agentId}/trigger`, { bearer: house.secretKey, body });
+  return { agentId, ...(await expectOk(z.object({ eventId: z.string() }), triggered)) };
+};
+
+export const archivedFact = async (house: House, agentId: string): Promise<string> => {
+  const body = { content: "A fact" };
+  const archived = call(`/v1/agents/${agentId}/archival`, { bearer: house.secretKey, body });
+  return (await expectOk(z.object({ id: z.string() }), archived)).id;
+};
+
+/** A message in a space whose router has decided about it. It is asked where there are more than two members. */
+export const routedMessage = async (
+  house: House,
+  speaker: Participant,
+  members: { id: string }[],
+): Promise<{ spaceId: string; messageId: string }> => {
+  const router = { model: { provider: "rehearsal" } };
+  const { id: spaceId } = await house.space("Routed", members, { router });
+  const { id: messageId } = await house.say(spaceId, speaker, "Who knows?");
+  const routing = `/v1/spaces/${spaceId}/messages/${messageId}/routing`;
+  await vi.waitFor(async () => expect((await call(routing, { bearer: house.secretKey })).status).toBe(200), {
+    timeout: 10_000,
+  });
+  return { spaceId, messageId };
+};
