@@ -1,4 +1,4 @@
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -114,7 +114,10 @@ const ownId: Record<Actor, RegExp> = {
 /** Puts the database where an actor will find it, and has the actor come up anew on it. */
 const open = async (actor: Actor, sql: string) => {
   const id = first(sql, ownId[actor]);
-  await inside(actor, id, (storage) => void storage.sql.exec(sql));
+  await inside(actor, id, async (storage) => {
+    await storage.deleteAll();
+    storage.sql.exec(sql);
+  });
   const before = await inside(actor, id, countsOf);
   await abortAllDurableObjects();
   return { id, workspaceId: first(sql, /'(wsp_\w+)'/), before };
@@ -149,6 +152,40 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))(
     unwrap(await agent.trigger(workspaceId, { serviceName: "test", payload: "Are you there?" }));
     await ended(workspaceId, id, runs.length + 1);
     expect(JSON.stringify(model.calls[0]?.prompt)).toContain("for good");
+  });
+});
+
+/** As a deploy leaves a run that was cut in its second step: its event is taken, its timer set. Nothing else is due. */
+const cutRun = `
+  UPDATE runs SET status = 'running', kept = 0, outcome = NULL, receipts = NULL, journal_to = NULL, completed_at = NULL;
+  DELETE FROM journal WHERE step > 1;
+  DELETE FROM journal WHERE step = 1 AND kind <> 'assistant';
+  DELETE FROM memories;
+  INSERT INTO inbox (seq, event_id, type, data, root_id, wakes, attempts, status, received_at)
+    SELECT json_extract(events, '$[0]'), json_extract("trigger", '$.eventId'), 'service',
+      json_object('type', 'service', 'serviceName', 'test', 'payload', 'x',
+        'root', json_object('id', json_extract("trigger", '$.eventId'), 'kind', 'service')),
+      json_extract("trigger", '$.eventId'), 1, 0, 'taken', started_at FROM runs;
+  DELETE FROM plans;
+  DELETE FROM timers;
+  INSERT INTO timers (name, due_at) VALUES ('loop', 1);
+`;
+
+describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))("%s", (name) => {
+  test("[R1] [R2] [R3] a run that a deploy cut goes on where it was, and does what it had left, once", async () => {
+    const model = scriptedModel(() => step(text("Done.")));
+    restore.push(installModel(model));
+    const { id, workspaceId } = await open("agent", (fixtures[name] ?? "") + cutRun);
+    const stub: unknown = env.AGENT.getByName(id);
+    await inside("agent", id, (storage) => storage.setAlarm(Date.now()));
+    await runDurableObjectAlarm(stub as DurableObjectStub);
+    const [run] = await ended(workspaceId, id, 1);
+    expect(run).toMatchObject({ status: "completed" });
+    const agent = env.AGENT.getByName(id);
+    expect(unwrap(await agent.memories(workspaceId))).toMatchObject([{ key: "asked", value: "yes" }]);
+    expect(unwrap(await agent.run(workspaceId, run?.id ?? "")).steps).toHaveLength(3);
+    expect(model.calls).toHaveLength(1);
+    expect(unwrap(await agent.inbox(workspaceId, { limit: 10 })).items).toEqual([]);
   });
 });
 
