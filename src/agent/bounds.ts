@@ -101,7 +101,7 @@ export const lateAnswerMs = 24 * 60 * 60_000;
 export const answeredMemoryMs = 24 * 60 * 60_000;
 /** How often the deadman looks while there is work. */
 export const deadmanMs = 25_000;
-/** Silence of a model's stream after which its call is given up. */
+/** Silence of a model, before its stream or in it, after which its call is given up. */
 export const modelStallMs = 60_000;
 /** Passing faults of a model are retried for so long. */
 export const maxBackoffTotalMs = 24 * 60 * 60_000;

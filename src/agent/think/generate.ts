@@ -1,4 +1,5 @@
 import { streamText, type ToolCallPart } from "ai";
+import type { LanguageModel } from "../../models/language-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
@@ -69,6 +70,22 @@ class CallNumbers {
   }
 }
 
+/** A model that calls `answered` once its provider has answered the request, whatever comes of that. */
+const heard = (model: LanguageModel, answered: () => void): LanguageModel => ({
+  specificationVersion: model.specificationVersion,
+  provider: model.provider,
+  modelId: model.modelId,
+  supportedUrls: model.supportedUrls,
+  doGenerate: (options) => model.doGenerate(options),
+  doStream: async (options) => {
+    try {
+      return await model.doStream(options);
+    } finally {
+      answered();
+    }
+  },
+});
+
 /**
  * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
  * the network threw; `models/failure.ts` says what it means.
@@ -89,9 +106,11 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
   /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
   const left = new AbortController();
+  // The SDK watches a stream, and nothing before there is one.
+  const unanswered = setTimeout(() => left.abort(), modelStallMs);
 
   const result = streamText({
-    model: input.model.model,
+    model: heard(input.model.model, () => clearTimeout(unanswered)),
     instructions: input.composed.instructions,
     messages: input.model.adapt(input.composed.messages),
     tools: input.composed.tools,
@@ -156,10 +175,11 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
         case "abort":
           throw input.signal.aborted
             ? input.signal.reason
-            : new ColloquyError("model_stalled", "the model went silent");
+            : new ColloquyError("model_stalled", `the model was silent for longer than modelStallMs (${modelStallMs})`);
       }
     }
   } finally {
+    clearTimeout(unanswered);
     left.abort();
   }
   calls.sort((one, other) => one.index - other.index);
