@@ -60,12 +60,16 @@ export const deltaIntervalMs = 33;
 /** Streams remembered to have ended, so that their late deltas are ignored. */
 export const maxEndedStreams = 1000;
 
-/** From the post to the router's decision, at most; an answer that comes later wakes nobody. */
+/** One ask of the router, at most; an answer that comes later wakes nobody. */
 export const routerTimeoutMs = 10_000;
+/** Passing faults of the router's model are waited out for so long, from the post and from the first of them on. */
+export const routerPatienceMs = 60_000;
 /** How often the router is asked about one message, if crashes cut it off. */
 export const maxRouterTries = 2;
-/** Messages that the router may be asked about at a time; about more than these it fails. */
+/** Messages that the router is asked about at a time; the others wait for their turn. */
 export const maxRouterAsks = 20;
+/** Messages that are undecided at a time; about more than these the router is not asked. */
+export const maxRouterHeld = 200;
 /** What the router is shown: the newest messages, and the agents that came first; each text and description cut. */
 export const maxRouterMessages = 20;
 export const maxRouterAgents = 100;

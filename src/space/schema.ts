@@ -87,7 +87,7 @@ export const decisions = sqliteTable(
   "decisions",
   {
     seq: integer("seq").primaryKey(),
-    /** How often the router was asked: a crash has it asked again. */
+    /** How often asking the router began and was not put off: a crash has it asked again. */
     tries: integer("tries").notNull(),
     /** Null until it is decided; then it stays. */
     decision: text("decision", { mode: "json" }).$type<StoredDecision>(),

@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -8,7 +8,13 @@ import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { RouterConfig } from "../../src/protocol/space.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
-import { maxRouterAsks, maxRouterMessages, routerTimeoutMs } from "../../src/space/bounds.ts";
+import {
+  maxRouterAsks,
+  maxRouterHeld,
+  maxRouterMessages,
+  routerPatienceMs,
+  routerTimeoutMs,
+} from "../../src/space/bounds.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import {
   cutStream,
@@ -86,6 +92,17 @@ const ring = async (home: House, milliseconds: number): Promise<void> => {
   await runDurableObjectAlarm(home.stub);
 };
 
+/** Once no ask is under way: when the timer `route` is due, or undefined where everything is decided. */
+const rest = (home: House): Promise<number | undefined> =>
+  vi.waitFor(() =>
+    runInDurableObject(home.stub, (_, { storage }) => {
+      const undecided = storage.sql.exec("SELECT tries FROM decisions WHERE decision IS NULL").toArray();
+      expect(undecided.every(({ tries }) => tries === 0)).toBe(true);
+      const [timer] = storage.sql.exec("SELECT due_at FROM timers WHERE name = 'route'").toArray();
+      return undecided.length === 0 ? undefined : Number(timer?.due_at);
+    }),
+  );
+
 test("those whom the router chooses wake, the others only read, and the space says so", async () => {
   const model = asked([wake("Robo")]);
   const { ann, robo, hal, home, post } = await stage();
@@ -162,13 +179,11 @@ test("who is mentioned, a space of two, a space where all wake, a service and an
   expect(model.calls).toEqual([]);
 });
 
-const apiError = (statusCode: number) =>
-  new APICallError({ message: "no", url: "https://m.test", requestBodyValues: {}, statusCode });
+const apiError = (statusCode: number, responseHeaders: Record<string, string> = {}) =>
+  new APICallError({ message: "no", url: "https://m.test", requestBodyValues: {}, statusCode, responseHeaders });
 
 test.each([
   ["refuses", [refusal(apiError(401))], "model_rejected"],
-  ["is not there", [refusal(apiError(503))], "model_unavailable"],
-  ["breaks off", [step(text('{"wake": ["Ro'), cutStream())], "model_unavailable"],
   ["talks nonsense", [step(text("I would wake Robo and Hal."))], "model_nonsense"],
   ["never stops", [step(text(...Array.from({ length: 20 }, () => "x".repeat(1000))))], "model_nonsense"],
 ])("[R4] a router whose model %s wakes nobody, and says so", async (_, script, code) => {
@@ -179,6 +194,57 @@ test.each([
   const error = { code, message: expect.stringMatching(/./) };
   expect(await decided(home, messageId)).toMatchObject({ outcome: "failed", agents: [], error });
   expect(await events(home)).toMatchObject([{ messageId, outcome: "failed", agents: [], error }]);
+});
+
+test.each([
+  ["is not there", refusal(apiError(503)), 1501],
+  ["breaks off", step(text('{"wake": ["Ro'), cutStream()), 1501],
+  ["is asked too often", refusal(apiError(429, { "retry-after": "30" })), 30_000],
+])("[R4] a router whose model %s is asked again after a rest, and nobody is told before", async (_, fault, restMs) => {
+  const model = asked([fault, wake("Robo")]);
+  const { robo, hal, home, post } = await stage();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  const { id } = await post("hello?");
+  await rest(home);
+  await ring(home, restMs === 30_000 ? 29_999 : 999);
+  expect(model.calls).toHaveLength(1);
+  expect(unwrap(await home.rpc.routing(home.key, id)).outcome).toBe("pending");
+  await ring(home, restMs === 30_000 ? 1 : 502);
+  expect(await decided(home, id)).toMatchObject({ outcome: "woke", agents: [robo.id] });
+  await vi.waitFor(() =>
+    expect([sources(robo), sources(hal)]).toEqual([["hello?: proactive_router"], ["hello?: none"]]),
+  );
+  expect(model.calls).toHaveLength(2);
+  expect(await events(home)).toHaveLength(1);
+});
+
+test("[R4] [R1] a space that stops while its router's model rests asks again by its timer", async () => {
+  const model = asked([refusal(apiError(503)), wake("Robo")]);
+  const { robo, home, post } = await stage();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  await post("hello?");
+  await rest(home);
+  await evictDurableObject(home.stub);
+  await ring(home, 1501);
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["hello?: proactive_router"]));
+  expect(model.calls).toHaveLength(2);
+});
+
+test("[R4] a model that stays out of order is given up after routerPatienceMs; what comes then waits for no rest", async () => {
+  const model = asked(() => refusal(apiError(503)));
+  const { robo, home, post } = await stage();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  const begunAt = Date.now();
+  const { id } = await post("one");
+  for (let dueAt = await rest(home); dueAt !== undefined; dueAt = await rest(home))
+    await ring(home, dueAt - Date.now());
+  expect(await decided(home, id)).toMatchObject({ outcome: "failed", error: { code: "model_unavailable" } });
+  expect(Date.now() - begunAt).toBeLessThanOrEqual(routerPatienceMs);
+  const asks = model.calls.length;
+  expect(asks).toBeGreaterThan(3);
+  expect(await decided(home, (await post("two")).id)).toMatchObject({ outcome: "failed" });
+  expect(model.calls).toHaveLength(asks + 1);
+  await vi.waitFor(() => expect(sources(robo)).toEqual(["one: none", "two: none"]));
 });
 
 test("[R4] a router whose model never answers is given up, and holds nobody up any longer", async () => {
@@ -208,7 +274,12 @@ test("[B2] the router's tokens a day are bounded: a call that does not fit is no
 });
 
 test("[B2] a call is billed as it was, by estimate where that is not told, and not at all where it was refused", async () => {
-  asked([{ ...wake(), usage: null }, refusal(apiError(400)), step(text('{"wake": []}'), cutStream())]);
+  asked([
+    { ...wake(), usage: null },
+    refusal(apiError(400)),
+    step(text('{"wake": []}'), cutStream()),
+    { ...wake(), usage: null },
+  ]);
   const { home, post } = await stage();
   await decided(home, (await post("one")).id);
   const [estimated = 0] = (await spent(home)).map(Number);
@@ -216,9 +287,13 @@ test("[B2] a call is billed as it was, by estimate where that is not told, and n
   expect(estimated).toBeLessThan(1000);
   await decided(home, (await post("two")).id);
   expect(await spent(home)).toEqual([estimated]);
-  await decided(home, (await post("three")).id);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  const { id } = await post("three");
+  await rest(home);
   // Nobody knows what the call that broke off was billed: what was reserved stays.
   expect(Number((await spent(home))[0])).toBeGreaterThan(estimated + 1000);
+  await ring(home, 1501);
+  expect(await decided(home, id)).toMatchObject({ outcome: "nobody" });
 });
 
 test("[S3] a router whose secret is missing wakes nobody, and says which it is", async () => {
@@ -374,17 +449,43 @@ test("[S1] who runs a space without the workspace's rights sets no router", asyn
   expect(unwrap(await home.rpc.update(home.as(ann), { name: "Hall" })).router).toEqual(config);
 });
 
-test("[B3] the router is asked about a bounded number of messages at a time", async () => {
+test("[B3] [D2] the router is asked about a bounded number of messages at a time; the others wait their turn, in order", async () => {
+  const gates = Array.from({ length: maxRouterAsks + 3 }, createGate);
+  const model = asked((_, index) => {
+    const gate = gates[index];
+    if (!gate) throw new Error("asked too often");
+    return held(gate, "Robo");
+  });
+  const { robo, home, post } = await stage();
+  const texts = gates.map((_, index) => `message ${index}`);
+  const messages = [];
+  for (const each of texts) messages.push(await post(each));
+  await model.called(maxRouterAsks);
+  await post("@Robo and you");
+  expect(model.calls).toHaveLength(maxRouterAsks);
+  gates[7]?.open();
+  await model.called(maxRouterAsks + 1);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain(`message ${maxRouterAsks}\\`);
+  expect(model.calls).toHaveLength(maxRouterAsks + 1);
+  for (const gate of gates) gate.open();
+  for (const { id } of messages) expect(await decided(home, id)).toMatchObject({ outcome: "woke" });
+  const all = [...texts.map((each) => `${each}: proactive_router`), "@Robo and you: mention"];
+  await vi.waitFor(() => expect(sources(robo)).toEqual(all));
+});
+
+test("[B3] past maxRouterHeld undecided messages the router is not asked about another, and that is said", async () => {
   const gate = createGate();
   const model = asked(() => held(gate, "Robo"));
-  const { home, post } = await stage();
-  const messages = [];
-  for (let index = 0; index <= maxRouterAsks; index += 1) messages.push(await post(`message ${index}`));
-  const over = await decided(home, messages.at(-1)?.id ?? "");
+  const { ann, home, post } = await stage();
+  for (let index = 0; index < maxRouterHeld; index += 1) {
+    unwrap(await home.rpc.post(home.as(ann), { text: `message ${index}` }));
+  }
+  const over = await decided(home, (await post("one more")).id);
   expect(over).toMatchObject({ outcome: "failed", error: { code: "limit_reached" } });
+  expect(over.error?.message).toContain("maxRouterHeld");
   gate.open();
-  for (const { id } of messages.slice(0, -1)) expect(await decided(home, id)).toMatchObject({ outcome: "woke" });
-  expect(model.calls).toHaveLength(maxRouterAsks);
+  await vi.waitFor(async () => expect(await events(home)).toHaveLength(maxRouterHeld + 1), 15_000);
+  expect(model.calls).toHaveLength(maxRouterHeld);
 });
 
 test("[D2] a space that is deleted while its router decides tells its agents what they had coming, and ends", async () => {

@@ -1,5 +1,6 @@
 import type { ModelFailure } from "../../models/failure.ts";
 import { resolveModel } from "../../models/models.ts";
+import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -270,7 +271,14 @@ const failed = async (parts: Parts, run: RunRow, channels: Channels, thrown: unk
   const firstFaultAt = run.firstFaultAt ?? now;
   const faults = { faults: run.faults + 1, firstFaultAt };
   if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
-    return pause(parts, run, channels, error, now + (retryAfterMs ?? backoff(run.faults)), faults);
+    return pause(
+      parts,
+      run,
+      channels,
+      error,
+      now + (retryAfterMs ?? backoff(run.faults, firstBackoffMs, longestBackoffMs)),
+      faults,
+    );
   }
   if (terminal && mayHaveActed(parts, run)) {
     const attempts = parts.inbox.strike(run.events, error);
@@ -298,10 +306,6 @@ const failureOf = (error: unknown): ModelFailure => {
 
 const firstBackoffMs = 1000;
 const longestBackoffMs = 10 * 60_000;
-
-/** Exponential, with up to a half of jitter, in whole milliseconds: a timer knows no others. */
-const backoff = (faults: number): number =>
-  Math.ceil(Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(faults, 20)) * (1 + Math.random() / 2));
 
 const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
   await faultOnceStored("agent.before-commit", parts.object);

@@ -48,6 +48,15 @@ export class Decisions {
     return row?.tries ?? 0;
   }
 
+  /** Takes the last try back: it ended, and its fault was not the message's. */
+  putOff(seq: number): void {
+    this.#db
+      .update(decisions)
+      .set({ tries: sql`${decisions.tries} - 1` })
+      .where(eq(decisions.seq, seq))
+      .run();
+  }
+
   decide(seq: number, decision: StoredDecision): void {
     this.#pending = undefined;
     this.#db.update(decisions).set({ decision }).where(eq(decisions.seq, seq)).run();

@@ -12,6 +12,7 @@ import {
   maxRouterAgents,
   maxRouterAnswerCharacters,
   maxRouterAsks,
+  maxRouterHeld,
   maxRouterMessages,
   maxRouterTries,
   routerOutputTokens,
@@ -24,6 +25,7 @@ import { wakesIn } from "./answer.ts";
 import type { Decisions } from "./decisions.ts";
 import { Descriptions } from "./descriptions.ts";
 import { openSecret } from "./open-secret.ts";
+import { Patience } from "./patience.ts";
 import { type RoutedAgent, routerPrompt } from "./prompt.ts";
 import type { RouterLedger } from "./router-ledger.ts";
 
@@ -31,10 +33,14 @@ import type { RouterLedger } from "./router-ledger.ts";
  * Has the space's model decide which agents a message wakes that addresses nobody.
  *
  * Invariants
- * 1. The poster never waits for it; delivery does, and no longer than `routerTimeoutMs` unless the object crashes.
+ * 1. The poster never waits for it; delivery does. From a message's turn on that is no longer than `routerPatienceMs` and
+ *    one more ask of `routerTimeoutMs`, unless the object crashes.
  * 2. A message is decided once, together with the event in the log that says so; what fails wakes nobody.
  * 3. While a message is undecided the timer `route` is set, since the transaction that stored it; so after a crash it
- *    is asked about again without any outside call, `maxRouterTries` times in all.
+ *    is asked about again without any outside call, `maxRouterTries` times in all. The same timer ends a rest that a
+ *    passing fault of the model began (`patience.ts`); an ask that took all its time is not repeated.
+ * 4. Messages are asked about in the log's order, `maxRouterAsks` at a time. Of `maxRouterHeld` each has its turn; one
+ *    that finds as many undecided before it fails at once.
  */
 export const routeTimer = "route";
 
@@ -56,6 +62,7 @@ export class Router {
   readonly #around: Surroundings;
   readonly #descriptions: Descriptions;
   readonly #running = new Map<number, AbortController>();
+  readonly #patience = new Patience();
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
@@ -69,14 +76,21 @@ export class Router {
     timers.setNoLater(routeTimer, clock.now() + deadmanMs);
   }
 
-  /** Asks about every message that is undecided and not asked about yet. */
+  /** Asks about the messages that are undecided and not asked about yet, as many as may be now. */
   wake(): void {
-    for (const seq of this.#around.decisions.pending()) {
-      if (this.#running.has(seq)) continue;
+    const { decisions, timers, clock, ctx } = this.#around;
+    const restsUntil = this.#patience.restsUntil();
+    const rests = restsUntil > clock.now();
+    const pending = decisions.pending();
+    for (const [before, seq] of pending.entries()) {
+      const hasNoRoom = before >= maxRouterHeld;
+      const waits = rests || this.#running.size >= maxRouterAsks;
+      if (this.#running.has(seq) || (waits && !hasNoRoom)) continue;
       const controller = new AbortController();
       this.#running.set(seq, controller);
-      this.#around.ctx.waitUntil(this.#route(seq, controller));
+      ctx.waitUntil(this.#route(seq, controller, hasNoRoom));
     }
+    if (rests && pending.length > 0) timers.setNoLater(routeTimer, restsUntil);
   }
 
   /** The timer `route` went off. */
@@ -98,13 +112,16 @@ export class Router {
     timers.clear(routeTimer);
   }
 
-  async #route(seq: number, controller: AbortController): Promise<void> {
-    const { ctx, clock } = this.#around;
+  async #route(seq: number, controller: AbortController, hasNoRoom: boolean): Promise<void> {
+    const { ctx, clock, decisions } = this.#around;
     const startedAt = clock.now();
     try {
-      const decision = await this.#decide(seq, controller);
+      const decision = hasNoRoom ? failed(noRoom()) : await this.#decide(seq, controller);
       fault("space.before-decision", ctx);
-      this.#store(seq, decision, startedAt);
+      if (decision) this.#store(seq, decision, startedAt);
+      else decisions.putOff(seq);
+      this.#running.delete(seq);
+      this.wake();
     } catch (error) {
       logger.error("router.broke", error, { seq });
     } finally {
@@ -112,8 +129,8 @@ export class Router {
     }
   }
 
-  /** What is to become of the message; a failure of whatever kind is a decision too. */
-  async #decide(seq: number, controller: AbortController): Promise<RouterDecision> {
+  /** What is to become of the message, a lasting failure too; undefined where it is to be asked about again after a rest. */
+  async #decide(seq: number, controller: AbortController): Promise<RouterDecision | undefined> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       const error = new ColloquyError("model_stalled", `The router did not decide within ${routerTimeoutMs} ms`);
@@ -122,12 +139,26 @@ export class Router {
     }, routerTimeoutMs);
     try {
       const agents = await Promise.race([this.#ask(seq, controller.signal), late.promise]);
+      this.#patience.answered();
       return { outcome: agents.length > 0 ? "woke" : "nobody", agents };
     } catch (error) {
-      return failed(error);
+      return !controller.signal.aborted && this.#isLeft(seq, error) ? undefined : failed(error);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Whether what an ask ended with passes, and the message is to be asked about again then. */
+  #isLeft(seq: number, error: unknown): boolean {
+    const { clock, log } = this.#around;
+    const { code, terminal, retryAfterMs } = classifyFailure(error, clock.now());
+    const row = log.at(seq);
+    // `interrupted` says that it was tried often enough.
+    if (terminal || code === "interrupted" || !row) return false;
+    const postedAt = Date.parse(messageOf(row.frame).createdAt);
+    const isLeft = this.#patience.isLeftAfterFault(clock.now(), postedAt, retryAfterMs);
+    if (isLeft) logger.warn("router.rests", { seq, code, until: this.#patience.restsUntil() });
+    return isLeft;
   }
 
   async #ask(seq: number, signal: AbortSignal): Promise<string[]> {
@@ -139,12 +170,6 @@ export class Router {
       throw new ColloquyError("interrupted", `The router was cut off ${maxRouterTries} times (maxRouterTries)`);
     }
     if (!space.router) throw new ColloquyError("gone", "The space has no router any more");
-    if (this.#running.size > maxRouterAsks) {
-      throw new ColloquyError(
-        "limit_reached",
-        `The router is asked about ${maxRouterAsks} messages at a time at most (maxRouterAsks)`,
-      );
-    }
     const config = space.router;
     const those = members.all().filter(({ type }) => type === "agent");
     const known = those.slice(0, maxRouterAgents).map(({ entityId: id, name }) => ({ id, name }));
@@ -195,6 +220,12 @@ export class Router {
     else logger.info("router.decided", fields);
   }
 }
+
+const noRoom = (): ColloquyError =>
+  new ColloquyError(
+    "limit_reached",
+    `The router has ${maxRouterHeld} messages to decide about, which is the most (maxRouterHeld): mention whom you mean`,
+  );
 
 const failed = (error: unknown): RouterDecision => {
   const { code, message } = classifyFailure(error);
