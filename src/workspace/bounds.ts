@@ -12,7 +12,10 @@ export const maxSecrets = 100;
 export const requestLifetimeMs = 24 * 60 * 60_000;
 /** A request that began and never ended (its isolate died) may be tried again after this. */
 export const requestLeaseMs = 60_000;
+/** Requests with an `Idempotency-Key` that are kept of one caller: a person, a service, or a secret key for all it acts as. */
 export const maxRequests = 20_000;
+/** Bytes of the workspace's database past which no more answers are kept, as if they were too long. */
+export const maxAnswerDatabaseBytes = 4 * 1024 ** 3;
 /** Answers longer than this are not kept; the repeated request finds what was made by its derived id. */
 export const maxStoredAnswerCharacters = 256 * 1024;
 

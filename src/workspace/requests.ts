@@ -1,10 +1,16 @@
-import { and, count, eq, lt, sql } from "drizzle-orm";
+import { and, count, eq, gte, lt, or, sql } from "drizzle-orm";
 import type { BegunRequest, RequestName } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Timers } from "../timers/timers.ts";
-import { maxRequests, maxStoredAnswerCharacters, requestLeaseMs, requestLifetimeMs } from "./bounds.ts";
+import {
+  maxAnswerDatabaseBytes,
+  maxRequests,
+  maxStoredAnswerCharacters,
+  requestLeaseMs,
+  requestLifetimeMs,
+} from "./bounds.ts";
 import { requests } from "./schema.ts";
 
 /**
@@ -13,18 +19,27 @@ import { requests } from "./schema.ts";
  * Invariants
  * 1. Of two requests with one key, the second does nothing while the first is under way, and gets its answer after.
  * 2. A key is bound to the first body that came with it, also when the first request never ended.
+ * 3. Each caller has room of its own: nobody is refused for what others have sent.
  */
 const named = ({ principal, key }: RequestName) => and(eq(requests.principal, principal), eq(requests.key, key));
+
+/** Who answers for a principal's requests: a secret key for all that it acts as. */
+const callerOf = (principal: string): string => principal.split(":", 2).join(":");
+
+const ofCaller = (caller: string) =>
+  or(eq(requests.principal, caller), and(gte(requests.principal, `${caller}:`), lt(requests.principal, `${caller};`)));
 
 export class Requests {
   readonly #db: Database;
   readonly #clock: Clock;
-  /** How many there are at most: counted once, then kept in step, so that a request does not read them all. */
-  #count: number | undefined;
+  readonly #databaseBytes: () => number;
+  /** How many each caller has at most: counted once, then kept in step, so that a request does not read them all. */
+  readonly #counts = new Map<string, number>();
 
-  constructor(db: Database, clock: Clock) {
+  constructor(db: Database, clock: Clock, databaseBytes: () => number) {
     this.#db = db;
     this.#clock = clock;
+    this.#databaseBytes = databaseBytes;
   }
 
   /** The answer to give again, or nothing: then the caller is to do it, and to end or abandon it. */
@@ -42,7 +57,7 @@ export class Requests {
           "The first request with this key is under way: try again soon.",
         );
       }
-    } else if (!known) this.#makeRoom();
+    } else if (!known) this.#makeRoom(callerOf(name.principal));
     const fresh = { bodyHash, status: null, body: null, begunAt: now };
     this.#db
       .insert(requests)
@@ -53,7 +68,7 @@ export class Requests {
   }
 
   end(name: RequestName, status: number, body: string): void {
-    if (body.length > maxStoredAnswerCharacters) return;
+    if (body.length > maxStoredAnswerCharacters || this.#databaseBytes() >= maxAnswerDatabaseBytes) return;
     this.#db.update(requests).set({ status, body }).where(named(name)).run();
   }
 
@@ -64,7 +79,9 @@ export class Requests {
       .where(and(named(name), sql`${requests.status} is null`))
       .returning({ key: requests.key })
       .all();
-    if (this.#count !== undefined) this.#count -= abandoned.length;
+    const caller = callerOf(name.principal);
+    const own = this.#counts.get(caller);
+    if (own !== undefined) this.#counts.set(caller, own - abandoned.length);
   }
 
   /** Forgets what is past its time; answers when the next will be, if any is left. */
@@ -73,7 +90,7 @@ export class Requests {
       .delete(requests)
       .where(lt(requests.begunAt, this.#clock.now() - requestLifetimeMs))
       .run();
-    this.#count = undefined;
+    this.#counts.clear();
     const oldest = this.#db
       .select({ at: sql<number | null>`min(${requests.begunAt})` })
       .from(requests)
@@ -81,16 +98,16 @@ export class Requests {
     return oldest === null || oldest === undefined ? undefined : oldest + requestLifetimeMs;
   }
 
-  #makeRoom(): void {
-    this.#count ??= this.#db.select({ count: count() }).from(requests).get()?.count ?? 0;
-    if (this.#count < maxRequests) {
-      this.#count += 1;
-      return;
+  #makeRoom(caller: string): void {
+    const known = this.#counts.get(caller);
+    const own = known ?? this.#db.select({ count: count() }).from(requests).where(ofCaller(caller)).get()?.count ?? 0;
+    if (own >= maxRequests) {
+      throw new ColloquyError(
+        "limit_reached",
+        `At most ${maxRequests} of your requests with an Idempotency-Key are kept for a day (maxRequests): send without one.`,
+      );
     }
-    throw new ColloquyError(
-      "limit_reached",
-      `At most ${maxRequests} requests with an Idempotency-Key are kept for a day (maxRequests): send without one.`,
-    );
+    this.#counts.set(caller, own + 1);
   }
 }
 

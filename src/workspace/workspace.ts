@@ -36,7 +36,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   readonly #secrets = new Secrets(this.#db, systemClock);
   readonly #spaces = new SpaceIndex(this.#db);
   readonly #waitingCalls = new WaitingCalls(this.#db);
-  readonly #requests = new Requests(this.#db, systemClock);
+  readonly #requests = new Requests(this.#db, systemClock, () => this.ctx.storage.sql.databaseSize);
   readonly #carrier = new Carrier({
     env: this.env,
     directory: this.#directory,

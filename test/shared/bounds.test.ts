@@ -99,6 +99,8 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["frames of a member", "maxMemberFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],
   ["bad frames of a socket", "maxBadFrames", "space/bounds.ts", "close 4400", "space/sockets.actor.test.ts"],
   ["open tool calls", "maxOpenToolCalls", "space/bounds.ts", "limit_reached", "space/tool-calls.actor.test.ts"],
+  ["held for the router", "maxRouterHeld", "space/bounds.ts", "limit_reached", "space/router.actor.test.ts"],
+  ["a caller's repeats", "maxRequests", "workspace/bounds.ts", "limit_reached", "workspace/requests.actor.test.ts"],
   ["agents", "maxAgents", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],
   ["spaces", "maxSpaces", "workspace/bounds.ts", "limit_reached", "workspace/space-index.actor.test.ts"],
   ["keys", "maxKeys", "workspace/bounds.ts", "limit_reached", "workspace/workspace.actor.test.ts"],

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import {
+  maxAnswerDatabaseBytes,
   maxRequests,
   maxStoredAnswerCharacters,
   requestLeaseMs,
@@ -11,13 +12,19 @@ import { Requests } from "../../src/workspace/requests.ts";
 import { withStorage } from "./fixture.ts";
 
 /** The module alone, on real storage, with a clock that the test moves. */
-type Act = (requests: Requests, clock: { time: number }, storage: DurableObjectStorage) => void;
+type Act = (
+  requests: Requests,
+  clock: { time: number },
+  storage: DurableObjectStorage,
+  full: { bytes: number },
+) => void;
 const withRequests = (act: Act): Promise<void> =>
   withStorage(async (storage) => {
     const db = openDatabase(storage);
     await createSchema(db, migrations);
     const clock = { time: 1_000_000 };
-    act(new Requests(db, { now: () => clock.time }), clock, storage);
+    const full = { bytes: 0 };
+    act(new Requests(db, { now: () => clock.time }, () => full.bytes), clock, storage, full);
   });
 
 const name = { principal: "key:1", key: "POST /v1/entities abc" };
@@ -62,25 +69,55 @@ test("[B3] an answer that is too long is not kept", () =>
     expect(requests.begin(name, "body")).toEqual({});
   }));
 
-test("[B3] only what is kept counts toward the bound: refusals never use it up", () =>
-  withRequests((requests) => {
-    for (let count = 0; count <= maxRequests; count += 1) {
-      requests.begin({ ...name, key: `refused ${count}` }, "body");
-      requests.abandon({ ...name, key: `refused ${count}` });
-    }
+const fill = (storage: DurableObjectStorage, principal: string, count: number, at: number): void => {
+  storage.sql.exec(
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+     insert into requests (principal, key, body_hash, begun_at) select ?, 'kept ' || i, 'body', ? from n`,
+    count,
+    principal,
+    at,
+  );
+};
+
+test("[B3] answers are not kept once the database is full of them, and nobody is refused for that", () =>
+  withRequests((requests, clock, _, full) => {
+    full.bytes = maxAnswerDatabaseBytes;
     expect(requests.begin(name, "body")).toEqual({});
+    requests.end(name, 201, "answer");
+    clock.time += requestLeaseMs;
+    expect(requests.begin(name, "body")).toEqual({});
+    full.bytes -= 1;
+    requests.end(name, 201, "answer");
+    expect(requests.begin(name, "body")).toEqual({ replay: { status: 201, body: "answer" } });
   }));
 
-test("[B3] past maxRequests in a day a request with a key is refused by the bound's name, until the day is over", () =>
+test.each(["entity:1", "key:1:"])(
+  "[B3] only what is kept counts toward the bound of %s: refusals never use it up",
+  (principal) =>
+    withRequests((requests, clock, storage) => {
+      fill(storage, principal, maxRequests - 1, clock.time);
+      for (let count = 0; count < 5; count += 1) {
+        requests.begin({ principal, key: `refused ${count}` }, "body");
+        requests.abandon({ principal, key: `refused ${count}` });
+      }
+      expect(requests.begin({ principal, key: "new" }, "body")).toEqual({});
+      expect(() => requests.begin({ principal, key: "newer" }, "body")).toThrow("maxRequests");
+    }),
+);
+
+test("[B3] who has spent its day's requests with a key is refused by the bound's name until the day is over, and nobody else is", () =>
   withRequests((requests, clock, storage) => {
-    storage.sql.exec(
-      `with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
-       insert into requests (principal, key, body_hash, begun_at) select 'key:1', 'kept ' || i, 'body', ? from n`,
-      maxRequests,
-      clock.time,
-    );
-    expect(() => requests.begin(name, "body")).toThrow("maxRequests");
+    fill(storage, "entity:1", maxRequests, clock.time);
+    fill(storage, "key:1:", maxRequests - 1, clock.time);
+    fill(storage, "key:1:ent_1", 1, clock.time);
+    const asks = (principal: string) => () => requests.begin({ principal, key: "new" }, "body");
+    expect(asks("entity:1")).toThrow(expect.objectContaining({ code: "limit_reached" }));
+    expect(asks("entity:1")).toThrow("maxRequests");
+    for (const same of ["key:1:", "key:1:ent_1", "key:1:ent_2"]) expect(asks(same)).toThrow("maxRequests");
+    for (const other of ["entity:2", "entity:10", "key:2:", "key:10:", "key:2:ent_1", "operator"]) {
+      expect(asks(other)()).toEqual({});
+    }
     clock.time += requestLifetimeMs + 1;
     requests.prune();
-    expect(requests.begin(name, "body")).toEqual({});
+    for (const each of ["entity:1", "key:1:", "key:1:ent_2"]) expect(asks(each)()).toEqual({});
   }));
