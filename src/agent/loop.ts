@@ -12,6 +12,7 @@ import { finish } from "./think/finish.ts";
 import type { Parts } from "./think/parts.ts";
 import { tellLastReceipts, tellReceipts } from "./think/receipts.ts";
 import { Interrupted, think } from "./think/think.ts";
+import { noteThinking } from "./think/thinking-time.ts";
 
 /**
  * The one loop that handles an agent's events, in the object beside its handlers.
@@ -80,6 +81,7 @@ export class Loop {
   fired(): void {
     const now = this.#parts.clock.now();
     this.#timers.set(loopTimer, now + deadmanMs);
+    for (const run of this.#parts.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#parts, run);
     for (const [runId, live] of this.#live) {
       if (now - live.progressAt <= stallMs) continue;
       log.warn("run.stalled", { agentId: this.#parts.identity.get().id, runId });

@@ -99,6 +99,7 @@ export class Runs {
         told: sql.placeholder("told"),
         activeSpaceId: sql.placeholder("activeSpaceId"),
         startedAt: sql.placeholder("startedAt"),
+        thinksSince: sql.placeholder("startedAt"),
       })
       .returning()
       .prepare(),
@@ -147,11 +148,16 @@ export class Runs {
   }
 
   /** It waits for somebody, and holds nothing in memory. The journal belongs to others from `nextSeq` on. */
-  rest(run: RunRow, status: "waiting_reply" | "waiting_tool", nextSeq: number): void {
+  rest(
+    run: RunRow,
+    status: "waiting_reply" | "waiting_tool",
+    nextSeq: number,
+    thought: Pick<RunRow, "thoughtMs" | "thinksSince">,
+  ): void {
     if (status === "waiting_tool") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
     // A consciousness does nothing else meanwhile.
     const rests = run.continuity === "timeline" ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
-    this.update(run.ordinal, { status, rests });
+    this.update(run.ordinal, { status, rests, ...thought });
   }
 
   /** It has what it waited for. What it adds to the journal lies from `nextSeq` on. */

@@ -131,6 +131,9 @@ export const runs = sqliteTable("runs", {
   resumeAt: integer("resume_at"),
   startedAt: integer("started_at").notNull(),
   completedAt: integer("completed_at"),
+  /** How long it has thought, in milliseconds, but for what it thinks since: null while it pauses or rests. */
+  thoughtMs: integer("thought_ms").notNull().default(0),
+  thinksSince: integer("thinks_since"),
 });
 
 /**

@@ -17,6 +17,7 @@ export const Limits = z.strictObject({
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
   /** Runs at a time; `timeline` only: a consciousness does one thing at a time. */
   maxConcurrentRuns: z.int().min(1).max(20).default(5),
+  /** Of thinking, in all: while a run pauses after a fault, or waits for people or tools, its minutes do not pass. */
   maxRunMinutes: z
     .number()
     .min(0.1)

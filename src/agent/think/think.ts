@@ -28,6 +28,7 @@ import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
 import { tellOthers } from "./tell-others.ts";
+import { beginThinking, endThinking } from "./thinking-time.ts";
 
 /**
  * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step. The
@@ -58,7 +59,9 @@ export const think = async (
     run.spaceIds.filter((spaceId) => parts.spaces.isMember(spaceId)),
   );
   const minutes = new AbortController();
-  const deadline = setTimeout(() => minutes.abort(), config.limits.maxRunMinutes * 60_000);
+  const leftMs = config.limits.maxRunMinutes * 60_000 - beginThinking(parts, run);
+  if (leftMs <= 0) minutes.abort();
+  const deadline = setTimeout(() => minutes.abort(), leftMs);
   try {
     parts.mcp.runBegins();
     const lived = parts.journal.ofRun(run).length > 1;
@@ -84,7 +87,7 @@ export const think = async (
     }
     if (signal.aborted) return await end(parts, run, channels, { kind: "canceled" });
     if (minutes.signal.aborted) {
-      const message = `the run took longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
+      const message = `the run thought for longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
       return end(parts, run, channels, overLimit("time_limit", message));
     }
     return await failed(parts, run, channels, error);
@@ -100,7 +103,7 @@ type Rest = "waiting_reply" | "waiting_tool";
 const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
   // Another run may have ended it a moment ago.
   if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
-  parts.runs.rest(run, rest, parts.journal.nextSeq());
+  parts.runs.rest(run, rest, parts.journal.nextSeq(), endThinking(parts, run));
   await faultOnceStored("agent.after-rest", parts.object);
   channels.tellRun({ event: `run.${rest}` });
   await channels.end(rest);
@@ -251,7 +254,7 @@ const pause = async (
   faults: Partial<Pick<RunRow, "faults" | "firstFaultAt">> = {},
 ): Promise<ThinkEnd> => {
   parts.transaction(() => {
-    parts.runs.update(run.ordinal, { ...faults, resumeAt });
+    parts.runs.update(run.ordinal, { ...faults, resumeAt, ...endThinking(parts, run) });
     parts.identity.noteError(error);
   });
   log.warn("run.paused", { ...loggedRun(parts, run), code: error.code, resumeAt });

@@ -1,0 +1,43 @@
+import { deadmanMs } from "../bounds.ts";
+import type { RunRow } from "../runs.ts";
+import type { Parts } from "./parts.ts";
+
+/**
+ * How long a run has thought in all, in its row: `maxRunMinutes` bounds it (B3).
+ *
+ * Invariants
+ * 1. `thoughtMs` is what the stretches that were told hold; `thinksSince` is when the one under way began, null while
+ *    the run pauses or rests. That time counts for nothing.
+ * 2. No row is written for it on the plain way: a run's first stretch begins with its row, and is over with the run.
+ * 3. The deadman tells the stretch under way. Of one that was cut, what nobody had told counts, up to `deadmanMs`: the
+ *    object may have been away since.
+ */
+export type ThinkingTime = Pick<RunRow, "thoughtMs" | "thinksSince">;
+
+/** A run that began no longer ago than this is in its first stretch still. */
+const justBegunMs = 1000;
+
+const since = ({ thinksSince }: ThinkingTime, now: number): number =>
+  thinksSince === null ? 0 : Math.max(0, now - thinksSince);
+
+/** A think takes up the run, whose row is as it was read just now. Answers for how long it has thought before. */
+export const beginThinking = (parts: Parts, run: RunRow): number => {
+  const now = parts.clock.now();
+  if (run.thinksSince !== null && since(run, now) < justBegunMs) return run.thoughtMs;
+  const thoughtMs = run.thoughtMs + Math.min(since(run, now), deadmanMs);
+  parts.runs.update(run.ordinal, { thoughtMs, thinksSince: now });
+  return thoughtMs;
+};
+
+/** A think of this run, whose row is as it was read just now, is under way. */
+export const noteThinking = (parts: Parts, run: RunRow): void => {
+  if (run.thinksSince === null) return;
+  const now = parts.clock.now();
+  parts.runs.update(run.ordinal, { thoughtMs: run.thoughtMs + since(run, now), thinksSince: now });
+};
+
+/** What to store where the run pauses or rests. */
+export const endThinking = (parts: Parts, run: RunRow): ThinkingTime => {
+  const row = parts.runs.at(run.ordinal) ?? run;
+  return { thoughtMs: row.thoughtMs + since(row, parts.clock.now()), thinksSince: null };
+};
