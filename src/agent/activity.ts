@@ -26,6 +26,7 @@ export const activityOf = (row: AgentRow, observed: Observed): NonNullable<Agent
   const { parts, timers, loop } = observed;
   const state = loop.state();
   const { lastError } = row;
+  const refuses = parts.inbox.refuses(row.config.limits.maxWakesPerRoot);
   const resumesAt = "resumesAt" in state ? state.resumesAt : undefined;
   const nextRetryAt = earliest([state.state === "backing_off" ? resumesAt : undefined, parts.inbox.nextRetryAt()]);
   const nextPlanAt = timers.dueAt(plansTimer);
@@ -43,6 +44,7 @@ export const activityOf = (row: AgentRow, observed: Observed): NonNullable<Agent
       calls: parts.calls.waiting(),
       ...parts.inbox.counts(),
     },
+    ...(refuses ? { refusing: "maxInboxEvents" as const } : {}),
     ...(lastError === null
       ? {}
       : { lastError: { code: lastError.code, message: lastError.message, at: isoTime(lastError.at) } }),

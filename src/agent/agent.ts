@@ -1,9 +1,9 @@
 import migrations from "../../migrations/agent/migrations.js";
-import { AgentConfig, type Agent as AgentView, type TriggerAgent, type UpdateAgent } from "../protocol/agent.ts";
+import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../protocol/agent.ts";
 import type { Goal, Memory, PutGoal } from "../protocol/mind.ts";
 import type { Plan, PutPlan } from "../protocol/plan.ts";
 import type { AgentRpc, Delivery, DeliveryText, Page, PageRequest } from "../protocol/rpc.ts";
-import type { ContextView, InboxItem, Run, RunStatus } from "../protocol/run.ts";
+import type { ContextView, Run, RunStatus } from "../protocol/run.ts";
 import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "../protocol/tool-call.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
@@ -12,14 +12,14 @@ import { fault, faultOnceStored } from "../shared/fault.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
 import { changedConfig, configure, usableConfig } from "./configure.ts";
 import { contextView } from "./context-view.ts";
-import { accept, acceptTrigger, revive } from "./deliver.ts";
+import { accept } from "./deliver.ts";
 import type { InMind } from "./hooked-agent.ts";
 import { type Mind, openMind, reconsider, stopMind } from "./mind.ts";
 import { cursorOf, page } from "./page.ts";
 import { startHeartbeat } from "./plans/beats.ts";
 import { PortableAgent } from "./portable-agent.ts";
 import { runView, runWithInputs } from "./run-view.ts";
-import { agentView, inboxView } from "./views.ts";
+import { agentView } from "./views.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends PortableAgent implements AgentRpc {
@@ -125,29 +125,6 @@ export class Agent extends PortableAgent implements AgentRpc {
       if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left) parts.wakeCalls();
       return { cursor };
-    });
-  }
-
-  trigger(workspaceId: string, event: TriggerAgent, idempotencyKey?: string): Promise<Outcome<{ eventId: string }>> {
-    return this.#with(workspaceId, ({ parts, loop }) => {
-      const accepted = acceptTrigger(parts, event, idempotencyKey, () => loop.arm());
-      loop.wake();
-      return accepted;
-    });
-  }
-
-  inbox(workspaceId: string, { limit, cursor }: PageRequest): Promise<Outcome<Page<InboxItem>>> {
-    return this.#with(workspaceId, ({ parts }) =>
-      page(parts.inbox.page(cursorOf(cursor) ?? 0, limit + 1), limit, (row) => row.seq, inboxView),
-    );
-  }
-
-  retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>> {
-    return this.#with(workspaceId, ({ parts, loop }) => {
-      const row = revive(parts, eventId);
-      loop.arm();
-      loop.wake();
-      return inboxView(row);
     });
   }
 

@@ -6,6 +6,7 @@ import type { Timers } from "../timers/timers.ts";
 import { maxOpenCalls } from "./bounds.ts";
 import { Calls } from "./calls/calls.ts";
 import { Consciousness } from "./consciousness.ts";
+import { DeadEvents } from "./dead-events.ts";
 import { Hooks } from "./hooks/hooks.ts";
 import { Identity } from "./identity.ts";
 import { Inbox } from "./inbox.ts";
@@ -103,6 +104,7 @@ export const assemble = (
     mcp,
     ids: createIds(env.SIGNING_SECRET),
     inbox,
+    deadEvents: new DeadEvents(db, clock, { inbox, spaces, identity }),
     spaces,
     roots: new Roots(db, clock),
     ledger,

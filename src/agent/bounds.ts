@@ -1,7 +1,9 @@
 /** Every bound of an agent, by name. Reaching one is answered by an error that names it (B3). */
 
-/** Events that one agent keeps waiting, dead ones included; past it a space's delivery is refused and comes again. */
+/** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
+/** Dead events that are kept; past it those that died first are let go: messages to their space's history, others to the log. */
+export const maxDeadEvents = 1000;
 /** Events that wake nobody and wait for the next batch; past it the oldest are left to their space's history. */
 export const maxQuietEvents = 500;
 /** Of more than `maxQuietEvents`, so many are kept, the newest: otherwise each delivery would look at all, to let a few go. */

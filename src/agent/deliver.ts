@@ -5,7 +5,7 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
 import type { CallRow } from "./calls/call-row.ts";
-import type { InboxRow, NewEvent } from "./inbox.ts";
+import type { NewEvent } from "./inbox.ts";
 import type { PlanRow } from "./plans/plans.ts";
 import type { InboxData } from "./records.ts";
 import { ownRoot } from "./roots.ts";
@@ -20,19 +20,19 @@ import type { Parts } from "./think/parts.ts";
  * 2. The inbox, the cursor and what is known of the space change in one transaction, with the deadman armed where
  *    anything in it asks for a run.
  */
-const full = (): ColloquyError =>
-  new ColloquyError("limit_reached", `maxInboxEvents (${maxInboxEvents}) is reached; it is tried again later`);
-
 /** Whether the inbox takes so many more. What waits and asks for no run makes way. In a transaction. */
-export const hasRoom = (parts: Parts, adding: number): boolean => {
+const hasRoom = (parts: Parts, adding: number): boolean => {
   if (!parts.inbox.isFull(adding)) return true;
   parts.inbox.forget();
   dropQuiet(parts);
   return !parts.inbox.isFull(adding);
 };
 
-const requireRoom = (parts: Parts, adding: number): void => {
-  if (!hasRoom(parts, adding)) throw full();
+/** Throws `unavailable` while the inbox takes no more: what brings it comes again. In a transaction. */
+export const requireRoom = (parts: Parts, adding: number): void => {
+  if (hasRoom(parts, adding)) return;
+  const reached = `maxInboxEvents (${maxInboxEvents}) is reached: the agent has not come to what waits.`;
+  throw new ColloquyError("unavailable", `${reached} Try again later; its activity says what it does.`);
 };
 
 const dropQuiet = (parts: Parts): void => {
@@ -208,13 +208,4 @@ export const acceptHeartbeat = (parts: Parts, dueAt: number, arm: () => void): v
   const root: Root = { id: eventId, kind: "plan" };
   parts.inbox.add(eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root }, true);
   arm();
-};
-
-/** A person tries a dead event again. Throws `conflict` where it is not dead. */
-export const revive = (parts: Parts, eventId: string): InboxRow => {
-  const revived = parts.inbox.revive(eventId);
-  if (revived) return revived;
-  const waiting = parts.inbox.byEventId(eventId);
-  if (waiting) throw new ColloquyError("conflict", `only a dead event can be retried; this one is ${waiting.status}`);
-  throw new ColloquyError("not_found", "there is no such event in the inbox");
 };

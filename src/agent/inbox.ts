@@ -1,6 +1,5 @@
 import { and, asc, count, desc, eq, gt, isNull, lt, lte, max, min, ne, not, or, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
-import { textBytes } from "../protocol/text.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared } from "../shared/database.ts";
 import { jsonArrays } from "../shared/json-arrays.ts";
@@ -8,17 +7,15 @@ import {
   keptQuietEvents,
   maxAttempts,
   maxBatchAttempts,
-  maxBatchBytes,
   maxBatchEvents,
   maxInboxEvents,
   maxQuietEvents,
   maxSeenEvents,
 } from "./bounds.ts";
-import { eventLine } from "./context/consciousness/inbox-message.ts";
 import type { InboxEvent } from "./context/snapshot.ts";
+import { fitting } from "./fitting.ts";
 import type { Failure, InboxData } from "./records.ts";
 import { inbox, roots, seenEvents } from "./schema.ts";
-import { estimateText } from "./tokens.ts";
 
 /**
  * The agent's durable queue of events.
@@ -26,7 +23,7 @@ import { estimateText } from "./tokens.ts";
  * Invariants
  * 1. An event id is taken in once, however often it is delivered (R7).
  * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
- *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead and kept.
+ *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead (`DeadEvents`).
  * 3. Batches are taken in the order of arrival. Of messages that wake nobody, or nobody any more, the oldest are left to
  *    their history rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, and its
@@ -60,6 +57,9 @@ const mutedByRoot = sql`(${inbox.retryAt} is null and not ${isAnswer} and
   coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${sql.placeholder("maxWakes")})`;
 /** It came from that space, or says what came of a call that was made there. */
 const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
+
+/** Of more quiet messages than these beyond `keptQuietEvents`, all make way. */
+const quietSpan = maxQuietEvents - keptQuietEvents;
 
 export class Inbox {
   readonly #db: Database;
@@ -150,8 +150,18 @@ export class Inbox {
     this.#clock = clock;
   }
 
+  /** Whether so many more are too many. Dead ones take no room. */
   isFull(adding: number): boolean {
-    return (this.#count().get()?.rows ?? 0) + adding > maxInboxEvents;
+    const rows = this.#count().get()?.rows ?? 0;
+    // Dead ones are told apart by a look at all, which is rarely needed.
+    return rows + adding > maxInboxEvents && rows - this.counts().dead + adding > maxInboxEvents;
+  }
+
+  /** Whether nothing more comes in: it is full of what does not make way (`dropQuiet`). */
+  refuses(maxWakes: number): boolean {
+    if (!this.isFull(1)) return false;
+    const beyond = this.#beyondKept(maxWakes).length;
+    return beyond <= quietSpan || this.isFull(1 - beyond);
   }
 
   /** Takes an event in unless its id is there already. */
@@ -185,11 +195,13 @@ export class Inbox {
    */
   dropQuiet(maxWakes: number): Map<string, number> {
     if (this.#quietRoom !== undefined && this.#quietRoom >= 0) return new Map();
-    const oldest = this.#quiet().all({ maxWakes, now: this.#clock.now() });
-    const room = maxQuietEvents - keptQuietEvents;
-    const left = this.#leave(oldest.length > room ? oldest : []);
-    this.#quietRoom = oldest.length > room ? room : room - oldest.length;
-    return left;
+    const oldest = this.#beyondKept(maxWakes);
+    this.#quietRoom = oldest.length > quietSpan ? quietSpan : quietSpan - oldest.length;
+    return this.#leave(oldest.length > quietSpan ? oldest : []);
+  }
+
+  #beyondKept(maxWakes: number): { seq: number; spaceId: string }[] {
+    return this.#quiet().all({ maxWakes, now: this.#clock.now() });
   }
 
   /** Messages that are left to their spaces' histories. Answers how many to each. */
@@ -353,16 +365,10 @@ export class Inbox {
   failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
     for (const row of this.rows(seqs)) {
       const attempts = row.attempts + 1;
-      this.#changing()
-        .update(inbox)
-        .set({
-          attempts,
-          lastError: error,
-          status: attempts >= maxAttempts ? "dead" : "pending",
-          retryAt: this.#clock.now() + pauseMs(attempts),
-        })
-        .where(eq(inbox.seq, row.seq))
-        .run();
+      const dies = attempts >= maxAttempts;
+      const retryAt = this.#clock.now() + (dies ? 0 : pauseMs(attempts));
+      const changes = { attempts, lastError: error, status: dies ? "dead" : "pending", retryAt } as const;
+      this.#changing().update(inbox).set(changes).where(eq(inbox.seq, row.seq)).run();
     }
   }
 
@@ -377,38 +383,16 @@ export class Inbox {
   /** Dead, however often they were tried. */
   bury(seqs: number[], error: Failure): void {
     if (seqs.length === 0) return;
-    const dead = { status: "dead", lastError: error } as const;
+    const dead = { status: "dead", lastError: error, retryAt: this.#clock.now() } as const;
     this.#changing().update(inbox).set(dead).where(among(inbox.seq, seqs)).run();
-  }
-
-  /** A person tries a dead event again. */
-  revive(eventId: string): InboxRow | undefined {
-    return this.#changing()
-      .update(inbox)
-      .set({ status: "pending", attempts: 0, retryAt: this.#clock.now() })
-      .where(and(eq(inbox.eventId, eventId), eq(inbox.status, "dead")))
-      .returning()
-      .get();
   }
 
   byEventId(eventId: string): InboxRow | undefined {
     return this.#byEventId().get({ eventId });
   }
 
-  page(after: number, limit: number): InboxRow[] {
-    return this.#db.select().from(inbox).where(gt(inbox.seq, after)).orderBy(asc(inbox.seq)).limit(limit).all();
+  page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {
+    const where = and(gt(inbox.seq, after), status && eq(inbox.status, status));
+    return this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(limit).all();
   }
 }
-
-/** The first rows that fit `maxBatchBytes` and `maxTokens`; at least one. The others are taken by the next run. */
-const fitting = (rows: InboxRow[], maxTokens: number): InboxRow[] => {
-  let bytes = 0;
-  let tokens = 0;
-  const end = rows.findIndex((row) => {
-    const line = eventLine(asEvent(row));
-    bytes += textBytes(JSON.stringify(row.data));
-    tokens += estimateText(line);
-    return bytes > maxBatchBytes || tokens > maxTokens;
-  });
-  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
-};

@@ -1,8 +1,8 @@
 import type { ProvenDelivery } from "../protocol/rpc.ts";
 import { textBytes } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { maxInboxEvents, maxPayloadBytes, sameBodyMs } from "./bounds.ts";
-import { hasRoom } from "./deliver.ts";
+import { maxPayloadBytes, sameBodyMs } from "./bounds.ts";
+import { requireRoom } from "./deliver.ts";
 import type { Parts } from "./think/parts.ts";
 
 /**
@@ -26,9 +26,7 @@ export const receive = (
   const { known, eventId } = identified(parts, hookId, name);
   if (known) return { eventId };
   return parts.transaction(() => {
-    if (!hasRoom(parts, 1)) {
-      throw new ColloquyError("unavailable", `maxInboxEvents (${maxInboxEvents}) is reached: deliver it again later.`);
-    }
+    requireRoom(parts, 1);
     parts.inbox.firstSight(eventId);
     const root = { id: eventId, kind: "service" } as const;
     parts.inbox.add(eventId, { type: "service", serviceName, payload, root }, true);

@@ -76,7 +76,7 @@ export const inbox = sqliteTable("inbox", {
   attempts: integer("attempts").notNull().default(0),
   status: text("status").$type<"pending" | "taken" | "dead">().notNull().default("pending"),
   lastError: text("last_error", { mode: "json" }).$type<Failure>(),
-  /** Set once a run has taken it and given it back: not taken again before this time. */
+  /** Set once a run has taken it and given it back: not taken again before this time. Of a dead one, when it died. */
   retryAt: integer("retry_at"),
   receivedAt: integer("received_at").notNull(),
 });

@@ -2,14 +2,14 @@ import type { ArchivalEntry, CreateArchival } from "../protocol/archival.ts";
 import type { AgentRpc, Page, PageRequest } from "../protocol/rpc.ts";
 import type { SearchAnswer, SearchQuery } from "../protocol/search.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
-import { HookedAgent } from "./hooked-agent.ts";
+import { InboxAgent } from "./inbox-agent.ts";
 import { asEntry } from "./memory/archival.ts";
 import { cursorOf, page } from "./page.ts";
 
 type SearchRpc = Pick<AgentRpc, "search" | "archival" | "archive" | "deleteArchival">;
 
 /** What of an agent answers for what it finds again: search, and its archival entries. */
-export abstract class SearchingAgent extends HookedAgent implements SearchRpc {
+export abstract class SearchingAgent extends InboxAgent implements SearchRpc {
   search(workspaceId: string, query: SearchQuery): Promise<Outcome<SearchAnswer>> {
     return this.inMind(workspaceId, ({ parts }) => parts.search.search(query));
   }

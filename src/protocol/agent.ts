@@ -109,6 +109,10 @@ export const AgentActivity = z.object({
   nextPlanAt: Timestamp.optional(),
   /** Runs that rest until people or agents have answered, tool calls that somebody has, events in the inbox. */
   waiting: z.object({ replies: z.int(), calls: z.int(), events: z.int(), dead: z.int() }),
+  refusing: z
+    .literal("maxInboxEvents")
+    .optional()
+    .meta({ description: "The bound that has it refuse whatever comes; left out while it takes things in" }),
   lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
   tokensToday: z.int(),
 });

@@ -32,6 +32,8 @@ import type { Key, Workspace } from "./workspace.ts";
 /** A page of things, oldest first unless it says otherwise; `nextCursor` is null on the last page. */
 export type Page<T> = { items: T[]; nextCursor: string | null };
 export type PageRequest = { limit: number; cursor?: string | undefined };
+/** Of an inbox: a page of what is in that `status`, or of all. */
+export type InboxRequest = PageRequest & { status?: InboxItem["status"] | undefined };
 
 /**
  * Where a chain of wakes began. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
@@ -225,8 +227,11 @@ export interface AgentRpc extends BlockRpc, SpaceBlockRpc, CarryRpc {
   deliver(delivery: DeliveryText): Promise<Outcome<{ cursor: number }>>;
   trigger(workspaceId: string, event: TriggerAgent, idempotencyKey?: string): Promise<Outcome<{ eventId: string }>>;
 
-  inbox(workspaceId: string, page: PageRequest): Promise<Outcome<Page<InboxItem>>>;
+  inbox(workspaceId: string, request: InboxRequest): Promise<Outcome<Page<InboxItem>>>;
+  /** Of a dead event, as `discardEvent`: `conflict` where it is not. */
   retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>>;
+  retryDeadEvents(workspaceId: string): Promise<Outcome<{ retried: number }>>;
+  discardEvent(workspaceId: string, eventId: string): Promise<Outcome<null>>;
   /** Newest first, without the steps' inputs. */
   runs(workspaceId: string, page: PageRequest & { status?: RunStatus | undefined }): Promise<Outcome<Page<Run>>>;
   /** With the steps' inputs, as many steps from `fromStep` on as one answer holds. */

@@ -15,6 +15,7 @@ import {
   idempotencyHeader,
   jsonBody,
   listOf,
+  nothing,
   pageQuery,
   pathId,
   problems,
@@ -23,6 +24,7 @@ import {
 const AcceptedEvent = z.object({ eventId });
 const tags = ["Inbox"];
 const params = z.object({ agentId: pathId("ent", "the agent") });
+const eventParams = params.extend({ eventId: pathId("evt", "the event") });
 
 /** What came to an agent: its inbox, and the way in for a customer's own services. */
 export const inbox = createRoutes();
@@ -60,8 +62,9 @@ inbox.openapi(
     path: "/v1/agents/{agentId}/inbox",
     tags,
     summary: "An agent's pending and dead events",
+    description: "In the order in which they came; with a `status`, those of it.",
     ...access("workspace"),
-    request: { params, query: pageQuery() },
+    request: { params, query: pageQuery().extend({ status: InboxItem.shape.status.optional() }) },
     responses: {
       200: answers(listOf(InboxItem), "A page"),
       ...problems("not_found", "invalid_request", "invalid_cursor"),
@@ -80,7 +83,7 @@ inbox.openapi(
     tags,
     summary: "Try a dead event again",
     ...access("workspace"),
-    request: { params: params.extend({ eventId: pathId("evt", "the event") }) },
+    request: { params: eventParams },
     responses: {
       200: answers(z.object({ item: InboxItem }), "The event, pending"),
       ...problems("not_found", "conflict"),
@@ -90,5 +93,42 @@ inbox.openapi(
     const { agentId, eventId: id } = context.req.valid("param");
     const item = unwrap(await agentAt(context, agentId).retryEvent(context.var.principal.workspaceId, id));
     return context.json({ item }, 200);
+  },
+);
+
+inbox.openapi(
+  createRoute({
+    method: "delete",
+    path: "/v1/agents/{agentId}/inbox/{eventId}",
+    tags,
+    summary: "Discard a dead event",
+    ...access("workspace"),
+    request: { params: eventParams },
+    responses: { 204: nothing, ...problems("not_found", "conflict") },
+  }),
+  async (context) => {
+    const { agentId, eventId: id } = context.req.valid("param");
+    unwrap(await agentAt(context, agentId).discardEvent(context.var.principal.workspaceId, id));
+    return context.body(null, 204);
+  },
+);
+
+// An address inside of /inbox/{eventId} would keep requests from being routed by one expression.
+inbox.openapi(
+  createRoute({
+    method: "post",
+    path: "/v1/agents/{agentId}/dead-events/retry",
+    tags,
+    summary: "Try all dead events again",
+    ...access("workspace"),
+    request: { params },
+    responses: {
+      200: answers(z.object({ retried: z.int() }), "How many are pending again"),
+      ...problems("not_found"),
+    },
+  }),
+  async (context) => {
+    const stub = agentAt(context, context.req.valid("param").agentId);
+    return context.json(unwrap(await stub.retryDeadEvents(context.var.principal.workspaceId)), 200);
   },
 );

@@ -185,10 +185,11 @@ const lateness = ({ method, path }: Operation): number =>
   method === "DELETE" ? 1 / path.length + Number(path.startsWith("/v1/entities")) : 0;
 const inOrder = operations.toSorted((one, other) => lateness(one) - lateness(other));
 const ordinary = inOrder.filter(({ path }) => !path.endsWith("/stream") && !path.endsWith("/events"));
-/** There is no dead event to be retried, the run is over, and the space has no router. */
+/** There is no dead event to be retried or discarded, the run is over, and the space has no router. */
 const routing = "GET /v1/spaces/{spaceId}/messages/{messageId}/routing";
 const refusals = [
   "POST /v1/agents/{agentId}/inbox/{eventId}/retry",
+  "DELETE /v1/agents/{agentId}/inbox/{eventId}",
   "POST /v1/agents/{agentId}/runs/{runId}/cancel",
   routing,
 ];

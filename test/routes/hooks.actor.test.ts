@@ -309,7 +309,7 @@ test("[B3] a full inbox answers 503 with Retry-After, and the delivery comes in 
     storage.sql.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
        INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
-       SELECT 'evt_' || i, 'service', '{"type":"service","serviceName":"x","payload":1,"root":{"id":"r","kind":"service"}}', 'r', 0, 5, 'dead', 0 FROM n`,
+       SELECT 'evt_' || i, 'service', '{"type":"service","serviceName":"x","payload":1,"root":{"id":"r","kind":"service"}}', 'r', 0, 0, 'pending', 0 FROM n`,
     );
   });
   const answer = await deliver(hookId, signed.github(secret, "d", "{}"));

@@ -98,6 +98,8 @@ const rows: Record<string, Row> = {
   "POST /v1/agents/{agentId}/trigger": { own: workspace(202), body: () => ({ serviceName: "jira", payload: 1 }) },
   "GET /v1/agents/{agentId}/inbox": { own: workspace(200) },
   "POST /v1/agents/{agentId}/inbox/{eventId}/retry": { own: workspace(409) },
+  "DELETE /v1/agents/{agentId}/inbox/{eventId}": { own: workspace(409) },
+  "POST /v1/agents/{agentId}/dead-events/retry": { own: workspace(200) },
   "GET /v1/agents/{agentId}/hooks": { own: workspace(200) },
   "POST /v1/agents/{agentId}/hooks": { own: workspace(201), body: () => ({ scheme: "github", name: "github" }) },
   "PATCH /v1/agents/{agentId}/hooks/{hookId}": { own: workspace(200), body: named("monitor") },

@@ -30,6 +30,8 @@ GET /v1/agents/{agentId}/export
 POST /v1/agents/{agentId}/trigger
 GET /v1/agents/{agentId}/inbox
 POST /v1/agents/{agentId}/inbox/{eventId}/retry
+DELETE /v1/agents/{agentId}/inbox/{eventId}
+POST /v1/agents/{agentId}/dead-events/retry
 POST /v1/agents/{agentId}/hooks
 GET /v1/agents/{agentId}/hooks
 PATCH /v1/agents/{agentId}/hooks/{hookId}

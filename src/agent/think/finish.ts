@@ -106,10 +106,13 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
 const settleEvents = (parts: Parts, run: RunRow, rows: JournalRow[], ending: Ending): Receipt[] => {
   if (ending.kind === "failed" && ending.events === "failed") {
     parts.inbox.failed(run.events, ending.error, pauseAfter);
-    return receiptsOf(parts.inbox.rows(run.events).filter(({ status }) => status === "dead"));
+    const dead = parts.inbox.rows(run.events).filter(({ status }) => status === "dead");
+    if (dead.length > 0) parts.deadEvents.letGo();
+    return receiptsOf(dead);
   }
   if (ending.kind === "failed" && ending.events === "dead") {
     parts.inbox.bury(run.events, ending.error);
+    parts.deadEvents.letGo();
     return receiptsOf(parts.inbox.rows(run.events));
   }
   if (ending.kind === "failed" && ending.events === "given_back") {

@@ -4,6 +4,7 @@ import type { Crashable } from "../../shared/fault.ts";
 import type { Ids } from "../../shared/ids.ts";
 import type { Calls } from "../calls/calls.ts";
 import type { Consciousness } from "../consciousness.ts";
+import type { DeadEvents } from "../dead-events.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import type { Identity } from "../identity.ts";
 import type { Inbox } from "../inbox.ts";
@@ -35,6 +36,7 @@ export type Parts = {
   clock: Clock;
   identity: Identity;
   inbox: Inbox;
+  deadEvents: DeadEvents;
   journal: Journal;
   runs: Runs;
   consciousness: Consciousness;

@@ -177,11 +177,11 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
   await fill(
     `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
      insert into inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
-     select 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":null,"root":{"id":"r","kind":"service"}}', 'r', 0, 5, 'dead', 0 from n`,
+     select 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":null,"root":{"id":"r","kind":"service"}}', 'r', 0, 0, 'pending', 0 from n`,
   );
   unwrap(await give(ann, "deploy", yes));
   await shown("deploy", "complete");
-  await fill("delete from inbox where status = 'dead'");
+  await fill("delete from inbox where type = 'service'");
   await passTime(agent, 30_000);
   await model.called(4);
   expect(JSON.stringify(model.calls[3]?.prompt)).toContain("Tool result deploy");

@@ -194,10 +194,10 @@ describe("[R6] a plan that fails delays no other", () => {
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
        INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
        SELECT 'evt' || i, 'service', '{"type":"service","serviceName":"x","payload":1,"root":{"id":"r","kind":"service"}}',
-         'r', 1, 'dead', 0 FROM n`,
+         'r', 0, 'pending', 0 FROM n`,
     );
     await pass(hourMs);
-    expect(await plan("late")).toMatchObject({ status: "active", lastError: { code: "limit_reached" } });
+    expect(await plan("late")).toMatchObject({ status: "active", lastError: { code: "unavailable" } });
     await sql("DELETE FROM inbox");
     await pass(2 * minuteMs);
     expect(await ended(1)).toMatchObject([{ trigger: { senderName: "late" } }]);

@@ -1,0 +1,98 @@
+import { runInDurableObject } from "cloudflare:test";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { maxInboxEvents } from "../../src/agent/bounds.ts";
+import { InboxItem } from "../../src/protocol/run.ts";
+import { agentStub } from "../agent/fixture.ts";
+import { call, expectOk, ids, openHouse } from "../support/house.ts";
+import { problemIn } from "./operations.ts";
+
+const Page = z.object({ items: z.array(InboxItem), nextCursor: z.string().nullable() });
+
+/** An agent with events of a service that ask for no run. */
+const openAgent = async () => {
+  const house = await openHouse();
+  const { id } = await house.agent({ name: "Analyst" });
+  const bearer = house.secretKey;
+  const at = `/v1/agents/${id}`;
+  const data = '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}';
+  const sql = (statement: string, ...values: (string | number)[]): Promise<void> =>
+    runInDurableObject(agentStub({ id, name: "", type: "agent" }), (_, { storage }) => {
+      storage.sql.exec(statement, ...values);
+    });
+  return {
+    sql,
+    put: async (status: "pending" | "dead"): Promise<string> => {
+      const eventId = ids.mintOwned("evt", id);
+      await sql(
+        `INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
+         VALUES (?, 'service', '${data}', 'r', 0, 5, '${status}', 0)`,
+        eventId,
+      );
+      return eventId;
+    },
+    fill: () =>
+      sql(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
+         INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
+         SELECT 'x' || i, 'service', '${data}', 'r', 0, 0, 'pending', 0 FROM n`,
+      ),
+    page: (query = "") => expectOk(Page, call(`${at}/inbox${query}`, { bearer })),
+    trigger: (key: string) =>
+      call(`${at}/trigger`, {
+        bearer,
+        body: { serviceName: "jira", payload: 1 },
+        headers: { "idempotency-key": key },
+      }),
+    retryAll: () => call(`${at}/dead-events/retry`, { method: "POST", bearer }),
+    discard: (eventId: string) => call(`${at}/inbox/${eventId}`, { method: "DELETE", bearer }),
+  };
+};
+
+test("an inbox is read by what became of its events, page by page", async () => {
+  const { put, page } = await openAgent();
+  const dead = [await put("dead")];
+  const pending = [await put("pending")];
+  dead.push(await put("dead"), await put("dead"));
+  pending.push(await put("pending"));
+  const idsOf = ({ items }: z.infer<typeof Page>): string[] => items.map(({ eventId }) => eventId);
+  expect(idsOf(await page())).toHaveLength(5);
+  expect(idsOf(await page("?status=pending"))).toEqual(pending);
+  const first = await page("?status=dead&limit=2");
+  expect(idsOf(first)).toEqual(dead.slice(0, 2));
+  const second = await page(`?status=dead&limit=2&cursor=${first.nextCursor}`);
+  expect([idsOf(second), second.nextCursor]).toEqual([dead.slice(2), null]);
+});
+
+test("[R1] dead events are retried all at once, or discarded one by one; what waits cannot be discarded", async () => {
+  const { put, page, retryAll, discard } = await openAgent();
+  const [gone, back, more] = [await put("dead"), await put("dead"), await put("dead")];
+  expect((await discard(gone)).status).toBe(204);
+  expect((await discard(gone)).status).toBe(404);
+  const answer = await retryAll();
+  expect([answer.status, await answer.json()]).toEqual([200, { retried: 2 }]);
+  const { items } = await page("?status=pending");
+  expect(items).toMatchObject([
+    { eventId: back, attempts: 0 },
+    { eventId: more, attempts: 0 },
+  ]);
+  expect(await problemIn(await discard(back))).toMatchObject({
+    code: "conflict",
+    detail: expect.stringContaining("pending"),
+  });
+  expect(await (await retryAll()).json()).toEqual({ retried: 0 });
+});
+
+test("[B3] a full inbox answers a trigger 503 with Retry-After, and takes it under the same key once there is room", async () => {
+  const { fill, sql, trigger } = await openAgent();
+  await fill();
+  const refused = await trigger("once");
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(await problemIn(refused)).toMatchObject({
+    status: 503,
+    code: "unavailable",
+    detail: expect.stringContaining(`maxInboxEvents (${maxInboxEvents})`),
+  });
+  await sql("DELETE FROM inbox");
+  expect((await trigger("once")).status).toBe(202);
+});
