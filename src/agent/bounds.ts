@@ -107,6 +107,22 @@ export const deadmanMs = 25_000;
 export const modelStallMs = 60_000;
 /** Passing faults of a model are retried for so long. */
 export const maxBackoffTotalMs = 24 * 60 * 60_000;
+/** Pauses between tries: of a step after a passing fault, of a run that failed for good. */
+export const faultBackoffMs = 1000;
+export const longestFaultBackoffMs = 10 * 60_000;
+export const failurePauseMs = 1000;
+export const longestFailurePauseMs = 50_000;
+/** How long canceling a run waits for what it has under way. */
+export const cancelWaitMs = 10_000;
+/** How long the end of a run's channel waits for its space. */
+export const endWaitMs = 2000;
+/** How long a server may take to take a call in, or to answer it at once. */
+export const pushTimeoutMs = 30_000;
+/** How long the view of the next input may take. */
+export const viewTimeoutMs = 10_000;
+/** How often a space is asked before a run gives its call up as not answered. */
+export const reachSpaceTries = 4;
+export const firstReachPauseMs = 200;
 /** Roots that were not heard of for so long are forgotten. */
 export const rootMemoryMs = 30 * 24 * 60 * 60_000;
 /** What was spent on days longer ago is forgotten. */

@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import { adapters } from "../models/adapt.ts";
 import type { ContextView } from "../protocol/run.ts";
+import { viewTimeoutMs } from "./bounds.ts";
 import { ownerOf, type ShownBlock } from "./context/blocks.ts";
 import { compose } from "./context/compose.ts";
 import { limitsOf } from "./context/limits.ts";
@@ -20,8 +21,6 @@ import { toolsetOf } from "./toolset.ts";
 
 /** What would be composed, the blocks in it, and the events that it would begin with. */
 type Next = { snapshot: Snapshot; blocks: ShownBlock[]; events: InboxRow[] };
-
-const viewTimeoutMs = 10_000;
 
 /** Shown where nothing waits: a timeline's run needs something to begin with. */
 const nothingWaits = {

@@ -3,7 +3,7 @@ import { faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
 import { settledWithin } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
-import { deadmanMs, rootMemoryMs, stallMs } from "./bounds.ts";
+import { cancelWaitMs, deadmanMs, rootMemoryMs, stallMs } from "./bounds.ts";
 import { loggedRun } from "./logged-run.ts";
 import { isActive, type RunRow } from "./runs.ts";
 import { begin } from "./think/begin.ts";
@@ -26,7 +26,6 @@ import { noteThinking } from "./think/thinking-time.ts";
  * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
  */
 export const loopTimer = "loop";
-const cancelWaitMs = 10_000;
 const housekeepingEveryRuns = 100;
 
 type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
@@ -85,7 +84,7 @@ export class Loop {
     for (const [runId, live] of this.#live) {
       if (now - live.progressAt <= stallMs) continue;
       log.warn("run.stalled", { agentId: this.#parts.identity.get().id, runId });
-      live.controller.abort(new Interrupted(`the run made no progress for ${stallMs} ms`));
+      live.controller.abort(new Interrupted(`the run made no progress for longer than stallMs (${stallMs})`));
     }
     this.wake();
   }

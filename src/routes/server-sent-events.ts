@@ -13,7 +13,10 @@ const Frame = z.looseObject({ type: z.string(), cursor: z.int().optional() });
 const heartbeatMs = 15_000;
 /** Frames that wait for a slow client. Beyond that it is told to slow down and has to come back with its cursor. */
 export const maxWaitingFrames = 2000;
-const slowDown = { code: 4429, reason: "the client reads too slowly: reconnect with the last event's id" };
+const slowDown = {
+  code: 4429,
+  reason: `${maxWaitingFrames} frames wait for the client (maxWaitingFrames): reconnect with the last event's id`,
+};
 
 /** One frame as an event. A welcome's cursor is where the client stands, so it is an id too. */
 export const eventOf = (data: string): string => {

@@ -4,6 +4,7 @@ import { ToolAnswer } from "../../protocol/tool-call.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
+import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import type { Parts } from "../think/parts.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
@@ -15,9 +16,6 @@ import type { CallRow } from "./call-row.ts";
 import { mayRepeat } from "./handling.ts";
 import { completed, failed } from "./outcome.ts";
 import { serverSecrets, serverTemplate } from "./server-secrets.ts";
-
-/** How long a server may take to take a call in, or to answer it at once. */
-const pushTimeoutMs = 30_000;
 
 /** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));

@@ -3,9 +3,6 @@ import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/within.ts";
 
-/** How long a channel's end waits for its space. */
-export const endWaitMs = 2000;
-
 export type ReadFrame = Extract<ChannelFrame, { type: "read" }>;
 
 /**

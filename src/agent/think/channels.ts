@@ -1,6 +1,7 @@
 import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
-import { Channel, endWaitMs, type ReadFrame } from "./channel.ts";
+import { endWaitMs } from "../bounds.ts";
+import { Channel, type ReadFrame } from "./channel.ts";
 
 type RunFrame = Extract<ChannelFrame, { type: "run" }>;
 

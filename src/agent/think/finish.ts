@@ -1,3 +1,4 @@
+import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
@@ -22,11 +23,9 @@ export type Ending =
   | { kind: "absorbed"; by: string }
   | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" | "dead" };
 
-const firstPauseMs = 1000;
-const longestPauseMs = 50_000;
-
 /** Pause before a failed run's events are tried again: under a minute, so that a dead event is known soon. */
-export const pauseAfter = (attempts: number): number => Math.min(longestPauseMs, firstPauseMs * 4 ** (attempts - 1));
+export const pauseAfter = (attempts: number): number =>
+  Math.min(longestFailurePauseMs, failurePauseMs * 4 ** (attempts - 1));
 
 const speaking = new Set(["send_message", "send_reply"]);
 

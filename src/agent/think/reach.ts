@@ -1,8 +1,5 @@
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
-import { spaceAnswerMs } from "../bounds.ts";
-
-const reachSpaceTries = 4;
-const firstPauseMs = 200;
+import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "../bounds.ts";
 
 /** Rejects where there is no answer in `spaceAnswerMs`, so that a space that hangs holds up no run. */
 const inTime = async <T>(answer: Promise<T>): Promise<T> => {
@@ -28,7 +25,7 @@ export const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSign
       if (attempt >= reachSpaceTries) {
         throw new ColloquyError("unavailable", "the space cannot be reached at the moment", { cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt));
+      await new Promise((resolve) => setTimeout(resolve, firstReachPauseMs * 2 ** attempt));
     }
   }
 };

@@ -1,8 +1,9 @@
+import { endWaitMs } from "../bounds.ts";
 import { excerpt } from "../context/quote.ts";
 import type { InboxRow } from "../inbox.ts";
 import type { Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { Channel, endWaitMs, type ReadFrame } from "./channel.ts";
+import { Channel, type ReadFrame } from "./channel.ts";
 import type { Parts } from "./parts.ts";
 
 /**

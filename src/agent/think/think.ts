@@ -4,7 +4,7 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { maxAttempts, maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
+import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
 import { handlingOf } from "../calls/handling.ts";
 import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
 import { asEvent } from "../inbox.ts";
@@ -279,7 +279,7 @@ const failed = async (parts: Parts, run: RunRow, channels: Channels, thrown: unk
       run,
       channels,
       error,
-      now + (retryAfterMs ?? backoff(run.faults, firstBackoffMs, longestBackoffMs)),
+      now + (retryAfterMs ?? backoff(run.faults, faultBackoffMs, longestFaultBackoffMs)),
       faults,
     );
   }
@@ -306,9 +306,6 @@ const failureOf = (error: unknown): ModelFailure => {
   if (!(error instanceof ColloquyError)) return internal;
   return { code: error.code, message: error.message, terminal: !error.retryable };
 };
-
-const firstBackoffMs = 1000;
-const longestBackoffMs = 10 * 60_000;
 
 const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
   await faultOnceStored("agent.before-commit", parts.object);
