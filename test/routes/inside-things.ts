@@ -34,14 +34,14 @@ export const archivedFact = async (house: House, agentId: string): Promise<strin
   return (await expectOk(z.object({ id: z.string() }), archived)).id;
 };
 
-/** A message in a space whose router has decided about it. It is asked where there are more than two members. */
+/** A message that its space's router has decided about: it is asked of more than two members, who are to be addressed. */
 export const routedMessage = async (
   house: House,
   speaker: Participant,
   members: { id: string }[],
 ): Promise<{ spaceId: string; messageId: string }> => {
   const router = { model: { provider: "rehearsal" } };
-  const { id: spaceId } = await house.space("Routed", members, { router });
+  const { id: spaceId } = await house.space("Routed", members, { router, wakePolicy: "addressed" });
   const { id: messageId } = await house.say(spaceId, speaker, "Who knows?");
   const routing = `/v1/spaces/${spaceId}/messages/${messageId}/routing`;
   await vi.waitFor(async () => expect((await call(routing, { bearer: house.secretKey })).status).toBe(200), {
