@@ -31,13 +31,17 @@ const callsOf = (rows: JournalRow[]): CallRequest[] =>
 const actsIn = (parts: Parts, run: RunRow, rows: JournalRow[]): ((toolName: string, callId: string) => boolean) => {
   const kind = kindOf(parts, run);
   const searches = new Set(callsOf(rows).flatMap(({ callId, input }) => (isSearch(input) ? [callId] : [])));
+  const begun = begunIn(rows);
   return (toolName, callId) => {
-    if (effects.has(toolName)) return true;
     if (toolName === "recall") return !searches.has(callId);
-    const tool = parts.tools.find(toolName, kind);
-    return tool?.config !== undefined && tool.effect;
+    if (parts.tools.builtin(toolName)) return effects.has(toolName);
+    // Of a tool that is there no more it cannot be told that it changes nothing.
+    return parts.tools.find(toolName, kind)?.effect ?? begun.has(callId);
   };
 };
+
+const begunIn = (rows: JournalRow[]): Set<string> =>
+  new Set(rows.flatMap(({ content }) => ("callId" in content ? [content.callId] : [])));
 
 /** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
 export const hasActed = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean => {
@@ -52,7 +56,7 @@ export const hasActed = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean
 export const mayHaveActed = (parts: Parts, run: RunRow): boolean => {
   const rows = parts.journal.ofRun(run);
   const acts = actsIn(parts, run, rows);
-  const begun = new Set(rows.flatMap(({ content }) => ("callId" in content ? [content.callId] : [])));
+  const begun = begunIn(rows);
   return (
     rows.some(({ meta }) => meta?.kind === "result" && !meta.refused && acts(meta.toolName, meta.callId)) ||
     callsOf(rows).some(({ toolName, callId }) => begun.has(callId) && acts(toolName, callId))

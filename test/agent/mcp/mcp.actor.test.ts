@@ -11,7 +11,7 @@ import {
   testMcpServer,
 } from "../../support/mcp-server.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { agentStub, ended, passTime, runsOf, userTexts } from "../fixture.ts";
+import { agentStub, ended, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { config, network, open, resultsOf, scripted, shout, stage } from "./scene.ts";
 
 describe.each(revisions)("a server of %s", (revision: Revision) => {
@@ -279,4 +279,31 @@ test("a call that is under way is not cut by a change of the config or of a secr
   go.open();
   const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
   expect(await resultsOf(scene, run?.id ?? "")).toEqual(["there"]);
+});
+
+test("[R2] [R4] a run that a server's tool has acted for is remembered, and not begun anew when its model fails", async () => {
+  let paid = 0;
+  const pay: TestTool = {
+    name: "pay",
+    answer: () => {
+      paid += 1;
+      return "paid";
+    },
+  };
+  open(testMcpServer(revisions[0], [pay]));
+  const scene = await stage(config());
+  await scene.until("ok");
+  const model = scripted([
+    step(call("desk__pay", {})),
+    ...Array.from({ length: 3 }, () => step(call("fly", {}))),
+    step(text("Hello.")),
+  ]);
+  await scene.space.post(scene.husam, "Pay");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(run).toMatchObject({ status: "failed", error: { code: "model_nonsense" } });
+  expect(await inboxOf(scene.house.workspaceId, scene.nova)).toMatchObject([{ status: "dead" }]);
+  await scene.space.post(scene.husam, "Hi");
+  await ended(scene.house.workspaceId, scene.nova, 2);
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("desk__pay");
+  expect(paid).toBe(1);
 });
