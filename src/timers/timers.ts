@@ -1,5 +1,6 @@
 import { asc, eq, lte, sql } from "drizzle-orm";
 import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
+import { doubled } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
 import { prepared } from "../shared/database.ts";
 import { log } from "../shared/log.ts";
@@ -115,7 +116,7 @@ export class Timers {
       if (!this.#setAnew.has(row.name)) this.#db.delete(timers).where(eq(timers.name, row.name)).run();
     } catch (error) {
       const failures = row.failures + 1;
-      const dueAt = this.#clock.now() + Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(failures, 20));
+      const dueAt = this.#clock.now() + doubled(failures, firstBackoffMs, maxBackoffMs);
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
       log.error("timer.failed", error, { timer: row.name, failures });
     }

@@ -1,4 +1,5 @@
 import { and, asc, eq, lte, sql } from "drizzle-orm";
+import { doubled } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { outboxBatch } from "./bounds.ts";
@@ -69,7 +70,7 @@ export class Outbox {
 
   failed(errand: Errand): void {
     const attempts = errand.attempts + 1;
-    const dueAt = this.#clock.now() + Math.min(maxBackoffMs, firstBackoffMs * 2 ** Math.min(attempts, 20));
+    const dueAt = this.#clock.now() + doubled(attempts, firstBackoffMs, maxBackoffMs);
     this.#db
       .update(outbox)
       .set({ attempts, dueAt })

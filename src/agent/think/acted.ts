@@ -27,11 +27,18 @@ const isSearch = (input: unknown): boolean =>
 const callsOf = (rows: JournalRow[]): CallRequest[] =>
   rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls : []));
 
+const begunIn = (rows: JournalRow[]): Set<string> =>
+  new Set(rows.flatMap(({ content }) => ("callId" in content ? [content.callId] : [])));
+
 /** Tells of a call, by its tool's name and its id, whether it is one that changes something. */
-const actsIn = (parts: Parts, run: RunRow, rows: JournalRow[]): ((toolName: string, callId: string) => boolean) => {
+const actsIn = (
+  parts: Parts,
+  run: RunRow,
+  rows: JournalRow[],
+  begun = begunIn(rows),
+): ((toolName: string, callId: string) => boolean) => {
   const kind = kindOf(parts, run);
   const searches = new Set(callsOf(rows).flatMap(({ callId, input }) => (isSearch(input) ? [callId] : [])));
-  const begun = begunIn(rows);
   return (toolName, callId) => {
     if (toolName === "recall") return !searches.has(callId);
     if (parts.tools.builtin(toolName)) return effects.has(toolName);
@@ -39,9 +46,6 @@ const actsIn = (parts: Parts, run: RunRow, rows: JournalRow[]): ((toolName: stri
     return parts.tools.find(toolName, kind)?.effect ?? begun.has(callId);
   };
 };
-
-const begunIn = (rows: JournalRow[]): Set<string> =>
-  new Set(rows.flatMap(({ content }) => ("callId" in content ? [content.callId] : [])));
 
 /** Whether the run changed anything that outlives it. Then its cycle is remembered, however it ended. */
 export const hasActed = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean => {
@@ -55,8 +59,8 @@ export const hasActed = (parts: Parts, run: RunRow, rows: JournalRow[]): boolean
  */
 export const mayHaveActed = (parts: Parts, run: RunRow): boolean => {
   const rows = parts.journal.ofRun(run);
-  const acts = actsIn(parts, run, rows);
   const begun = begunIn(rows);
+  const acts = actsIn(parts, run, rows, begun);
   return (
     rows.some(({ meta }) => meta?.kind === "result" && !meta.refused && acts(meta.toolName, meta.callId)) ||
     callsOf(rows).some(({ toolName, callId }) => begun.has(callId) && acts(toolName, callId))
