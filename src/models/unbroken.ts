@@ -1,4 +1,5 @@
 import type { LanguageModel, StreamPart } from "./language-model.ts";
+import { withStream } from "./with-stream.ts";
 
 const rest = async (reader: ReadableStreamDefaultReader<StreamPart>): Promise<void> => {
   while (!(await reader.read()).done);
@@ -35,14 +36,8 @@ const unbrokenStream = (stream: ReadableStream<StreamPart>): ReadableStream<Stre
  * what was read of it, while its reader leaves, makes workerd tell of rejections in pipes that nobody can hear. So one
  * that is left is not canceled but read to its end: who leaves aborts the call, which ends it.
  */
-export const unbroken = (model: LanguageModel): LanguageModel => ({
-  specificationVersion: model.specificationVersion,
-  provider: model.provider,
-  modelId: model.modelId,
-  supportedUrls: model.supportedUrls,
-  doGenerate: (options) => model.doGenerate(options),
-  doStream: async (options) => {
+export const unbroken = (model: LanguageModel): LanguageModel =>
+  withStream(model, async (options) => {
     const result = await model.doStream(options);
     return { ...result, stream: unbrokenStream(result.stream) };
-  },
-});
+  });

@@ -1,6 +1,7 @@
 import { streamText, type ToolCallPart } from "ai";
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
+import { withStream } from "../../models/with-stream.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -71,20 +72,14 @@ class CallNumbers {
 }
 
 /** A model that calls `answered` once its provider has answered the request, whatever comes of that. */
-const heard = (model: LanguageModel, answered: () => void): LanguageModel => ({
-  specificationVersion: model.specificationVersion,
-  provider: model.provider,
-  modelId: model.modelId,
-  supportedUrls: model.supportedUrls,
-  doGenerate: (options) => model.doGenerate(options),
-  doStream: async (options) => {
+const heard = (model: LanguageModel, answered: () => void): LanguageModel =>
+  withStream(model, async (options) => {
     try {
       return await model.doStream(options);
     } finally {
       answered();
     }
-  },
-});
+  });
 
 /**
  * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
