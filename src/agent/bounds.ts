@@ -107,11 +107,11 @@ export const deadmanMs = 25_000;
 export const modelStallMs = 60_000;
 /** Passing faults of a model are retried for so long. */
 export const maxBackoffTotalMs = 24 * 60 * 60_000;
-/** Pauses between tries: of a step after a passing fault, of a run that failed for good. */
+/** Pauses between tries, before jitter: of a step after a passing fault, of a run that failed for good (under a minute). */
 export const faultBackoffMs = 1000;
 export const longestFaultBackoffMs = 10 * 60_000;
 export const failurePauseMs = 1000;
-export const longestFailurePauseMs = 50_000;
+export const longestFailurePauseMs = 39_000;
 /** How long canceling a run waits for what it has under way. */
 export const cancelWaitMs = 10_000;
 /** How long the end of a run's channel waits for its space. */

@@ -363,10 +363,14 @@ export class Inbox {
 
   /** Back to pending after a failed run; dead after `maxAttempts`. */
   failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
-    for (const row of this.rows(seqs)) {
+    const rows = this.rows(seqs);
+    const now = this.#clock.now();
+    // Together, as they were: those of one batch that did not fail as often as others wait for them.
+    const tryAt = now + pauseMs(Math.max(0, ...rows.map((row) => row.attempts)) + 1);
+    for (const row of rows) {
       const attempts = row.attempts + 1;
       const dies = attempts >= maxAttempts;
-      const retryAt = this.#clock.now() + (dies ? 0 : pauseMs(attempts));
+      const retryAt = dies ? now : tryAt;
       const changes = { attempts, lastError: error, status: dies ? "dead" : "pending", retryAt } as const;
       this.#changing().update(inbox).set(changes).where(eq(inbox.seq, row.seq)).run();
     }

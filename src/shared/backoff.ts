@@ -1,7 +1,18 @@
-/** The wait after so many failures, in milliseconds: it doubles from the first to the longest. */
-export const doubled = (failures: number, firstMs: number, longestMs: number): number =>
-  Math.min(longestMs, firstMs * 2 ** Math.min(failures, 20));
+/** Pauses between tries, in milliseconds: the first, the longest, and how many times the one before each is (2 if left out). */
+export type Pauses = { firstMs: number; longestMs: number; times?: number };
 
-/** The same with up to a half of jitter, for what many may ask of one server. Whole: a timer knows no parts of one. */
-export const backoff = (failures: number, firstMs: number, longestMs: number): number =>
-  Math.ceil(doubled(failures, firstMs, longestMs) * (1 + Math.random() / 2));
+/** What many were told to wait, they come back from within this time of each other. */
+const longestSpreadMs = 10_000;
+
+/**
+ * The pause after a failure that so many others came before, in whole milliseconds: the one rule for whatever is tried
+ * again, models first of all. Each pause is longer than the one before, up to the longest; a server's Retry-After takes
+ * its place, and is never cut short. Up to a half of jitter is added, so that those who failed together do not come back
+ * together.
+ */
+export const backoff = (failures: number, { firstMs, longestMs, times = 2 }: Pauses, retryAfterMs?: number): number => {
+  const grown = Math.min(longestMs, firstMs * times ** Math.min(failures, 20));
+  const pauseMs = retryAfterMs === undefined ? grown : Math.max(firstMs, retryAfterMs);
+  const spreadMs = retryAfterMs === undefined ? pauseMs / 2 : Math.min(pauseMs / 2, longestSpreadMs);
+  return Math.ceil(pauseMs + spreadMs * Math.random());
+};

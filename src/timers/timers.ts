@@ -1,6 +1,6 @@
 import { asc, eq, lte, sql } from "drizzle-orm";
 import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
-import { doubled } from "../shared/backoff.ts";
+import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
 import { prepared } from "../shared/database.ts";
 import { log } from "../shared/log.ts";
@@ -13,13 +13,13 @@ import { timers } from "./schema.ts";
  * 1. Whenever a row exists, the platform's alarm is set no later than the earliest due time (or the lease below).
  * 2. `fire` first moves the alarm ahead by `leaseMs`, so that a crash in a handler is followed by another try.
  * 3. A row is removed only after its handler returned, and only if it was not set anew meanwhile, to whatever time.
- * 4. A handler that throws delays its own row (backoff) and no other; `fire` itself never throws.
+ * 4. A handler that throws delays its own row (backoff) and no other, but not what was set meanwhile; `fire` itself
+ *    never throws.
  * 5. The platform's alarm is a part of the transaction in which it was set: where that is rolled back, what is known
  *    of the alarm must be forgotten.
  */
 export const leaseMs = 25_000;
-const firstBackoffMs = 1000;
-const maxBackoffMs = 10 * 60_000;
+const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 const maxRowsPerFire = 100;
 
 type Alarm = Pick<DurableObjectStorage, "setAlarm" | "deleteAlarm">;
@@ -116,7 +116,11 @@ export class Timers {
       if (!this.#setAnew.has(row.name)) this.#db.delete(timers).where(eq(timers.name, row.name)).run();
     } catch (error) {
       const failures = row.failures + 1;
-      const dueAt = this.#clock.now() + doubled(failures, firstBackoffMs, maxBackoffMs);
+      const now = this.#clock.now();
+      const tryAt = now + backoff(row.failures, pauses);
+      // At once would be for ever, where it was the handler that set it.
+      const setTo = this.#setAnew.has(row.name) && Math.max(this.dueAt(row.name) ?? tryAt, now + pauses.firstMs);
+      const dueAt = setTo === false ? tryAt : Math.min(tryAt, setTo);
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
       log.error("timer.failed", error, { timer: row.name, failures });
     }

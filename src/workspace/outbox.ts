@@ -1,5 +1,5 @@
 import { and, asc, eq, lte, sql } from "drizzle-orm";
-import { doubled } from "../shared/backoff.ts";
+import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { outboxBatch } from "./bounds.ts";
@@ -15,8 +15,7 @@ import { outbox } from "./schema.ts";
 export type Errand = typeof outbox.$inferSelect;
 export type ErrandName = Pick<Errand, "kind" | "target" | "subject">;
 
-const firstBackoffMs = 1000;
-const maxBackoffMs = 10 * 60_000;
+const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 
 const named = (errand: ErrandName) =>
   and(eq(outbox.kind, errand.kind), eq(outbox.target, errand.target), eq(outbox.subject, errand.subject));
@@ -70,7 +69,7 @@ export class Outbox {
 
   failed(errand: Errand): void {
     const attempts = errand.attempts + 1;
-    const dueAt = this.#clock.now() + doubled(attempts, firstBackoffMs, maxBackoffMs);
+    const dueAt = this.#clock.now() + backoff(errand.attempts, pauses);
     this.#db
       .update(outbox)
       .set({ attempts, dueAt })

@@ -93,7 +93,7 @@ test("a run is told with its id and its start; one that pauses after a fault, si
   expect(Date.parse(paused.nextRetryAt ?? "") - Date.parse(paused.lastError?.at ?? "")).toBeGreaterThan(119_000);
   expect(Date.parse(paused.since)).toBeGreaterThanOrEqual(Date.parse(run?.startedAt ?? ""));
   scripted(answer(space.id, "Up again."));
-  await passTime(analyst, 121_000);
+  await passTime(analyst, 131_000);
   const [finished] = await ended(house.workspaceId, analyst, 1);
   expect(finished?.status).toBe("completed");
   expect(await activity()).toMatchObject({ state: "idle", since: finished?.completedAt, waiting: nothing });

@@ -163,6 +163,11 @@ describe("the index", () => {
   });
 });
 
+const dueSearch = (agent: EntityRef): Promise<number> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) =>
+    Number(storage.sql.exec("select due_at from timers where name = 'search'").one().due_at),
+  );
+
 describe("vectors", () => {
   const over = (name: string): AgentSettings["embedder"] => ({
     provider: "openai-compatible",
@@ -216,6 +221,23 @@ describe("vectors", () => {
     expect(vector).toMatchObject({ ok: false, problem: { code: "unavailable" } });
     await passTime(analyst, 2000);
     expect((await find({ query: "zebra" })).items).toHaveLength(1);
+  });
+
+  test.each([
+    ["a longer one for each failure", "broken", [5000, 10_000, 20_000], 0.5],
+    ["the one that its provider asks for", "busy", [90_000, 90_000, 90_000], 1 / 9],
+  ])("[R4] an embedder that fails is asked again after a pause: %s", async (_, name, pauses, jitter) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { analyst, keep, find } = await stage({ embedder: over(name) });
+    await keep("zebra jazz");
+    await find({ query: "zebra" });
+    for (const pauseMs of pauses) {
+      const before = Date.now();
+      const due = await dueSearch(analyst);
+      await passTime(analyst, due - before);
+      await vi.waitFor(async () => expect(await dueSearch(analyst)).toBeGreaterThanOrEqual(Date.now() + pauseMs));
+      expect(await dueSearch(analyst)).toBeLessThanOrEqual(Date.now() + pauseMs * (1 + jitter) + 1);
+    }
   });
 
   test("[B2] a budget that is spent pays for no vectors", async () => {

@@ -50,7 +50,6 @@ const ofOneFile = [
   "agent/tools/mcp/result-value.ts: maxBlocks",
   "agent/tools/mcp/tool-name.ts: maxCharacters",
   "space/router/answer.ts: maxPlaces",
-  "workspace/outbox.ts: maxBackoffMs",
 ];
 
 test("[B3] no actor keeps a bound of what may grow elsewhere", () => {

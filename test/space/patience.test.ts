@@ -1,19 +1,8 @@
 import { expect, test } from "vitest";
-import { backoff } from "../../src/shared/backoff.ts";
-import { firstBackoffMs, maxBackoffMs, routerPatienceMs } from "../../src/space/bounds.ts";
+import { routerPatienceMs } from "../../src/space/bounds.ts";
 import { Patience } from "../../src/space/router/patience.ts";
 
 const start = 1_000_000;
-
-test("a wait doubles with each failure up to the longest, with up to a half of jitter, in whole milliseconds", () => {
-  for (let failures = 0; failures < 30; failures += 1) {
-    const least = Math.min(maxBackoffMs, firstBackoffMs * 2 ** failures);
-    const wait = backoff(failures, firstBackoffMs, maxBackoffMs);
-    expect(Number.isInteger(wait)).toBe(true);
-    expect(wait).toBeGreaterThanOrEqual(least);
-    expect(wait).toBeLessThanOrEqual(least * 1.5);
-  }
-});
 
 test("[R4] each fault after a rest makes the next one longer, until patience is over", () => {
   const patience = new Patience();
@@ -39,8 +28,8 @@ test("[R4] faults of asks beside each other are one, and the longest wait that w
   for (let asks = 0; asks < 20; asks += 1) expect(patience.isLeftAfterFault(start, start)).toBe(true);
   expect(patience.restsUntil()).toBeLessThanOrEqual(start + 1500);
   expect(patience.isLeftAfterFault(start + 1, start, 20_000)).toBe(true);
-  expect(patience.restsUntil()).toBe(start + 20_001);
-  const then = start + 20_001;
+  const then = patience.restsUntil();
+  expect(then).toBe(start + 20_001);
   expect(patience.isLeftAfterFault(then, start)).toBe(true);
   expect(patience.restsUntil()).toBeLessThanOrEqual(then + 3000);
 });
@@ -49,7 +38,7 @@ test("[R4] a wait that is too long is not waited, by nobody; nor a trouble that 
   const patience = new Patience();
   expect(patience.isLeftAfterFault(start, start, routerPatienceMs + 1)).toBe(false);
   expect(patience.restsUntil()).toBe(start);
-  expect(patience.isLeftAfterFault(start + 1, start + 1, routerPatienceMs - 1)).toBe(true);
+  expect(patience.isLeftAfterFault(start + 1, start + 1, routerPatienceMs - 10_000)).toBe(true);
   const later = start + routerPatienceMs;
   expect(patience.isLeftAfterFault(later, later)).toBe(false);
 });

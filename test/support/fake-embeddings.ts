@@ -8,6 +8,7 @@ const Request = z.looseObject({
 });
 
 export const tokensPerText = 7;
+export const busySeconds = 90;
 
 const letters = (text: string, dimensions: number): number[] =>
   Array.from({ length: dimensions }, (_, index) => {
@@ -15,11 +16,16 @@ const letters = (text: string, dimensions: number): number[] =>
     return [...text.toLowerCase()].filter((each) => each === letter).length;
   });
 
-/** By the model's name: `broken` fails, `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
-export const fakeEmbeddings = (body: unknown): { status: number; answer: unknown } => {
+/** By the model's name: `broken` fails, `busy` asks to be left alone for `busySeconds`, `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
+export const fakeEmbeddings = (
+  body: unknown,
+): { status: number; answer: unknown; headers?: Record<string, string> } => {
   const { model, input, dimensions = 26 } = Request.parse(body);
   const error = (message: string) => ({ error: { message, type: "server_error", param: null, code: null } });
   if (model === "broken") return { status: 500, answer: error("The server had an error") };
+  if (model === "busy") {
+    return { status: 429, answer: error("Too many requests"), headers: { "retry-after": String(busySeconds) } };
+  }
   if (model === "refusing") return { status: 400, answer: error("The input is refused") };
   const data = input.map((text, index) => ({
     object: "embedding",

@@ -233,8 +233,8 @@ export const startFakeOpenAi = async (
     const route = `${request.method} ${request.url}`;
     if (route === "POST /v1/chat/completions") return complete(request, response);
     if (route === "POST /v1/embeddings") {
-      const { status, answer: embeddings } = fakeEmbeddings(await readBody(request));
-      return sendJson(response, status, embeddings);
+      const { status, answer: embeddings, headers } = fakeEmbeddings(await readBody(request));
+      return sendJson(response, status, embeddings, headers);
     }
     if (route === "GET /requests") return sendJson(response, 200, requests);
     if (route === "POST /script") {

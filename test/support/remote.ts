@@ -83,8 +83,8 @@ const answers: Record<string, (response: ServerResponse, query: URLSearchParams,
     response.once("close", () => clearInterval(drip));
   },
   "/openai": (response, _, { body }) => {
-    const { status, answer } = fakeEmbeddings(JSON.parse(body));
-    response.writeHead(status, { "content-type": "application/json" });
+    const { status, answer, headers } = fakeEmbeddings(JSON.parse(body));
+    response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(JSON.stringify(answer));
   },
   "/silent": () => undefined,

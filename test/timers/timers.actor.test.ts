@@ -1,8 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/shared/database.ts";
 import { leaseMs, Timers } from "../../src/timers/timers.ts";
 import { agentStub, openHouse } from "../agent/fixture.ts";
+
+afterEach(() => vi.restoreAllMocks());
 
 /** One alarm for many due rows, over an agent's own database. The platform's alarm is what was set last. */
 const dayMs = 86_400_000;
@@ -54,6 +56,7 @@ test("[R6] hundreds of rows that are due at once are all handled, the earliest f
 
 test("[R6] rows that fail, however many, delay no other, and are tried again later and later", () =>
   withTimers(async ({ timers, at, alarm }) => {
+    vi.spyOn(Math, "random").mockReturnValue(0);
     for (let index = 0; index < 150; index += 1) timers.set(`bad${index}`, index);
     timers.set("good", 500);
     at(1000);
@@ -67,14 +70,40 @@ test("[R6] rows that fail, however many, delay no other, and are tried again lat
     await fire();
     expect(handled.filter((name) => name === "good")).toHaveLength(1);
     expect(new Set(handled).size).toBe(151);
-    expect(alarm()).toBe(3000);
+    expect(alarm()).toBe(2000);
     await fire();
     expect(handled).toHaveLength(151);
-    at(3000);
+    at(2000);
     await fire();
     await fire();
     expect(handled).toHaveLength(301);
-    expect(alarm()).toBe(7000);
+    expect(alarm()).toBe(4000);
+  }));
+
+test("[R6] [R1] a row that was set while its handler went on and failed is due when it was set, not later", () =>
+  withTimers(async ({ timers, at, alarm }) => {
+    timers.set("bad", 0);
+    let failures = 0;
+    const fails = () =>
+      timers.fire(() => {
+        failures += 1;
+        // Somebody else has work for it.
+        timers.set("bad", 0);
+        throw new Error("broken");
+      });
+    for (let time = 0; failures < 10; time = alarm() ?? Number.NaN) {
+      at(time);
+      await fails();
+      // At once would be for ever.
+      expect(alarm()).toBe(time + 1000);
+    }
+    const time = alarm() ?? Number.NaN;
+    at(time);
+    await timers.fire(() => {
+      timers.set("bad", time + 5000);
+      throw new Error("broken");
+    });
+    expect(alarm()).toBe(time + 5000);
   }));
 
 test("[R6] [R1] after a sleep of days each row is handled once; one whose handler was cut off is handled again", () =>

@@ -1,4 +1,4 @@
-import { doubled } from "../../shared/backoff.ts";
+import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -115,7 +115,7 @@ export class CallWork {
         if (this.#stopped.signal.aborted) return;
         // It is over meanwhile: what is to be told of that does not wait for another try of what is not asked any more.
         if (isSlow(errand) && this.#errand(this.#parts.calls.get(callId)) !== errand) continue;
-        const pause = doubled(row.failures, callBackoffMs, longestCallBackoffMs);
+        const pause = backoff(row.failures, { firstMs: callBackoffMs, longestMs: longestCallBackoffMs });
         const reason = error instanceof Error ? error.message : String(error);
         log.warn("call.errand_failed", { callId, errand, failures: row.failures + 1, reason });
         this.#parts.calls.postpone(row, this.#parts.clock.now() + pause);

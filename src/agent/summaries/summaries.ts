@@ -1,7 +1,6 @@
 import { asc, eq, isNotNull, min, sql } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
-import { summaryFirstRetryMs, summaryLongestRetryMs } from "../bounds.ts";
 import type { Folded, WindowRow } from "../consciousness.ts";
 import type { Failure } from "../records.ts";
 import { summaries } from "./schema.ts";
@@ -83,11 +82,10 @@ export class Summaries {
     this.#set(subject, { tryAt: null, failures: 0, lastError: null });
   }
 
-  /** It is tried again after a pause, and not before `retryAt`. */
-  failed(subject: string, lastError: Failure, retryAt: number): void {
+  /** It is tried again at `tryAt`. */
+  failed(subject: string, lastError: Failure, tryAt: number): void {
     const failures = (this.find(subject)?.failures ?? 0) + 1;
-    const pause = Math.min(summaryLongestRetryMs, summaryFirstRetryMs * 2 ** Math.min(failures - 1, 20));
-    this.#set(subject, { failures, lastError, tryAt: Math.max(retryAt, this.#clock.now() + pause) });
+    this.#set(subject, { failures, lastError, tryAt });
   }
 
   /** Something changed that may let those go on that failed. */

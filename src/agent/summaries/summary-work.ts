@@ -1,7 +1,8 @@
 import { classifyFailure } from "../../models/failure.ts";
+import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { deadmanMs } from "../bounds.ts";
+import { deadmanMs, summaryFirstRetryMs, summaryLongestRetryMs } from "../bounds.ts";
 import type { Parts } from "../think/parts.ts";
 import { foldCycles } from "./fold-cycles.ts";
 import { foldMessages } from "./fold-messages.ts";
@@ -17,6 +18,8 @@ import { ownCycles, type SummaryRow } from "./summaries.ts";
  * 3. One question is asked at a time.
  */
 export const summariesTimer = "summaries";
+
+const pauses: Pauses = { firstMs: summaryFirstRetryMs, longestMs: summaryLongestRetryMs };
 
 export class SummaryWork {
   readonly #parts: Parts;
@@ -90,9 +93,10 @@ export class SummaryWork {
       else await foldMessages(this.#parts, row, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const { code, message, retryAfterMs = 0 } = classifyFailure(error);
-      const retryAt = code === "budget_exhausted" ? ledger.resetsAt() : clock.now() + retryAfterMs;
-      summaries.failed(row.subject, { code, message }, retryAt);
+      const { code, message, retryAfterMs } = classifyFailure(error);
+      const pausedUntil = () => clock.now() + backoff(summaries.find(row.subject)?.failures ?? 0, pauses, retryAfterMs);
+      const tryAt = code === "budget_exhausted" ? ledger.resetsAt() : pausedUntil();
+      summaries.failed(row.subject, { code, message }, tryAt);
       log.warn("summary.failed", { agentId, subject: row.subject, code, reason: message });
     }
   }

@@ -1,3 +1,4 @@
+import { backoff } from "../../shared/backoff.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
@@ -23,9 +24,9 @@ export type Ending =
   | { kind: "absorbed"; by: string }
   | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" | "dead" };
 
-/** Pause before a failed run's events are tried again: under a minute, so that a dead event is known soon. */
+/** Pause before what a failed run left is tried again: under a minute, so that a dead event is known soon. */
 export const pauseAfter = (attempts: number): number =>
-  Math.min(longestFailurePauseMs, failurePauseMs * 4 ** (attempts - 1));
+  backoff(attempts - 1, { firstMs: failurePauseMs, longestMs: longestFailurePauseMs, times: 4 });
 
 const speaking = new Set(["send_message", "send_reply"]);
 

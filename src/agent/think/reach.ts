@@ -1,5 +1,8 @@
+import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "../bounds.ts";
+
+const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
 
 /** Rejects where there is no answer in `spaceAnswerMs`, so that a space that hangs holds up no run. */
 const inTime = async <T>(answer: Promise<T>): Promise<T> => {
@@ -25,7 +28,7 @@ export const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSign
       if (attempt >= reachSpaceTries) {
         throw new ColloquyError("unavailable", "the space cannot be reached at the moment", { cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, firstReachPauseMs * 2 ** attempt));
+      await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
     }
   }
 };

@@ -1,3 +1,4 @@
+import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { endWaitMs } from "../bounds.ts";
 import { excerpt } from "../context/quote.ts";
 import type { InboxRow } from "../inbox.ts";
@@ -14,7 +15,7 @@ const reasonCharacters = 500;
 /** Ended runs that are looked at after a restart: some may have ended side by side. */
 const restartRuns = 10;
 const mostTries = 4;
-const firstPauseMs = 100;
+const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
 
 /** The newest message of each space among these events, and the oldest. Belongs before they are gone. */
 export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
@@ -64,7 +65,7 @@ const tellOnce = async (parts: Parts, run: RunRow): Promise<string[]> => {
 export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => {
   let untold = run.receipts ?? [];
   for (let attempt = 0; untold.length > 0 && attempt < mostTries; attempt += 1) {
-    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** attempt));
+    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
     const unheard = await tellOnce(parts, { ...run, receipts: untold });
     untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));
   }

@@ -274,14 +274,8 @@ const failed = async (parts: Parts, run: RunRow, channels: Channels, thrown: unk
   const firstFaultAt = run.firstFaultAt ?? now;
   const faults = { faults: run.faults + 1, firstFaultAt };
   if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
-    return pause(
-      parts,
-      run,
-      channels,
-      error,
-      now + (retryAfterMs ?? backoff(run.faults, faultBackoffMs, longestFaultBackoffMs)),
-      faults,
-    );
+    const pauses = { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs };
+    return pause(parts, run, channels, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
   }
   if (terminal && mayHaveActed(parts, run)) {
     const attempts = parts.inbox.strike(run.events, error);

@@ -1,8 +1,7 @@
 import type { EmbedderConfig } from "../../protocol/embedder.ts";
-import { ColloquyError } from "../../shared/errors.ts";
 import { classifyFailure } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";
-import { type Embedder, maxDimensions } from "./embedder.ts";
+import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";
 import { featureHashing } from "./feature-hashing.ts";
 
 /** What an agent has that names none. */
@@ -32,7 +31,7 @@ const isSound = (vectors: ArrayLike<number>[], texts: number): boolean => {
   );
 };
 
-/** With every failure as a `ColloquyError` of a model's codes, and every answer checked. */
+/** With every failure as an `EmbedderError`, and every answer checked. */
 const guarded = (embedder: Embedder): Embedder => ({
   ...embedder,
   embed: async (texts, signal) => {
@@ -44,10 +43,10 @@ const guarded = (embedder: Embedder): Embedder => ({
       );
       if (isSound(answer.vectors, texts.length)) return answer;
     } catch (error) {
-      const { code, message } = classifyFailure(error);
-      throw new ColloquyError(code, message, { cause: error });
+      const { code, message, retryAfterMs } = classifyFailure(error);
+      throw new EmbedderError(code, message, { cause: error, retryAfterMs });
     }
-    throw new ColloquyError("model_nonsense", "The embedder did not answer one vector of one length for each text.");
+    throw new EmbedderError("model_nonsense", "The embedder did not answer one vector of one length for each text.");
   },
 });
 

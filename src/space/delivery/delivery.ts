@@ -1,5 +1,5 @@
 import type { Delivery as AgentDelivery, AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
-import { doubled } from "../../shared/backoff.ts";
+import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ActorNamespace } from "../../shared/env.ts";
 import { ColloquyError, refuse } from "../../shared/errors.ts";
@@ -214,7 +214,7 @@ export class Delivery {
   #backOff(id: string, error: unknown): void {
     const { subscribers, clock } = this.#around;
     const failures = (subscribers.find(id)?.failures ?? 0) + 1;
-    const delay = doubled(failures - 1, firstBackoffMs, maxBackoffMs);
+    const delay = backoff(failures - 1, { firstMs: firstBackoffMs, longestMs: maxBackoffMs });
     subscribers.fail(id, failures, clock.now() + delay);
     const reason = error instanceof Error ? error.message : String(error);
     logger.warn("delivery.failed", { subscriber: id, failures, delay, reason });

@@ -1,4 +1,4 @@
-import { backoff } from "../../shared/backoff.ts";
+import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { firstBackoffMs, maxBackoffMs, routerPatienceMs } from "../bounds.ts";
 
 /**
@@ -10,6 +10,8 @@ import { firstBackoffMs, maxBackoffMs, routerPatienceMs } from "../bounds.ts";
  *    order for long, only what was said when it began waits for it.
  * 3. Memory only: a space that wakes anew begins without a trouble; what a message waited for is told by its own time.
  */
+const pauses: Pauses = { firstMs: firstBackoffMs, longestMs: maxBackoffMs };
+
 export class Patience {
   #trouble: { since: number; restsUntil: number; faults: number } | undefined;
 
@@ -24,14 +26,12 @@ export class Patience {
   }
 
   /** A passing fault of an ask about a message posted at `postedAt`: whether it is to be asked about again after the rest. */
-  isLeftAfterFault(now: number, postedAt: number, retryAfterMs = 0): boolean {
+  isLeftAfterFault(now: number, postedAt: number, retryAfterMs?: number): boolean {
     const known = this.#trouble;
     const goesOn = known !== undefined && now - known.restsUntil < routerPatienceMs;
     const { since, restsUntil, faults } = goesOn ? known : { since: now, restsUntil: now, faults: 0 };
     const rests = goesOn && now < restsUntil;
-    const until = rests
-      ? Math.max(restsUntil, now + retryAfterMs)
-      : now + Math.max(retryAfterMs, backoff(faults, firstBackoffMs, maxBackoffMs));
+    const until = rests ? Math.max(restsUntil, now + (retryAfterMs ?? 0)) : now + backoff(faults, pauses, retryAfterMs);
     const isLeft = until <= Math.min(since, postedAt) + routerPatienceMs;
     // Who is not waited for holds up nobody else.
     this.#trouble = {

@@ -126,7 +126,7 @@ test("[R4] a server that is down stops no run: its tools answer why, its status 
     nextTryAt: expect.any(String),
   });
   open(server);
-  await passTime(scene.nova, mcpFirstRetryMs + 1);
+  await passTime(scene.nova, 1.5 * mcpFirstRetryMs + 1);
   await scene.until("ok");
   await scene.space.post(scene.husam, "Say it");
   const [, second] = await ended(scene.house.workspaceId, scene.nova, 2);
@@ -142,7 +142,7 @@ test("a server that was never there leaves the agent as it is, and brings its to
   await scene.space.post(scene.husam, "Hello");
   expect(await ended(scene.house.workspaceId, scene.nova, 1)).toMatchObject([{ status: "completed" }]);
   open(testMcpServer("2026-07-28", [shout]));
-  await passTime(scene.nova, mcpFirstRetryMs + 1);
+  await passTime(scene.nova, 1.5 * mcpFirstRetryMs + 1);
   expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"] });
 });
 

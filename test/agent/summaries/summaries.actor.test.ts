@@ -116,7 +116,7 @@ describe("a consciousness", () => {
     await tell("Are you there?");
     works = true;
     vi.useFakeTimers({ toFake: ["Date"] });
-    await passTime(analyst, 31_000);
+    await passTime(analyst, 46_000);
     await vi.waitFor(
       async () => expect(await summaries()).toMatchObject([{ text: "It went well.", failures: 0, try_at: null }]),
       { timeout: 5000 },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { embedderIdOf, resolveEmbedder } from "../../../src/models/embedders/embedders.ts";
 import type { EmbedderConfig } from "../../../src/protocol/embedder.ts";
-import { tokensPerText } from "../../support/fake-embeddings.ts";
+import { busySeconds, tokensPerText } from "../../support/fake-embeddings.ts";
 import { type FakeOpenAi, startFakeOpenAi } from "../../support/fake-openai.ts";
 import { modelEnv } from "../model-env.ts";
 
@@ -44,6 +44,11 @@ describe("an embedder over HTTP", () => {
     ["uneven", "model_nonsense"],
   ])("[R4] the failure of one that is %s is a typed error", async (name, code) => {
     await expect(embedded(openAi(name), ["a", "b"])).rejects.toMatchObject({ code });
+  });
+
+  test("[R4] one that is asked too often says how long its provider wants to be left alone", async () => {
+    const refused = embedded(openAi("busy"), ["a"]);
+    await expect(refused).rejects.toMatchObject({ code: "model_unavailable", retryAfterMs: busySeconds * 1000 });
   });
 
   test("[S3] an address that may not be asked is refused, and a secret that is not there", async () => {

@@ -1,5 +1,6 @@
-import type { Embedder } from "../../../models/embedders/embedder.ts";
+import { type Embedder, EmbedderError } from "../../../models/embedders/embedder.ts";
 import { type SearchAnswer, type SearchQuery, SearchType } from "../../../protocol/search.ts";
+import { backoff, type Pauses } from "../../../shared/backoff.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
@@ -53,6 +54,7 @@ type Effective = SearchAnswer["mode"];
 type Ranking = { row: EntryRow; score: number }[];
 
 const noteUsedEveryMs = 60 * 60_000;
+const pauses: Pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetryMs };
 /** So many rows are looked at for each that is answered: passages of one text, and what is newer, change places. */
 const depth = 4;
 
@@ -126,7 +128,8 @@ export class Search {
       else if (clock.now() - usedAt < searchKeptMs) timers.set(searchTimer, clock.now() + searchKeepUpMs);
     } catch (error) {
       if (this.#stopped) return;
-      const pause = Math.min(embedLongestRetryMs, embedFirstRetryMs * 2 ** Math.min(this.#failures, 20));
+      const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
+      const pause = backoff(this.#failures, pauses, asked);
       this.#failures += 1;
       const code = error instanceof ColloquyError ? error.code : "internal";
       log.warn("search.work-failed", { code, failures: this.#failures });

@@ -1,4 +1,5 @@
 import type { McpServer, McpStatus } from "../../../protocol/tool.ts";
+import { backoff } from "../../../shared/backoff.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
@@ -259,7 +260,7 @@ export class Mcp {
     const row = store.row(server.name);
     if (!row || row.address !== addressOf(server)) return;
     const now = clock.now();
-    const pause = Math.min(mcpLongestRetryMs, mcpFirstRetryMs * 2 ** Math.min(row.failures, 20));
+    const pause = backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
     // What was agreed on before may be what fails now.
     store.update(row.name, { protocolVersion: null });
     store.failed(row, now, { code, message: redactor.text(message) }, now + pause);
