@@ -16,14 +16,18 @@ import { judge } from "./verdict.ts";
 import { watchSockets } from "./wire.ts";
 
 /**
- * `npm run soak -- --minutes N`: the load of the kill test without kills, for ten minutes if left out. Fails if its
- * memory grows, a timer is left over, or it has become slower.
+ * `npm run soak -- --minutes N --warm-up M`: the load of the kill test without kills, for ten minutes, after ten others
+ * in which the process takes the memory that it works with. Fails if memory grows, a timer is left over, or it has become
+ * slower.
  */
-const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
+const { values } = parseArgs({
+  options: { minutes: { type: "string", default: "10" }, "warm-up": { type: "string", default: "10" } },
+});
 const minutes = Number(values.minutes);
+const warmUp = Number(values["warm-up"]);
 const fewestMinutes = 5;
-if (!(minutes >= fewestMinutes)) {
-  console.error(`npm run soak -- --minutes N, with N at least ${fewestMinutes}: until then it only gets warm`);
+if (!(minutes >= fewestMinutes && warmUp >= 0)) {
+  console.error(`npm run soak -- --minutes N --warm-up M, with N at least ${fewestMinutes}, and M at least 0`);
   process.exit(1);
 }
 
@@ -66,7 +70,7 @@ const house = await openHouse({ inspectorPort });
 const broken: string[] = [];
 try {
   const load = await openLoad(house, 1, fullLoad);
-  const begunAt = performance.now();
+  const begunAt = performance.now() + warmUp * minuteMs;
   const endsAt = begunAt + minutes * minuteMs;
   const samples: Record<"heap" | "worker" | "front", MemorySample[]> = { heap: [], worker: [], front: [] };
   const heap = await inspectHeap(inspectorPort);
@@ -91,7 +95,7 @@ try {
   const left = timersLeftOver(house.dataDirectory);
 
   const { messages, events, runs } = verdict.counts;
-  console.log(`${minutes} minutes: ${messages} messages, ${events} events, ${runs} runs`);
+  console.log(`${minutes} minutes after ${warmUp} of warm-up: ${messages} messages, ${events} events, ${runs} runs`);
   const judged = [
     judgeMemory("live heap of the worker", samples.heap, maxGrowth.heap),
     judgeMemory("resident memory of the worker", samples.worker, maxGrowth.resident),
