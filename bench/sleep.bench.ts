@@ -5,18 +5,19 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Api, createApi } from "../scripts/api.ts";
 import { freePort, type Server, startServer } from "../scripts/server.ts";
 import { type House, openHouse } from "../test/e2e/support/house.ts";
+import { inspectHeap, type LiveHeap } from "../test/kill/live-heap.ts";
+import { residentMegabytes } from "../test/kill/memory.ts";
 import { type Bench, percentile } from "./support/figure.ts";
-import { residentMiB } from "./support/resident.ts";
 import { postJson } from "./support/servers.ts";
 
 /**
  * What many objects hold that have nothing to do: 5,000 agents and 2,000 spaces, each used once (a message is posted in
- * every space, and delivered to its two or three agents) and then evicted. Memory of workerd after against before, and
- * how long it takes to wake one; beside as many bare objects, each of which did one insert.
+ * every space, and delivered to its two or three agents) and then evicted. Memory of workerd after against before: a
+ * process that was warmed up by a handful of them. And how long it takes to wake one. Held against as many bare objects,
+ * each of which did one insert.
  *
- * Before is a process in which as many others were used, and evicted: its allocator has taken by then what it takes, and
- * gives nothing back, whatever the objects are. What those first ones leave taken of a fresh process is held against what
- * as many bare objects leave (docs/decisions/2026-11-22-what-sleepers-leave.md).
+ * What lives in the heap is held to what lived before. What is resident is held to what bare objects leave taken: workerd's
+ * allocator keeps what all that were awake at once have filled (docs/decisions/2026-11-22-what-sleepers-leave.md).
  */
 const agents = 5000;
 const spaces = 2000;
@@ -24,7 +25,7 @@ const spaces = 2000;
 const workspaces = 5;
 const warmUps = 10;
 const atOnce = 8;
-/** Of before; and of what bare objects leave taken of a fresh process. */
+/** What lives, against before; what is left taken, against what bare objects leave. */
 const mostKept = 1.2;
 const mostLeft = 1.2;
 /** Longer than an object stays in memory with nothing to do. */
@@ -32,8 +33,12 @@ const evictedMs = 30_000;
 const samples = 5;
 const woken = 100;
 
-/** In MiB, of a process: fresh, after as many others were used first, at most meanwhile, and after those that count. */
-type Asleep = { fresh: number; before: number; after: number; most: number };
+/** In MiB, of the worker's process: what lives in its heap, and what is resident. */
+type Memory = { heap: number; resident: number };
+type Asleep = { before: Memory; after: Memory; most: number };
+
+/** A server, and the heap of its worker: an inspector tells of it only once, so it stays open. */
+type Inspected = { groupId: number; heap: LiveHeap };
 
 /** Does `act` for each number below `count`, a few at a time. */
 const each = async (count: number, act: (index: number) => Promise<unknown>): Promise<void> => {
@@ -47,33 +52,32 @@ const each = async (count: number, act: (index: number) => Promise<unknown>): Pr
   await Promise.all(Array.from({ length: atOnce }, work));
 };
 
+const residentOf = async ({ groupId }: Inspected): Promise<number> => (await residentMegabytes(groupId)).worker;
+
 /** Memory once all sleep: the least of some samples, for what is freed is given back bit by bit. */
-const memoryAsleep = async (): Promise<number> => {
+const memoryAsleep = async (server: Inspected): Promise<Memory> => {
   await pause(evictedMs);
-  const seen: number[] = [];
+  const seen: Memory[] = [];
   for (let sample = 0; sample < samples; sample += 1) {
-    seen.push(residentMiB());
+    seen.push({ heap: await server.heap.megabytes(), resident: await residentOf(server) });
     await pause(1000);
   }
-  return Math.min(...seen);
+  return {
+    heap: Math.min(...seen.map((memory) => memory.heap)),
+    resident: Math.min(...seen.map(({ resident }) => resident)),
+  };
 };
 
-/** Of a process that has just started, in which `wear` uses others and then `use` awakes what `count` counts. */
-const lives = async (
-  wear: () => Promise<unknown>,
-  count: number,
-  use: (index: number) => Promise<unknown>,
-): Promise<Asleep> => {
+/** Of a process that has just started, in which `use` awakes what `count` counts. */
+const lives = async (server: Inspected, count: number, use: (index: number) => Promise<unknown>): Promise<Asleep> => {
   await each(warmUps, use);
-  const fresh = await memoryAsleep();
-  await wear();
-  const before = await memoryAsleep();
-  let most = before;
+  const before = await memoryAsleep(server);
+  let most = before.resident;
   await each(count - warmUps, async (index) => {
     await use(index + warmUps);
-    if (index % 100 === 0) most = Math.max(most, residentMiB());
+    if (index % 100 === 0) most = Math.max(most, await residentOf(server));
   });
-  return { fresh, before, after: await memoryAsleep(), most };
+  return { before, after: await memoryAsleep(server), most };
 };
 
 /** How long each of these takes, one after another. */
@@ -130,19 +134,18 @@ const personOf = ({ people }: City, index: number): Person => {
 };
 
 const ourLives = async () => {
-  const house = await openHouse();
+  const inspectorPort = await freePort();
+  const house = await openHouse({ inspectorPort });
   try {
     const city = await build(house);
     const { agentIds, spaceIds } = city;
     await house.crash();
-    const memory = await lives(
-      () => build(house),
-      spaces,
-      (index) => {
-        const { id, api } = personOf(city, index);
-        return api.as(id).post(`/v1/spaces/${spaceIds[index]}/messages`, { text: "What is new?" });
-      },
-    );
+    const heap = await inspectHeap(inspectorPort);
+    const memory = await lives({ groupId: house.groupId(), heap }, spaces, (index) => {
+      const { id, api } = personOf(city, index);
+      return api.as(id).post(`/v1/spaces/${spaceIds[index]}/messages`, { text: "What is new?" });
+    });
+    heap.close();
     const told = agents - 1 - woken;
     const inbox = `/v1/agents/${agentIds[told]}/inbox`;
     const { items } = await personOf(city, told).api.get<{ items: unknown[] }>(inbox);
@@ -157,16 +160,18 @@ const ourLives = async () => {
 
 const bareLives = async () => {
   const dataDirectory = mkdtempSync(join(tmpdir(), "bench-"));
-  const options = { dataDirectory, config: "bench/baseline/wrangler.toml", variables: {}, port: await freePort() };
+  const inspectorPort = await freePort();
+  const config = "bench/baseline/wrangler.toml";
+  const options = { dataDirectory, config, variables: {}, port: await freePort(), inspectorPort };
   let server: Server = await startServer(options);
   try {
-    const posting = (kind: string) => (index: number) =>
-      postJson(`${server.url}/post?name=${kind}-${index}`, { text: "What is new?" });
-    await each(agents + spaces, posting("sleeper"));
+    const post = (index: number) => postJson(`${server.url}/post?name=sleeper-${index}`, { text: "What is new?" });
+    await each(agents + spaces, post);
     await server.kill();
     server = await startServer(options);
-    const wear = () => each(agents + spaces, posting("other"));
-    const memory = await lives(wear, agents + spaces, posting("sleeper"));
+    const heap = await inspectHeap(inspectorPort);
+    const memory = await lives({ groupId: server.groupId, heap }, agents + spaces, post);
+    heap.close();
     const one = await wake(agents + spaces, async (index) => {
       const answer = await fetch(`${server.url}/newest?name=sleeper-${index}`);
       if (!answer.ok) throw new Error(`a bare object answered ${answer.status}`);
@@ -183,44 +188,38 @@ export const bench: Bench = async (report) => {
   const bare = await bareLives();
   const ours = await ourLives();
   const of = `${agents} agents and ${spaces} spaces, used once and evicted`;
-  const left = ({ memory }: { memory: Asleep }): number => memory.before - memory.fresh;
+  const left = ({ memory }: { memory: Asleep }): number => memory.after.resident - memory.before.resident;
+  const all = [
+    { of, memory: ours.memory },
+    { of: `${agents + spaces} bare objects, the same`, memory: bare.memory },
+  ];
+  for (const { of: what, memory } of all) {
+    report({
+      case: `${what}: what lives in the worker's heap, against before`,
+      figure: memory === ours.memory ? `at most ${mostKept} of before` : "what the platform itself keeps",
+      unit: "MiB",
+      ours: memory.after.heap,
+      baseline: memory.before.heap,
+    });
+  }
   report({
-    case: `${of}: memory of workerd, against before, when as many others had been`,
-    figure: `at most ${mostKept} of before`,
-    unit: "MiB",
-    ours: ours.memory.after,
-    baseline: ours.memory.before,
-  });
-  report({
-    case: "what the first of them leave taken of a fresh process, against as many bare objects",
+    case: `${of}: resident memory that they leave taken, against as many bare objects`,
     figure: `at most ${mostLeft} of the bare objects'`,
     unit: "MiB",
     ours: left(ours),
     baseline: left(bare),
   });
+  for (const { of: what, memory } of all) {
+    report({
+      case: `${what}: resident memory, against before`,
+      figure: "what the allocator keeps",
+      unit: "MiB",
+      ours: memory.after.resident,
+      baseline: memory.before.resident,
+    });
+  }
   report({
-    case: "memory of workerd after the first of them, against the fresh process",
-    figure: "what its allocator keeps",
-    unit: "MiB",
-    ours: ours.memory.before,
-    baseline: ours.memory.fresh,
-  });
-  report({
-    case: `the same of ${agents + spaces} bare objects`,
-    figure: "what its allocator keeps",
-    unit: "MiB",
-    ours: bare.memory.before,
-    baseline: bare.memory.fresh,
-  });
-  report({
-    case: `${agents + spaces} bare objects, used once and evicted: memory of workerd, against before, when as many others had been`,
-    figure: "what the platform itself keeps",
-    unit: "MiB",
-    ours: bare.memory.after,
-    baseline: bare.memory.before,
-  });
-  report({
-    case: "memory of workerd at most meanwhile, against as many bare objects'",
+    case: "resident memory at most meanwhile, against as many bare objects'",
     figure: "lower is better",
     unit: "MiB",
     ours: ours.memory.most,
@@ -240,9 +239,11 @@ export const bench: Bench = async (report) => {
   }
   const { before, after } = ours.memory;
   return [
-    ...(after <= mostKept * before ? [] : [`memory: ${after} MiB, more than ${mostKept} of the ${before} before`]),
+    ...(after.heap <= mostKept * before.heap
+      ? []
+      : [`${after.heap} MiB live in the heap, more than ${mostKept} of ${before.heap}`]),
     ...(left(ours) <= mostLeft * left(bare)
       ? []
-      : [`memory: ${left(ours)} MiB are left taken, more than ${mostLeft} of ${left(bare)}`]),
+      : [`${left(ours)} MiB are left taken, more than ${mostLeft} of ${left(bare)}`]),
   ];
 };
