@@ -164,7 +164,7 @@ export class Runs {
   goOn(run: RunRow, nextSeq: number): RunRow {
     const { ordinal } = run;
     if (run.continuity === "timeline") this.#db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
-    const rests = run.rests?.map((rest) => ({ ...rest, to: rest.to ?? nextSeq - 1 })) ?? null;
+    const rests = overRests(run, nextSeq);
     this.update(ordinal, { status: "running", rests });
     return { ...run, status: "running", rests };
   }
@@ -225,6 +225,10 @@ export class Runs {
       .all();
   }
 }
+
+/** Its rests, once it rests no more: what it adds to the journal lies from `nextSeq` on. */
+export const overRests = ({ rests }: Pick<RunRow, "rests">, nextSeq: number): RunRow["rests"] =>
+  rests?.map((rest) => ({ ...rest, to: rest.to ?? nextSeq - 1 })) ?? null;
 
 export const ordinalAfter = (previous: RunRow | undefined): number => (previous?.ordinal ?? 0) + 1;
 

@@ -5,7 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { exportPageCharacters, exportTailBytes } from "../bounds.ts";
 import { archival, journal, runs, windows } from "../schema.ts";
-import { hasActed, openCalls } from "../think/acted.ts";
+import { mayHaveActed, openCalls } from "../think/acted.ts";
 import type { Parts } from "../think/parts.ts";
 import { nextBlock } from "./carried-blocks.ts";
 import type { Place, Read } from "./carried-list.ts";
@@ -48,7 +48,7 @@ const cutOf = (parts: Parts, to: number): ExportBounds["cut"] => {
   const run = parts.runs.active().find(({ continuity }) => continuity === "consciousness");
   if (!run) return undefined;
   const rows = parts.journal.ofRun(run, to);
-  if (!hasActed(parts, run, rows)) return undefined;
+  if (!mayHaveActed(parts, run, rows)) return undefined;
   const open = openCalls(rows).map(({ step, call: { callId, toolName } }) => ({ step, callId, toolName }));
   return { run: run.ordinal, open };
 };

@@ -14,6 +14,7 @@ import type { RunRow } from "../runs.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
+import { openCalls } from "./acted.ts";
 import { callBlocks } from "./call-blocks.ts";
 import { callConfigured } from "./configured-call.ts";
 import type { Execution } from "./execution.ts";
@@ -203,6 +204,9 @@ const callHere = async (parts: Parts, execution: Execution, tool: Tool): Promise
   return { ...output, error: false };
 };
 
+const isOpen = (parts: Parts, { run, call }: Execution): boolean =>
+  openCalls(parts.journal.ofRun(run)).some((open) => open.call.callId === call.callId);
+
 /**
  * Executes one call: a `call` row before its effect, a `result` row after (R2, R3). Whatever the tool does, the
  * call gets its result, which the model reads, at once or when somebody has answered. Answers the space that the call
@@ -214,6 +218,8 @@ export const execute = async (parts: Parts, execution: Execution): Promise<strin
   const result = await attempt(parts, execution);
   if (result === "waiting") return null;
   await faultOnceStored("agent.after-effect", parts.object);
+  // Whoever ended the run has told of it.
+  if (execution.signal.aborted && !isOpen(parts, execution)) return null;
   parts.transaction(() => {
     recordResult(parts, run, step, call, result);
     parts.calls.given(call.callId);

@@ -3,13 +3,13 @@ import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
-import { isActive, type RunRow } from "../runs.ts";
-import { hasActed, openCalls } from "./acted.ts";
+import { isActive, overRests, type RunRow } from "../runs.ts";
+import { mayHaveActed } from "./acted.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
+import { cancellation, closeCalls } from "./close-calls.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
-import { recordResult } from "./result.ts";
 import { settleSeen } from "./seen-in.ts";
 
 /**
@@ -33,15 +33,6 @@ const speaking = new Set(["send_message", "send_reply"]);
 const answered = (rows: JournalRow[]): boolean =>
   rows.some((row) => row.meta?.kind === "result" && !row.meta.error && speaking.has(row.meta.toolName));
 
-/** A call and its result are always paired: those that were never executed get a result that says so. */
-const closeOpenCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error: Failure): void => {
-  for (const { step, call } of openCalls(rows)) {
-    recordResult(parts, run, step, call, { value: { success: false, error }, error: true });
-  }
-};
-
-const cancellation: Failure = { code: "run_canceled", message: "the run was canceled before this call was executed" };
-
 /** How much of the previous input this run's first input repeats. */
 const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null => {
   const previous = parts.runs.at(run.ordinal - 1);
@@ -55,11 +46,13 @@ const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null =
  * Ends a run in one transaction: its status, what becomes of its events, where it left the active space. A run ends
  * once: one that has ended already is answered as it is.
  */
-export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
-  const now = parts.runs.at(run.ordinal);
+export const finish = (parts: Parts, running: RunRow, ending: Ending): RunRow => {
+  const now = parts.runs.at(running.ordinal);
   // Answers, and what an absorbed run had taken, have joined its events since it began.
-  const events = now?.events ?? run.events;
+  const events = now?.events ?? running.events;
   if (now && !isActive(now)) return now;
+  const rests = running.rests && overRests(running, parts.journal.nextSeq());
+  const run = { ...running, rests };
   const before = parts.journal.ofRun(run);
   const reuse = reuseOf(parts, run, before);
   const ended = parts.transaction(() => {
@@ -67,11 +60,11 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
     // What reached a limit is done with, and remembered as far as it came.
     const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
-    const lived = done || (ending.kind !== "skipped" && hasActed(parts, run, before));
+    const lived = done || (ending.kind !== "skipped" && mayHaveActed(parts, run, before));
     // A timeline run is read back from its space's history, not lived through.
     const kept = lived && run.continuity === "consciousness";
-    // Of a run that is not kept, a call may still be under way: what came of it is told as it was.
-    if (kept && error) closeOpenCalls(parts, run, before, error);
+    // What another run ends is under way until its think has heard of it.
+    if (error) closeCalls(parts, run, before, error, !("by" in ending));
     const rows = parts.journal.ofRun(run);
     if (kept) for (const { meta } of rows) if (meta?.kind === "inbox") parts.spaces.toldOfHistory(meta.history ?? []);
     const receipts = settleEvents(parts, { ...run, events }, rows, ending);
@@ -85,6 +78,7 @@ export const finish = (parts: Parts, run: RunRow, ending: Ending): RunRow => {
     const changes = {
       status: ending.kind,
       kept,
+      rests,
       journalTo: rows.at(-1)?.seq ?? run.journalFrom,
       outcome: outcomeOf(ending, rows),
       reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,

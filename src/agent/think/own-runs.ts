@@ -5,6 +5,7 @@ import type { Action } from "../context/timeline/snapshot.ts";
 import type { JournalRow } from "../journal.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import type { OwnRuns } from "../tools/tool.ts";
+import { cancellation, closeCalls } from "./close-calls.ts";
 import { finish } from "./finish.ts";
 import type { Parts } from "./parts.ts";
 
@@ -27,21 +28,33 @@ const alreadyEnded = (run: RunRow): ColloquyError =>
       : `the run has ended: it is ${run.status}`,
   );
 
+/** What a `result` row holds; undefined of any other. */
+export const outputOf = ({ meta, content }: Pick<JournalRow, "meta" | "content">): unknown => {
+  if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return undefined;
+  const [part] = content.content;
+  return part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
+};
+
 /** Every call that these rows of a run finished, with what came of it, oldest first. */
 export const callsOf = (rows: JournalRow[]): Action[] => {
   const inputs = new Map(
     rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
   );
-  return rows.flatMap(({ meta, content }) => {
-    if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return [];
-    const [part] = content.content;
-    const output = part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
-    return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output }];
+  return rows.flatMap((row) => {
+    const { meta } = row;
+    if (meta?.kind !== "result") return [];
+    return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output: outputOf(row) }];
   });
 };
 
-/** All that it did, and what was under way when it was ended: its think has come to rest since. */
-const actionsOf = (parts: Parts, run: RunRow): Action[] => callsOf(parts.journal.ofRun(run));
+/** Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done. */
+const toRest = async (parts: Parts, runId: string, why: string): Promise<Action[]> => {
+  await parts.stopThink(runId, why);
+  const run = parts.runs.get(runId);
+  if (!run) return [];
+  closeCalls(parts, run, parts.journal.ofRun(run), cancellation, true);
+  return callsOf(parts.journal.ofRun(run));
+};
 
 /** A run that was ended by another ends none: what it took over would be nobody's. */
 const requireActive = (parts: Parts, self: RunRow): void => {
@@ -67,26 +80,25 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
   stop: async (runId) => {
     requireActive(parts, self);
     const other = otherRun(parts, self, runId);
-    if (other.status === "canceled" && other.endedBy === self.id) return;
-    if (!isActive(other)) throw alreadyEnded(other);
-    finish(parts, other, { kind: "canceled", by: self.id });
-    await parts.stopThink(runId, "another run of the agent stopped it");
+    if (other.status !== "canceled" || other.endedBy !== self.id) {
+      if (!isActive(other)) throw alreadyEnded(other);
+      finish(parts, other, { kind: "canceled", by: self.id });
+    }
+    await toRest(parts, runId, "another run of the agent stopped it");
   },
   absorb: async (runId) => {
     requireActive(parts, self);
     const other = otherRun(parts, self, runId);
-    if (other.status === "absorbed" && other.endedBy === self.id) {
-      return { trigger: other.trigger, actions: actionsOf(parts, other) };
+    if (other.status !== "absorbed" || other.endedBy !== self.id) {
+      if (!isActive(other)) throw alreadyEnded(other);
+      parts.transaction(() => {
+        const absorbed = finish(parts, other, { kind: "absorbed", by: self.id });
+        // Its events are acknowledged, or given back, with this run.
+        const events = [...(parts.runs.at(self.ordinal)?.events ?? self.events), ...absorbed.events];
+        parts.runs.update(self.ordinal, { events });
+      });
     }
-    if (!isActive(other)) throw alreadyEnded(other);
-    const ended = parts.transaction(() => {
-      const absorbed = finish(parts, other, { kind: "absorbed", by: self.id });
-      // Its events are acknowledged, or given back, with this run.
-      const events = [...(parts.runs.at(self.ordinal)?.events ?? self.events), ...absorbed.events];
-      parts.runs.update(self.ordinal, { events });
-      return absorbed;
-    });
-    await parts.stopThink(runId, "another run of the agent absorbed it");
-    return { trigger: ended.trigger, actions: actionsOf(parts, ended) };
+    const actions = await toRest(parts, runId, "another run of the agent absorbed it");
+    return { trigger: other.trigger, actions };
   },
 });

@@ -20,9 +20,10 @@ import type {
 import { invocationOf } from "../invocation.ts";
 import type { InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { isUnknownOutcome } from "../tools/unknown-outcome.ts";
 import { gatherActivity } from "./gather-activity.ts";
 import { shownBlocks } from "./known-blocks.ts";
-import { callsOf } from "./own-runs.ts";
+import { callsOf, outputOf } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
 import { reach } from "./reach.ts";
 import { seenIn } from "./seen-in.ts";
@@ -72,7 +73,7 @@ const triggerOf = (data: InboxData): Trigger => {
   }
 };
 
-/** What the agent did in silence in earlier runs for this space, oldest first. */
+/** What the agent did in silence in earlier runs for this space, and what it may have done, oldest first. */
 const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[] => {
   const runs = parts.runs
     .page(before, actionRuns, undefined)
@@ -81,9 +82,12 @@ const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[
   const inputs = new Map(
     rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
   );
-  return rows.flatMap(({ meta, createdAt }): HistoryEntry[] => {
-    if (meta?.kind !== "result" || meta.error || unshown.has(meta.toolName)) return [];
-    const action = { toolName: meta.toolName, input: inputs.get(meta.callId) };
+  return rows.flatMap((row): HistoryEntry[] => {
+    const { meta, createdAt } = row;
+    if (meta?.kind !== "result" || unshown.has(meta.toolName)) return [];
+    const unknown = meta.error ? outputOf(row) : undefined;
+    if (meta.error && !isUnknownOutcome(unknown)) return [];
+    const action = { toolName: meta.toolName, input: inputs.get(meta.callId), output: unknown };
     return [{ kind: "action", at: isoTime(createdAt), action }];
   });
 };

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { ColloquyError } from "../../shared/errors.ts";
 
 /** `what` went wrong, and what whoever would do it again has to know. */
@@ -10,3 +11,8 @@ export const unknownOutcome = (what: string, cause?: unknown): ColloquyError =>
 
 /** What a call is told whose agent was cut while it ran. */
 export const interruptedCall = unknownInWords("the call was interrupted");
+
+const Unknown = z.object({ error: z.object({ code: z.literal("outcome_unknown") }) });
+
+/** Whether a call's result says so. */
+export const isUnknownOutcome = (result: unknown): boolean => Unknown.safeParse(result).success;

@@ -1,0 +1,37 @@
+import type { CallRow } from "../calls/call-row.ts";
+import type { JournalRow } from "../journal.ts";
+import type { Failure } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { interruptedCall } from "../tools/unknown-outcome.ts";
+import { openCalls } from "./acted.ts";
+import type { Parts } from "./parts.ts";
+import { type Result, recordResult } from "./result.ts";
+
+export const cancellation: Failure = {
+  code: "run_canceled",
+  message: "the run was canceled before this call was executed",
+};
+
+const failure = (error: Failure): Result => ({ value: { success: false, error }, error: true });
+
+/** What is known of a call without a result; undefined where it may have been carried out. */
+const knownOf = (row: CallRow | undefined, begun: boolean, error: Failure): Result | undefined => {
+  if (row?.phase === "answered" && row.outcome) {
+    return { value: row.outcome.value, error: row.outcome.status !== "complete" };
+  }
+  const isUndone = !begun || row?.phase === "asked" || row?.phase === "ready";
+  return isUndone ? failure(error) : undefined;
+};
+
+/**
+ * A run is ended in the middle of a step. A call and its result are always paired: what was not executed is told why, by
+ * `error`; what was begun may be done (R3). `atRest`: nothing of it is under way any more. Until then, what comes of a
+ * call that was begun is told as it was.
+ */
+export const closeCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error: Failure, atRest: boolean): void => {
+  for (const { step, call, begun } of openCalls(rows)) {
+    const known = knownOf(parts.calls.get(call.callId), begun, error);
+    if (!known && !atRest) continue;
+    recordResult(parts, run, step, call, known ?? failure({ code: "outcome_unknown", message: interruptedCall }));
+  }
+};

@@ -1,0 +1,179 @@
+import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
+import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { maxAttempts } from "../../src/agent/bounds.ts";
+import type { CallOptions } from "../../src/models/language-model.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { call, refusal, type ScriptedPart, scriptedModel, stall, step, text } from "../support/scripted-model.ts";
+import { deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool } from "./calls/scene.ts";
+import { ended, inboxOf, passTime, runsOf } from "./fixture.ts";
+
+/** Calls that were cut while they were carried out: whoever goes on from there is told that they may be done. */
+eachTest();
+
+const silent = (): string => `/silent/${crypto.randomUUID()}`;
+
+const refund = (path: string, more: object = {}): Tool => ({
+  ...deploy(path, { timeoutMs: 600_000, visible: false, ...more }),
+  name: "refund",
+});
+
+const unknown = "whether it took effect is not known: find out before you do it again";
+const unexecuted = "the run was canceled before this call was executed";
+
+const promptOf = (options: CallOptions | undefined): string => JSON.stringify(options?.prompt);
+
+const rejected = refusal(
+  new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 400 }),
+);
+
+type Continuity = "timeline" | "consciousness";
+const both = ["timeline", "consciousness"] as const;
+
+/** What a run of either kind does first, to be where its calls show. */
+const entering = (continuity: Continuity, spaceId: string): ScriptedPart[] =>
+  continuity === "timeline" ? [] : [call("enter_space", { spaceId })];
+
+/** An agent whose first step pays, which its server never answers, and would then note it. */
+const paying = async (continuity: Continuity, more: object = {}, limits: { maxRunMinutes?: number } = {}) => {
+  const path = silent();
+  const set = await scene({ continuity, tools: [refund(path, more)], steps: [], limits });
+  set.model.push(
+    step(
+      ...entering(continuity, set.space.id),
+      call("refund", { to: "ann" }),
+      call("set_memories", { memories: [{ key: "paid", value: "yes" }] }),
+    ),
+    step(text("I look it up first.")),
+  );
+  await set.space.post(set.ann, "Refund me");
+  await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
+  const { workspaceId, agent, space, ann, model } = set;
+  return {
+    ...set,
+    stub: env.AGENT.getByName(agent.id),
+    /** What the agent reads when it is asked again. */
+    askedAgain: async (): Promise<string> => {
+      await ended(workspaceId, agent, 1);
+      const calls = model.calls.length;
+      await space.post(ann, "Where is it?");
+      await model.called(calls + 1);
+      return promptOf(model.calls.at(-1));
+    },
+  };
+};
+
+describe.each(both)("of a %s agent", (continuity) => {
+  test.each([
+    ["shows nowhere", false],
+    ["shows", true],
+  ])(
+    "[R3] [R5] a call that %s and was canceled in the middle may be done; what was not begun is not",
+    async (_, visible) => {
+      const { workspaceId, agent, stub, askedAgain } = await paying(continuity, { visible });
+      const [run] = await runsOf(workspaceId, agent);
+      const canceled = unwrap(await stub.cancelRun(workspaceId, run?.id ?? ""));
+      expect(canceled.steps[0]?.toolCalls.filter(({ name }) => name !== "enter_space")).toMatchObject([
+        { name: "refund", status: "error", output: { error: { code: "outcome_unknown" } } },
+        { name: "set_memories", status: "error", output: { error: { message: unexecuted } } },
+      ]);
+      const prompt = await askedAgain();
+      expect(prompt).toContain(unknown);
+      expect(prompt.includes(unexecuted)).toBe(continuity === "consciousness");
+    },
+  );
+
+  test("[R2] [R3] an event that is retried by hand is shown what may have been done for it", async () => {
+    const path = `/reset/${crypto.randomUUID()}`;
+    const { workspaceId, agent, ann, space, model } = await scene({ continuity, tools: [refund(path)], steps: [] });
+    model.push(step(...entering(continuity, space.id), call("refund", { to: "ann" })));
+    model.push(...Array.from({ length: maxAttempts }, () => rejected), step(text("I look it up first.")));
+    await space.post(ann, "Refund me");
+    for (let tries = 1; tries < maxAttempts; tries += 1) {
+      await model.called(tries + 1);
+      await vi.waitFor(async () => {
+        await passTime(agent, 60_000);
+        expect(model.calls.length).toBeGreaterThan(tries + 1);
+      });
+    }
+    await ended(workspaceId, agent, 1);
+    const [dead] = await inboxOf(workspaceId, agent);
+    expect(dead).toMatchObject({ status: "dead" });
+    const calls = model.calls.length;
+    unwrap(await env.AGENT.getByName(agent.id).retryEvent(workspaceId, dead?.eventId ?? ""));
+    await model.called(calls + 1);
+    expect(promptOf(model.calls.at(-1))).toContain(unknown);
+    expect(await requestsTo(path)).toHaveLength(1);
+  });
+});
+
+test.each(both)("[R3] [B3] a call in which the minutes of a %s run were over may be done", async (continuity) => {
+  const maxRunMinutes = 7.77;
+  const { setTimeout: later } = globalThis;
+  vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
+    later(work, delay === maxRunMinutes * 60_000 ? 500 : delay),
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const { workspaceId, agent, askedAgain } = await paying(continuity, {}, { maxRunMinutes });
+  expect(await ended(workspaceId, agent, 1)).toMatchObject([{ status: "failed", error: { code: "time_limit" } }]);
+  const prompt = await askedAgain();
+  expect(prompt).toContain(unknown);
+  expect(prompt.includes("thought for longer than maxRunMinutes")).toBe(continuity === "consciousness");
+});
+
+test.each([
+  ["runs", silent, {}, unknown],
+  ["a server has", silent, { executionType: "external", execution: undefined }, unknown],
+  ["people were asked about", silent, { approval: { required: true } }, unexecuted],
+])("[R3] [R5] a run that absorbs another is told of a call that %s", async (_, path, more, told) => {
+  const tool = { ...refund(path()), ...more };
+  const { workspaceId, agent, ann, space } = await scene({ tools: [tool], steps: [] });
+  let first = "";
+  const model = scriptedModel(({ prompt }, index) => {
+    if (index === 0) return step(call("refund", { to: "ann" }));
+    const isFresh = !prompt.some(({ role }) => role === "tool");
+    return isFresh ? step(call("absorb_run", { runId: first })) : step(text("Taken over."));
+  });
+  playWith(model);
+  await space.post(ann, "Refund me");
+  await vi.waitFor(async () => {
+    const [run] = await runsOf(workspaceId, agent);
+    expect(run?.steps[0]?.toolCalls[0]?.status).toMatch(/started|waiting/);
+    first = run?.id ?? "";
+  });
+  if (tool.executionType === "gateway" && !("approval" in more)) {
+    const url = String((tool as { execution?: { url?: string } }).execution?.url).slice(inject("remote").length);
+    await vi.waitFor(async () => expect(await requestsTo(url)).toHaveLength(1));
+  }
+  await space.post(ann, "And the fee");
+  await model.called(3);
+  const [result] = model.calls[2]?.prompt.findLast(({ role }) => role === "tool")?.content ?? [];
+  expect(JSON.stringify(result)).toContain(told);
+  expect(JSON.stringify(result)).not.toContain(told === unknown ? unexecuted : unknown);
+  await ended(workspaceId, agent, 2);
+});
+
+test("[R2] [R4] what an absorbed run was for is not begun anew when the model of the one that absorbed it fails for good", async () => {
+  const path = freshPath();
+  const { workspaceId, agent, ann, space } = await scene({ tools: [refund(path)], steps: [] });
+  let first = "";
+  const model = scriptedModel(({ prompt }, index) => {
+    if (index === 0) return step(call("refund", { to: "ann" }));
+    if (index === 1) return step(stall);
+    if (index > 3) return step(text("It is paid."));
+    return prompt.some(({ role }) => role === "tool") ? rejected : step(call("absorb_run", { runId: first }));
+  });
+  playWith(model);
+  await space.post(ann, "Refund me");
+  await model.called(2);
+  first = (await runsOf(workspaceId, agent))[0]?.id ?? "";
+  await space.post(ann, "And the fee");
+  await model.called(4);
+  await vi.waitFor(async () => {
+    await passTime(agent, 10_000);
+    expect(model.calls.length).toBeGreaterThan(4);
+  });
+  const runs = await ended(workspaceId, agent, 2);
+  expect(runs.map(({ status }) => status)).toEqual(["absorbed", "completed"]);
+  expect(await inboxOf(workspaceId, agent)).toEqual([]);
+});
