@@ -35,7 +35,8 @@ export class DeadEvents {
   /** Tries one again, as if for the first time. Throws `conflict` where it is not dead, `not_found`. */
   retry(eventId: string): InboxRow {
     this.#inbox.forget();
-    const revived = this.#revive(eq(inbox.eventId, eventId)).returning().get();
+    // Whoever picks it out wants it done, whether or not it would have woken the agent.
+    const revived = this.#revive(eq(inbox.eventId, eventId), { wakes: true }).returning().get();
     if (!revived) throw this.#refusal(eventId, "retried");
     return revived;
   }
@@ -81,8 +82,8 @@ export class DeadEvents {
     }
   }
 
-  #revive(which?: SQL) {
-    const anew = { status: "pending", attempts: 0, retryAt: this.#clock.now() } as const;
+  #revive(which?: SQL, more: { wakes?: true } = {}) {
+    const anew = { status: "pending", attempts: 0, retryAt: this.#clock.now(), ...more } as const;
     return this.#db.update(inbox).set(anew).where(and(isDead, which));
   }
 

@@ -5,6 +5,7 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes } from "./bounds.ts";
 import type { CallRow } from "./calls/call-row.ts";
+import { isLateAnswer } from "./calls/handling.ts";
 import type { NewEvent } from "./inbox.ts";
 import type { PlanRow } from "./plans/plans.ts";
 import type { InboxData } from "./records.ts";
@@ -111,10 +112,13 @@ export const acceptToolResult = (parts: Parts, call: CallRow, arm: () => void): 
   const eventId = parts.ids.deriveOwned("evt", parts.identity.get().id, "tool_result", toolCallId);
   const result = outcome?.value ?? null;
   const failed = outcome?.status !== "complete";
-  const expired = outcome?.status === "expired" ? { expired: true as const } : {};
+  const bounded = {
+    ...(outcome?.status === "expired" ? { expired: true as const } : {}),
+    ...(isLateAnswer(tool) ? { late: true as const } : {}),
+  };
   parts.inbox.add(
     eventId,
-    { type: "tool_result", toolCallId, tool: tool.name, result, failed, ...expired, activeSpaceId, root },
+    { type: "tool_result", toolCallId, tool: tool.name, result, failed, ...bounded, activeSpaceId, root },
     true,
   );
   arm();
@@ -125,7 +129,7 @@ const giveTo = (parts: Parts, ordinal: number, eventId: string): void => {
   const run = parts.runs.at(ordinal);
   const event = parts.inbox.byEventId(eventId);
   if (!run || run.completedAt !== null || event?.status !== "pending") return;
-  parts.inbox.take([event.seq]);
+  parts.inbox.take([event.seq], parts.identity.get().config.limits.maxWakesPerRoot);
   parts.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
 

@@ -1,4 +1,21 @@
-import { and, asc, count, desc, eq, gt, isNull, lt, lte, max, min, ne, not, or, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  gt,
+  isNull,
+  lt,
+  lte,
+  max,
+  min,
+  ne,
+  not,
+  or,
+  type Placeholder,
+  sql,
+} from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared } from "../shared/database.ts";
@@ -26,8 +43,8 @@ import { inbox, roots, seenEvents } from "./schema.ts";
  *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead (`DeadEvents`).
  * 3. Batches are taken in the order of arrival. Of messages that wake nobody, or nobody any more, the oldest are left to
  *    their history rather than hold up what wakes, or fill the inbox.
- * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, and its
- *    wake is not counted again (B1).
+ * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, where it
+ *    did, and its wake is not counted again (B1).
  * 5. `#quietRoom` events may be added before more than `maxQuietEvents` that ask for no run can wait. It is not known
  *    from whenever anything else changes, or a transaction is rolled back, until they are looked at again.
  */
@@ -50,11 +67,17 @@ export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 
 const ready = and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, sql.placeholder("now"))));
-/** Somebody answered what the agent asked: that always wakes it. That nobody did is nobody's word (B1). */
-const isAnswer = sql`(${inbox.type} = 'tool_result' and json_extract(${inbox.data}, '$.expired') is null)`;
+/**
+ * Somebody answered what the agent asked: that always wakes it. That nobody did is nobody's word, and a server that is
+ * always late would have the agent ask again for ever (B1).
+ */
+const isAnswer = sql`(${inbox.type} = 'tool_result' and
+  coalesce(json_extract(${inbox.data}, '$.expired'), json_extract(${inbox.data}, '$.late')) is null)`;
 /** A root has woken the agent as often as it may: its events ask for no run any more, but where they always do (B1). */
-const mutedByRoot = sql`(${inbox.retryAt} is null and not ${isAnswer} and
-  coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${sql.placeholder("maxWakes")})`;
+const mutedBy = (wakes: number | Placeholder) =>
+  sql`(${inbox.retryAt} is null and not ${isAnswer} and
+  coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${wakes})`;
+const mutedByRoot = mutedBy(sql.placeholder("maxWakes"));
 /** It came from that space, or says what came of a call that was made there. */
 const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
 
@@ -341,8 +364,10 @@ export class Inbox {
     return row !== undefined;
   }
 
-  take(seqs: number[]): void {
-    this.#changing().update(inbox).set({ status: "taken" }).where(among(inbox.seq, seqs)).run();
+  /** A run takes them. What its root had muted by then asks for no run either, should it be given back. */
+  take(seqs: number[], maxWakes: number): void {
+    const taken = { status: "taken", wakes: sql<boolean>`${inbox.wakes} and not ${mutedBy(maxWakes)}` } as const;
+    this.#changing().update(inbox).set(taken).where(among(inbox.seq, seqs)).run();
   }
 
   acknowledge(seqs: number[]): void {

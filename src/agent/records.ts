@@ -23,6 +23,8 @@ export type InboxData =
       failed: boolean;
       /** Nobody answered in time: it wakes only as often as its root may (B1). */
       expired?: true;
+      /** A server answered once its run had gone on: it wakes only as often as its root may (B1). */
+      late?: true;
       /** Where the agent was when it called. */
       activeSpaceId: string | null;
       root: Root;

@@ -1,11 +1,12 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test } from "vitest";
+import { APICallError } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
 import { maxBatchEvents, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
 /** What a root's bound has muted wakes nobody, and holds nothing up either. */
 const restore: (() => void)[] = [];
@@ -68,6 +69,59 @@ test("[B1] however much of a root that woke it often enough waits, a living agen
   expect(read).toContain('"Are you there?" [triggerSource: every_message]\nACTIVE');
   expect(await inbox()).toEqual([]);
   expect(await runsOf(house.workspaceId, listener)).toHaveLength(2);
+});
+
+test.each(["timeline", "consciousness"] as const)(
+  "[B1] what a root's bound had muted wakes a %s agent no more when the run that took it along fails",
+  async (continuity) => {
+    const house = await openHouse();
+    const husam = await house.person("Husam");
+    const limits = { maxConcurrentRuns: 1, maxWakesPerRoot: 1 };
+    const listener = await house.agent({ name: "Listener", continuity, model: named("listener"), limits });
+    const chatter = await house.agent({ name: "Chatter", continuity: "timeline", model: named("chatter"), limits });
+    const space = await house.space("Alpha", [husam, listener, chatter]);
+    const error = new APICallError({ message: "no", url: "https://m.test", requestBodyValues: {}, statusCode: 400 });
+    const listening = scriptedModel((_, index) => (index === 1 ? refusal(error) : step(text("Read."))));
+    const words = Array.from({ length: 5 }, (_, index) => call("send_message", { text: `word ${index}` }));
+    const chatting = scriptedModel((_, index) => (index === 0 ? step(...words) : step(text("Said enough."))));
+    restore.push(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
+    await space.post(husam, "Talk");
+    await ended(house.workspaceId, chatter, 1);
+    await ended(house.workspaceId, listener, 1);
+    await expect.poll(async () => (await inboxOf(house.workspaceId, listener)).length).toBe(words.length);
+    await space.post(husam, "Are you there?");
+    await ended(house.workspaceId, listener, 2);
+    await passTime(listener, 10_000);
+    restore.push(() => void vi.useRealTimers());
+    const [, failed, answered] = await ended(house.workspaceId, listener, 3);
+    expect([failed?.status, answered?.status]).toEqual(["failed", "completed"]);
+    expect(answered?.trigger.text).toBe("Are you there?");
+    await expect.poll(() => inboxOf(house.workspaceId, listener)).toEqual([]);
+    expect(await runsOf(house.workspaceId, listener)).toHaveLength(3);
+  },
+);
+
+test("[R1] [B1] a dead event runs again when a person picks it out, though its root's bound had muted it", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const listener = await house.agent({ name: "Listener" });
+  const space = await house.space("Alpha", [husam, listener]);
+  const gate = createGate();
+  const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
+  restore.push(installModel(model));
+  await space.post(husam, "Talk");
+  await gate.reached;
+  await runInDurableObject(agentStub(listener), (_, { storage }) => {
+    storage.sql.exec(
+      `INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at)
+       SELECT 'evt_dead', type, data, root_id, 0, 5, 'dead', 0, 0 FROM inbox WHERE status = 'taken'`,
+    );
+  });
+  gate.open();
+  await ended(house.workspaceId, listener, 1);
+  unwrap(await env.AGENT.getByName(listener.id).retryEvent(house.workspaceId, "evt_dead"));
+  await ended(house.workspaceId, listener, 2);
+  expect(await inboxOf(house.workspaceId, listener)).toEqual([]);
 });
 
 test("[B1] [B3] an inbox full of what wakes nobody any more takes in a service's event and a person's message", async () => {

@@ -21,6 +21,9 @@ export const handlingOf = (tool: ToolConfig, continuity: AgentConfig["continuity
   };
 };
 
+/** Whether its result comes through the inbox only because it is late: its run has waited for it, and no person gave it. */
+export const isLateAnswer = (tool: ToolConfig): boolean => !tool.async && handlingOf(tool, "timeline").asks === null;
+
 /** Whether the call is more than a step of its run: it has a row of its own. */
 export const needsRow = (tool: ToolConfig, { shows, attached }: Handling): boolean =>
   shows || !attached || tool.executionType === "external";

@@ -76,11 +76,12 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
     );
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;
+    const { maxWakesPerRoot } = agent.config.limits;
     // No other run would acknowledge them; the history shows them.
-    const quiet = home === undefined ? [] : parts.inbox.quietIn(home, agent.config.limits.maxWakesPerRoot);
-    if (!isRetry(row)) parts.roots.count([row.rootId]);
+    const quiet = home === undefined ? [] : parts.inbox.quietIn(home, maxWakesPerRoot);
     const events = [row, ...quiet].map(({ seq }) => seq);
-    parts.inbox.take(events);
+    parts.inbox.take(events, maxWakesPerRoot);
+    if (!isRetry(row)) parts.roots.count([row.rootId]);
     return parts.runs.begin(
       {
         id: parts.ids.deriveOwned("run", agent.id, ordinal),
@@ -114,8 +115,11 @@ const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefine
     const window = parts.consciousness.save(prepared.window);
     const agent = parts.identity.get();
     const fresh = batch.filter((row) => !isRetry(row));
+    parts.inbox.take(
+      batch.map((row) => row.seq),
+      agent.config.limits.maxWakesPerRoot,
+    );
     parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
-    parts.inbox.take(batch.map((row) => row.seq));
     const inboxRow = parts.journal.append({
       runOrdinal: prepared.ordinal,
       step: 0,
