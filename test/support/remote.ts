@@ -10,7 +10,7 @@ import { fakeEmbeddings } from "./fake-embeddings.ts";
  * `/answer?…` answers as its query says (`status`, `type`, `body`, `location`, `after` milliseconds, `chunks` of `body`);
  * `/openai/…/embeddings` answers fake vectors, `/echo` what came; `/huge` sends 50 MiB, `/never` bytes for ever and no end, `/silent` nothing; `/reset` takes
  * a request and cuts the connection, `/refuse` before it has read the body, `/half` in the middle of its answer;
- * `/twice` does so the first time, and answers 409 from then on;
+ * `/twice` does so the first time, and answers 409 from then on, `/held` says nothing the first time, and then 409;
  * `/requests?path=…` tells what came to a path, with what became of it.
  */
 declare module "vitest" {
@@ -93,6 +93,10 @@ const answers: Record<string, (response: ServerResponse, query: URLSearchParams,
     if (taken.has(url)) return void response.writeHead(409).end();
     taken.add(url);
     response.socket?.resetAndDestroy();
+  },
+  "/held": (response, _, { url }) => {
+    if (taken.has(url)) return void response.writeHead(409).end();
+    taken.add(url);
   },
   "/half": (response) => {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });

@@ -139,6 +139,8 @@ export class CallWork {
       case "execute":
         return this.#execute(row, ended);
       case "push": {
+        // Counted before it is sent: a crash would forget that its server may have it.
+        if (!mayRepeat(row.tool)) calls.change(row.callId, { failures: row.failures + 1 });
         const outcome = await push(this.#parts, row, ended);
         calls.change(row.callId, { pushed: true, failures: 0 });
         if (outcome) this.#settle(row.callId, outcome);
@@ -211,7 +213,8 @@ export class CallWork {
     const { identity, env, calls } = this.#parts;
     const { id: agentId, workspaceId } = identity.get();
     const listed = shouldBeListed(row);
-    const noted = await env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(agentId, row), listed);
+    const ask = () => env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(agentId, row), listed);
+    const noted = await reach(ask, this.#stopped.signal);
     if (!noted.ok) throw new ColloquyError(noted.problem.code, noted.problem.detail);
     calls.change(row.callId, { listed, failures: 0 });
   }

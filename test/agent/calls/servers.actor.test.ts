@@ -1,7 +1,10 @@
+import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, inject, test, vi } from "vitest";
+import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import { schemes } from "../../../src/auth/webhooks/schemes.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
+import { Workspace } from "../../../src/workspace/workspace.ts";
 import { call, scriptedModel, step, text } from "../../support/scripted-model.ts";
 import { ids, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, type Tool } from "./scene.ts";
@@ -118,6 +121,52 @@ describe("an external tool", () => {
     },
   );
 
+  test.each(["timeline", "consciousness"] as const)(
+    "[B1] whose %s agent asks again whenever it was too late comes to its root's bound",
+    async (continuity) => {
+      const { agent, ann, space, workspaceId } = await scene({
+        continuity,
+        tools: [{ ...lookUp, timeoutMs: 5000 }],
+        steps: [],
+        limits: { maxWakesPerRoot: 2 },
+      });
+      playWith(scriptedModel((_, turn) => (turn % 2 === 0 ? step(call("lookUp", { turn })) : step(text("Too slow.")))));
+      await space.post(ann, "Look it up");
+      const newest = (count: number, status: string) =>
+        vi.waitFor(async () => {
+          const runs = await runsOf(workspaceId, agent);
+          expect([runs.length, runs[0]?.status]).toEqual([count, status]);
+          return runs[0]?.steps[0]?.toolCalls[0]?.id ?? "";
+        });
+      const stub = env.AGENT.getByName(agent.id);
+      for (const count of [1, 2]) {
+        const toolCallId = await newest(count, "waiting_tool");
+        await passTime(agent, 6000);
+        await newest(count, "completed");
+        unwrap(await stub.answerToolCall(workspaceId, toolCallId, { result: "seven" }));
+      }
+      await vi.waitFor(async () => expect(await inboxOf(workspaceId, agent)).toHaveLength(1));
+      expect(await inboxOf(workspaceId, agent)).toMatchObject([{ status: "pending" }]);
+      expect(await runsOf(workspaceId, agent)).toHaveLength(2);
+    },
+  );
+
+  test("[R1] whose workspace says nothing is listed once it does", async () => {
+    const { setTimeout: later } = globalThis;
+    vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
+      later(work, delay === spaceAnswerMs ? 20 : delay),
+    );
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const silent = vi
+      .spyOn(Workspace.prototype, "noteToolCall")
+      .mockImplementationOnce(() => new Promise(() => undefined));
+    onTestFinished(() => silent.mockRestore());
+    const { ann, space, workspaceId, run } = await scene({ tools: [lookUp], steps: [step(call("lookUp", {}))] });
+    await space.post(ann, "Look it up");
+    await run("waiting_tool");
+    await vi.waitFor(async () => expect(await listed(workspaceId)).toHaveLength(1), { timeout: 4000 });
+  });
+
   test("with an address is sent there, signed, and may be answered at once", async () => {
     const path = `/answer/${freshPath().slice(6)}?body=${encodeURIComponent(JSON.stringify({ result: { ok: 1 } }))}`;
     const secret = `whsec_${btoa("a secret of twenty-four b")}`;
@@ -167,6 +216,30 @@ test.each([
   expect(outputs(await run("completed"))).toMatchObject([["pay", { error: { code } }]]);
   const ids = (await requestsTo(path)).map(({ headers }) => headers["idempotency-key"]);
   expect(new Set(ids).size).toBe(1);
+});
+
+test.each([
+  [false, "outcome_unknown"],
+  [true, "tool_failed"],
+])("[R3] a server that refuses what it was sent before a crash, idempotent %s: %s", async (idempotent, code) => {
+  const path = `/held/${freshPath().slice(6)}`;
+  const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
+  const { agent, ann, space, run } = await scene({
+    tools: [{ name: "pay", executionType: "external", visible: false, idempotent, timeoutMs: 600_000, execution }],
+    steps: [step(call("pay", {})), step(text("Well."))],
+    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
+  });
+  await space.post(ann, "Pay");
+  await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
+  await abortAllDurableObjects();
+  await vi.waitFor(
+    async () => {
+      await passTime(agent, 26_000);
+      expect(await requestsTo(path)).toHaveLength(2);
+    },
+    { timeout: 5000 },
+  );
+  expect(outputs(await run("completed"))).toMatchObject([["pay", { error: { code } }]]);
 });
 
 test("an agent that leaves the space while it asks there is told that nobody can answer", async () => {
