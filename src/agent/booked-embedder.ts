@@ -5,7 +5,7 @@ import type { Ledger } from "./ledger.ts";
 
 /**
  * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
- * by what was billed; a call that may have been billed stays reserved. One in this process costs nothing.
+ * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing.
  */
 let calls = 0;
 
@@ -26,8 +26,9 @@ export const bookedEmbedder = (embedder: Embedder, ledger: Ledger, limit: () => 
             ledger.settle(name, { step, tokens: answer.tokens });
             return answer;
           } catch (error) {
-            // Refused before anything was done for it: nobody bills that.
+            // Refused before anything was done for it: nobody bills that. Nobody else settles what it may have cost.
             if (error instanceof ColloquyError && error.code === "model_rejected") ledger.release(step);
+            else ledger.settle(name, undefined);
             throw error;
           }
         },

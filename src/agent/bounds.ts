@@ -43,9 +43,10 @@ export const maxBlockUpdateBytes = 1_500_000;
 export const maxOpenDocuments = 16;
 export const maxBlockCalls = 500;
 export const maxDeletedBlocks = 50;
-/** Sockets that watch one agent's blocks, how often their rights are proven again, and frames that one may send in vain. */
+/** Sockets that watch one agent's blocks, how often their rights are proven again, how long that may take, and frames that one may send in vain. */
 export const maxWatchers = 200;
 export const watcherProofMs = 45_000;
+export const watcherAnswerMs = 10_000;
 export const maxWatcherFrames = 20;
 /** Spaces, and members of each, that the state in the input names; the rest is counted. */
 export const maxToldSpaces = 100;
@@ -148,9 +149,10 @@ export const maxMcpLeftOut = 50;
 /** What one answer of an MCP server may hold, and what of a call's result the model is shown. */
 export const maxMcpAnswerBytes = 1024 * 1024;
 export const maxMcpResultCharacters = 24_000;
-/** How long a server has to be connected to and again to list its tools, and for each request of connecting. */
+/** How long a server has to be connected to and again to list its tools, for each request of connecting, and to be left. */
 export const mcpListTimeoutMs = 15_000;
 export const mcpProbeTimeoutMs = 7000;
+export const mcpCloseMs = 2000;
 /** A connection that nobody uses for so long is closed: the object could not sleep beside it. */
 export const mcpIdleMs = 20_000;
 /** A list older than this is fetched again when its server is called, or when a run begins. */
@@ -182,8 +184,9 @@ export const maxAskedAtOnce = 5;
 /** Once used, the index is kept up so often, for so long after its last use. */
 export const searchKeepUpMs = 10 * 60_000;
 export const searchKeptMs = 24 * 60 * 60_000;
-/** Between two stretches of work that is left over. */
+/** Between two stretches of work that is left over; one that was cut is begun again after the second time. */
 export const searchPauseMs = 1000;
+export const searchLeaseMs = 60_000;
 /** An embedder that failed is asked again after this time, twice that the next time, up to the longest. */
 export const embedFirstRetryMs = 5000;
 export const embedLongestRetryMs = 30 * 60_000;

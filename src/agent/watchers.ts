@@ -7,8 +7,9 @@ import type { Clock } from "../shared/clock.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, errorKind } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { settledWithin } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
-import { maxWatcherFrames, maxWatchers, watcherProofMs } from "./bounds.ts";
+import { maxWatcherFrames, maxWatchers, watcherAnswerMs, watcherProofMs } from "./bounds.ts";
 
 /**
  * Sockets of who watches blocks. They outlive the object's memory: what must survive a sleep is in their attachments.
@@ -134,20 +135,31 @@ export class Watchers {
   async prove(): Promise<void> {
     const { ctx, timers, clock } = this.#around;
     const sockets = ctx.getWebSockets();
+    if (sockets.length > 0) timers.set(watchersTimer, clock.now() + watcherProofMs);
     const verdicts = new Map<string, Promise<boolean | undefined>>();
-    for (const socket of sockets) {
+    const proving = sockets.map(async (socket) => {
       const attachment = this.#of(socket);
-      if (!attachment) continue;
+      if (!attachment) return;
       const { principal } = attachment;
       const name = `${principal.kind === "key" ? principal.keyId : principal.entityId} ${attachment.spaceId ?? ""}`;
-      const verdict = verdicts.get(name) ?? this.#mayWatch(attachment);
+      const verdict = verdicts.get(name) ?? this.#inTime(attachment);
       verdicts.set(name, verdict);
       const may = await verdict;
       const isLate = clock.now() - attachment.provenAt > 2 * watcherProofMs;
       if (may) socket.serializeAttachment({ ...attachment, provenAt: clock.now() });
       else if (may === false || isLate) socket.close(closeCodes.tokenExpired, "these credentials do not hold any more");
-    }
-    if (ctx.getWebSockets().length > 0) timers.set(watchersTimer, clock.now() + watcherProofMs);
+    });
+    await Promise.all(proving);
+  }
+
+  /** Undefined where its workspace does not answer, or not in `watcherAnswerMs`. */
+  async #inTime(attachment: Attachment): Promise<boolean | undefined> {
+    let may: boolean | undefined;
+    const asked = this.#mayWatch(attachment).then((answer) => {
+      may = answer;
+    });
+    await settledWithin(watcherAnswerMs, asked);
+    return may;
   }
 
   /** Undefined where its workspace does not answer. */

@@ -2,6 +2,7 @@ import { APICallError, streamText } from "ai";
 import { estimateTokenCount } from "tokenx";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import { ColloquyError } from "../shared/errors.ts";
+import { billedTokens } from "./billed-tokens.ts";
 import { failureOfFinish } from "./failure.ts";
 import { type ModelDeps, resolveModel } from "./models.ts";
 
@@ -20,10 +21,6 @@ export type ModelQuestion = ModelDeps & {
 
 /** The provider turned the request down before it generated anything: nothing is billed. */
 const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
-
-/** What was billed; our estimate where the provider told none, or nothing that can be. */
-const billedOf = (told: number | undefined, estimated: number): number =>
-  told !== undefined && Number.isFinite(told) && told > 0 ? Math.ceil(told) : estimated;
 
 /**
  * One model call: the question's text in, the answer's text out. Throws what the provider, the network or the signal
@@ -61,7 +58,8 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
         throw signal.reason ?? new ColloquyError("model_stalled", "The model went silent");
       else if (part.type === "finish-step") {
         settle(
-          billedOf(part.usage.inputTokens, inputTokens) + billedOf(part.usage.outputTokens, estimateTokenCount(text)),
+          (billedTokens(part.usage.inputTokens) || inputTokens) +
+            (billedTokens(part.usage.outputTokens) || estimateTokenCount(text)),
         );
         const refused = text === "" ? failureOfFinish(part.finishReason) : undefined;
         if (refused) throw new ColloquyError(refused.code, refused.message);

@@ -8,3 +8,16 @@ export const settledWithin = async (timeoutMs: number, promise: Promise<unknown>
     clearTimeout(timer);
   }
 };
+
+/** As `promise`, but rejects with the signal's reason once that is aborted, whether or not who works at it heeds that. */
+export const unlessAborted = async <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> => {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+};

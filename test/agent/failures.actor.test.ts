@@ -244,6 +244,14 @@ test("[B2] what was billed is what the ledger shows", async () => {
   expect(unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday).toBe(730);
 });
 
+test("[B2] what a provider does not say that it billed for an answer is estimated", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  scripted([{ ...step(text("These are five words, or six.")), usage: { inputTokens: 700, outputTokens: 0 } }]);
+  await space.post(husam, "Hello");
+  await ended(house.workspaceId, analyst, 1);
+  expect(unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday).toBeGreaterThan(703);
+});
+
 test("[B3] a run over maxSteps ends with an error that names it, and is not done again", async () => {
   const { house, husam, analyst, space } = await stage({ name: "Analyst", limits: { maxSteps: 2 } });
   scripted(() => step(call("get_memories", {})));

@@ -1,12 +1,14 @@
-import { runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
+import { searchLeaseMs } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { type SearchHit, SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { tokensPerText } from "../support/fake-embeddings.ts";
 import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { requestsTo } from "./calls/scene.ts";
 import { type AgentSettings, agentStub, ended, ids, openHouse, passTime } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
@@ -235,9 +237,52 @@ describe("vectors", () => {
       const before = Date.now();
       const due = await dueSearch(analyst);
       await passTime(analyst, due - before);
-      await vi.waitFor(async () => expect(await dueSearch(analyst)).toBeGreaterThanOrEqual(Date.now() + pauseMs));
-      expect(await dueSearch(analyst)).toBeLessThanOrEqual(Date.now() + pauseMs * (1 + jitter) + 1);
+      await vi.waitFor(async () => {
+        expect(await dueSearch(analyst)).toBeGreaterThanOrEqual(Date.now() + pauseMs);
+        expect(await dueSearch(analyst)).toBeLessThanOrEqual(Date.now() + pauseMs * (1 + jitter) + 1);
+      });
     }
+  });
+
+  test("[B2] of a provider that tells no tokens are booked by our estimate", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { analyst, keep, find, tokensToday } = await stage({ embedder: over("untold") });
+    await keep("zebra jazz");
+    await find({ query: "zz" });
+    await passTime(analyst, 2000);
+    await vi.waitFor(async () => expect(await rowsOf(analyst, "search_vectors")).toBe(1));
+    expect(await tokensToday()).toBeGreaterThan(0);
+  });
+
+  test("[B2] [B3] what an embedder that fails may have cost is booked, and nothing of it is left open", async () => {
+    const { analyst, keep, find, tokensToday } = await stage({ embedder: over("broken") });
+    await keep("zebra jazz");
+    const costs: unknown[] = [];
+    for (const query of ["one", "two", "three"]) {
+      await find({ query, mode: "hybrid" });
+      costs.push(await tokensToday());
+    }
+    expect(costs).toEqual([1, 2, 4]);
+    const open = await runInDurableObject(
+      agentStub(analyst),
+      (_, { storage }) => storage.sql.exec("select reserved from ledger").one().reserved,
+    );
+    expect(open).toBe("{}");
+  });
+
+  test("[R1] are made by themselves after the work at them was cut", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const path = `/silent/${crypto.randomUUID()}`;
+    const baseUrl = `${inject("remote")}${path}`;
+    const { analyst, keep, find } = await stage({
+      embedder: { provider: "openai-compatible", name: "letters", baseUrl },
+    });
+    await keep("zebra jazz");
+    await find({ query: "zz", mode: "fts" });
+    await passTime(analyst, 2000);
+    await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
+    await abortAllDurableObjects();
+    expect(await dueSearch(analyst)).toBeLessThanOrEqual(Date.now() + searchLeaseMs);
   });
 
   test("[B2] a budget that is spent pays for no vectors", async () => {

@@ -16,7 +16,7 @@ const letters = (text: string, dimensions: number): number[] =>
     return [...text.toLowerCase()].filter((each) => each === letter).length;
   });
 
-/** By the model's name: `broken` fails, `busy` asks to be left alone for `busySeconds`, `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
+/** By the model's name: `broken` fails, `untold` tells no tokens, `busy` asks to be left alone for `busySeconds`, `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
 export const fakeEmbeddings = (
   body: unknown,
 ): { status: number; answer: unknown; headers?: Record<string, string> } => {
@@ -32,7 +32,7 @@ export const fakeEmbeddings = (
     index,
     embedding: letters(text, model === "uneven" && index > 0 ? dimensions + 1 : dimensions),
   }));
-  const tokens = input.length * tokensPerText;
+  const tokens = model === "untold" ? 0 : input.length * tokensPerText;
   return {
     status: 200,
     answer: {

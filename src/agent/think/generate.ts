@@ -1,4 +1,5 @@
 import { streamText, type ToolCallPart } from "ai";
+import { billedTokens } from "../../models/billed-tokens.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { withStream } from "../../models/with-stream.ts";
@@ -188,9 +189,6 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   };
 };
 
-const wholeTokens = (tokens: number | undefined): number =>
-  tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0;
-
 /** Billed tokens; our estimate where the provider told none, or nothing that can be. */
 const usageOf = (
   billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined,
@@ -198,11 +196,11 @@ const usageOf = (
   text: string,
   calls: CallRequest[],
 ): Usage => {
-  const inputTokens = wholeTokens(billed?.inputTokens);
-  const outputTokens = wholeTokens(billed?.outputTokens);
+  const inputTokens = billedTokens(billed?.inputTokens);
+  const said = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
+  const outputTokens = billedTokens(billed?.outputTokens) || said;
   if (inputTokens > 0) return { inputTokens, outputTokens, estimated: false };
-  const output = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
-  return { inputTokens: estimatedInput, outputTokens: outputTokens || output, estimated: true };
+  return { inputTokens: estimatedInput, outputTokens, estimated: true };
 };
 
 /** The assistant message as the journal keeps it. Providers refuse empty content, so silence is said in words. */

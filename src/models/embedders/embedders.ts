@@ -1,4 +1,5 @@
 import type { EmbedderConfig } from "../../protocol/embedder.ts";
+import { unlessAborted } from "../../shared/within.ts";
 import { classifyFailure } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";
@@ -37,10 +38,11 @@ const guarded = (embedder: Embedder): Embedder => ({
   embed: async (texts, signal) => {
     if (texts.length === 0) return { vectors: [], tokens: 0 };
     try {
-      const answer = await embedder.embed(
+      const asked = embedder.embed(
         texts.map((text) => text.slice(0, embedder.maxCharacters).toWellFormed()),
         signal,
       );
+      const answer = await unlessAborted(signal, asked);
       if (isSound(answer.vectors, texts.length)) return answer;
     } catch (error) {
       const { code, message, retryAfterMs } = classifyFailure(error);

@@ -1,5 +1,6 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { EmbedderConfig } from "../../protocol/embedder.ts";
+import { billedTokens } from "../billed-tokens.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import { checkedBaseUrl, secretKey } from "../openai-address.ts";
 import { openAiFetch } from "../openai-fetch.ts";
@@ -31,7 +32,7 @@ export const openAiEmbedder = async (config: OpenAiEmbedder, id: string, deps: M
         abortSignal,
         ...(dimensions === undefined ? {} : { dimensions }),
       });
-      return { vectors: embeddings, tokens: usage?.tokens ?? estimatedTokens(values) };
+      return { vectors: embeddings, tokens: billedTokens(usage?.tokens) || estimatedTokens(values) };
     },
   };
 };

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
+import { mcpCloseMs, mcpListTimeoutMs } from "../../../src/agent/bounds.ts";
 import { seal } from "../../../src/auth/sealing.ts";
 import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -99,6 +100,28 @@ test.each(answers)("[S4][R3] a call that is answered with %s is a typed error", 
   const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
   expect(run).toMatchObject({ status: "completed" });
   expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ success: false, error }]);
+});
+
+test("[R1] [R4] a server that falls silent as soon as it has given a session holds up no run", async () => {
+  const server = testMcpServer("2025-11-25", [shout]);
+  open(server);
+  const scene = await stage(config());
+  await scene.until("ok");
+  const { setTimeout: later } = globalThis;
+  vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
+    later(work, delay === mcpListTimeoutMs || delay === mcpCloseMs ? 50 : delay),
+  );
+  open({
+    ...server,
+    fetch: async (request) => {
+      if ((await request.clone().text()).includes('"initialize"')) return server.fetch(request);
+      return new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(request.signal.reason)));
+    },
+  });
+  scripted([step(call("desk__shout", {})), step(text("Done."))]);
+  await scene.space.post(scene.husam, "Do it");
+  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ success: false, error: { code: "tool_timeout" } }]);
 });
 
 test("[S3] a secret that a server repeats, in a description, an answer or an error, shows nowhere", async () => {

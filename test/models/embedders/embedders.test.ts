@@ -46,6 +46,12 @@ describe("an embedder over HTTP", () => {
     await expect(embedded(openAi(name), ["a", "b"])).rejects.toMatchObject({ code });
   });
 
+  test("[R4] one that heeds no abort is given up all the same", async () => {
+    const AI = { run: () => new Promise(() => undefined) };
+    const embedder = await resolveEmbedder({ provider: "workers-ai", name: "@cf/x" }, deps({ AI }));
+    await expect(embedder?.embed(["a"], AbortSignal.timeout(10))).rejects.toMatchObject({ code: "model_stalled" });
+  });
+
   test("[R4] one that is asked too often says how long its provider wants to be left alone", async () => {
     const refused = embedded(openAi("busy"), ["a"]);
     await expect(refused).rejects.toMatchObject({ code: "model_unavailable", retryAfterMs: busySeconds * 1000 });

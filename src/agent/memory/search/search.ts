@@ -13,6 +13,7 @@ import {
   searchEmbedMs,
   searchKeepUpMs,
   searchKeptMs,
+  searchLeaseMs,
   searchPauseMs,
   searchWaitMs,
   searchWorkRows,
@@ -114,8 +115,9 @@ export class Search {
   /** The timer fired. Answers the work, which goes on beside its caller. */
   async work(): Promise<void> {
     const { clock, timers } = this.#deps;
-    const { isUsed, usedAt } = this.entries.state();
-    if (!isUsed) return;
+    if (!this.entries.state().isUsed) return;
+    // For when it is cut.
+    timers.set(searchTimer, clock.now() + searchLeaseMs);
     try {
       const { isBehind } = await gather({ ...this.#deps, ...this.#index }, searchWorkRows, searchWaitMs);
       const embedder = await this.#deps.embedder();
@@ -125,7 +127,9 @@ export class Search {
         (await embedPending(this.#index, embedder, searchWorkRows, AbortSignal.timeout(embedTimeoutMs)));
       this.#failures = 0;
       if (isBehind || isLeft) timers.set(searchTimer, clock.now() + searchPauseMs);
-      else if (clock.now() - usedAt < searchKeptMs) timers.set(searchTimer, clock.now() + searchKeepUpMs);
+      else if (clock.now() - this.entries.state().usedAt < searchKeptMs)
+        timers.set(searchTimer, clock.now() + searchKeepUpMs);
+      else timers.clear(searchTimer);
     } catch (error) {
       if (this.#stopped) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;

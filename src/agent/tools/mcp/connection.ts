@@ -1,6 +1,7 @@
 import type { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxMcpPages, mcpListTimeoutMs, mcpProbeTimeoutMs } from "../../bounds.ts";
+import { settledWithin, unlessAborted } from "../../../shared/within.ts";
+import { maxMcpPages, mcpCloseMs, mcpListTimeoutMs, mcpProbeTimeoutMs } from "../../bounds.ts";
 import { failureOf } from "./failure-of.ts";
 import { type GuardInput, guardedFetch } from "./guarded-fetch.ts";
 
@@ -116,10 +117,10 @@ export class McpConnection {
     );
   }
 
-  /** Ends it, and the server's session if it gave one. Never throws. */
+  /** Ends it, and the server's session if it gave one, whether or not the server answers to that. Never throws. */
   async close(): Promise<void> {
-    if (this.hasSession) await this.#transport.terminateSession().catch(() => undefined);
-    await this.#client.close().catch(() => undefined);
+    if (this.hasSession) await settledWithin(mcpCloseMs, this.#transport.terminateSession());
+    await settledWithin(mcpCloseMs, this.#client.close());
   }
 
   /** All of it within `mcpListTimeoutMs`. Leaves no timer behind: the object could not sleep beside it. */
@@ -128,7 +129,8 @@ export class McpConnection {
     const tooLate = new ColloquyError("tool_timeout", "it did not answer in time");
     const timer = setTimeout(() => late.abort(tooLate), mcpListTimeoutMs);
     try {
-      return await this.#unlessBroken(work(late.signal));
+      // Not all that the library asks heeds the signal.
+      return await this.#unlessBroken(unlessAborted(late.signal, work(late.signal)));
     } catch (error) {
       throw late.signal.aborted ? tooLate : error;
     } finally {
