@@ -166,17 +166,7 @@ test("[B2] what the day did not allow is done after midnight UTC, by itself; not
   }
   const runs = (await runsOf(house.workspaceId, agent)).length;
   expect(await activity()).toMatchObject({ nextDueAt: "2031-03-04T00:00:00.000Z" });
-  console.log(
-    "DBG",
-    JSON.stringify((await runsOf(house.workspaceId, agent)).slice(0, 3)),
-    JSON.stringify(await activity()),
-  );
   await passTime(agent, 50_000);
-  console.log(
-    "DBG",
-    JSON.stringify((await runsOf(house.workspaceId, agent)).slice(0, 3)),
-    JSON.stringify(await activity()),
-  );
   expect(await runsOf(house.workspaceId, agent)).toHaveLength(runs);
   await passTime(agent, 10_000);
   const [, after] = (await ended(house.workspaceId, agent, runs + 1)).slice(-2);

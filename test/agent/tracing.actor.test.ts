@@ -191,7 +191,7 @@ test("a step that failed is a span of its own that says how, and the one after i
   });
   await space.post(husam, "@Analyst well?");
   await vi.waitFor(async () => expect(spansIn(await received())).toHaveLength(1));
-  await passTime(analyst, 61_000);
+  await passTime(analyst, 71_000);
   await ended(house.workspaceId, analyst, 1);
   const spans = await vi.waitFor(async () => {
     const all = spansIn(await received());
