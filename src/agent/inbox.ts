@@ -1,25 +1,9 @@
-import {
-  and,
-  asc,
-  count,
-  desc,
-  eq,
-  gt,
-  isNull,
-  lt,
-  lte,
-  max,
-  min,
-  ne,
-  not,
-  or,
-  type Placeholder,
-  sql,
-} from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, lt, max, min, ne, not, or, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared } from "../shared/database.ts";
 import { jsonArrays } from "../shared/json-arrays.ts";
+import { log } from "../shared/log.ts";
 import {
   keptQuietEvents,
   maxAttempts,
@@ -32,7 +16,8 @@ import {
 import type { InboxEvent } from "./context/snapshot.ts";
 import { fitting } from "./fitting.ts";
 import type { Failure, InboxData } from "./records.ts";
-import { inbox, roots, seenEvents } from "./schema.ts";
+import { inbox, seenEvents } from "./schema.ts";
+import { isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
 
 /**
  * The agent's durable queue of events.
@@ -66,22 +51,13 @@ const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 
-const ready = and(eq(inbox.status, "pending"), or(isNull(inbox.retryAt), lte(inbox.retryAt, sql.placeholder("now"))));
-/**
- * Somebody answered what the agent asked: that always wakes it. That nobody did is nobody's word, and a server that is
- * always late would have the agent ask again for ever (B1).
- */
-const isAnswer = sql`(${inbox.type} = 'tool_result' and
-  coalesce(json_extract(${inbox.data}, '$.expired'), json_extract(${inbox.data}, '$.late')) is null)`;
-/** A root has woken the agent as often as it may: its events ask for no run any more, but where they always do (B1). */
-const mutedBy = (wakes: number | Placeholder) =>
-  sql`(${inbox.retryAt} is null and not ${isAnswer} and
-  coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${wakes})`;
-const mutedByRoot = mutedBy(sql.placeholder("maxWakes"));
 /** It came from that space, or says what came of a call that was made there. */
 const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
 
-/** Of more quiet messages than these beyond `keptQuietEvents`, all make way. */
+/** An event that asks for no run. `spaceId`: of a message. */
+type Quiet = { seq: number; spaceId: string | null };
+
+/** Of more quiet events than these beyond `keptQuietEvents`, all make way. */
 const quietSpan = maxQuietEvents - keptQuietEvents;
 
 export class Inbox {
@@ -148,12 +124,15 @@ export class Inbox {
       .prepare(),
   );
   readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox).prepare());
-  /** Messages that ask for no run, or for none any more: their space's history holds them too. */
+  /** Messages that ask for no run, and whatever asks for none any more. Of messages, their space's history holds them too. */
   readonly #quiet = prepared(() =>
     this.#db
-      .select({ seq: inbox.seq, spaceId: sql<string>`json_extract(${inbox.data}, '$.delivered.message.spaceId')` })
+      .select({
+        seq: inbox.seq,
+        spaceId: sql<string | null>`json_extract(${inbox.data}, '$.delivered.message.spaceId')`,
+      })
       .from(inbox)
-      .where(and(ready, eq(inbox.type, "space_message"), or(eq(inbox.wakes, false), mutedByRoot)))
+      .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
       .orderBy(desc(inbox.seq))
       .limit(maxInboxEvents)
       .offset(keptQuietEvents)
@@ -213,8 +192,8 @@ export class Inbox {
   }
 
   /**
-   * Of more than `maxQuietEvents` messages that ask for no run, lets the oldest go down to `keptQuietEvents`: those that
-   * wake nobody, and those whose root has woken the agent `maxWakes` times. Answers how many of each space.
+   * Of more than `maxQuietEvents` that ask for no run, lets the oldest go down to `keptQuietEvents`: messages that wake
+   * nobody, and whatever's root has woken the agent `maxWakes` times. Answers how many of each space.
    */
   dropQuiet(maxWakes: number): Map<string, number> {
     if (this.#quietRoom !== undefined && this.#quietRoom >= 0) return new Map();
@@ -223,7 +202,7 @@ export class Inbox {
     return this.#leave(oldest.length > quietSpan ? oldest : []);
   }
 
-  #beyondKept(maxWakes: number): { seq: number; spaceId: string }[] {
+  #beyondKept(maxWakes: number): Quiet[] {
     return this.#quiet().all({ maxWakes, now: this.#clock.now() });
   }
 
@@ -236,10 +215,12 @@ export class Inbox {
     );
   }
 
-  #leave(messages: { seq: number; spaceId: string }[]): Map<string, number> {
+  #leave(events: Quiet[]): Map<string, number> {
     const left = new Map<string, number>();
-    for (const { spaceId } of messages) left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
-    this.acknowledge(messages.map(({ seq }) => seq));
+    for (const { spaceId } of events) if (spaceId !== null) left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
+    this.acknowledge(events.map(({ seq }) => seq));
+    const others = events.filter(({ spaceId }) => spaceId === null).length;
+    if (others > 0) log.warn("events.let_go", { events: others, why: "maxWakesPerRoot" });
     return left;
   }
 

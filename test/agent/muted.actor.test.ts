@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { maxBatchEvents, maxInboxEvents } from "../../src/agent/bounds.ts";
+import { keptQuietEvents, maxBatchEvents, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
@@ -152,6 +152,31 @@ test("[B1] [B3] an inbox full of what wakes nobody any more takes in a service's
   expect(third?.trigger.text).toBe("Are you there?");
   expect(await inboxOf(house.workspaceId, listener)).toEqual([]);
 });
+
+test.each(["timeline", "consciousness"] as const)(
+  "[B1] [B3] plans whose root's bound has muted them fill no inbox of a %s agent for ever",
+  async (continuity) => {
+    const house = await openHouse();
+    const husam = await house.person("Husam");
+    const listener = await house.agent({ name: "Listener", continuity });
+    const space = await house.space("Alpha", [husam, listener]);
+    restore.push(installModel(scriptedModel(() => step(text("Read.")))));
+    await runInDurableObject(agentStub(listener), (_, { storage }) => {
+      storage.sql.exec(`INSERT INTO roots (id, wakes, updated_at) VALUES ('used', 99, ${Date.now()})`);
+      storage.sql.exec(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
+         INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
+         SELECT 'evt' || i, 'plan', '{"type":"plan","planId":"p","planName":"p","instruction":"Again","scheduledAt":"2031-03-03T00:00:00.000Z","root":{"id":"used","kind":"agent"}}', 'used', 1, 'pending', 0 FROM n`,
+      );
+    });
+    const stub = env.AGENT.getByName(listener.id);
+    expect(unwrap(await stub.describe(house.workspaceId)).activity?.refusing).toBeUndefined();
+    await space.post(husam, "Are you there?");
+    const [run] = await ended(house.workspaceId, listener, 1);
+    expect(run?.trigger.text).toBe("Are you there?");
+    expect((await inboxOf(house.workspaceId, listener)).length).toBeLessThanOrEqual(keptQuietEvents);
+  },
+);
 
 test("what nobody was woken by, and no stateless run was shown, is told of to the living agent that it becomes", async () => {
   const house = await openHouse();
