@@ -244,6 +244,18 @@ describe("vectors", () => {
     }
   });
 
+  test("[R4] are asked for no sooner than their provider wants, however often somebody searches", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { analyst, keep, find } = await stage({ embedder: over("busy-3600") });
+    await keep("zebra jazz");
+    await find({ query: "zebra", mode: "fts" });
+    await passTime(analyst, 2000);
+    const askedAt = Date.now() + 3_600_000;
+    await vi.waitFor(async () => expect(await dueSearch(analyst)).toBeGreaterThanOrEqual(askedAt));
+    await find({ query: "zebra", mode: "fts" });
+    expect(await dueSearch(analyst)).toBeGreaterThanOrEqual(askedAt);
+  });
+
   test("[B2] of a provider that tells no tokens are booked by our estimate", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { analyst, keep, find, tokensToday } = await stage({ embedder: over("untold") });

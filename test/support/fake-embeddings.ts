@@ -16,16 +16,15 @@ const letters = (text: string, dimensions: number): number[] =>
     return [...text.toLowerCase()].filter((each) => each === letter).length;
   });
 
-/** By the model's name: `broken` fails, `untold` tells no tokens, `busy` asks to be left alone for `busySeconds`, `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
+/** By the model's name: `broken` fails, `untold` tells no tokens, `busy` asks to be left alone for `busySeconds` (`busy-7` for 7), `refusing` refuses, `short` leaves one out, `uneven` has vectors of two lengths. */
 export const fakeEmbeddings = (
   body: unknown,
 ): { status: number; answer: unknown; headers?: Record<string, string> } => {
   const { model, input, dimensions = 26 } = Request.parse(body);
   const error = (message: string) => ({ error: { message, type: "server_error", param: null, code: null } });
   if (model === "broken") return { status: 500, answer: error("The server had an error") };
-  if (model === "busy") {
-    return { status: 429, answer: error("Too many requests"), headers: { "retry-after": String(busySeconds) } };
-  }
+  const [busy, seconds = String(busySeconds)] = /^busy(?:-(\d+))?$/.exec(model) ?? [];
+  if (busy) return { status: 429, answer: error("Too many requests"), headers: { "retry-after": seconds } };
   if (model === "refusing") return { status: 400, answer: error("The input is refused") };
   const data = input.map((text, index) => ({
     object: "embedding",

@@ -149,8 +149,8 @@ export class Search {
   #setTimer(isBehind: boolean): void {
     const { clock, timers } = this.#deps;
     // What an embedder failed at is tried again at its time.
-    const pause = isBehind && this.#failures === 0 ? searchPauseMs : searchKeepUpMs;
-    timers.setNoLater(searchTimer, clock.now() + pause);
+    if (this.#failures > 0 && timers.dueAt(searchTimer) !== undefined) return;
+    timers.setNoLater(searchTimer, clock.now() + (isBehind ? searchPauseMs : searchKeepUpMs));
   }
 
   async #embedder(): Promise<{ embedder: Embedder | null; note?: string }> {
