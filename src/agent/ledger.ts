@@ -12,8 +12,8 @@ import { ledger } from "./schema.ts";
  * 2. A reservation is settled by what its step was billed, where the journal holds that step; a reservation whose
  *    step was left without an answer is spent whole, unless its provider refused it: a call that may have been
  *    billed is never forgotten.
- * 3. Settling waits for the run's next reservation or its end, which writes the row anyway. Runs go on side by side:
- *    each has its own reservation, which no other settles.
+ * 3. Settling waits for the run's next reservation or its end, which writes the row anyway, or for its rest. Runs go on
+ *    side by side: each has its own reservation, which no other settles.
  */
 export type Billed = { step: string; tokens: number };
 

@@ -13,6 +13,7 @@ import { loggedRun } from "../logged-run.ts";
 import type { Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { mayHaveActed } from "./acted.ts";
+import { lastBilled } from "./billing.ts";
 import { Channels } from "./channels.ts";
 import { compactForRun } from "./compact.ts";
 import { composeRun, composeShorter } from "./compose-run.ts";
@@ -103,7 +104,11 @@ type Rest = "waiting_reply" | "waiting_tool";
 const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
   // Another run may have ended it a moment ago.
   if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
-  parts.runs.rest(run, rest, parts.journal.nextSeq(), endThinking(parts, run));
+  parts.transaction(() => {
+    // It may rest for long, and what it reserved is lent to nobody meanwhile.
+    parts.ledger.settle(String(run.ordinal), lastBilled(run, parts.journal.ofRun(run)));
+    parts.runs.rest(run, rest, parts.journal.nextSeq(), endThinking(parts, run));
+  });
   await faultOnceStored("agent.after-rest", parts.object);
   channels.tellRun({ event: `run.${rest}` });
   await channels.end(rest);

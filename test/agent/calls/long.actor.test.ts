@@ -41,6 +41,13 @@ test.each(["timeline", "consciousness"] as const)(
   },
 );
 
+test("[B2] a run that waits holds no more of its day's budget than it was billed", async () => {
+  const { agent, workspaceId, asked } = await scene({ tools: [ask], steps: [step(call("confirm", {}))] });
+  await asked("confirm");
+  const { activity } = unwrap(await env.AGENT.getByName(agent.id).describe(workspaceId));
+  expect(activity?.tokensToday).toBe(110);
+});
+
 test("[R1] a run that waits for people too is not looked at because a server's time is up", async () => {
   const { agent, ann, bob, space, run, give } = await scene({
     tools: [{ ...lookUp, timeoutMs: 5000 }, ask],
