@@ -30,7 +30,7 @@ export class Timers {
   readonly #clock: Clock;
   /** What the platform's alarm is known to be set to; a cache, so that an unchanged alarm costs no write. */
   #armedAt: number | null | undefined;
-  /** What was set since its handler began. */
+  /** What was set since it fell due, be it by the handler of another. */
   readonly #setAnew = new Set<string>();
   readonly #dueAt = prepared(() =>
     this.#db
@@ -105,12 +105,12 @@ export class Timers {
       .limit(maxRowsPerFire)
       .all();
     if (due.length > 0) this.#armAt(now + leaseMs);
+    for (const { name } of due) this.#setAnew.delete(name);
     await Promise.all(due.map((row) => this.#handle(row, handle)));
     this.#arm();
   }
 
   async #handle(row: typeof timers.$inferSelect, handle: (name: string) => Promise<void> | void): Promise<void> {
-    this.#setAnew.delete(row.name);
     try {
       await handle(row.name);
       if (!this.#setAnew.has(row.name)) this.#db.delete(timers).where(eq(timers.name, row.name)).run();

@@ -106,6 +106,19 @@ test("[R6] [R1] a row that was set while its handler went on and failed is due w
     expect(alarm()).toBe(time + 5000);
   }));
 
+test("[R6] a row that another's handler sets, which is due at the same time, keeps the time that it was set to", () =>
+  withTimers(async ({ timers, at, alarm }) => {
+    timers.set("first", 0);
+    timers.set("second", 1);
+    at(1000);
+    const handled: string[] = [];
+    await timers.fire((name) => {
+      handled.push(name);
+      if (name === "first") timers.set("second", 5000);
+    });
+    expect([handled, alarm()]).toEqual([["first", "second"], 5000]);
+  }));
+
 test("[R6] [R1] after a sleep of days each row is handled once; one whose handler was cut off is handled again", () =>
   withTimers(async ({ timers, again, at, alarm }) => {
     timers.set("cut", 1000);
