@@ -50,6 +50,11 @@ test("a window admits so many, and opens again when it is over", () => {
   expect([100, 150, 160].map((now) => window.admits(now))).toEqual([true, true, false]);
 });
 
+test("[B3] a window is over when the clock has gone back: nobody is shut out until it has caught up", () => {
+  const window = new RateWindow(1, 10_000);
+  expect([3_600_000, 3_600_001, 0, 1].map((now) => window.admits(now))).toEqual([true, false, true, false]);
+});
+
 test("a window says how long it stays shut, in whole seconds, and when it is over", () => {
   const window = new RateWindow(1, 10_000);
   window.admits(0);

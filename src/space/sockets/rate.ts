@@ -20,8 +20,9 @@ export class RateWindow {
     return this.#count <= this.#most;
   }
 
+  /** Over too where the clock has gone back: nobody is shut out until it has caught up. */
   isOver(now: number): boolean {
-    return now - this.#since >= this.#windowMs;
+    return now < this.#since || now - this.#since >= this.#windowMs;
   }
 
   /** How long until it admits again, in whole seconds from 1. */

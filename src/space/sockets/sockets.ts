@@ -121,7 +121,7 @@ export class Sockets {
   /** Tells the others that a member types, unless they have just been told. */
   typing(entityId: string): void {
     const now = this.#around.clock.now();
-    if (now - (this.#typing.get(entityId) ?? Number.NEGATIVE_INFINITY) < typingIntervalMs) return;
+    if (Math.abs(now - (this.#typing.get(entityId) ?? Number.NEGATIVE_INFINITY)) < typingIntervalMs) return;
     this.#typing.set(entityId, now);
     this.broadcast(JSON.stringify({ type: "member.typing", entityId }), entityId);
   }
