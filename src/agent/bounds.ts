@@ -85,6 +85,8 @@ export const maxSkippedLines = 50;
 export const stallMs = 90_000;
 /** A space that has not answered in this time is asked again, a few times: less in all than a stall. */
 export const spaceAnswerMs = 5000;
+/** A workspace that has not answered in this time is asked again later what is to become of an import. */
+export const directoryAnswerMs = 5000;
 /** A run waits for answers in a chat for so long, then goes on without them. */
 export const replyWaitMs = 24 * 60 * 60_000;
 /** Runs of one agent that wait for answers at a time. */

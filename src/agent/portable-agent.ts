@@ -4,7 +4,9 @@ import type { CarriedHead, CarriedItems, ExportEnvelope, ImportReport } from "..
 import { openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { inTime } from "../shared/within.ts";
 import { BlockAgent } from "./block-agent.ts";
+import { directoryAnswerMs } from "./bounds.ts";
 import { exportHead, exportPage } from "./carry/export-agent.ts";
 import { Imports, importTimer, underWay } from "./carry/imports.ts";
 import type { Mind } from "./mind.ts";
@@ -120,7 +122,7 @@ export abstract class PortableAgent extends BlockAgent implements CarryRpc {
   }
 
   async #isInDirectory({ workspaceId, agentId }: { workspaceId: string; agentId: string }): Promise<boolean> {
-    const found = await this.env.WORKSPACE.getByName(workspaceId).entity(agentId);
+    const found = await inTime(directoryAnswerMs, this.env.WORKSPACE.getByName(workspaceId).entity(agentId));
     if (!found.ok && found.problem.code !== "not_found") unwrap(found);
     return found.ok;
   }
@@ -130,7 +132,8 @@ export abstract class PortableAgent extends BlockAgent implements CarryRpc {
     const imports = this.#importsOf(mind);
     const { head, workspaceId } = imports.find() ?? {};
     if (!head || workspaceId === undefined) return;
-    const sealed = unwrap(await this.env.WORKSPACE.getByName(workspaceId).sealedSecrets());
+    const asked = this.env.WORKSPACE.getByName(workspaceId).sealedSecrets();
+    const sealed = unwrap(await inTime(directoryAnswerMs, asked));
     const { parts, timers } = mind;
     parts.transaction(() => {
       const row = imports.find();

@@ -7,7 +7,7 @@ import type { Clock } from "../shared/clock.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, errorKind } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { settledWithin } from "../shared/within.ts";
+import { inTime } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
 import { maxWatcherFrames, maxWatchers, watcherAnswerMs, watcherProofMs } from "./bounds.ts";
 
@@ -69,7 +69,8 @@ export class Watchers {
     ctx.acceptWebSocket(socket, [tagOf(label)]);
     const seen = from === undefined ? {} : { spaceId: from };
     socket.serializeAttachment({ label, principal, ...seen, provenAt: now, sent: 0 } satisfies Attachment);
-    timers.setNoLater(watchersTimer, now + watcherProofMs);
+    const expiresAt = principal.kind === "entity" ? principal.expiresAt : Number.POSITIVE_INFINITY;
+    timers.setNoLater(watchersTimer, Math.min(now + watcherProofMs, expiresAt));
   }
 
   /**
@@ -133,54 +134,63 @@ export class Watchers {
 
   /** The timer `watchers` went off: whose rights are gone does not watch any more. */
   async prove(): Promise<void> {
-    const { ctx, timers, clock } = this.#around;
-    const sockets = ctx.getWebSockets();
-    if (sockets.length > 0) timers.set(watchersTimer, clock.now() + watcherProofMs);
+    const { ctx, clock } = this.#around;
     const verdicts = new Map<string, Promise<boolean | undefined>>();
-    const proving = sockets.map(async (socket) => {
+    const prove = async (socket: WebSocket): Promise<void> => {
       const attachment = this.#of(socket);
       if (!attachment) return;
-      const { principal } = attachment;
-      const name = `${principal.kind === "key" ? principal.keyId : principal.entityId} ${attachment.spaceId ?? ""}`;
-      const verdict = verdicts.get(name) ?? this.#inTime(attachment);
+      const { principal, spaceId: from = "" } = attachment;
+      if (principal.kind === "entity" && principal.expiresAt <= clock.now()) return this.#expired(socket);
+      const name = `${principal.kind === "key" ? principal.keyId : principal.entityId} ${from}`;
+      const verdict = verdicts.get(name) ?? this.#mayWatch(attachment);
       verdicts.set(name, verdict);
       const may = await verdict;
       const isLate = clock.now() - attachment.provenAt > 2 * watcherProofMs;
       if (may) socket.serializeAttachment({ ...attachment, provenAt: clock.now() });
-      else if (may === false || isLate) socket.close(closeCodes.tokenExpired, "these credentials do not hold any more");
-    });
-    await Promise.all(proving);
+      else if (may === false || isLate) this.#expired(socket);
+    };
+    const proven = Promise.all(ctx.getWebSockets().map(prove));
+    // Before anybody has answered: what is cut off here is followed by another proof.
+    this.#arm();
+    await proven;
   }
 
-  /** Undefined where its workspace does not answer, or not in `watcherAnswerMs`. */
-  async #inTime(attachment: Attachment): Promise<boolean | undefined> {
-    let may: boolean | undefined;
-    const asked = this.#mayWatch(attachment).then((answer) => {
-      may = answer;
+  #arm(): void {
+    const { ctx, timers, clock } = this.#around;
+    const now = clock.now();
+    const expiries = ctx.getWebSockets().flatMap((socket) => {
+      const principal = this.#of(socket)?.principal;
+      return principal?.kind === "entity" && principal.expiresAt > now ? principal.expiresAt : [];
     });
-    await settledWithin(watcherAnswerMs, asked);
-    return may;
+    if (ctx.getWebSockets().length > 0) timers.set(watchersTimer, Math.min(now + watcherProofMs, ...expiries));
   }
 
-  /** Undefined where its workspace does not answer. */
-  async #mayWatch({ principal, spaceId: from }: Attachment): Promise<boolean | undefined> {
-    const { env } = this.#around;
-    const workspace = env.WORKSPACE.getByName(principal.workspaceId);
+  #expired(socket: WebSocket): void {
+    socket.close(closeCodes.tokenExpired, "these credentials do not hold any more");
+  }
+
+  /** Undefined where that cannot be told in time. */
+  async #mayWatch(attachment: Attachment): Promise<boolean | undefined> {
     try {
-      if (principal.kind === "key") {
-        const lives = await workspace.keyLives(principal.keyId);
-        return lives.ok && lives.value;
-      }
-      if (principal.expiresAt <= this.#around.clock.now()) return false;
-      const standing = await workspace.standing(principal.entityId);
-      if (!standing.ok || standing.value.role === "admin" || from === undefined) {
-        return standing.ok && standing.value.role === "admin";
-      }
-      return (await env.SPACE.getByName(from).describe({ ...principal, admin: false })).ok;
+      return await inTime(watcherAnswerMs, this.#askWhetherMay(attachment));
     } catch (error) {
       log.warn("watcher.unproven", { reason: error instanceof Error ? error.message : String(error) });
       return undefined;
     }
+  }
+
+  async #askWhetherMay({ principal, spaceId: from }: Attachment): Promise<boolean> {
+    const { env } = this.#around;
+    const workspace = env.WORKSPACE.getByName(principal.workspaceId);
+    if (principal.kind === "key") {
+      const lives = await workspace.keyLives(principal.keyId);
+      return lives.ok && lives.value;
+    }
+    const standing = await workspace.standing(principal.entityId);
+    if (!standing.ok || standing.value.role === "admin" || from === undefined) {
+      return standing.ok && standing.value.role === "admin";
+    }
+    return (await env.SPACE.getByName(from).describe({ ...principal, admin: false })).ok;
   }
 
   #of(socket: WebSocket): Attachment | undefined {

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { SearchAnswer, SearchQuery, WorkspaceSearchAnswer } from "../protocol/search.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { inTime } from "../shared/within.ts";
 import { agentAt } from "./agents.ts";
 import { type House, workspaceOf } from "./house.ts";
 
@@ -11,20 +12,13 @@ const agentTimeoutMs = 10_000;
 
 type Asked = { agentId: string; answer: SearchAnswer } | { agentId: string; code: string };
 
-const inTime = async <T>(answer: Promise<T>): Promise<T> => {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new ColloquyError("unavailable", "no answer in time")), agentTimeoutMs);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 const ask = async (context: Context<House>, agentId: string, query: SearchQuery): Promise<Asked> => {
   try {
     const { workspaceId } = context.var.principal;
-    return { agentId, answer: unwrap(await inTime(agentAt(context, agentId).search(workspaceId, query))) };
+    return {
+      agentId,
+      answer: unwrap(await inTime(agentTimeoutMs, agentAt(context, agentId).search(workspaceId, query))),
+    };
   } catch (error) {
     return { agentId, code: error instanceof ColloquyError ? error.code : "unavailable" };
   }

@@ -4,6 +4,7 @@ import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { inTime } from "../shared/within.ts";
 import { access } from "./access.ts";
 import { createRoutes, type House, workspaceOf } from "./house.ts";
 import { idempotently } from "./idempotent.ts";
@@ -28,6 +29,8 @@ const path = "/v1/spaces/{spaceId}";
 const params = z.object({ spaceId: pathId("spc", "the space") });
 /** A page of spaces asks each of them for its latest, so it is no longer than that may cost. */
 const maxSpacesAsked = 50;
+/** How long such a page waits for each of them. */
+const latestWaitMs = 2000;
 
 /** A router may name a secret of the workspace together with an address of its own choice. */
 const routerForbidden = (): ColloquyError =>
@@ -65,7 +68,7 @@ const createSpace = async (context: Context<House>, id: string, input: CreateSpa
 /** A space's newest message and how much the caller has not read; neither, where it cannot be reached. */
 const withLatest = async (context: Context<House>, principal: Principal, space: Space): Promise<SpaceListItem> => {
   try {
-    const latest = await spaceAt(context, space.id).latest(principal);
+    const latest = await inTime(latestWaitMs, spaceAt(context, space.id).latest(principal));
     return latest.ok ? { ...space, ...latest.value } : space;
   } catch (error) {
     log.error("space.unreachable", error, { spaceId: space.id });

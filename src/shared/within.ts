@@ -1,3 +1,17 @@
+import { ColloquyError } from "./errors.ts";
+
+/** What `promise` comes to; rejects with `unavailable` after `timeoutMs`. Leaves no timer behind. */
+export const inTime = async <T>(timeoutMs: number, promise: Promise<T>): Promise<T> => {
+  const late = Promise.withResolvers<never>();
+  const reason = `there was no answer in ${timeoutMs} ms`;
+  const timer = setTimeout(() => late.reject(new ColloquyError("unavailable", reason)), timeoutMs);
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
 /** Resolves when `promise` has settled, or after `timeoutMs` at the latest. Leaves no timer behind. */
 export const settledWithin = async (timeoutMs: number, promise: Promise<unknown>): Promise<void> => {
   const late = Promise.withResolvers<void>();

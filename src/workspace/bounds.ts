@@ -22,3 +22,5 @@ export const maxStoredAnswerCharacters = 256 * 1024;
 /** Errands of the outbox that are carried at the same time, and read from the table at once. */
 export const outboxConcurrency = 4;
 export const outboxBatch = 64;
+/** A space or an agent that has not taken an errand in this time is told again later. */
+export const carryTimeoutMs = 20_000;

@@ -5,8 +5,9 @@ import type { Env } from "../shared/env.ts";
 import { errorKind, type Outcome } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
+import { inTime } from "../shared/within.ts";
 import type { Timers } from "../timers/timers.ts";
-import { outboxConcurrency } from "./bounds.ts";
+import { carryTimeoutMs, outboxConcurrency } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
 import type { Errand, ErrandName, Outbox } from "./outbox.ts";
 import type { Secrets } from "./secrets.ts";
@@ -111,7 +112,7 @@ export class Carrier {
   async #carryOne(workspaceId: string, errand: Errand): Promise<void> {
     const { kind, target, attempts } = errand;
     try {
-      const outcome = await this.#tell(workspaceId, errand);
+      const outcome = await inTime(carryTimeoutMs, this.#tell(workspaceId, errand));
       if (!outcome.ok && errorKind(outcome.problem.code).retryable) {
         log.warn("outbox.postponed", { kind, target, attempts, code: outcome.problem.code });
         this.#parts.outbox.failed(errand);

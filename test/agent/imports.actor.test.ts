@@ -1,13 +1,18 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { CarriedHead, type CarriedItems, ExportEnvelope } from "../../src/protocol/exported-agent.ts";
 import type { AgentRpc } from "../../src/protocol/rpc.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
+import { createGate } from "../support/gate.ts";
 import { agentStub, ids, openHouse } from "./fixture.ts";
 
 /** An import that is cut off, wherever that is: the object by itself makes a whole agent of it, or nothing. */
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 const envelope = ExportEnvelope.parse({ format: "colloquy.agent", version: 1, exportedAt: "2026-02-18T15:00:00.000Z" });
 const updatedAt = "2026-02-18T14:00:00.000Z";
@@ -101,6 +106,26 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     const { report } = unwrap(await agent().completeImport(workspaceId));
     expect(report.counts).toMatchObject({ memories: 1, plans: 1 });
     unwrap(await agent().remove(workspaceId));
+  });
+
+  test("is asked about again where the directory does not answer, and holds up nothing else meanwhile", async () => {
+    const { begin, prepare, enter, pass, code, agent } = await stage();
+    await begin();
+    await prepare();
+    await enter();
+    const gate = createGate();
+    const asked = vi.spyOn(Workspace.prototype, "entity").mockImplementationOnce(async () => {
+      await gate.opened;
+      return refuse("unavailable", "too late");
+    });
+    onTestFinished(gate.open);
+    await pass(6 * minutes);
+    expect(asked).toHaveBeenCalledTimes(1);
+    expect(await code()).toBe("not_found");
+    const another = { workspaceId: ids.mint("wsp"), token: ids.mint("key") };
+    expect(await agent().dropImport(another)).toEqual(ok(null));
+    await pass(minutes + 1);
+    expect(await code()).toBe("there");
   });
 
   test("makes way for another try after a minute, and takes nothing more of the first", async () => {

@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
@@ -118,6 +118,24 @@ describe("who watches a block", () => {
     await pass();
     expect(await watcher.untilClosed()).toBe(4401);
     expect(byKey.heard.closed).toBeUndefined();
+  });
+
+  it("[S5] is closed when its token expires, not later", async () => {
+    const { house, at, stub } = await scene();
+    const boss = await house.person("Boss", "admin");
+    const token = await house.token(boss.id, 10);
+    const asBoss = await call(`${at}/notes/stream?token=${token}`, { headers: { upgrade: "websocket" } });
+    if (!asBoss.webSocket) throw new Error(await asBoss.text());
+    const watcher = listenToBlock(asBoss.webSocket);
+    const wakesIn = await runInDurableObject(
+      stub,
+      async (_, state) => Number(await state.storage.getAlarm()) - Date.now(),
+    );
+    expect(wakesIn).toBeLessThanOrEqual(10_000);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    vi.setSystemTime(Date.now() + 10_000);
+    await runDurableObjectAlarm(stub);
+    expect(await watcher.untilClosed()).toBe(4401);
   });
 
   it("must have the workspace's rights, and a WebSocket", async () => {

@@ -1,8 +1,12 @@
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { Space, SpaceListItem } from "../../src/protocol/space.ts";
+import { Space as SpaceActor } from "../../src/space/space.ts";
+import { createGate } from "../support/gate.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
+
+afterEach(() => void vi.restoreAllMocks());
 
 const SpaceList = z.object({ items: z.array(SpaceListItem), nextCursor: z.string().nullable() });
 const Members = z.object({ space: z.object({ members: z.array(z.object({ id: z.string(), name: z.string() })) }) });
@@ -28,6 +32,25 @@ test("a person's list holds its own spaces, newest first, with what is unread an
 
   const acting = await expectOk(SpaceList, call("/v1/spaces", { bearer: house.secretKey, as: mona.id }));
   expect(acting.items).toEqual((await list()).items);
+});
+
+test("a space that does not answer holds up nobody's list, and is in it without its newest message", async () => {
+  const house = await openHouse();
+  const mona = await house.person("Mona");
+  await house.space("Hangs", [mona]);
+  const answers = await house.space("Answers", [mona]);
+  await house.say(answers.id, mona, "one");
+  const gate = createGate();
+  onTestFinished(gate.open);
+  const { latest } = SpaceActor.prototype;
+  vi.spyOn(SpaceActor.prototype, "latest").mockImplementation(async function (this: SpaceActor, principal) {
+    const answered = await latest.call(this, principal);
+    if (answered.ok && !answered.value.lastMessage) await gate.opened;
+    return answered;
+  });
+  const { items } = await expectOk(SpaceList, call("/v1/spaces", { bearer: mona.token }));
+  expect(items).toMatchObject([{ name: "Answers", lastMessage: { text: "one" } }, { name: "Hangs" }]);
+  expect(items[1]).not.toHaveProperty("unreadCount");
 });
 
 test("a secret key's list holds all spaces, page by page", async () => {

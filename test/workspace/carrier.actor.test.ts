@@ -1,10 +1,11 @@
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
 import type { AgentRpc, SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import type { ActorNamespace } from "../../src/shared/env.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
 import { Timers } from "../../src/timers/timers.ts";
+import { carryTimeoutMs } from "../../src/workspace/bounds.ts";
 import { Carrier, outboxTimer } from "../../src/workspace/carrier.ts";
 import { Directory } from "../../src/workspace/directory.ts";
 import { Outbox } from "../../src/workspace/outbox.ts";
@@ -99,6 +100,21 @@ test("who cannot be reached is told later, with the last name only, and nobody e
     expect(told.renameMember).toHaveBeenCalledTimes(3);
     expect(told.renameMember).toHaveBeenLastCalledWith(workspaceId, mona, "Elisabeth");
     expect(timers.dueAt(outboxTimer)).toBeUndefined();
+  }));
+
+test("[S5] a space that never answers is asked again later, and holds up no removal", () =>
+  withCarrier(async ({ carrier, directory, told, timers, time, settled }) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    told.renameMember.mockReturnValueOnce(new Promise(() => undefined));
+    carrier.entityRenamed(workspaceId, mona);
+    await vi.waitFor(() => expect(told.renameMember).toHaveBeenCalledTimes(2));
+    directory.remove(mona);
+    carrier.entityRemoved(workspaceId, mona);
+    await vi.advanceTimersByTimeAsync(carryTimeoutMs);
+    await settled();
+    expect(told.removeMember).toHaveBeenCalledTimes(2);
+    expect(timers.dueAt(outboxTimer)).toBeGreaterThan(time.now);
   }));
 
 test("a passing refusal is tried again, one that is for good is not", () =>

@@ -1,28 +1,21 @@
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
+import { inTime } from "../../shared/within.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "../bounds.ts";
 
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
 
-/** Rejects where there is no answer in `spaceAnswerMs`, so that a space that hangs holds up no run. */
-const inTime = async <T>(answer: Promise<T>): Promise<T> => {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error("no answer in time")), spaceAnswerMs);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
 /**
- * An actor that restarts or is overloaded rejects, or is silent; what is asked of it is idempotent, so it is asked
- * again. An answer that is under way is waited for even by a run that was canceled: nothing may appear afterwards.
+ * An actor that restarts or is overloaded rejects, is silent, or says `unavailable`; what is asked of it is idempotent,
+ * so it is asked again. An answer that is under way is waited for even by a run that was canceled: nothing may appear
+ * afterwards. What may not come late is asked with `until`, which is when nobody waits for it any more.
  */
 export const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await inTime(ask());
+      const answer = await inTime(spaceAnswerMs, ask());
+      if (answer.ok || answer.problem.code !== "unavailable") return answer;
+      throw new ColloquyError(answer.problem.code, answer.problem.detail);
     } catch (error) {
       signal.throwIfAborted();
       if (attempt >= reachSpaceTries) {

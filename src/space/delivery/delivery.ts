@@ -2,9 +2,10 @@ import type { Delivery as AgentDelivery, AgentRpc, WorkspaceRpc } from "../../pr
 import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ActorNamespace } from "../../shared/env.ts";
-import { ColloquyError, refuse } from "../../shared/errors.ts";
+import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
+import { inTime, settledWithin } from "../../shared/within.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
   deadmanMs,
@@ -114,7 +115,7 @@ export class Delivery {
 
   /** Resolves when the workspace's index has heard of everything, or is late. */
   async indexed(): Promise<void> {
-    await within(indexWaitMs, this.#running.get(indexSubscriber) ?? Promise.resolve(), () => undefined);
+    await settledWithin(indexWaitMs, this.#running.get(indexSubscriber) ?? Promise.resolve());
   }
 
   /** The last place in the log; a deletion takes one too. */
@@ -182,17 +183,16 @@ export class Delivery {
     const { cursor, messages, left } = batch;
     const answers = batch.answers.length > 0 ? { answers: batch.answers } : {};
     const space = snapshotOf(deleted ? { ...row, version: cursor } : row, members.all());
-    const late = () => refuse("unavailable", `${subscriber.id} did not answer in ${deliverTimeoutMs} ms`);
     if (subscriber.kind === "index") {
       const createdBy = row.createdBy === null ? {} : { createdBy: row.createdBy };
       const follow = receivers.WORKSPACE.getByName(row.workspaceId).follow({ space, ...createdBy, cursor, deleted });
-      const followed = await within(deliverTimeoutMs, follow, late);
+      const followed = await inTime(deliverTimeoutMs, follow);
       if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
       return cursor;
     }
     const told: AgentDelivery = { space, messages, ...answers, after, cursor, left };
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
-    const delivered = await within(deliverTimeoutMs, deliver, late);
+    const delivered = await inTime(deliverTimeoutMs, deliver);
     if (delivered.ok) return delivered.value.cursor;
     // Who is gone for good need not be told of what it left.
     const over = left || row.deletedSeq !== null || !members.find(subscriber.id);
@@ -229,13 +229,3 @@ export class Delivery {
     else if ((timers.dueAt(deliverTimer) ?? 0) <= clock.now()) timers.set(deliverTimer, clock.now() + deadmanMs);
   }
 }
-
-const within = async <T, Late>(timeoutMs: number, promise: Promise<T>, late: () => Late): Promise<T | Late> => {
-  const timeout = Promise.withResolvers<Late>();
-  const timer = setTimeout(() => timeout.resolve(late()), timeoutMs);
-  try {
-    return await Promise.race([promise, timeout.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
