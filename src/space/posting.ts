@@ -36,6 +36,8 @@ export const post = (
     if (message.text !== text || message.replyTo !== replyTo || message.expectsReply !== expectsReply) {
       throw new ColloquyError("idempotency_mismatch", "This clientKey was used for another message: choose a new one");
     }
+    // The crash that kept its answer from who sends it again may have cut off its delivery too.
+    parts.delivery.kick();
     return { message, created: false };
   }
   if (replyTo !== undefined) checkRepliable(parts, replyTo);

@@ -255,6 +255,18 @@ test("[D2] a crash after the append is followed by a delivery within 30 s, witho
   await settled(home);
 });
 
+test("[D1] [D2] who sends again what a crash left untold has the agents hear it at once", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  await settled(home);
+  const message = { text: "do not lose me", clientKey: "once" };
+  const crashed = armFault("space.after-append");
+  await lost(home.rpc.post(home.as(ann), message), crashed);
+  expect(unwrap(await home.rpc.post(home.as(ann), message)).created).toBe(false);
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual(["do not lose me"]));
+  await settled(home);
+});
+
 test("[D2] a crash after the delivery repeats it, so that the agent can tell that it has it", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);

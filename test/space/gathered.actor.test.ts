@@ -68,7 +68,6 @@ test.each([
     const known = (await posting).flatMap((each) => (each.status === "fulfilled" ? [unwrap(each.value).message] : []));
     const again = (await Promise.all(postAll(home, home.rpc, [ann, ben]))).map((each) => unwrap(each).message);
     expect(again).toEqual(expect.arrayContaining(known));
-    // Who sends again what is stored tells nobody: what the crash left to be told goes with the next message, or a timer.
     unwrap(await home.rpc.post(home.as(ann), { text: "30" }));
     const { items } = unwrap(await home.rpc.list(home.key, { limit: 100 }));
     expect(items.map(({ text }) => Number(text)).toSorted((a, b) => a - b)).toEqual([...texts.map(Number), 30]);
