@@ -126,6 +126,8 @@ export type AgentMessage = {
   replyTo?: string | undefined;
   /** The agent waits for an answer. */
   expectsReply?: boolean | undefined;
+  /** When its run stops waiting, in milliseconds since the epoch: what has not been said by then is `unavailable`. */
+  until?: number | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */
@@ -144,6 +146,8 @@ export type AgentToolCall = {
   root: Root;
   streamId?: string | undefined;
   origin?: Origin | undefined;
+  /** When its agent stops waiting, in milliseconds since the epoch: what does not show by then is `unavailable`. */
+  until?: number | undefined;
 };
 
 export type EntityRef = { id: string; name: string; type: EntityType };

@@ -8,7 +8,7 @@ import { mentionsIn } from "../shared/mentions.ts";
 import { messageOf } from "./log.ts";
 import type { MemberRow } from "./members.ts";
 import { type Parts, record } from "./parts.ts";
-import { acting, spaceIn } from "./rights.ts";
+import { acting, requireAwaited, spaceIn } from "./rights.ts";
 import { checkRoom } from "./room.ts";
 import type { SettingsRow } from "./settings.ts";
 import type { Routing } from "./wake.ts";
@@ -62,6 +62,7 @@ export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
     if (streamId !== undefined) parts.live.repeated(streamId, agentId);
     return messageOf(existing.frame);
   }
+  requireAwaited(parts, input);
   const member = parts.members.find(agentId);
   if (!member) throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
   checkText(text);

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
+import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { ended, inboxOf, openHouse, runsOf } from "./fixture.ts";
@@ -8,6 +9,7 @@ import { ended, inboxOf, openHouse, runsOf } from "./fixture.ts";
 const restore: (() => void)[] = [];
 afterEach(() => {
   for (const undo of restore.splice(0)) undo();
+  vi.restoreAllMocks();
 });
 
 const stage = async () => {
@@ -61,4 +63,24 @@ test.each(cuts)("[R5] [D4] %s while it speaks: its words are taken back at once,
   expect(watching.filter(({ type }) => type === "tool-call.error")).toHaveLength(1);
   const said = watching.flatMap((frame) => (frame.type === "space.message" ? [frame.message.sender.name] : []));
   expect(new Set(said)).toEqual(new Set(["Husam"]));
+});
+
+test("[R5] [R2] what a space takes in only after the run was canceled is not said, however long it hung", async () => {
+  const { house, husam, analyst, space, agent } = await stage();
+  restore.push(installModel(scriptedModel(() => step(call("send_message", { text: "Never to be said." })))));
+  const gate = createGate();
+  const { append } = Space.prototype;
+  const hung = vi.fn<() => void>();
+  vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
+    gate.reach();
+    await gate.opened;
+    return append.call(this, message).finally(hung);
+  });
+  await space.post(husam, "Speak");
+  await gate.reached;
+  const [run] = await runsOf(house.workspaceId, analyst);
+  expect(unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? "")).status).toBe("canceled");
+  gate.open();
+  await vi.waitFor(() => expect(hung).toHaveBeenCalled());
+  expect(await space.texts()).toEqual(["Husam: Speak"]);
 });

@@ -76,6 +76,16 @@ test("[R2] an agent that says something again has said it once", async () => {
   expect(unwrap(await home.rpc.list(home.as(ann), { limit: 50 })).items).toEqual([first]);
 });
 
+test("[R5] [R2] what an agent does not wait for any more is refused, and said once when it is said again", async () => {
+  const home = await house([ann, robo]);
+  const message = said(home, robo, "On it.");
+  const late = await home.rpc.append({ ...message, until: Date.now() - 1 });
+  expect(late).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+  expect(unwrap(await home.rpc.list(home.as(ann), { limit: 50 })).items).toEqual([]);
+  const first = unwrap(await home.rpc.append({ ...message, until: Date.now() + 60_000 }));
+  expect(unwrap(await home.rpc.append({ ...message, until: Date.now() - 1 }))).toEqual(first);
+});
+
 test("pages follow the messages in both directions, whatever lies between them in the log", async () => {
   const home = await house([ann, bob]);
   for (let index = 1; index <= 5; index += 1) {

@@ -440,6 +440,18 @@ test("[B4] [B3] a page of messages reads one more row for each call on it, howev
   expect(many.rowsRead).toBeLessThan(30);
 });
 
+test("[R5] a call does not show where it was canceled before it did, or its agent has stopped waiting for that", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  const first = called(home, robo, "first");
+  expect(code(await home.rpc.recordToolCall({ ...first, status: "canceled" }))).toBe("gone");
+  expect(code(await home.rpc.recordToolCall({ ...first, until: Date.now() - 1 }))).toBe("unavailable");
+  expect(unwrap(await home.rpc.list(home.key, { limit: 10 })).items).toEqual([]);
+  unwrap(await home.rpc.recordToolCall(first));
+  const canceled = unwrap(await home.rpc.recordToolCall({ ...first, status: "canceled", until: Date.now() - 1 }));
+  expect(canceled.toolCall?.status).toBe("canceled");
+});
+
 test("[B3] a space has so many open calls at a time, and one that ends makes room", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);

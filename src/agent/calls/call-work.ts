@@ -2,7 +2,7 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { callBackoffMs, longestCallBackoffMs, maxErrands } from "../bounds.ts";
+import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
 import { acceptToolResult } from "../deliver.ts";
 import type { CallOutcome } from "../records.ts";
 import type { Parts } from "../think/parts.ts";
@@ -168,11 +168,17 @@ export class CallWork {
   }
 
   async #tell(row: CallRow): Promise<void> {
-    const { calls, env } = this.#parts;
+    const { calls, env, clock } = this.#parts;
     const { spaceId } = row;
     if (spaceId === null) return;
-    const status = statusOf(row);
-    const ask = () => env.SPACE.getByName(spaceId).recordToolCall(shownCall(this.#parts, row, spaceId));
+    let status = statusOf(row);
+    const ask = () => {
+      // Its run may have ended since the try before.
+      const now = calls.get(row.callId) ?? row;
+      status = statusOf(now);
+      const until = clock.now() + spaceAnswerMs;
+      return env.SPACE.getByName(spaceId).recordToolCall({ ...shownCall(this.#parts, now, spaceId), until });
+    };
     const told: Outcome<unknown> = await reach(ask, this.#stopped.signal);
     if (told.ok) {
       await faultOnceStored("call.after-tell", this.#parts.object);

@@ -3,7 +3,7 @@ import { ColloquyError, type ErrorCode, ok, unwrap } from "../../shared/errors.t
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { absentIn, mentionsIn } from "../../shared/mentions.ts";
-import { maxWaitingRuns, stallMs } from "../bounds.ts";
+import { maxWaitingRuns, spaceAnswerMs, stallMs } from "../bounds.ts";
 import { consentedTool } from "../calls/consented.ts";
 import { handlingOf, needsRow } from "../calls/handling.ts";
 import { placeWait, takeBackWait } from "../deliver.ts";
@@ -81,7 +81,9 @@ const contextOf = (parts: Parts, execution: Execution): ToolContext => {
         parts.waits.open({ callId: call.callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
       }
       try {
-        const said = unwrap(await reach(() => parts.env.SPACE.getByName(spaceId).append(message), signal));
+        const append = () =>
+          parts.env.SPACE.getByName(spaceId).append({ ...message, until: parts.clock.now() + spaceAnswerMs });
+        const said = unwrap(await reach(append, signal));
         if (waits) placeWait(parts, run.ordinal, call.callId, said.seq);
         return ok(said);
       } catch (error) {

@@ -3,7 +3,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxOpenToolCalls } from "../bounds.ts";
 import { type Parts, record } from "../parts.ts";
-import { spaceIn } from "../rights.ts";
+import { requireAwaited, spaceIn } from "../rights.ts";
 import { checkRoom } from "../room.ts";
 import type { SettingsRow } from "../settings.ts";
 import type { CallMessage } from "./call-message.ts";
@@ -14,6 +14,7 @@ import { advanced, begun } from "./standing.ts";
 /**
  * An agent shows a tool call, or says how one that shows stands now: each once, however often it is said (R2). Its
  * message is the end of the stream that its input was written in (D4), wakes nobody, and is answered as it is then.
+ * What was canceled before it showed is `gone`.
  */
 export const recordToolCall = (parts: Parts, said: AgentToolCall): CallMessage => {
   const { agentId, toolCallId, messageId, streamId } = said;
@@ -40,6 +41,8 @@ export const messageOfCall = ({ ids }: Pick<Parts, "ids">, space: SettingsRow, t
 
 const show = (parts: Parts, space: SettingsRow, said: AgentToolCall): CallMessage => {
   const { agentId, messageId: id, streamId, root, origin } = said;
+  if (said.status === "canceled") throw new ColloquyError("gone", `${said.toolCallId} was canceled before it showed`);
+  requireAwaited(parts, said);
   const sender = parts.members.find(agentId);
   if (!sender) throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
   const toolCall = begun(said);

@@ -1,8 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, inject, test, vi } from "vitest";
+import { expect, inject, onTestFinished, test, vi } from "vitest";
+import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
+import { Space } from "../../../src/space/space.ts";
+import { createGate } from "../../support/gate.ts";
 import { call, rawCall, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
 import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool, yes } from "./scene.ts";
@@ -70,6 +73,39 @@ test.each(open)(
     expect(await runsOf(workspaceId, agent)).toHaveLength(1);
   },
 );
+
+test("[R5] a call that its space has not shown yet never shows once its run is ended", async () => {
+  const gate = createGate();
+  const { recordToolCall } = Space.prototype;
+  const recording = vi.spyOn(Space.prototype, "recordToolCall").mockImplementation(async function (this: Space, said) {
+    gate.reach();
+    await gate.opened;
+    return recordToolCall.call(this, said);
+  });
+  onTestFinished(() => recording.mockRestore());
+  const { agent, ann, space, workspaceId } = await scene({ tools: [lookUp], steps: [] });
+  const runs = () => runsOf(workspaceId, agent);
+  const stopFirst = async () => step(call("stop_run", { runId: (await runs()).at(-1)?.id ?? "" }));
+  playWith(
+    scriptedModel(async (_, index) =>
+      index === 0 ? step(call("act", { to: "prod" })) : index === 1 ? stopFirst() : step(text("Ended.")),
+    ),
+  );
+  await space.post(ann, "Go");
+  await gate.reached;
+  await space.post(ann, "Stop that");
+  await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
+  vi.setSystemTime(Date.now() + spaceAnswerMs);
+  gate.open();
+  await vi.waitFor(
+    () =>
+      runInDurableObject(agentStub(agent), (_, { storage }) =>
+        expect(storage.sql.exec("select told from calls").one().told).toBe("canceled"),
+      ),
+    { timeout: 10_000 },
+  );
+  expect(await space.texts()).toEqual(["Ann: Go", "Ann: Stop that"]);
+});
 
 const asking: [string, (path: string) => Tool][] = [
   ["runs there", (path) => ({ ...deploy(path, { timeoutMs: 600_000 }), name: "act" })],
