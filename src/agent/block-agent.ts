@@ -12,6 +12,7 @@ import type { BlockRpc, SharedBlockNote, SharedEdit } from "../protocol/block-rp
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import { openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
+import { requireAwaited } from "../shared/require-awaited.ts";
 import { authorNamed } from "./carry/known-names.ts";
 import type { BlockCaller } from "./memory/blocks/block-author.ts";
 import { blockView, detailOf, sharedView } from "./memory/blocks/block-view.ts";
@@ -202,9 +203,10 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
   editSharedBlock(
     workspaceId: string,
     label: string,
-    { reader, author, consented, ...edit }: SharedEdit,
+    { reader, author, consented, until, ...edit }: SharedEdit,
   ): Promise<Outcome<EditedBlock>> {
     return this.inMind(workspaceId, ({ parts }) => {
+      requireAwaited(parts, { until });
       const { permission } = granted(parts, reader.agentId, label);
       const caller: BlockCaller =
         author === undefined ? { kind: "agent", ...reader, permission, consented } : { kind: "system", author };

@@ -2,6 +2,7 @@ import type { Block, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import type { SharedEdit } from "../protocol/block-rpc.ts";
 import { isoTime } from "../shared/clock.ts";
 import { unwrap } from "../shared/errors.ts";
+import { spaceAnswerMs } from "./bounds.ts";
 import type { SharedBlockRow } from "./memory/blocks/shared-blocks.ts";
 import type { Parts } from "./think/parts.ts";
 import { reach } from "./think/reach.ts";
@@ -80,11 +81,15 @@ export const loadShared = async (
 export const editShared = async (
   parts: Parts,
   row: SharedBlockRow,
-  edit: Omit<SharedEdit, "reader">,
+  edit: Omit<SharedEdit, "reader" | "until">,
   signal: AbortSignal,
 ): Promise<EditedBlock> => {
   const { id, workspaceId, config } = parts.identity.get();
   const owner = parts.env.AGENT.getByName(row.ownerId);
   const reader = { agentId: id, name: config.name };
-  return unwrap(await reach(() => owner.editSharedBlock(workspaceId, row.label, { ...edit, reader }), signal));
+  const ask = () => {
+    const until = parts.clock.now() + spaceAnswerMs;
+    return owner.editSharedBlock(workspaceId, row.label, { ...edit, reader, until });
+  };
+  return unwrap(await reach(ask, signal));
 };

@@ -29,6 +29,8 @@ export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
   callId?: string | undefined;
   /** A person agreed to it. */
   consented?: boolean | undefined;
+  /** When the reader stops waiting, in milliseconds since the epoch: what is not made by then is `unavailable`. */
+  until?: number | undefined;
 };
 
 /**

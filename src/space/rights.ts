@@ -1,5 +1,4 @@
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
-import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type ActingPrincipal, isActing } from "./acting-principal.ts";
 import type { MemberRow, Members } from "./members.ts";
@@ -53,10 +52,4 @@ export const owns = (known: Known, principal: Principal): SettingsRow => {
   const space = seen(known, principal);
   if (hasWorkspaceRights(principal)) return space;
   throw new ColloquyError("forbidden", "Only an admin or a secret key may do that");
-};
-
-/** An agent's word counts while it waits for the answer: its run may have been canceled since (R5), or have gone on. */
-export const requireAwaited = ({ clock }: { clock: Clock }, { until }: { until?: number | undefined }): void => {
-  if (until === undefined || until > clock.now()) return;
-  throw new ColloquyError("unavailable", "This came when its agent had stopped waiting for it: say it again");
 };

@@ -1,9 +1,10 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { requireAwaited } from "../../shared/require-awaited.ts";
 import { maxOpenToolCalls } from "../bounds.ts";
 import { type Parts, record } from "../parts.ts";
-import { requireAwaited, spaceIn } from "../rights.ts";
+import { spaceIn } from "../rights.ts";
 import { checkRoom } from "../room.ts";
 import type { SettingsRow } from "../settings.ts";
 import type { CallMessage } from "./call-message.ts";

@@ -293,6 +293,20 @@ describe("shared blocks", () => {
     ]);
   });
 
+  test("[R5] [R2] an edit that its owner comes to when the reader has stopped waiting changes nothing", async () => {
+    const { workspaceId, create, block, share, agent, archive } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Append", archive, agent);
+    const operations = [{ op: "append_text" as const, text: "b" }];
+    const reader = { agentId: agent.id, name: agent.name };
+    const edited = (until: number) =>
+      env.AGENT.getByName(archive.id).editSharedBlock(workspaceId, "notes", { reader, operations, until });
+    expect(await edited(Date.now() - 1)).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+    expect((await block("notes", archive)).rendered).toBe("a");
+    unwrap(await edited(Date.now() + 60_000));
+    expect((await block("notes", archive)).rendered).toBe("ab");
+  });
+
   test("an agent shares its own, and takes it back at once", async () => {
     const { play, space, ann, agent, archive, workspaceId, results, create } = await scene();
     await create({ content: "a" });
