@@ -185,11 +185,11 @@ agents.openapi(
     const { agentId } = context.req.valid("param");
     const { workspaceId } = context.var.principal;
     await requireAgent(context, agentId);
-    const removal = await agentAt(context, agentId).remove(workspaceId);
-    // An earlier deletion may have come this far only: then the directory is what is left.
-    if (!removal.ok && removal.problem.code !== "not_found" && removal.problem.code !== "gone") unwrap(removal);
+    // The directory first: what is cut off after that, its workspace does.
     unwrap(await workspaceOf(context).removeEntity(agentId));
     forgetStanding(workspaceId, agentId);
+    const removal = await agentAt(context, agentId).remove(workspaceId);
+    if (!removal.ok && removal.problem.code !== "not_found") unwrap(removal);
     return context.body(null, 204);
   },
 );

@@ -1,8 +1,9 @@
+import type { EntityType } from "../protocol/entity.ts";
 import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Env } from "../shared/env.ts";
-import { errorKind, type Outcome } from "../shared/errors.ts";
+import { errorKind, type Outcome, ok } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
 import { inTime } from "../shared/within.ts";
@@ -51,8 +52,10 @@ export class Carrier {
     this.#post(workspaceId, this.#toSpaces("rename", entityId));
   }
 
-  entityRemoved(workspaceId: string, entityId: string): void {
-    this.#post(workspaceId, this.#toSpaces("remove", entityId));
+  /** Of an agent its own object is ended too: who removes it may be cut off before it has. */
+  entityRemoved(workspaceId: string, entityId: string, type: EntityType): void {
+    const own: ErrandName[] = type === "agent" ? [{ kind: "end", target: entityId, subject: "" }] : [];
+    this.#post(workspaceId, [...own, ...this.#toSpaces("remove", entityId)]);
   }
 
   secretsChanged(workspaceId: string): void {
@@ -131,6 +134,12 @@ export class Carrier {
   async #tell(workspaceId: string, errand: Errand): Promise<Outcome<null>> {
     const { env, directory, secrets } = this.#parts;
     if (errand.kind === "secrets") return env.AGENT.getByName(errand.target).setSecrets(workspaceId, secrets.sealed());
+    if (errand.kind === "end") {
+      // It was made anew meanwhile, under the same key.
+      if (directory.find(errand.target)) return ok(null);
+      const ended = await env.AGENT.getByName(errand.target).remove(workspaceId);
+      return !ended.ok && ended.problem.code === "not_found" ? ok(null) : ended;
+    }
     const space = env.SPACE.getByName(errand.target);
     const entity = directory.find(errand.subject);
     if (entity) return space.renameMember(workspaceId, entity.id, entity.name);

@@ -6,7 +6,7 @@ import { outboxBatch } from "./bounds.ts";
 import { outbox } from "./schema.ts";
 
 /**
- * What spaces and agents are still to be told: renames, removals, secrets.
+ * What spaces and agents are still to be told: renames, removals, secrets, the end of an agent.
  *
  * Invariants
  * 1. A row is written in the transaction that made it necessary, and removed only after its target answered.

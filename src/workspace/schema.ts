@@ -110,10 +110,10 @@ export const requests = sqliteTable(
 export const outbox = sqliteTable(
   "outbox",
   {
-    kind: text("kind", { enum: ["rename", "remove", "secrets"] }).notNull(),
+    kind: text("kind", { enum: ["rename", "remove", "secrets", "end"] }).notNull(),
     /** The space or agent that is to be told. */
     target: text("target").notNull(),
-    /** The entity that it is about; empty for secrets. */
+    /** The entity that it is about; empty for what is the agent's own. */
     subject: text("subject").notNull(),
     version: integer("version").notNull().default(1),
     attempts: integer("attempts").notNull().default(0),

@@ -154,10 +154,10 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
 
   removeEntity(id: string): Promise<Outcome<null>> {
     return this.#perform((self) => {
-      this.#directory.get(id);
+      const { type } = this.#directory.get(id);
       this.#directory.remove(id);
       this.#waitingCalls.forgetAgent(id);
-      this.#carrier.entityRemoved(self.id, id);
+      this.#carrier.entityRemoved(self.id, id, type);
     });
   }
 

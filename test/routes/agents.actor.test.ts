@@ -5,6 +5,7 @@ import { z } from "zod";
 import { open } from "../../src/auth/sealing.ts";
 import { AgentListItem } from "../../src/protocol/agent.ts";
 import { InboxItem, Run } from "../../src/protocol/run.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -43,6 +44,16 @@ test("an agent is made, listed, changed and deleted, under a name of its own", a
   expect((await call(`/v1/agents/${agent.id}`, { method: "DELETE", bearer })).status).toBe(404);
   expect((await call(`/v1/agents/${agent.id}`, { bearer })).status).toBe(404);
   expect((await create(house, { name: "Counter" })).status).toBe(201);
+});
+
+test("[R5] an agent whose deletion is cut off in the middle ends all the same", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const agent = await house.agent({ name: "Analyst", heartbeat: { everyMinutes: 60 } });
+  // As far as the route comes that is cut off.
+  unwrap(await env.WORKSPACE.getByName(house.workspaceId).removeEntity(agent.id));
+  const status = async () => (await call(`/v1/agents/${agent.id}`, { bearer })).status;
+  await vi.waitFor(async () => expect(await status()).toBe(404), { timeout: 5000 });
 });
 
 test("[S4] tools that cannot be used are refused where they stand, and make no agent and take no name", async () => {

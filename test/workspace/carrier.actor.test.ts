@@ -28,6 +28,7 @@ const stage = async (storage: DurableObjectStorage) => {
   const told = {
     renameMember: vi.fn<SpaceRpc["renameMember"]>().mockResolvedValue(ok(null)),
     removeMember: vi.fn<SpaceRpc["removeMember"]>().mockResolvedValue(ok(null)),
+    remove: vi.fn<AgentRpc["remove"]>().mockResolvedValue(ok(null)),
     setSecrets: vi.fn<AgentRpc["setSecrets"]>().mockResolvedValue(ok(null)),
   };
   const asked: string[] = [];
@@ -74,13 +75,30 @@ test("a new name is carried to every space of the entity, at once", () =>
 test("a removal is carried to every space, and a new secret to every agent, still sealed", () =>
   withCarrier(async ({ carrier, directory, secrets, told, asked, settled }) => {
     directory.remove(mona);
-    carrier.entityRemoved(workspaceId, mona);
+    carrier.entityRemoved(workspaceId, mona, "human");
     secrets.put("KEY", "v1.sealed");
     carrier.secretsChanged(workspaceId);
     await settled();
     expect(told.removeMember).toHaveBeenCalledTimes(2);
     expect(told.setSecrets).toHaveBeenCalledWith(workspaceId, { KEY: "v1.sealed" });
     expect(asked).toContain(robot);
+  }));
+
+test("[R5] an agent that the directory has removed is ended, whatever became of who removed it; one that is gone is", () =>
+  withCarrier(async ({ carrier, directory, told, timers, time, settled }) => {
+    told.remove.mockRejectedValueOnce(new Error("the object was reset"));
+    directory.remove(robot);
+    carrier.entityRemoved(workspaceId, robot, "agent");
+    await settled();
+    expect(told.remove.mock.calls).toEqual([[workspaceId]]);
+    told.remove.mockResolvedValueOnce(refuse("not_found", "there is no such agent"));
+    time.now = timers.dueAt(outboxTimer) ?? 0;
+    await carrier.carry(workspaceId);
+    expect(told.remove).toHaveBeenCalledTimes(2);
+    expect(timers.dueAt(outboxTimer)).toBeUndefined();
+    carrier.entityRemoved(workspaceId, mona, "human");
+    await settled();
+    expect(told.remove).toHaveBeenCalledTimes(2);
   }));
 
 test("who cannot be reached is told later, with the last name only, and nobody else waits for it", () =>
@@ -110,7 +128,7 @@ test("[S5] a space that never answers is asked again later, and holds up no remo
     carrier.entityRenamed(workspaceId, mona);
     await vi.waitFor(() => expect(told.renameMember).toHaveBeenCalledTimes(2));
     directory.remove(mona);
-    carrier.entityRemoved(workspaceId, mona);
+    carrier.entityRemoved(workspaceId, mona, "human");
     await vi.advanceTimersByTimeAsync(carryTimeoutMs);
     await settled();
     expect(told.removeMember).toHaveBeenCalledTimes(2);
