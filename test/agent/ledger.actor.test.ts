@@ -165,7 +165,8 @@ test("[B2] what the day did not allow is done after midnight UTC, by itself; not
     await ended(house.workspaceId, agent, count);
   }
   const runs = (await runsOf(house.workspaceId, agent)).length;
-  expect(await activity()).toMatchObject({ nextDueAt: "2031-03-04T00:00:00.000Z" });
+  const message = expect.stringContaining("it goes on after the reset");
+  expect(await activity()).toMatchObject({ nextDueAt: "2031-03-04T00:00:00.000Z", lastError: { message } });
   await passTime(agent, 50_000);
   expect(await runsOf(house.workspaceId, agent)).toHaveLength(runs);
   await passTime(agent, 10_000);

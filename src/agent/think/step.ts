@@ -70,8 +70,11 @@ const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => 
   return { sections: [...made.sections, ...grown], dropped: made.dropped };
 };
 
-const overBudget = (maxTokensPerDay: number): Ending => {
-  const message = `maxTokensPerDay (${maxTokensPerDay}) does not allow this step; it goes on after the reset at 00:00 UTC`;
+/** No reset lets a step go on that alone may cost more than a day. */
+const overBudget = (maxTokensPerDay: number, cost: number): Ending => {
+  const remedy =
+    cost > maxTokensPerDay ? `it may cost ${cost} tokens: raise the limit` : "it goes on after the reset at 00:00 UTC";
+  const message = `maxTokensPerDay (${maxTokensPerDay}) does not allow this step; ${remedy}`;
   return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
 };
 
@@ -97,7 +100,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const name = stepName(run, index);
   const { maxTokensPerDay } = config.limits;
   const before = lastBilled(run, rows);
-  if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay);
+  if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay, cost);
   const once = async () => {
     await storedBeforeRequest(parts.object);
     const startedAt = parts.clock.now();
@@ -135,7 +138,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     speech.dropAll("interrupted", "the message was given up");
     const { inputTokens, outputTokens } = generation.usage;
     const billed = { step: name, tokens: inputTokens + outputTokens };
-    if (!parts.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay);
+    if (!parts.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay, cost);
     generation = await once();
   }
   signal.throwIfAborted();
