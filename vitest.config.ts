@@ -34,16 +34,19 @@ const bundled = [
   "zod",
 ];
 
-/** Three projects: pure modules in node, actors in workerd, promises to users end to end in a real browser. */
+/**
+ * Three projects, one after another: promises to users end to end in a real browser, actors in workerd, pure modules in
+ * node. A file of the actors' tests waits half of its time for its own workerd to come up: three share two cores well.
+ */
 export default defineConfig({
   test: {
-    // Vitest leaves a core free; a file of the actors' tests waits half of its time for its own workerd to come up.
-    maxWorkers: 2,
     projects: [
       {
         define: { __FAULTS__: "true" },
         test: {
           name: "pure",
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
           // Functions of data: what one file leaves behind is no other's concern, and a process for each costs a minute.
           isolate: false,
           testTimeout: 20_000,
@@ -71,6 +74,8 @@ export default defineConfig({
         ],
         test: {
           name: "actors",
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
           include: ["test/**/*.actor.test.ts"],
           testTimeout: 20_000,
           hookTimeout: 60_000,
@@ -81,6 +86,8 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
           include: ["test/e2e/**/*.e2e.test.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
