@@ -24,6 +24,7 @@ import { agentView } from "./views.ts";
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends PortableAgent implements AgentRpc {
   #mind: Mind | undefined;
+  #ending: Promise<void> | undefined;
   protected readonly inMind: InMind = (workspaceId, work) => this.#with(workspaceId, work);
   protected readonly mindIfAny = (): Mind | undefined => this.#mind;
   protected readonly openMind = async (): Promise<Mind> => {
@@ -32,12 +33,20 @@ export class Agent extends PortableAgent implements AgentRpc {
     this.#mind ??= openMind(this.ctx, this.env);
     return this.#mind;
   };
-  protected readonly endMind = async (): Promise<void> => {
+  protected readonly endMind = (): Promise<void> => {
+    // Two may end it side by side: the later one must not end what is made anew.
+    this.#ending ??= this.#end().finally(() => {
+      this.#ending = undefined;
+    });
+    return this.#ending;
+  };
+
+  async #end(): Promise<void> {
     if (this.#mind) await stopMind(this.#mind);
     this.#mind = undefined;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
-  };
+  }
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);

@@ -1,5 +1,6 @@
 import type { Embedder } from "../models/embedders/embedder.ts";
 import { estimatedTokens } from "../models/embedders/estimated-tokens.ts";
+import { isRefusal } from "../models/is-refusal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -27,7 +28,7 @@ export const bookedEmbedder = (embedder: Embedder, ledger: Ledger, limit: () => 
             return answer;
           } catch (error) {
             // Refused before anything was done for it: nobody bills that. Nobody else settles what it may have cost.
-            if (error instanceof ColloquyError && error.code === "model_rejected") ledger.release(step);
+            if (error instanceof Error && isRefusal(error.cause)) ledger.release(step);
             else ledger.settle(name, undefined);
             throw error;
           }

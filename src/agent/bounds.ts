@@ -4,7 +4,7 @@
 export const maxInboxEvents = 5000;
 /** Dead events that are kept; past it those that died first are let go: messages to their space's history, others to the log. */
 export const maxDeadEvents = 1000;
-/** Events that wake nobody and wait for the next batch; past it the oldest are left to their space's history. */
+/** Events that wake nobody, or nobody any more, and wait for the next batch; past it the oldest are let go: messages to their space's history, others to the log. */
 export const maxQuietEvents = 500;
 /** Of more than `maxQuietEvents`, so many are kept, the newest: otherwise each delivery would look at all, to let a few go. */
 export const keptQuietEvents = 250;

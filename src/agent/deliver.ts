@@ -37,8 +37,8 @@ export const requireRoom = (parts: Parts, adding: number): void => {
 };
 
 const dropQuiet = (parts: Parts): void => {
-  const { maxWakesPerRoot } = parts.identity.get().config.limits;
-  parts.spaces.leaveAllToHistory(parts.inbox.dropQuiet(maxWakesPerRoot));
+  const { id, config } = parts.identity.get();
+  parts.spaces.leaveAllToHistory(parts.inbox.dropQuiet(config.limits.maxWakesPerRoot, id));
 };
 
 /** Whether it brings messages of which none wakes this agent: unless somebody awaited them, its loop sleeps on. */

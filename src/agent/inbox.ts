@@ -26,8 +26,8 @@ import { isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  * 1. An event id is taken in once, however often it is delivered (R7).
  * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
  *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead (`DeadEvents`).
- * 3. Batches are taken in the order of arrival. Of messages that wake nobody, or nobody any more, the oldest are left to
- *    their history rather than hold up what wakes, or fill the inbox.
+ * 3. Batches are taken in the order of arrival. Of what wakes nobody, or nobody any more, the oldest are let go (messages
+ *    to their history, others to the log) rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, where it
  *    did, and its wake is not counted again (B1).
  * 5. `#quietRoom` events may be added before more than `maxQuietEvents` that ask for no run can wait. It is not known
@@ -55,7 +55,7 @@ export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
 const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
 
 /** An event that asks for no run. `spaceId`: of a message. */
-type Quiet = { seq: number; spaceId: string | null };
+type Quiet = Pick<InboxRow, "seq" | "eventId" | "type"> & { spaceId: string | null };
 
 /** Of more quiet events than these beyond `keptQuietEvents`, all make way. */
 const quietSpan = maxQuietEvents - keptQuietEvents;
@@ -129,10 +129,12 @@ export class Inbox {
     this.#db
       .select({
         seq: inbox.seq,
+        eventId: inbox.eventId,
+        type: inbox.type,
         spaceId: sql<string | null>`json_extract(${inbox.data}, '$.delivered.message.spaceId')`,
       })
       .from(inbox)
-      .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
+      .where(and(ready, or(mutedByRoot, eq(inbox.wakes, false))))
       .orderBy(desc(inbox.seq))
       .limit(maxInboxEvents)
       .offset(keptQuietEvents)
@@ -193,13 +195,18 @@ export class Inbox {
 
   /**
    * Of more than `maxQuietEvents` that ask for no run, lets the oldest go down to `keptQuietEvents`: messages that wake
-   * nobody, and whatever's root has woken the agent `maxWakes` times. Answers how many of each space.
+   * nobody, and whatever's root has woken the agent `maxWakes` times. Answers how many of each space; the log tells of
+   * what no space has.
    */
-  dropQuiet(maxWakes: number): Map<string, number> {
+  dropQuiet(maxWakes: number, agentId: string): Map<string, number> {
     if (this.#quietRoom !== undefined && this.#quietRoom >= 0) return new Map();
     const oldest = this.#beyondKept(maxWakes);
     this.#quietRoom = oldest.length > quietSpan ? quietSpan : quietSpan - oldest.length;
-    return this.#leave(oldest.length > quietSpan ? oldest : []);
+    if (oldest.length <= quietSpan) return new Map();
+    for (const { eventId, type, spaceId } of oldest) {
+      if (spaceId === null) log.warn("event.let_go", { agentId, eventId, type, code: "maxWakesPerRoot" });
+    }
+    return this.#leave(oldest);
   }
 
   #beyondKept(maxWakes: number): Quiet[] {
@@ -215,12 +222,10 @@ export class Inbox {
     );
   }
 
-  #leave(events: Quiet[]): Map<string, number> {
+  #leave(events: Pick<Quiet, "seq" | "spaceId">[]): Map<string, number> {
     const left = new Map<string, number>();
     for (const { spaceId } of events) if (spaceId !== null) left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
     this.acknowledge(events.map(({ seq }) => seq));
-    const others = events.filter(({ spaceId }) => spaceId === null).length;
-    if (others > 0) log.warn("events.let_go", { events: others, why: "maxWakesPerRoot" });
     return left;
   }
 

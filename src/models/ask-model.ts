@@ -1,9 +1,10 @@
-import { APICallError, streamText } from "ai";
+import { streamText } from "ai";
 import { estimateTokenCount } from "tokenx";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { billedTokens } from "./billed-tokens.ts";
 import { failureOfFinish } from "./failure.ts";
+import { isRefusal } from "./is-refusal.ts";
 import { type ModelDeps, resolveModel } from "./models.ts";
 
 /** A question to a model that needs no tools and no history: a router's, a summariser's. */
@@ -18,9 +19,6 @@ export type ModelQuestion = ModelDeps & {
   /** Takes what the call may cost out of the budget, or throws; answers what puts the billed tokens in its place. */
   reserve: (tokens: number) => (billed: number) => void;
 };
-
-/** The provider turned the request down before it generated anything: nothing is billed. */
-const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
 
 /**
  * One model call: the question's text in, the answer's text out. Throws what the provider, the network or the signal

@@ -39,7 +39,8 @@ const failure = (code: ErrorCode, message: string, retryAfter?: number): ModelFa
 
 const messageOf = (error: unknown): string => {
   if (typeof error === "string") return error;
-  if (typeof error === "object" && error !== null && "message" in error) return String(error.message);
+  if (typeof error === "object" && error !== null && "message" in error)
+    return typeof error.message === "string" ? error.message : (JSON.stringify(error.message) ?? "");
   return "";
 };
 

@@ -14,7 +14,11 @@ export type Json = z.core.util.JSONType;
 
 export const permissions = ["ReadOnly", "Partner", "Human", "Append", "ReadWrite", "Admin"] as const;
 export const Permission = z.enum(permissions, {
-  error: ({ input }) => `is an unknown permission '${String(input)}', expected: ${permissions.join(", ")}`,
+  error: ({ input }) => {
+    // What is no string may have a `toString` of its own.
+    const said = typeof input === "string" ? input : JSON.stringify(input);
+    return `is an unknown permission '${said}', expected: ${permissions.join(", ")}`;
+  },
 });
 export type Permission = z.infer<typeof Permission>;
 

@@ -188,8 +188,10 @@ agents.openapi(
     // The directory first: what is cut off after that, its workspace does.
     unwrap(await workspaceOf(context).removeEntity(agentId));
     forgetStanding(workspaceId, agentId);
-    const removal = await agentAt(context, agentId).remove(workspaceId);
-    if (!removal.ok && removal.problem.code !== "not_found") unwrap(removal);
+    // Here it is ended at once, mostly: whoever deleted it finds it ended.
+    await agentAt(context, agentId)
+      .remove(workspaceId)
+      .catch((error: unknown) => log.warn("agent.ends_later", { agentId, reason: String(error) }));
     return context.body(null, 204);
   },
 );

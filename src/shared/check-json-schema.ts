@@ -106,7 +106,7 @@ const refused =
 const keywords = new Map<string, Check>(
   Object.entries({
     $schema: (value, report) => {
-      if (!/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(String(value))) {
+      if (typeof value !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(value)) {
         report("must be https://json-schema.org/draft/2020-12/schema, or left out");
       }
     },

@@ -117,10 +117,11 @@ export class Timers {
     } catch (error) {
       const failures = row.failures + 1;
       const now = this.#clock.now();
-      const tryAt = now + backoff(row.failures, pauses);
-      // At once would be for ever, where it was the handler that set it.
-      const setTo = this.#setAnew.has(row.name) && Math.max(this.dueAt(row.name) ?? tryAt, now + pauses.firstMs);
-      const dueAt = setTo === false ? tryAt : Math.min(tryAt, setTo);
+      const pauseMs = backoff(row.failures, pauses);
+      // What was set meanwhile is soon due: not at once, which would be for ever where the handler set it itself.
+      const soonest = now + Math.min(pauseMs, leaseMs);
+      const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
+      const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
       log.error("timer.failed", error, { timer: row.name, failures });
     }

@@ -191,7 +191,10 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }
 
   async noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>> {
-    const noted = await this.#perform(() => this.#waitingCalls.note(call, waits));
+    // Of an agent that was deleted a moment ago nothing waits any more.
+    const noted = await this.#perform(() =>
+      this.#waitingCalls.note(call, waits && this.#directory.find(call.agentId) !== undefined),
+    );
     await faultOnceStored("workspace.before-answer", this.ctx);
     return noted;
   }

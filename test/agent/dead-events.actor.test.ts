@@ -54,14 +54,15 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
 const sql = (agent: EntityRef, statement: string): Promise<void> =>
   runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec(statement));
 
-/** Services' events of the names `first`… that wait or are dead. */
+const farAhead = 1e15;
+/** Services' events of the names `first`… that wait, for a try that does not come, or are dead. */
 const fill = (agent: EntityRef, count: number, status: "pending" | "dead", at = 0, first = "x"): Promise<void> =>
   sql(
     agent,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
      INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at)
      SELECT '${first}' || i, 'service', '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}',
-       'r', ${status === "dead" ? 1 : 0}, ${maxAttempts}, '${status}', ${status === "dead" ? at : "null"}, 0 FROM n`,
+       'r', 1, ${maxAttempts}, '${status}', ${status === "dead" ? at : farAhead}, 0 FROM n`,
   );
 
 const jira = { serviceName: "jira", payload: { issue: 7 } };
@@ -174,7 +175,7 @@ test("[B3] an agent whose inbox is full says which bound has it refuse what come
   // Messages that wake nobody make way.
   await sql(
     analyst,
-    `UPDATE inbox SET type = 'space_message', data = '{"type":"space_message","delivered":{"message":{"spaceId":"s"}}}'
+    `UPDATE inbox SET type = 'space_message', wakes = 0, retry_at = null, data = '{"type":"space_message","delivered":{"message":{"spaceId":"s"}}}'
      WHERE seq <= ${maxQuietEvents + 1}`,
   );
   expect((await activity())?.refusing).toBeUndefined();

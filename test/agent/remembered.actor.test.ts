@@ -53,13 +53,13 @@ test("what was read in a transaction that is rolled back is not remembered", asy
         spaces.follow(beta, 7, false, 0);
         timers.set("loop", dueAt);
         expect(known()).toEqual([beta.id, 7]);
-        expect(inbox.dropQuiet(1).get(beta.id)).toBe(heard.length - keptQuietEvents);
+        expect(inbox.dropQuiet(1, analyst.id).get(beta.id)).toBe(heard.length - keptQuietEvents);
         throw new Error("rolled back");
       });
 
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual([null, undefined]);
-    expect(inbox.dropQuiet(1).get(beta.id)).toBe(heard.length - keptQuietEvents);
+    expect(inbox.dropQuiet(1, analyst.id).get(beta.id)).toBe(heard.length - keptQuietEvents);
     expect(inbox.page(0, 1000)).toHaveLength(keptQuietEvents);
     // Nor that the platform's alarm was set.
     expect(await state.storage.getAlarm()).toBe(null);

@@ -174,10 +174,10 @@ export class CallWork {
     let status = statusOf(row);
     const ask = () => {
       // Its run may have ended since the try before.
-      const now = calls.get(row.callId) ?? row;
-      status = statusOf(now);
+      const current = calls.get(row.callId) ?? row;
+      status = statusOf(current);
       const until = clock.now() + spaceAnswerMs;
-      return env.SPACE.getByName(spaceId).recordToolCall({ ...shownCall(this.#parts, now, spaceId), until });
+      return env.SPACE.getByName(spaceId).recordToolCall({ ...shownCall(this.#parts, current, spaceId), until });
     };
     const told: Outcome<unknown> = await reach(ask, this.#stopped.signal);
     if (told.ok) {
@@ -220,7 +220,7 @@ export class CallWork {
     const { id: agentId, workspaceId } = identity.get();
     const listed = shouldBeListed(row);
     const ask = () => env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(agentId, row), listed);
-    const noted = await reach(ask, this.#stopped.signal);
+    const noted = await reach(ask, this.#stopped.signal, "the workspace");
     if (!noted.ok) throw new ColloquyError(noted.problem.code, noted.problem.detail);
     calls.change(row.callId, { listed, failures: 0 });
   }

@@ -10,7 +10,11 @@ const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
  * so it is asked again. An answer that is under way is waited for even by a run that was canceled: nothing may appear
  * afterwards. What may not come late is asked with `until`, which is when nobody waits for it any more.
  */
-export const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSignal): Promise<Outcome<T>> => {
+export const reach = async <T>(
+  ask: () => Promise<Outcome<T>>,
+  signal: AbortSignal,
+  whom = "the space",
+): Promise<Outcome<T>> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const answer = await inTime(spaceAnswerMs, ask());
@@ -19,7 +23,7 @@ export const reach = async <T>(ask: () => Promise<Outcome<T>>, signal: AbortSign
     } catch (error) {
       signal.throwIfAborted();
       if (attempt >= reachSpaceTries) {
-        throw new ColloquyError("unavailable", "the space cannot be reached at the moment", { cause: error });
+        throw new ColloquyError("unavailable", `${whom} cannot be reached at the moment`, { cause: error });
       }
       await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
     }

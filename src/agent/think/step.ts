@@ -1,6 +1,6 @@
-import { APICallError } from "ai";
 import { failureOfFinish } from "../../models/failure.ts";
 import { identifyModel } from "../../models/identify-model.ts";
+import { isRefusal } from "../../models/is-refusal.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
@@ -82,9 +82,6 @@ const tracedModel = ({ parts, model }: StepInput) => ({
   provider: model.family,
   name: identifyModel(parts.identity.get().config.model, parts.env).name,
 });
-
-/** The provider turned the request down before it generated anything: nothing is billed. */
-const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
 
 /** Generates one step and journals it. Answers an ending where the budget does not allow it. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {

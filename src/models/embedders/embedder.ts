@@ -13,7 +13,7 @@ export type Embedder = {
   sureLikeness: number;
   /**
    * One vector for each text, in order, all as long; and the tokens that a provider bills, 0 where nobody does. Throws
-   * an `EmbedderError`.
+   * an `EmbedderError`, or `budget_exhausted` where its tokens are booked.
    */
   embed(texts: string[], signal: AbortSignal): Promise<{ vectors: ArrayLike<number>[]; tokens: number }>;
 };

@@ -1,6 +1,8 @@
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { firstBackoffMs, maxBackoffMs, routerPatienceMs } from "../bounds.ts";
 
+const pauses: Pauses = { firstMs: firstBackoffMs, longestMs: maxBackoffMs };
+
 /**
  * For how long the router's model is let be after a passing fault. It is one model for all messages: they rest together.
  *
@@ -10,8 +12,6 @@ import { firstBackoffMs, maxBackoffMs, routerPatienceMs } from "../bounds.ts";
  *    order for long, only what was said when it began waits for it.
  * 3. Memory only: a space that wakes anew begins without a trouble; what a message waited for is told by its own time.
  */
-const pauses: Pauses = { firstMs: firstBackoffMs, longestMs: maxBackoffMs };
-
 export class Patience {
   #trouble: { since: number; restsUntil: number; faults: number } | undefined;
 

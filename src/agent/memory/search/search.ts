@@ -117,7 +117,14 @@ export class Search {
     const { clock, timers } = this.#deps;
     if (!this.entries.state().isUsed) return;
     // For when it is cut.
-    timers.set(searchTimer, clock.now() + searchLeaseMs);
+    const lease = clock.now() + searchLeaseMs;
+    timers.set(searchTimer, lease);
+    /** Somebody else may have set it meanwhile. */
+    const end = (dueAt?: number): void => {
+      if (timers.dueAt(searchTimer) !== lease) return;
+      if (dueAt === undefined) timers.clear(searchTimer);
+      else timers.set(searchTimer, dueAt);
+    };
     try {
       const { isBehind } = await gather({ ...this.#deps, ...this.#index }, searchWorkRows, searchWaitMs);
       const embedder = await this.#deps.embedder();
@@ -126,10 +133,9 @@ export class Search {
         embedder !== null &&
         (await embedPending(this.#index, embedder, searchWorkRows, AbortSignal.timeout(embedTimeoutMs)));
       this.#failures = 0;
-      if (isBehind || isLeft) timers.set(searchTimer, clock.now() + searchPauseMs);
-      else if (clock.now() - this.entries.state().usedAt < searchKeptMs)
-        timers.set(searchTimer, clock.now() + searchKeepUpMs);
-      else timers.clear(searchTimer);
+      const isKept = clock.now() - this.entries.state().usedAt < searchKeptMs;
+      if (isBehind || isLeft) end(clock.now() + searchPauseMs);
+      else end(isKept ? clock.now() + searchKeepUpMs : undefined);
     } catch (error) {
       if (this.#stopped) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
