@@ -16,8 +16,11 @@ export type ExportBounds = {
   run: number;
   window: number;
   archival: number;
-  /** The cycle that was under way and had acted: it is remembered, its open calls answered as those of a canceled run. */
-  cut?: { run: number; open: { step: number; callId: string; toolName: string }[] };
+  /**
+   * The cycle that was under way and had acted: it is remembered, its open calls answered as those of a canceled run.
+   * `undone`: nothing can have come of the call; any other may be done (R3).
+   */
+  cut?: { run: number; open: { step: number; callId: string; toolName: string; undone?: true }[] };
 };
 export type ExportHead = { head: CarriedHead; names: CarriedName[]; bounds: ExportBounds };
 /** Where a page of an export begins: after this row of a list. */

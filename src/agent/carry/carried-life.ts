@@ -6,6 +6,7 @@ import type { Database } from "../../shared/database.ts";
 import type { JournalContent } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { journal, runs, windows } from "../schema.ts";
+import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { type Becoming, isNew, type ListOf } from "./carried-list.ts";
 
 /** What an agent has lived through: the windows of its consciousness, its runs, its journal. */
@@ -142,10 +143,14 @@ const journalOf = (db: Database, after: number, upTo: number): CarriedJournalRow
       return item as unknown as CarriedJournalRow;
     });
 
-/** What answers the calls that were under way: each call has its result, wherever an agent goes on. */
+const unexecuted = { code: "run_canceled", message: "the agent was exported before this call was executed" };
+/** Where the agent goes on, nobody will hear what came of it. */
+const interrupted = { code: "outcome_unknown", message: interruptedCall };
+
+/** What answers the calls that were open: each call has its result, wherever an agent goes on. */
 const closings = ({ at, journal: upTo, cut }: ExportBounds): CarriedJournalRow[] =>
-  (cut?.open ?? []).map(({ step, callId, toolName }, index) => {
-    const output = { type: "json", value: { success: false, error: { code: "run_canceled", message: underWay } } };
+  (cut?.open ?? []).map(({ step, callId, toolName, undone }, index) => {
+    const output = { type: "json", value: { success: false, error: undone ? unexecuted : interrupted } };
     return {
       seq: upTo + 1 + index,
       run: cut?.run ?? 0,

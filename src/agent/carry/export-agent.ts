@@ -6,6 +6,7 @@ import type { Database } from "../../shared/database.ts";
 import { exportPageCharacters, exportTailBytes } from "../bounds.ts";
 import { archival, journal, runs, windows } from "../schema.ts";
 import { mayHaveActed, openCalls } from "../think/acted.ts";
+import { isUndone } from "../think/close-calls.ts";
 import type { Parts } from "../think/parts.ts";
 import { nextBlock } from "./carried-blocks.ts";
 import type { Place, Read } from "./carried-list.ts";
@@ -49,7 +50,10 @@ const cutOf = (parts: Parts, to: number): ExportBounds["cut"] => {
   if (!run) return undefined;
   const rows = parts.journal.ofRun(run, to);
   if (!mayHaveActed(parts, run, rows)) return undefined;
-  const open = openCalls(rows).map(({ step, call: { callId, toolName } }) => ({ step, callId, toolName }));
+  const open = openCalls(rows).map(({ step, call: { callId, toolName }, begun }) => ({
+    ...{ step, callId, toolName },
+    ...(isUndone(parts.calls.get(callId), begun) ? { undone: true as const } : {}),
+  }));
   return { run: run.ordinal, open };
 };
 

@@ -14,13 +14,16 @@ export const cancellation: Failure = {
 
 const failure = (error: Failure): Result => ({ value: { success: false, error }, error: true });
 
+/** Whether nothing can have come of a call without a result: it was not begun, or what it begins with is to ask people. */
+export const isUndone = (row: CallRow | undefined, begun: boolean): boolean =>
+  !begun || row?.phase === "asked" || row?.phase === "ready";
+
 /** What is known of a call without a result; undefined where it may have been carried out. */
 const knownOf = (row: CallRow | undefined, begun: boolean, error: Failure): Result | undefined => {
   if (row?.phase === "answered" && row.outcome) {
     return { value: row.outcome.value, error: row.outcome.status !== "complete" };
   }
-  const isUndone = !begun || row?.phase === "asked" || row?.phase === "ready";
-  return isUndone ? failure(error) : undefined;
+  return isUndone(row, begun) ? failure(error) : undefined;
 };
 
 /**
