@@ -95,6 +95,7 @@ describe("classifyFailure", () => {
     ],
     ["an abort", new DOMException("aborted", "AbortError")],
     ["a retry error's last", new RetryError({ message: "x", reason: "maxRetriesExceeded", errors: [apiError(503)] })],
+    ["an error whose message is no text", { message: { toString: 1 } }],
     ["an overload in the stream", new StreamProviderError({ message: "Overloaded", type: "overloaded_error" })],
     ["an error of unknown kind", new Error("hm")],
     ["something thrown", "what"],

@@ -24,6 +24,7 @@ describe("schemaProblems", () => {
 
   test.each<[unknown, string]>([
     [true, "type"],
+    [{ type: "object", $schema: { toString: 1 } }, "$schema"],
     ["object", ""],
     [[], ""],
     [{}, "type"],
