@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
+import { unwrap } from "../../src/shared/errors.ts";
 import { maxAgents, maxKeys, maxSecrets } from "../../src/workspace/bounds.ts";
 import { delivery, ids, inside, openWorkspace } from "./fixture.ts";
 
@@ -80,6 +81,21 @@ test("no two agents have the same name, whatever its case; people may", async ()
   }
   await stub.removeEntity(id);
   expect(await stub.createAgentEntity(ids.mint("ent"), "Ada")).toMatchObject({ ok: true });
+});
+
+test("a call that an agent has listed after it was deleted does not show", async () => {
+  const { stub } = await openWorkspace();
+  const agentId = ids.mint("ent");
+  await stub.createAgentEntity(agentId, "Ada");
+  const at = "2026-02-18T15:06:55.000Z";
+  const note = (toolCallId: string) =>
+    stub.noteToolCall({ toolCallId, agentId, name: "pay", input: {}, createdAt: at, dueAt: at }, true);
+  const listed = async () => unwrap(await stub.toolCalls({ limit: 10 })).items.map(({ toolCallId }) => toolCallId);
+  unwrap(await note("tc_1"));
+  expect(await listed()).toEqual(["tc_1"]);
+  await stub.removeEntity(agentId);
+  unwrap(await note("tc_2"));
+  expect(await listed()).toEqual([]);
 });
 
 test("what is created under the same id again is what is there", async () => {
