@@ -1,4 +1,4 @@
-import { and, count, desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, count, desc, eq, type SQL } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -36,7 +36,7 @@ export class DeadEvents {
   retry(eventId: string): InboxRow {
     this.#inbox.forget();
     // Whoever picks it out wants it done, whether or not it would have woken the agent.
-    const revived = this.#revive(eq(inbox.eventId, eventId), true).returning().get();
+    const revived = this.#revive(eq(inbox.eventId, eventId), { wakes: true }).returning().get();
     if (!revived) throw this.#refusal(eventId, "retried");
     return revived;
   }
@@ -44,9 +44,7 @@ export class DeadEvents {
   /** Tries all of them again. Answers how many; they wait beside what came meanwhile, however much that is. */
   retryAll(): number {
     this.#inbox.forget();
-    // Of messages, those that never woke it wait for one that does.
-    const wakes = sql<boolean>`${inbox.wakes} or ${inbox.type} <> 'space_message'`;
-    return this.#revive(undefined, wakes).returning({ seq: inbox.seq }).all().length;
+    return this.#revive().returning({ seq: inbox.seq }).all().length;
   }
 
   /** It is done with, as what a canceled run took. In a transaction. Throws `conflict` where it is not dead, `not_found`. */
@@ -84,8 +82,8 @@ export class DeadEvents {
     }
   }
 
-  #revive(which: SQL | undefined, wakes: true | SQL<boolean>) {
-    const anew = { status: "pending", attempts: 0, retryAt: this.#clock.now(), wakes } as const;
+  #revive(which?: SQL, more: { wakes?: true } = {}) {
+    const anew = { status: "pending", attempts: 0, retryAt: this.#clock.now(), ...more } as const;
     return this.#db.update(inbox).set(anew).where(and(isDead, which));
   }
 

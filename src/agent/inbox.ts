@@ -134,7 +134,7 @@ export class Inbox {
         spaceId: sql<string | null>`json_extract(${inbox.data}, '$.delivered.message.spaceId')`,
       })
       .from(inbox)
-      .where(and(ready, or(mutedByRoot, eq(inbox.wakes, false))))
+      .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
       .orderBy(desc(inbox.seq))
       .limit(maxInboxEvents)
       .offset(keptQuietEvents)
