@@ -37,7 +37,11 @@ export type FaultPoint = (typeof faultPoints)[number];
 /** A Durable Object's state, as far as a crash needs it. */
 export type Crashable = { abort(reason?: string): void; storage: { sync(): Promise<void> } };
 
-const armed = new Map<FaultPoint, { passes: number }>();
+type Fuse = { passes: number };
+
+const armed = new Map<FaultPoint, Fuse>();
+/** Fuses whose object still writes what it will leave behind. */
+const burning = new Set<Fuse>();
 const passed = new Map<FaultPoint, number>();
 const pollMs = 2;
 
@@ -46,11 +50,11 @@ const pollMs = 2;
  * disarmed. It looks for that itself: a promise that is resolved by the very object that crashes never settles.
  */
 export const armFault = (point: FaultPoint, passes = 0): Promise<void> => {
-  const fuse = { passes };
+  const fuse: Fuse = { passes };
   armed.set(point, fuse);
   return new Promise((resolve) => {
     const look = (): void => {
-      if (armed.get(point) === fuse) setTimeout(look, pollMs);
+      if (armed.get(point) === fuse || burning.has(fuse)) setTimeout(look, pollMs);
       else resolve();
     };
     look();
@@ -60,27 +64,29 @@ export const armFault = (point: FaultPoint, passes = 0): Promise<void> => {
 /** Disarms every point, and forgets who came by. */
 export const disarmFaults = (): void => {
   armed.clear();
+  burning.clear();
   passed.clear();
 };
 
 /** How often objects came to `point` since the faults were disarmed. */
 export const passesOf = (point: FaultPoint): number => passed.get(point) ?? 0;
 
-const burn = (point: FaultPoint): boolean => {
+/** Lights the point's fuse: from now on its object crashes. */
+const light = (point: FaultPoint): Fuse | undefined => {
   passed.set(point, passesOf(point) + 1);
   const fuse = armed.get(point);
-  if (!fuse) return false;
+  if (!fuse) return undefined;
   if (fuse.passes > 0) {
     fuse.passes -= 1;
-    return false;
+    return undefined;
   }
   armed.delete(point);
-  return true;
+  return fuse;
 };
 
 /** Crashes here and now: what was written in this synchronous turn is lost with it. */
 export const fault = (point: FaultPoint, object: Crashable): void => {
-  if (__FAULTS__ && burn(point)) object.abort(`fault: ${point}`);
+  if (__FAULTS__ && light(point)) object.abort(`fault: ${point}`);
 };
 
 /**
@@ -93,7 +99,10 @@ export const storedBeforeRequest = async (object: Crashable): Promise<void> => {
 
 /** Crashes once all that was written is on disk. */
 export const faultOnceStored = async (point: FaultPoint, object: Crashable): Promise<void> => {
-  if (!__FAULTS__ || !burn(point)) return;
+  const fuse = __FAULTS__ ? light(point) : undefined;
+  if (!fuse) return;
+  burning.add(fuse);
   await object.storage.sync();
+  burning.delete(fuse);
   object.abort(`fault: ${point}`);
 };
