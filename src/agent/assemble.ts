@@ -25,6 +25,7 @@ import { openSearch } from "./open-search.ts";
 import { Plans } from "./plans/plans.ts";
 import { Roots } from "./roots.ts";
 import { Runs } from "./runs.ts";
+import { SeenEvents } from "./seen-events.ts";
 import { Spaces } from "./spaces.ts";
 import { Summaries } from "./summaries/summaries.ts";
 import { tellWatchers } from "./tell-watchers.ts";
@@ -104,6 +105,7 @@ export const assemble = (
     mcp,
     ids: createIds(env.SIGNING_SECRET),
     inbox,
+    seenEvents: new SeenEvents(db, clock),
     deadEvents: new DeadEvents(db, clock, { inbox, spaces, identity }),
     spaces,
     roots: new Roots(db, clock),

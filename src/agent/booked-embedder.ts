@@ -4,12 +4,13 @@ import { isRefusal } from "../models/is-refusal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ledger } from "./ledger.ts";
 
+/** Tells calls of one millisecond apart. */
+let calls = 0;
+
 /**
  * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
  * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing.
  */
-let calls = 0;
-
 export const bookedEmbedder = (embedder: Embedder, ledger: Ledger, limit: () => number, now: () => number): Embedder =>
   embedder.isEmbedded
     ? embedder

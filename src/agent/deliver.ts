@@ -171,7 +171,7 @@ export const acceptTrigger = (
       ? parts.ids.mintOwned("evt", agentId)
       : parts.ids.deriveOwned("evt", agentId, "trigger", idempotencyKey);
   return parts.transaction(() => {
-    if (idempotencyKey !== undefined && !parts.inbox.firstSight(eventId)) return { eventId };
+    if (idempotencyKey !== undefined && !parts.seenEvents.firstSight(eventId)) return { eventId };
     requireRoom(parts, 1);
     parts.inbox.add(eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } }, true);
     arm();

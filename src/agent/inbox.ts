@@ -1,23 +1,16 @@
-import { and, asc, count, desc, eq, gt, lt, max, min, ne, not, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, lt, max, min, ne, not, sql } from "drizzle-orm";
 import type { Root } from "../protocol/rpc.ts";
 import type { Clock } from "../shared/clock.ts";
 import { among, type Database, prepared } from "../shared/database.ts";
 import { jsonArrays } from "../shared/json-arrays.ts";
 import { log } from "../shared/log.ts";
-import {
-  keptQuietEvents,
-  maxAttempts,
-  maxBatchAttempts,
-  maxBatchEvents,
-  maxInboxEvents,
-  maxQuietEvents,
-  maxSeenEvents,
-} from "./bounds.ts";
+import { maxAttempts, maxBatchAttempts, maxBatchEvents, maxInboxEvents } from "./bounds.ts";
 import type { InboxEvent } from "./context/snapshot.ts";
 import { fitting } from "./fitting.ts";
+import { QuietEvents } from "./quiet-events.ts";
 import type { Failure, InboxData } from "./records.ts";
-import { inbox, seenEvents } from "./schema.ts";
-import { isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
+import { inbox } from "./schema.ts";
+import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
 
 /**
  * The agent's durable queue of events.
@@ -30,8 +23,7 @@ import { isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  *    to their history, others to the log) rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, where it
  *    did, and its wake is not counted again (B1).
- * 5. `#quietRoom` events may be added before more than `maxQuietEvents` that ask for no run can wait. It is not known
- *    from whenever anything else changes, or a transaction is rolled back, until they are looked at again.
+ * 5. Whatever changes what waits, but by adding to it, has `#quiet` look again.
  */
 export type InboxRow = typeof inbox.$inferSelect;
 
@@ -51,19 +43,10 @@ const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 
-/** It came from that space, or says what came of a call that was made there. */
-const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
-
-/** An event that asks for no run. `spaceId`: of a message. */
-type Quiet = Pick<InboxRow, "seq" | "eventId" | "type"> & { spaceId: string | null };
-
-/** Of more quiet events than these beyond `keptQuietEvents`, all make way. */
-const quietSpan = maxQuietEvents - keptQuietEvents;
-
 export class Inbox {
   readonly #db: Database;
   readonly #clock: Clock;
-  #quietRoom: number | undefined;
+  readonly #quiet: QuietEvents;
 
   /** All columns, in the table's order, of rows that are one JSON array: `seq` is given, the rest begins as ever. */
   readonly #add = prepared(() =>
@@ -100,15 +83,6 @@ export class Inbox {
       .groupBy(inbox.rootId)
       .prepare(),
   );
-  readonly #quietIn = prepared(() =>
-    this.#db
-      .select()
-      .from(inbox)
-      .where(and(ready, or(eq(inbox.wakes, false), mutedByRoot), inSpace))
-      .orderBy(asc(inbox.seq))
-      .limit(maxQuietEvents)
-      .prepare(),
-  );
   readonly #unprocessed = prepared(() =>
     this.#db
       .select({ seq: sql<number>`json_extract(${inbox.data}, '$.delivered.message.seq')` })
@@ -124,22 +98,6 @@ export class Inbox {
       .prepare(),
   );
   readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox).prepare());
-  /** Messages that ask for no run, and whatever asks for none any more. Of messages, their space's history holds them too. */
-  readonly #quiet = prepared(() =>
-    this.#db
-      .select({
-        seq: inbox.seq,
-        eventId: inbox.eventId,
-        type: inbox.type,
-        spaceId: sql<string | null>`json_extract(${inbox.data}, '$.delivered.message.spaceId')`,
-      })
-      .from(inbox)
-      .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
-      .orderBy(desc(inbox.seq))
-      .limit(maxInboxEvents)
-      .offset(keptQuietEvents)
-      .prepare(),
-  );
   readonly #before = prepared(() =>
     this.#db
       .select()
@@ -152,6 +110,7 @@ export class Inbox {
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
+    this.#quiet = new QuietEvents(db, clock);
   }
 
   /** Whether so many more are too many. Dead ones take no room. */
@@ -164,8 +123,9 @@ export class Inbox {
   /** Whether nothing more comes in: it is full of what does not make way (`dropQuiet`). */
   refuses(maxWakes: number): boolean {
     if (!this.isFull(1)) return false;
-    const beyond = this.#beyondKept(maxWakes).length;
-    return beyond <= quietSpan || this.isFull(1 - beyond);
+    this.forget();
+    const makingWay = this.#quiet.tooMany(maxWakes).length;
+    return makingWay === 0 || this.isFull(1 - makingWay);
   }
 
   /** Takes an event in unless its id is there already. */
@@ -179,12 +139,12 @@ export class Inbox {
     const rowOf = ({ eventId, data, wakes }: NewEvent) =>
       [eventId, data.type, JSON.stringify(data), rootOf({ data }).id, wakes] as const;
     for (const rows of jsonArrays(events.map(rowOf))) this.#add().run({ rows, receivedAt });
-    if (this.#quietRoom !== undefined) this.#quietRoom -= events.length;
+    this.#quiet.count(events.length);
   }
 
   /** Those that ask for no run are looked at anew by the next `dropQuiet`. */
   forget(): void {
-    this.#quietRoom = undefined;
+    this.#quiet.forget();
   }
 
   /** The database, to change what waits. */
@@ -199,18 +159,12 @@ export class Inbox {
    * what no space has.
    */
   dropQuiet(maxWakes: number, agentId: string): Map<string, number> {
-    if (this.#quietRoom !== undefined && this.#quietRoom >= 0) return new Map();
-    const oldest = this.#beyondKept(maxWakes);
-    this.#quietRoom = oldest.length > quietSpan ? quietSpan : quietSpan - oldest.length;
-    if (oldest.length <= quietSpan) return new Map();
+    const oldest = this.#quiet.tooMany(maxWakes);
     for (const { eventId, type, spaceId } of oldest) {
       if (spaceId === null) log.warn("event.let_go", { agentId, eventId, type, code: "maxWakesPerRoot" });
     }
+    this.#quiet.count(-oldest.length);
     return this.#leave(oldest);
-  }
-
-  #beyondKept(maxWakes: number): Quiet[] {
-    return this.#quiet().all({ maxWakes, now: this.#clock.now() });
   }
 
   /** Messages that are left to their spaces' histories. Answers how many to each. */
@@ -222,40 +176,11 @@ export class Inbox {
     );
   }
 
-  #leave(events: Pick<Quiet, "seq" | "spaceId">[]): Map<string, number> {
+  #leave(events: { seq: number; spaceId: string | null }[]): Map<string, number> {
     const left = new Map<string, number>();
     for (const { spaceId } of events) if (spaceId !== null) left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
     this.acknowledge(events.map(({ seq }) => seq));
     return left;
-  }
-
-  /** Remembers a service event's id; false if it was known. */
-  firstSight(eventId: string): boolean {
-    const rows = this.#db
-      .insert(seenEvents)
-      .values({ eventId, receivedAt: this.#clock.now() })
-      .onConflictDoNothing()
-      .returning()
-      .all();
-    return rows.length > 0;
-  }
-
-  /** When a service event came first, in milliseconds since the epoch. */
-  seenAt(eventId: string): number | undefined {
-    return this.#db.select().from(seenEvents).where(eq(seenEvents.eventId, eventId)).get()?.receivedAt;
-  }
-
-  /** Forgets the ids that came before `time`, and the oldest of more than `maxSeenEvents`. */
-  forgetSeenBefore(time: number): void {
-    const newest = this.#db
-      .select({ receivedAt: seenEvents.receivedAt })
-      .from(seenEvents)
-      .orderBy(desc(seenEvents.receivedAt))
-      .limit(1)
-      .offset(maxSeenEvents)
-      .get();
-    const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
-    this.#db.delete(seenEvents).where(lt(seenEvents.receivedAt, before)).run();
   }
 
   /**
@@ -286,7 +211,7 @@ export class Inbox {
    * those whose root has woken the agent `maxWakes` times.
    */
   quietIn(spaceId: string, maxWakes: number): InboxRow[] {
-    return this.#quietIn().all({ spaceId, maxWakes, now: this.#clock.now() });
+    return this.#quiet.in(spaceId, maxWakes);
   }
 
   /** The places in a space's log of the messages that no run has acknowledged yet. */

@@ -230,7 +230,7 @@ export class Loop {
     if (run.kept) compactIfDue(parts, run);
     if (run.ordinal % housekeepingEveryRuns === 0) {
       parts.roots.forgetOld();
-      parts.inbox.forgetSeenBefore(parts.clock.now() - rootMemoryMs);
+      parts.seenEvents.forgetBefore(parts.clock.now() - rootMemoryMs);
     }
   }
 

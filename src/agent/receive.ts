@@ -27,7 +27,7 @@ export const receive = (
   if (known) return { eventId };
   return parts.transaction(() => {
     requireRoom(parts, 1);
-    parts.inbox.firstSight(eventId);
+    parts.seenEvents.firstSight(eventId);
     const root = { id: eventId, kind: "service" } as const;
     parts.inbox.add(eventId, { type: "service", serviceName, payload, root }, true);
     arm();
@@ -46,7 +46,7 @@ const identified = (
 ): { eventId: string; known: boolean } => {
   const { id: agentId } = parts.identity.get();
   const idOf = (...names: (string | number)[]) => parts.ids.deriveOwned("evt", agentId, "hook", hookId, ...names);
-  const isKnown = (eventId: string) => parts.inbox.seenAt(eventId) !== undefined;
+  const isKnown = (eventId: string) => parts.seenEvents.seenAt(eventId) !== undefined;
   if ("id" in name) {
     const eventId = idOf("id", name.id);
     return { eventId, known: isKnown(eventId) };
@@ -54,7 +54,7 @@ const identified = (
   const now = parts.clock.now();
   const stretch = Math.floor(now / sameBodyMs);
   const last = idOf("body", name.bodyHash, stretch - 1);
-  const isRecent = (parts.inbox.seenAt(last) ?? Number.NEGATIVE_INFINITY) > now - sameBodyMs;
+  const isRecent = (parts.seenEvents.seenAt(last) ?? Number.NEGATIVE_INFINITY) > now - sameBodyMs;
   if (isRecent) return { eventId: last, known: true };
   const eventId = idOf("body", name.bodyHash, stretch);
   return { eventId, known: isKnown(eventId) };

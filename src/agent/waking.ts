@@ -1,7 +1,7 @@
 import { and, eq, isNull, lte, or, type Placeholder, sql } from "drizzle-orm";
 import { inbox, roots } from "./schema.ts";
 
-/** Which events of the inbox ask for a run, as conditions on its rows. */
+/** Which events of the inbox ask for a run, and where, as conditions on its rows. */
 
 /** It may be taken. */
 export const ready = and(
@@ -19,3 +19,5 @@ export const mutedBy = (wakes: number | Placeholder) =>
   sql`(${inbox.retryAt} is null and not ${isAnswer} and
   coalesce((select ${roots.wakes} from ${roots} where ${roots.id} = ${inbox.rootId}), 0) >= ${wakes})`;
 export const mutedByRoot = mutedBy(sql.placeholder("maxWakes"));
+/** It came from that space, or says what came of a call that was made there. */
+export const inSpace = sql`coalesce(json_extract(${inbox.data}, '$.delivered.message.spaceId'), json_extract(${inbox.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;

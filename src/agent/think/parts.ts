@@ -21,6 +21,7 @@ import type { Search } from "../memory/search/search.ts";
 import type { Plans } from "../plans/plans.ts";
 import type { Roots } from "../roots.ts";
 import type { Runs } from "../runs.ts";
+import type { SeenEvents } from "../seen-events.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Summaries } from "../summaries/summaries.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
@@ -36,6 +37,7 @@ export type Parts = {
   clock: Clock;
   identity: Identity;
   inbox: Inbox;
+  seenEvents: SeenEvents;
   deadEvents: DeadEvents;
   journal: Journal;
   runs: Runs;
