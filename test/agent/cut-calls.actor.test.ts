@@ -1,12 +1,15 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { Space } from "../../src/space/space.ts";
+import { createGate } from "../support/gate.ts";
 import { call, refusal, type ScriptedPart, scriptedModel, stall, step, text } from "../support/scripted-model.ts";
 import { deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool } from "./calls/scene.ts";
-import { ended, inboxOf, passTime, runsOf } from "./fixture.ts";
+import { agentStub, ended, inboxOf, passTime, runsOf } from "./fixture.ts";
 
 /** Calls that were cut while they were carried out: whoever goes on from there is told that they may be done. */
 eachTest();
@@ -176,4 +179,40 @@ test("[R2] [R4] what an absorbed run was for is not begun anew when the model of
   const runs = await ended(workspaceId, agent, 2);
   expect(runs.map(({ status }) => status)).toEqual(["absorbed", "completed"]);
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
+});
+
+test("[R3] what a stopped run had begun is told as unknown, even where a crash kept that from the run that stopped it", async () => {
+  const gate = createGate();
+  const { append } = Space.prototype;
+  const appending = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, said) {
+    gate.reach();
+    await gate.opened;
+    return append.call(this, said);
+  });
+  onTestFinished(() => appending.mockRestore());
+  const { workspaceId, agent, ann, space } = await scene({ tools: [], steps: [] });
+  const stub = env.AGENT.getByName(agent.id);
+  const runs = () => runsOf(workspaceId, agent);
+  let first = "";
+  playWith(
+    scriptedModel((_, index) => {
+      if (index === 0) return step(call("send_message", { text: "It is done." }));
+      return index === 1 ? step(call("stop_run", { runId: first })) : step(text("Ended."));
+    }),
+  );
+  await space.post(ann, "Do it");
+  await gate.reached;
+  first = (await runs())[0]?.id ?? "";
+  await space.post(ann, "Stop that");
+  await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
+  await runInDurableObject(agentStub(agent), (_, state) => state.abort("crash")).catch(() => undefined);
+  gate.open();
+  // Nor does the one that stopped it hear of it by a replay.
+  const [second] = await runs();
+  unwrap(await stub.cancelRun(workspaceId, second?.id ?? ""));
+  const { status, steps } = unwrap(await stub.run(workspaceId, first));
+  expect([status, steps[0]?.toolCalls]).toMatchObject([
+    "canceled",
+    [{ name: "send_message", status: "error", output: { error: { code: "outcome_unknown" } } }],
+  ]);
 });

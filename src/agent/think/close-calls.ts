@@ -1,7 +1,8 @@
 import type { CallRow } from "../calls/call-row.ts";
 import type { JournalRow } from "../journal.ts";
-import type { Failure } from "../records.ts";
+import type { CallRequest, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { RunRef } from "../tools/builtin/runs.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { openCalls } from "./acted.ts";
 import type { Parts } from "./parts.ts";
@@ -26,6 +27,15 @@ const knownOf = (row: CallRow | undefined, begun: boolean, error: Failure): Resu
   return isUndone(row, begun) ? failure(error) : undefined;
 };
 
+const ending = new Set(["stop_run", "absorb_run"]);
+
+/** The run that this call of `run` has ended. */
+const endedBy = (parts: Parts, run: RunRow, { toolName, input }: CallRequest): RunRow | undefined => {
+  const named = ending.has(toolName) ? RunRef.safeParse(input).data : undefined;
+  const other = named && parts.runs.get(named.runId);
+  return other?.endedBy === run.id ? other : undefined;
+};
+
 /**
  * A run is ended in the middle of a step. A call and its result are always paired: what was not executed is told why, by
  * `error`; what was begun may be done (R3). `atRest`: nothing of it is under way any more. Until then, what comes of a
@@ -36,5 +46,8 @@ export const closeCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error:
     const known = knownOf(parts.calls.get(call.callId), begun, error);
     if (!known && !atRest) continue;
     recordResult(parts, run, step, call, known ?? failure({ code: "outcome_unknown", message: interruptedCall }));
+    // It was cut before it had heard what that one had begun; nobody else asks.
+    const other = endedBy(parts, run, call);
+    if (other) closeCalls(parts, other, parts.journal.ofRun(other), cancellation, true);
   }
 };

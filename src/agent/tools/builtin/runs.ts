@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 
-const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
+export const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
 
 export const getMyRuns = defineTool({
   name: "get_my_runs",
