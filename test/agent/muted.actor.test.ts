@@ -2,11 +2,12 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { keptQuietEvents, maxBatchEvents, maxInboxEvents } from "../../src/agent/bounds.ts";
+import { keptQuietEvents, maxBatchEvents, maxInboxEvents, maxQuietEvents } from "../../src/agent/bounds.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
 /** What a root's bound has muted wakes nobody, and holds nothing up either. */
 const restore: (() => void)[] = [];
@@ -101,16 +102,22 @@ test.each(["timeline", "consciousness"] as const)(
   },
 );
 
-test("[R1] [B1] a dead event runs again when a person picks it out, though its root's bound had muted it", async () => {
+/** A listener that reads "Talk" until the gate opens, and after it whatever comes. */
+const readingTalk = async (limits: AgentSettings["limits"] = {}) => {
   const house = await openHouse();
   const husam = await house.person("Husam");
-  const listener = await house.agent({ name: "Listener" });
+  const listener = await house.agent({ name: "Listener", limits });
   const space = await house.space("Alpha", [husam, listener]);
   const gate = createGate();
   const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
   restore.push(installModel(model));
   await space.post(husam, "Talk");
   await gate.reached;
+  return { house, husam, listener, space, gate };
+};
+
+test("[R1] [B1] a dead event runs again when a person picks it out, though its root's bound had muted it", async () => {
+  const { house, listener, gate } = await readingTalk();
   await runInDurableObject(agentStub(listener), (_, { storage }) => {
     storage.sql.exec(
       `INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at)
@@ -125,15 +132,7 @@ test("[R1] [B1] a dead event runs again when a person picks it out, though its r
 });
 
 test("[B1] [B3] an inbox full of what wakes nobody any more takes in a service's event and a person's message", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const listener = await house.agent({ name: "Listener", limits: { maxWakesPerRoot: 1 } });
-  const space = await house.space("Alpha", [husam, listener]);
-  const gate = createGate();
-  const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
-  restore.push(installModel(model));
-  await space.post(husam, "Talk");
-  await gate.reached;
+  const { house, husam, listener, space, gate } = await readingTalk({ maxWakesPerRoot: 1 });
   // So many answers to it came while it was read.
   await runInDurableObject(agentStub(listener), (_, { storage }) => {
     storage.sql.exec(
@@ -153,6 +152,27 @@ test("[B1] [B3] an inbox full of what wakes nobody any more takes in a service's
   expect(await inboxOf(house.workspaceId, listener)).toEqual([]);
 });
 
+const mutedPlan = {
+  planId: "p",
+  planName: "p",
+  instruction: "Again",
+  scheduledAt: "2031-03-03T00:00:00.000Z",
+  root: { id: "used", kind: "agent" },
+};
+
+/** So many events wait, `type1`…, whose root has woken the agent more often than it may. */
+const fillMuted = (agent: EntityRef, count: number, type: "plan" | "space_message", data: object): Promise<void> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) => {
+    storage.sql.exec(`INSERT OR IGNORE INTO roots (id, wakes, updated_at) VALUES ('used', 99, ${Date.now()})`);
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+       INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
+       SELECT ?1 || i, ?1, ?2, 'used', 1, 'pending', 0 FROM n`,
+      type,
+      JSON.stringify({ type, ...data }),
+    );
+  });
+
 test.each(["timeline", "consciousness"] as const)(
   "[B1] [B3] plans whose root's bound has muted them fill no inbox of a %s agent for ever",
   async (continuity) => {
@@ -161,14 +181,7 @@ test.each(["timeline", "consciousness"] as const)(
     const listener = await house.agent({ name: "Listener", continuity });
     const space = await house.space("Alpha", [husam, listener]);
     restore.push(installModel(scriptedModel(() => step(text("Read.")))));
-    await runInDurableObject(agentStub(listener), (_, { storage }) => {
-      storage.sql.exec(`INSERT INTO roots (id, wakes, updated_at) VALUES ('used', 99, ${Date.now()})`);
-      storage.sql.exec(
-        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
-         INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
-         SELECT 'evt' || i, 'plan', '{"type":"plan","planId":"p","planName":"p","instruction":"Again","scheduledAt":"2031-03-03T00:00:00.000Z","root":{"id":"used","kind":"agent"}}', 'used', 1, 'pending', 0 FROM n`,
-      );
-    });
+    await fillMuted(listener, maxInboxEvents, "plan", mutedPlan);
     const stub = env.AGENT.getByName(listener.id);
     expect(unwrap(await stub.describe(house.workspaceId)).activity?.refusing).toBeUndefined();
     await space.post(husam, "Are you there?");
@@ -177,6 +190,32 @@ test.each(["timeline", "consciousness"] as const)(
     expect((await inboxOf(house.workspaceId, listener)).length).toBeLessThanOrEqual(keptQuietEvents);
   },
 );
+
+test("[R1] [B3] of more than maxQuietEvents that are muted, the log tells each that is let go, but for messages, which their space has", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const listener = await house.agent({ name: "Listener" });
+  const space = await house.space("Alpha", [husam, listener]);
+  const model = scriptedModel(() => step(text("Read.")));
+  restore.push(installModel(model));
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+  restore.push(() => warned.mockRestore());
+  await fillMuted(listener, 3, "space_message", { delivered: { message: { spaceId: space.id } } });
+  await fillMuted(listener, maxQuietEvents - 2, "plan", mutedPlan);
+  await space.post(husam, "Are you there?");
+  await ended(house.workspaceId, listener, 1);
+  const letGo = Array.from({ length: maxQuietEvents + 1 - keptQuietEvents - 3 }, (_, index) => ({
+    level: "warn",
+    event: "event.let_go",
+    agentId: listener.id,
+    eventId: `plan${index + 1}`,
+    type: "plan",
+    code: "maxWakesPerRoot",
+  }));
+  const told: { eventId: string }[] = warned.mock.calls.map(([line]) => JSON.parse(String(line)));
+  expect(told.toReversed()).toEqual(letGo);
+  expect(userTexts(model.calls[0]).at(-1)).toContain("(3 earlier messages: read_messages shows them)");
+});
 
 test("what nobody was woken by, and no stateless run was shown, is told of to the living agent that it becomes", async () => {
   const house = await openHouse();

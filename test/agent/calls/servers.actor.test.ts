@@ -193,18 +193,24 @@ describe("an external tool", () => {
   });
 });
 
+/** An agent that was asked to pay, by a tool of a server at this path. */
+const paying = async (path: string, idempotent: boolean) => {
+  const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
+  const staged = await scene({
+    tools: [{ name: "pay", executionType: "external", visible: false, idempotent, timeoutMs: 600_000, execution }],
+    steps: [step(call("pay", {})), step(text("Well."))],
+    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
+  });
+  await staged.space.post(staged.ann, "Pay");
+  return staged;
+};
+
 test.each([
   [false, "outcome_unknown"],
   [true, "tool_failed"],
 ])("[R3] a server that refuses what it may have been sent before, idempotent %s: %s", async (idempotent, code) => {
   const path = `/twice/${freshPath().slice(6)}`;
-  const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
-  const { agent, ann, space, run } = await scene({
-    tools: [{ name: "pay", executionType: "external", visible: false, idempotent, timeoutMs: 600_000, execution }],
-    steps: [step(call("pay", {})), step(text("Well."))],
-    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
-  });
-  await space.post(ann, "Pay");
+  const { agent, run } = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).not.toEqual([]));
   await vi.waitFor(
     async () => {
@@ -223,13 +229,7 @@ test.each([
   [true, "tool_failed"],
 ])("[R3] a server that refuses what it was sent before a crash, idempotent %s: %s", async (idempotent, code) => {
   const path = `/held/${freshPath().slice(6)}`;
-  const execution = { url: `${inject("remote")}${path}`, secret: "KEY" };
-  const { agent, ann, space, run } = await scene({
-    tools: [{ name: "pay", executionType: "external", visible: false, idempotent, timeoutMs: 600_000, execution }],
-    steps: [step(call("pay", {})), step(text("Well."))],
-    secrets: { KEY: `whsec_${btoa("a secret of twenty-four b")}` },
-  });
-  await space.post(ann, "Pay");
+  const { agent, run } = await paying(path, idempotent);
   await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
   await abortAllDurableObjects();
   await vi.waitFor(
