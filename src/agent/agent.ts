@@ -28,6 +28,8 @@ export class Agent extends PortableAgent implements AgentRpc {
   protected readonly inMind: InMind = (workspaceId, work) => this.#with(workspaceId, work);
   protected readonly mindIfAny = (): Mind | undefined => this.#mind;
   protected readonly openMind = async (): Promise<Mind> => {
+    // What is ended now would take what is made with it.
+    await this.#ending;
     if (!this.#mind) await createSchema(openDatabase(this.ctx.storage), migrations);
     // Another call may have made it meanwhile, and there is one loop only.
     this.#mind ??= openMind(this.ctx, this.env);

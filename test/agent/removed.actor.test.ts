@@ -1,0 +1,53 @@
+import { runInDurableObject } from "cloudflare:test";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Agent } from "../../src/agent/agent.ts";
+import { Loop } from "../../src/agent/loop.ts";
+import { AgentConfig } from "../../src/protocol/agent.ts";
+import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
+import { agentStub, openHouse } from "./fixture.ts";
+
+/** An agent, and what makes it anew under its id, inside its own object: what is asked there is asked at the same time. */
+const inAgent = async (
+  work: (agent: Agent, more: { workspaceId: string; makeAnew: () => ReturnType<Agent["create"]> }) => Promise<void>,
+): Promise<void> => {
+  const { workspaceId, ...house } = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const config = AgentConfig.parse({ name: "Made anew" });
+  await runInDurableObject(agentStub(analyst), (agent) =>
+    work(agent, { workspaceId, makeAnew: () => agent.create({ id: analyst.id, workspaceId, config }) }),
+  );
+};
+
+/** From the second on, whoever ends what the agent does waits until the gate opens. */
+const holdSecondEnd = () => {
+  const gate = createGate();
+  const { stop } = Loop.prototype;
+  let ends = 0;
+  const ending = vi.spyOn(Loop.prototype, "stop").mockImplementation(async function (this: Loop) {
+    ends += 1;
+    if (ends > 1) await gate.opened;
+    return stop.call(this);
+  });
+  onTestFinished(() => ending.mockRestore());
+  return gate;
+};
+
+test("[R5] two that delete an agent at the same time end it once, and not what is made anew after the first has answered", () =>
+  inAgent(async (agent, { workspaceId, makeAnew }) => {
+    const gate = holdSecondEnd();
+    const [one, other] = [agent.remove(workspaceId), agent.remove(workspaceId)];
+    unwrap(await one);
+    unwrap(await makeAnew());
+    gate.open();
+    unwrap(await other);
+    expect(unwrap(await agent.describe(workspaceId)).config.name).toBe("Made anew");
+  }));
+
+test("[R5] an agent that is made anew while the one before still ends is not taken for that one, nor ended with it", () =>
+  inAgent(async (agent, { workspaceId, makeAnew }) => {
+    const [removal, made] = [agent.remove(workspaceId), makeAnew()];
+    unwrap(await removal);
+    expect(unwrap(await made).config.name).toBe("Made anew");
+    expect(unwrap(await agent.describe(workspaceId)).config.name).toBe("Made anew");
+  }));
