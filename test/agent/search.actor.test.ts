@@ -2,11 +2,15 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
-import { searchLeaseMs } from "../../src/agent/bounds.ts";
+import { searchKeepUpMs, searchLeaseMs } from "../../src/agent/bounds.ts";
+import { Search } from "../../src/agent/memory/search/search.ts";
+import { EmbedderError } from "../../src/models/embedders/embedder.ts";
+import { featureHashing } from "../../src/models/embedders/feature-hashing.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { type SearchHit, SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { tokensPerText } from "../support/fake-embeddings.ts";
+import { createGate } from "../support/gate.ts";
 import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { requestsTo } from "./calls/scene.ts";
 import { type AgentSettings, agentStub, ended, ids, openHouse, passTime } from "./fixture.ts";
@@ -15,6 +19,7 @@ const restore: (() => void)[] = [];
 afterEach(() => {
   for (const undo of restore.splice(0)) undo();
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 const stage = async (settings: Partial<AgentSettings> = {}) => {
@@ -170,6 +175,31 @@ const dueSearch = (agent: EntityRef): Promise<number> =>
     Number(storage.sql.exec("select due_at from timers where name = 'search'").one().due_at),
   );
 
+/** An agent whose search works in the background, and waits for its embedder, which then does as it is told. */
+const working = async (how: "answers" | "fails") => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const staged = await stage();
+  const { analyst, find, keep } = staged;
+  await find({ query: "zebra" });
+  await keep("zebra jazz");
+  const work = vi.spyOn(Search.prototype, "work");
+  const gate = createGate();
+  const { embed } = featureHashing;
+  vi.spyOn(featureHashing, "embed").mockImplementationOnce(async (...asked) => {
+    gate.reach();
+    await gate.opened;
+    if (how === "answers") return embed(...asked);
+    throw new EmbedderError("model_unavailable", "it is asked too often", { retryAfterMs: 3_600_000 });
+  });
+  await passTime(analyst, searchKeepUpMs);
+  await gate.reached;
+  const worked = (): Promise<void> => {
+    gate.open();
+    return runInDurableObject(agentStub(analyst), () => work.mock.results[0]?.value);
+  };
+  return { ...staged, worked };
+};
+
 describe("vectors", () => {
   const over = (name: string): AgentSettings["embedder"] => ({
     provider: "openai-compatible",
@@ -224,6 +254,33 @@ describe("vectors", () => {
     await passTime(analyst, 2000);
     expect((await find({ query: "zebra" })).items).toHaveLength(1);
   });
+
+  test.each(["answers", "fails"] as const)(
+    "[R4] another embedder, set while the one before is asked, is asked at once, though that one %s after it",
+    async (how) => {
+      const { house, agent, analyst, worked } = await working(how);
+      unwrap(await agent.update(house.workspaceId, { embedder: over("letters") }));
+      const setAt = Date.now();
+      await worked();
+      expect(await dueSearch(analyst)).toBe(setAt);
+    },
+  );
+
+  test.each(["answers", "fails"] as const)(
+    "[R5] of an agent that is deleted while its embedder is asked nothing is stored any more: it %s",
+    async (how) => {
+      const { house, agent, analyst, worked } = await working(how);
+      const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+      unwrap(await agent.remove(house.workspaceId));
+      await worked();
+      const left = await runInDurableObject(agentStub(analyst), async (_, { storage }) => [
+        storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '_cf_%'").toArray(),
+        await storage.getAlarm(),
+      ]);
+      expect(left).toEqual([[], null]);
+      expect(warned.mock.calls).toEqual([]);
+    },
+  );
 
   test.each([
     ["a longer one for each failure", "broken", [5000, 10_000, 20_000], 0.5],
@@ -280,6 +337,21 @@ describe("vectors", () => {
       (_, { storage }) => storage.sql.exec("select reserved from ledger").one().reserved,
     );
     expect(open).toBe("{}");
+  });
+
+  test.each([
+    ["refusing", "model_rejected"],
+    ["busy", "model_unavailable"],
+    ["broken", "model_unavailable"],
+  ])("[B2] of texts that their provider refused cost nothing: one that is %s", async (name, code) => {
+    const { analyst, keep, find, tokensToday } = await stage({ embedder: over(name) });
+    await keep("zebra jazz");
+    expect((await find({ query: "zz", mode: "hybrid" })).notes.join()).toContain(code);
+    expect(await tokensToday()).toBe(0);
+    const booked = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
+      storage.sql.exec("select spent, reserved from ledger").one(),
+    );
+    expect(booked).toEqual({ spent: 0, reserved: "{}" });
   });
 
   test("[R1] are made by themselves after the work at them was cut", async () => {

@@ -64,6 +64,8 @@ export class Search {
   readonly entries: Entries;
   readonly #index: { entries: Entries; sources: Sources; vectors: Vectors; transaction: SearchDeps["transaction"] };
   #failures = 0;
+  /** How often an embedder was set. */
+  #configured = 0;
   #stopped = false;
 
   constructor(deps: SearchDeps, db: ConstructorParameters<typeof Entries>[0]) {
@@ -102,6 +104,7 @@ export class Search {
 
   /** The config's embedder was set: another one begins anew, in the background. */
   configured(): void {
+    this.#configured += 1;
     if (this.entries.state().isUsed) this.#deps.timers.set(searchTimer, this.#deps.clock.now());
   }
 
@@ -118,6 +121,7 @@ export class Search {
     if (!this.entries.state().isUsed) return;
     // For when it is cut.
     const lease = clock.now() + searchLeaseMs;
+    const configured = this.#configured;
     timers.set(searchTimer, lease);
     /** Somebody else may have set it meanwhile. */
     const end = (dueAt?: number): void => {
@@ -137,7 +141,8 @@ export class Search {
       if (isBehind || isLeft) end(clock.now() + searchPauseMs);
       else end(isKept ? clock.now() + searchKeepUpMs : undefined);
     } catch (error) {
-      if (this.#stopped) return;
+      // Of another embedder, which was set meanwhile, this says nothing.
+      if (this.#stopped || configured !== this.#configured) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
       const pause = backoff(this.#failures, pauses, asked);
       this.#failures += 1;
