@@ -1,7 +1,8 @@
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
+import { Agent } from "../../src/agent/agent.ts";
 import { open } from "../../src/auth/sealing.ts";
 import { AgentListItem } from "../../src/protocol/agent.ts";
 import { InboxItem, Run } from "../../src/protocol/run.ts";
@@ -54,6 +55,32 @@ test("[R5] an agent whose deletion is cut off in the middle ends all the same", 
   unwrap(await env.WORKSPACE.getByName(house.workspaceId).removeEntity(agent.id));
   const status = async () => (await call(`/v1/agents/${agent.id}`, { bearer })).status;
   await vi.waitFor(async () => expect(await status()).toBe(404), { timeout: 5000 });
+});
+
+test("[R5] an agent that cannot be reached is deleted for its caller, and ended once it can", async () => {
+  const house = await openHouse();
+  const bearer = house.secretKey;
+  const { id } = await house.agent({ name: "Analyst" });
+  const stub = env.AGENT.getByName(id);
+  const written = [vi.spyOn(console, "warn"), vi.spyOn(console, "error")];
+  const silent = written.map((spy) => spy.mockImplementation(() => undefined));
+  const cut = vi.spyOn(Agent.prototype, "remove").mockRejectedValue(new Error("Network connection lost."));
+  onTestFinished(() => {
+    for (const spy of [...silent, cut]) spy.mockRestore();
+    vi.useRealTimers();
+  });
+  const remove = () => call(`/v1/agents/${id}`, { method: "DELETE", bearer });
+  expect((await remove()).status).toBe(204);
+  expect((await remove()).status).toBe(404);
+  // Its workspace did not reach it either.
+  await vi.waitFor(() => expect(cut).toHaveBeenCalledTimes(2));
+  expect((await stub.describe(house.workspaceId)).ok).toBe(true);
+  cut.mockRestore();
+  await vi.waitFor(async () => {
+    vi.setSystemTime(Date.now() + 60_000);
+    await runDurableObjectAlarm(env.WORKSPACE.getByName(house.workspaceId) as unknown as DurableObjectStub);
+    expect(await stub.describe(house.workspaceId)).toMatchObject({ ok: false, problem: { code: "not_found" } });
+  });
 });
 
 test("[S4] tools that cannot be used are refused where they stand, and make no agent and take no name", async () => {
