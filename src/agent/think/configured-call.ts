@@ -132,6 +132,8 @@ const show = async (parts: Parts, { call, speech }: Execution, row: CallRow): Pr
     if (!(error instanceof ColloquyError)) throw error;
     if (error.retryable && !(row.attached && row.phase === "running")) return;
     parts.calls.settle(row.callId, failed("error", error.code, error.message));
+    // Its run is told here and now: through the inbox it would be told again, and woken by nobody's word (B1).
+    parts.calls.change(row.callId, { attached: true });
     throw error;
   }
 };
