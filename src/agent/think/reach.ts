@@ -1,6 +1,6 @@
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
-import { inTime } from "../../shared/within.ts";
+import { inTime, unlessAborted } from "../../shared/within.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "../bounds.ts";
 
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
@@ -25,7 +25,8 @@ export const reach = async <T>(
       if (attempt >= reachSpaceTries) {
         throw new ColloquyError("unavailable", `${whom} cannot be reached at the moment`, { cause: error });
       }
-      await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
+      // Nothing is asked for a run that was canceled meanwhile (R5).
+      await unlessAborted(signal, new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses))));
     }
   }
 };
