@@ -52,7 +52,8 @@ export const post = (
 
 /** An agent says something, once for each id (R2). It is the end of the stream that it was spoken in (D4). */
 export const appendFromAgent = (parts: Parts, input: AgentMessage): Message => {
-  const { agentId, messageId: id, streamId, text, root, origin, replyTo, expectsReply } = input;
+  const { agentId, messageId: id, text, root, origin, replyTo, expectsReply } = input;
+  const streamId = parts.live.endedBy(input.streamId);
   const space = spaceIn(parts, input.workspaceId);
   if (!parts.ids.isIssued("msg", id) || parts.ids.ownerOf("msg", id) !== space.id) {
     throw new ColloquyError("invalid_request", `${id} is no id of a message of this space`);

@@ -84,3 +84,37 @@ test("[R5] [R2] what a space takes in only after the run was canceled is not sai
   await vi.waitFor(() => expect(hung).toHaveBeenCalled());
   expect(await space.texts()).toEqual(["Husam: Speak"]);
 });
+
+test("[R3] [R2] what its space stored and never answered for is told as what may have been said, not as what was not", async () => {
+  const { house, husam, analyst, space } = await stage();
+  restore.push(installModel(scriptedModel([step(call("send_message", { text: "Said." })), step(text("Done."))])));
+  const { append } = Space.prototype;
+  vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
+    await append.call(this, message);
+    throw new Error("overloaded");
+  });
+  await space.post(husam, "Speak");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(await space.texts()).toEqual(["Husam: Speak", "Analyst: Said."]);
+  expect(run?.steps[0]?.toolCalls[0]).toMatchObject({ output: { error: { code: "outcome_unknown" } } });
+});
+
+test("[D4] what is said by an agent that was removed while it spoke, and invited again, is not the stream whose words were taken back", async () => {
+  const { house, husam, analyst, space, key } = await stage();
+  const gate = createGate();
+  const speaking = [call("send_message", { text: "Said after all." }), waitAt(gate)];
+  restore.push(installModel(scriptedModel([step(...speaking), step(text("Done."))])));
+  const watching = await space.watch(husam);
+  await space.post(husam, "Speak");
+  await vi.waitUntil(() => watching.some(({ type }) => type === "tool-input-delta"));
+  unwrap(await space.stub().removeMember(key, analyst.id));
+  unwrap(await space.stub().addMember(key, analyst));
+  await vi.waitUntil(() => watching.some(({ type }) => type === "tool-call.error"));
+  gate.open();
+  await ended(house.workspaceId, analyst, 1);
+  await vi.waitFor(async () => expect(await space.texts()).toEqual(["Husam: Speak", "Analyst: Said after all."]));
+  const takenBack = watching.flatMap((frame) => (frame.type === "tool-call.error" ? [frame.streamId] : []));
+  const [, said] = await space.messages();
+  expect(takenBack).toHaveLength(1);
+  expect(said?.streamId).not.toBe(takenBack[0]);
+});

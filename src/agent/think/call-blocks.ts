@@ -11,6 +11,7 @@ import { shareBlock, unshareBlock } from "../sharing.ts";
 import { closeBlock, openBlock } from "../space-sharing.ts";
 import type { CallBlocks } from "../tools/tool.ts";
 import type { Parts } from "./parts.ts";
+import { orUnknown } from "./reach.ts";
 
 /** How one call reaches the agent's blocks, and those that others share with it: its own first. */
 
@@ -110,7 +111,7 @@ export const callBlocks = (
   },
   edit(label, edit, from) {
     const shared = sharedOf(parts, label, from);
-    if (shared) return editShared(parts, shared, { ...edit, callId, consented }, signal);
+    if (shared) return orUnknown(editShared(parts, shared, { ...edit, callId, consented }, signal));
     return parts.blocks.edit(label, { ...edit, caller: callerOf(parts, consented), callId });
   },
   approvalOf: (label, operations, from) => approvalOf(parts, label, operations, from, signal),

@@ -23,7 +23,7 @@ import { kindOf, rulesOf } from "./kind.ts";
 import { openSecret } from "./open-secret.ts";
 import { ownRuns } from "./own-runs.ts";
 import type { Parts } from "./parts.ts";
-import { reach } from "./reach.ts";
+import { orUnknown, reach } from "./reach.ts";
 import { type Result, recordResult } from "./result.ts";
 import { roomOf } from "./room.ts";
 import { seenIn } from "./seen-in.ts";
@@ -83,7 +83,7 @@ const contextOf = (parts: Parts, execution: Execution): ToolContext => {
       try {
         const append = () =>
           parts.env.SPACE.getByName(spaceId).append({ ...message, until: parts.clock.now() + spaceAnswerMs });
-        const said = unwrap(await reach(append, signal));
+        const said = unwrap(await orUnknown(reach(append, signal)));
         if (waits) placeWait(parts, run.ordinal, call.callId, said.seq);
         return ok(said);
       } catch (error) {

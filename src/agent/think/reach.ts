@@ -2,6 +2,7 @@ import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { inTime, unlessAborted } from "../../shared/within.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "../bounds.ts";
+import { unknownOutcome } from "../tools/unknown-outcome.ts";
 
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
 
@@ -28,5 +29,14 @@ export const reach = async <T>(
       // Nothing is asked for a run that was canceled meanwhile (R5).
       await unlessAborted(signal, new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses))));
     }
+  }
+};
+
+/** Of what changes something: where nobody answered, one of the tries may have been heard, and its answer lost (R3). */
+export const orUnknown = async <T>(asking: Promise<T>): Promise<T> => {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof ColloquyError && error.code === "unavailable" ? unknownOutcome(error.message, error) : error;
   }
 };

@@ -36,6 +36,12 @@ export type Channel = {
   onStop: () => void;
 };
 
+/** Keeps the newest `maxEndedStreams`. */
+const remember = (streams: Set<string>, streamId: string): void => {
+  streams.add(streamId);
+  if (streams.size > maxEndedStreams) streams.delete(streams.values().next().value ?? "");
+};
+
 const spokenTools = new Set(["send_message", "send_reply"]);
 
 export class LiveStreams {
@@ -46,6 +52,8 @@ export class LiveStreams {
   readonly #streams = new Map<string, Stream>();
   /** Streams whose message came, oldest first: an append overtakes its stream's last frames, or all of them. */
   readonly #said = new Set<string>();
+  /** Streams that were given up, oldest first: their speaker may say it after all. */
+  readonly #givenUp = new Set<string>();
 
   constructor(clock: Clock, tell: (frame: LiveFrame) => void) {
     this.#clock = clock;
@@ -131,8 +139,12 @@ export class LiveStreams {
     const stream = this.#streams.get(streamId);
     if (stream && stream.channel.open.agentId !== agentId) return;
     if (stream) this.#close(stream);
-    this.#said.add(streamId);
-    if (this.#said.size > maxEndedStreams) this.#said.delete(this.#said.values().next().value ?? "");
+    remember(this.#said, streamId);
+  }
+
+  /** The stream that a message is to be the end of; undefined where that was given up, since a stream ends once. */
+  endedBy(streamId: string | undefined): string | undefined {
+    return streamId === undefined || this.#givenUp.has(streamId) ? undefined : streamId;
   }
 
   /** The stream says what was said before, by a run that was replayed. */
@@ -163,6 +175,7 @@ export class LiveStreams {
     const { agentId: entityId, runId } = channel.open;
     this.#tell({ type: "tool-call.start", streamId: id, runId, entityId, toolName });
     const stream = { id, toolName, channel, told: "", bytes: 0, coalescer: new Coalescer(), timer: undefined };
+    this.#givenUp.delete(id);
     this.#streams.set(id, stream);
     channel.streams.set(id, stream);
     if (channel.streams.size > maxStreamsPerChannel) {
@@ -203,6 +216,7 @@ export class LiveStreams {
   #giveUp(stream: Stream | undefined, code: string, message: string): void {
     if (!stream) return;
     this.#close(stream);
+    remember(this.#givenUp, stream.id);
     this.#tell({ type: "tool-call.error", streamId: stream.id, code, message });
   }
 

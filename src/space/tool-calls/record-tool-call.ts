@@ -41,7 +41,8 @@ export const messageOfCall = ({ ids }: Pick<Parts, "ids">, space: SettingsRow, t
   ids.deriveOwned("msg", space.id, toolCallId);
 
 const show = (parts: Parts, space: SettingsRow, said: AgentToolCall): CallMessage => {
-  const { agentId, messageId: id, streamId, root, origin } = said;
+  const { agentId, messageId: id, root, origin } = said;
+  const streamId = parts.live.endedBy(said.streamId);
   if (said.status === "canceled") throw new ColloquyError("gone", `${said.toolCallId} was canceled before it showed`);
   requireAwaited(parts, said);
   const sender = parts.members.find(agentId);

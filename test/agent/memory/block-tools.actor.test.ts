@@ -1,6 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { Agent } from "../../../src/agent/agent.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
 import { CreateBlock, type EditBlock } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
@@ -305,6 +306,26 @@ describe("shared blocks", () => {
     expect((await block("notes", archive)).rendered).toBe("a");
     unwrap(await edited(Date.now() + 60_000));
     expect((await block("notes", archive)).rendered).toBe("ab");
+  });
+
+  test("[R3] [R2] an edit that its owner made and never answered for is told as what may have been made", async () => {
+    const { play, space, ann, agent, archive, workspaceId, results, create, share, block } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Append", archive, agent);
+    const { editSharedBlock } = Agent.prototype;
+    const owner = vi.spyOn(Agent.prototype, "editSharedBlock").mockImplementation(async function (
+      this: Agent,
+      ...edited: Parameters<typeof editSharedBlock>
+    ) {
+      await editSharedBlock.apply(this, edited);
+      throw new Error("overloaded");
+    });
+    restore.push(() => owner.mockRestore());
+    play([step(edit([{ op: "append_text", text: "b" }])), step(text("Done."))]);
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+    expect((await block("notes", archive)).rendered).toBe("ab");
+    expect(await results()).toMatchObject([{ success: false, error: { code: "outcome_unknown" } }]);
   });
 
   test("an agent shares its own, and takes it back at once", async () => {
