@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { directoryAnswerMs } from "../../src/agent/bounds.ts";
 import { CarriedHead, type CarriedItems, ExportEnvelope } from "../../src/protocol/exported-agent.ts";
 import type { AgentRpc } from "../../src/protocol/rpc.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
@@ -108,25 +109,36 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     unwrap(await agent().remove(workspaceId));
   });
 
-  test("is asked about again where the directory does not answer, and holds up nothing else meanwhile", async () => {
-    const { begin, prepare, enter, pass, code, agent } = await stage();
-    await begin();
-    await prepare();
-    await enter();
-    const gate = createGate();
-    const asked = vi.spyOn(Workspace.prototype, "entity").mockImplementationOnce(async () => {
-      await gate.opened;
-      return refuse("unavailable", "too late");
-    });
-    onTestFinished(gate.open);
-    await pass(6 * minutes);
-    expect(asked).toHaveBeenCalledTimes(1);
-    expect(await code()).toBe("not_found");
-    const another = { workspaceId: ids.mint("wsp"), token: ids.mint("key") };
-    expect(await agent().dropImport(another)).toEqual(ok(null));
-    await pass(minutes + 1);
-    expect(await code()).toBe("there");
-  });
+  test.each([
+    ["whether it knows it", () => vi.spyOn(Workspace.prototype, "entity")],
+    ["its secrets", () => vi.spyOn(Workspace.prototype, "sealedSecrets")],
+  ])(
+    "is asked about again where the directory does not say %s, and holds up nothing else meanwhile",
+    async (_, spied) => {
+      const { setTimeout: later } = globalThis;
+      vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
+        later(work, delay === directoryAnswerMs ? 20 : delay),
+      );
+      onTestFinished(() => void vi.unstubAllGlobals());
+      const { begin, prepare, enter, pass, code, agent } = await stage();
+      await begin();
+      await prepare();
+      await enter();
+      const gate = createGate();
+      const asked = spied().mockImplementationOnce(async () => {
+        await gate.opened;
+        return refuse("unavailable", "too late");
+      });
+      onTestFinished(gate.open);
+      await pass(6 * minutes);
+      expect(asked).toHaveBeenCalledTimes(1);
+      expect(await code()).toBe("not_found");
+      const another = { workspaceId: ids.mint("wsp"), token: ids.mint("key") };
+      expect(await agent().dropImport(another)).toEqual(ok(null));
+      await pass(minutes + 1);
+      expect(await code()).toBe("there");
+    },
+  );
 
   test("makes way for another try after a minute, and takes nothing more of the first", async () => {
     const { begin, take, name, agent, workspaceId, prepare } = await stage();

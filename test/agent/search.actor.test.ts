@@ -2,7 +2,7 @@ import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { afterEach, describe, expect, inject, test, vi } from "vitest";
-import { searchKeepUpMs, searchLeaseMs } from "../../src/agent/bounds.ts";
+import { searchKeepUpMs, searchKeptMs, searchLeaseMs } from "../../src/agent/bounds.ts";
 import { Search } from "../../src/agent/memory/search/search.ts";
 import { EmbedderError } from "../../src/models/embedders/embedder.ts";
 import { featureHashing } from "../../src/models/embedders/feature-hashing.ts";
@@ -131,6 +131,15 @@ describe("the index", () => {
     expect(timers).toEqual([]);
   });
 
+  test.each([
+    [searchKeptMs - 1, searchKeepUpMs],
+    [searchKeptMs, undefined],
+  ])("[B4] is kept up for a day after its last use, and no longer: after %i ms", async (unusedMs, nextMs) => {
+    const { analyst, worked } = await working("answers", unusedMs);
+    await worked();
+    expect(await dueSearch(analyst)).toBe(nextMs && Date.now() + nextMs);
+  });
+
   test("long texts are found at any place, and once", async () => {
     const { keep, find } = await stage();
     await keep(`${"filler words here. ".repeat(900)} the pomegranate ${"and more of it. ".repeat(900)}`);
@@ -170,13 +179,15 @@ describe("the index", () => {
   });
 });
 
-const dueSearch = (agent: EntityRef): Promise<number> =>
-  runInDurableObject(agentStub(agent), (_, { storage }) =>
-    Number(storage.sql.exec("select due_at from timers where name = 'search'").one().due_at),
-  );
+/** When the search's timer is due, if it is set. */
+const dueSearch = (agent: EntityRef): Promise<number | undefined> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) => {
+    const [row] = storage.sql.exec("select due_at from timers where name = 'search'").toArray();
+    return row && Number(row.due_at);
+  });
 
 /** An agent whose search works in the background, and waits for its embedder, which then does as it is told. */
-const working = async (how: "answers" | "fails") => {
+const working = async (how: "answers" | "fails", afterMs = searchKeepUpMs) => {
   vi.useFakeTimers({ toFake: ["Date"] });
   const staged = await stage();
   const { analyst, find, keep } = staged;
@@ -191,11 +202,11 @@ const working = async (how: "answers" | "fails") => {
     if (how === "answers") return embed(...asked);
     throw new EmbedderError("model_unavailable", "it is asked too often", { retryAfterMs: 3_600_000 });
   });
-  await passTime(analyst, searchKeepUpMs);
+  await passTime(analyst, afterMs);
   await gate.reached;
   const worked = (): Promise<void> => {
     gate.open();
-    return runInDurableObject(agentStub(analyst), () => work.mock.results[0]?.value);
+    return runInDurableObject(agentStub(analyst), () => work.mock.results.at(-1)?.value);
   };
   return { ...staged, worked };
 };
@@ -293,7 +304,7 @@ describe("vectors", () => {
     for (const pauseMs of pauses) {
       const before = Date.now();
       const due = await dueSearch(analyst);
-      await passTime(analyst, due - before);
+      await passTime(analyst, (due ?? before) - before);
       await vi.waitFor(async () => {
         expect(await dueSearch(analyst)).toBeGreaterThanOrEqual(Date.now() + pauseMs);
         expect(await dueSearch(analyst)).toBeLessThanOrEqual(Date.now() + pauseMs * (1 + jitter) + 1);

@@ -12,12 +12,14 @@ const workspaceId = ids.mint("wsp");
 
 const sockets = () => {
   const timers: number[] = [];
+  const time = { now: 0 };
   return {
     timers,
+    time,
     held: new Sockets({
       ctx: { acceptWebSocket: () => undefined, getWebSockets: () => [] },
       timers: { set: (_, at) => timers.push(at), setNoLater: (_, at) => timers.push(at) },
-      clock: { now: () => 0 },
+      clock: { now: () => time.now },
       proofs: { ask: () => undefined },
     }),
   };
@@ -31,7 +33,8 @@ const caller = (entityId = ids.mint("ent")): EntityPrincipal => ({
   expiresAt: 1000,
 });
 
-const socket = (): WebSocket => Object.assign(Object.create(null), { serializeAttachment: () => undefined });
+const socket = (send: WebSocket["send"] = () => undefined): WebSocket =>
+  Object.assign(Object.create(null), { serializeAttachment: () => undefined, send });
 
 test("[B3] a space holds so many sockets, a member so many of them, and says which bound was reached", () => {
   const { held } = sockets();
@@ -53,6 +56,20 @@ test("a window admits so many, and opens again when it is over", () => {
 test("[B3] a window is over when the clock has gone back: nobody is shut out until it has caught up", () => {
   const window = new RateWindow(1, 10_000);
   expect([3_600_000, 3_600_001, 0, 1].map((now) => window.admits(now))).toEqual([true, false, true, false]);
+});
+
+test("that a member types is told now and then, and also when the clock has gone back", () => {
+  const { held, time } = sockets();
+  const heard: number[] = [];
+  held.accept(
+    socket(() => heard.push(time.now)),
+    caller(),
+  );
+  for (const now of [3_600_000, 3_600_001, 0, 1]) {
+    time.now = now;
+    held.typing("ann");
+  }
+  expect(heard).toEqual([3_600_000, 0]);
 });
 
 test("a window says how long it stays shut, in whole seconds, and when it is over", () => {

@@ -101,6 +101,16 @@ test("[R5] an agent that the directory has removed is ended, whatever became of 
     expect(told.remove).toHaveBeenCalledTimes(2);
   }));
 
+test("[R5] an agent that was made anew since it was removed, under the same id, is not ended", () =>
+  withCarrier(async ({ carrier, directory, told, timers, settled }) => {
+    directory.remove(robot);
+    carrier.entityRemoved(workspaceId, robot, "agent");
+    directory.createAgent(robot, "Robot");
+    await settled();
+    expect(told.remove).not.toHaveBeenCalled();
+    expect(timers.dueAt(outboxTimer)).toBeUndefined();
+  }));
+
 test("who cannot be reached is told later, with the last name only, and nobody else waits for it", () =>
   withCarrier(async ({ carrier, directory, told, timers, time, settled }) => {
     told.renameMember.mockRejectedValueOnce(new Error("the object was reset"));
