@@ -9,9 +9,11 @@ import { plansTimer } from "./plans/plans.ts";
 /** An agent's mind, as far as it can be seen from outside. */
 export type Observed = Pick<Mind, "parts" | "timers" | "loop">;
 
-/** When the loop has been in its state since; one that does nothing, since its last run ended. */
+/** When the loop has been in its state since; one that does nothing, since its last run ended or came to rest. */
 const sinceOf = (state: LoopState, row: AgentRow, { parts }: Observed): number =>
-  "since" in state ? state.since : (parts.runs.newest()?.completedAt ?? row.createdAt);
+  "since" in state && state.since !== undefined
+    ? state.since
+    : Math.max(row.createdAt, parts.runs.newest()?.completedAt ?? 0, parts.journal.newestAt() ?? 0);
 
 const earliest = (times: (number | undefined)[]): number | undefined => {
   const known = times.filter((time) => time !== undefined);

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { and, asc, between, eq, gt, inArray, max, sql } from "drizzle-orm";
+import { and, asc, between, desc, eq, gt, inArray, max, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import type { JournalMeta, JournalRest } from "./records.ts";
@@ -135,6 +135,12 @@ export class Journal {
         .from(journal)
         .get()?.seq ?? 0) + 1
     );
+  }
+
+  /** When anything was written last, in milliseconds since the epoch: a run that rests has written nothing since. */
+  newestAt(): number | undefined {
+    return this.#db.select({ createdAt: journal.createdAt }).from(journal).orderBy(desc(journal.seq)).limit(1).get()
+      ?.createdAt;
   }
 
   /** All rows of one run, in order; up to `to`, if that is given. */

@@ -34,7 +34,7 @@ export type LoopState =
   | { state: "idle" }
   | { state: "running"; runId: string; since: number }
   | { state: "backing_off"; runId: string; since: number; resumesAt: number }
-  | { state: "budget_exhausted"; resumesAt: number };
+  | { state: "budget_exhausted"; since?: number; resumesAt: number };
 
 export class Loop {
   readonly #parts: Parts;
@@ -148,8 +148,8 @@ export class Loop {
     const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
     if (paused?.resumeAt) {
       const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = paused;
-      const isSpent = this.#parts.identity.get().lastError?.code === "budget_exhausted";
-      if (isSpent) return { state: "budget_exhausted", resumesAt };
+      const { lastError } = this.#parts.identity.get();
+      if (lastError?.code === "budget_exhausted") return { state: "budget_exhausted", since: lastError.at, resumesAt };
       return { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt };
     }
     const budget = this.#budgetResetsAt();

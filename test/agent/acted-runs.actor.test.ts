@@ -129,9 +129,12 @@ describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", 
 
   test("[R2] [B2] waits for the budget's reset where it stopped, and does nothing again", async () => {
     const { refunds, space, agent, workspaceId, ...scene } = await refunding(continuity, [], maxTokensPerDay);
-    await vi.waitFor(async () =>
-      expect(unwrap(await agent.describe(workspaceId)).activity?.state).toBe("budget_exhausted"),
-    );
+    const activity = await vi.waitFor(async () => {
+      const { activity: now } = unwrap(await agent.describe(workspaceId));
+      expect(now?.state).toBe("budget_exhausted");
+      return now;
+    });
+    expect(activity?.since).toBe(activity?.lastError?.at);
     expect(scene.model.calls).toHaveLength(1);
     scene.model.push(step(text("Done.")));
     unwrap(await agent.update(workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));

@@ -2,10 +2,11 @@ import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { replyWaitMs } from "../../src/agent/bounds.ts";
-import type { Agent } from "../../src/protocol/agent.ts";
+import { type Agent, AgentConfig } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { answer, call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { approved, deploy } from "./calls/scene.ts";
 import { ended, openHouse, passTime, runsOf } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
@@ -133,13 +134,16 @@ test("[B2] an agent whose budget is spent says so, since when, and when it goes 
   expect(Date.parse(seen.nextDueAt ?? "")).toBeGreaterThan(Date.now());
 });
 
-test("runs that wait for answers are counted, with when their time is up", async () => {
+test("runs that wait for answers are counted, with when their time is up, and the loop is idle since they wait", async () => {
   const { husam, house, analyst, space, activity } = await stage({ continuity: "timeline", messaging: "threaded" });
   scripted([step(call("send_message", { text: "@Husam?", wait: true })), step(text("Thanks."))]);
+  const asked = Date.now() + 60_000;
+  vi.setSystemTime(asked);
   await space.post(husam, "Ask me");
-  await vi.waitFor(async () => expect((await activity()).waiting.replies).toBe(1));
+  await vi.waitFor(async () => expect(await activity()).toMatchObject({ state: "idle", waiting: { replies: 1 } }));
   const seen = await activity();
   expect(seen).toMatchObject({ state: "idle", waiting: { ...nothing, replies: 1 } });
+  expect(Date.parse(seen.since)).toBeGreaterThanOrEqual(asked);
   expect(Date.parse(seen.nextDueAt ?? "") - Date.now()).toBeGreaterThan(replyWaitMs - 60_000);
   await space.post(husam, "@Analyst Here I am");
   await vi.waitFor(async () => {
@@ -148,6 +152,27 @@ test("runs that wait for answers are counted, with when their time is up", async
   });
   expect((await activity()).waiting.replies).toBe(0);
 });
+
+test.each(["timeline", "consciousness"] as const)(
+  "a %s run that waits for people's approval is counted among the calls, and the loop is idle since it asked",
+  async (continuity) => {
+    const { tools } = AgentConfig.parse({
+      name: "Analyst",
+      tools: [{ description: "Deploys", ...deploy("/never-asked", approved()), visible: true }],
+    });
+    const { husam, space, stub, house, activity } = await stage({ continuity, tools });
+    const enter = call("enter_space", { spaceId: space.id });
+    const ask = call("deploy", { to: "prod" });
+    scripted([...(continuity === "consciousness" ? [step(enter)] : []), step(ask), step(text("It waits."))]);
+    const asked = Date.now() + 60_000;
+    vi.setSystemTime(asked);
+    await space.post(husam, "Deploy");
+    await vi.waitFor(async () => expect(await activity()).toMatchObject({ state: "idle", waiting: { calls: 1 } }));
+    expect((await activity()).waiting).toEqual({ ...nothing, calls: 1 });
+    expect(Date.parse((await activity()).since)).toBeGreaterThanOrEqual(asked);
+    unwrap(await stub.remove(house.workspaceId));
+  },
+);
 
 test("every line of the log about a run is one JSON object with the ids of agent, run and event, and without texts", async () => {
   const { house, husam, analyst, space } = await stage();
