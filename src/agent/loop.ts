@@ -10,7 +10,7 @@ import { begin } from "./think/begin.ts";
 import { compactIfDue } from "./think/compact.ts";
 import { finish } from "./think/finish.ts";
 import type { Parts } from "./think/parts.ts";
-import { tellLastReceipts, tellReceipts } from "./think/receipts.ts";
+import { runsToTell, tellReceipts } from "./think/receipts.ts";
 import { Interrupted, think } from "./think/think.ts";
 import { noteThinking } from "./think/thinking-time.ts";
 
@@ -66,7 +66,7 @@ export class Loop {
     this.#poke.resolve();
     if (this.#draining) return;
     this.#draining = true;
-    if (this.#cut) this.#tell(tellLastReceipts(this.#parts));
+    if (this.#cut) for (const run of runsToTell(this.#parts)) this.#tell(run);
     this.#cut = false;
     const work = this.#drain().catch((error: unknown) => {
       this.#draining = false;
@@ -83,7 +83,8 @@ export class Loop {
     for (const run of this.#parts.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#parts, run);
     for (const [runId, live] of this.#live) {
       if (now - live.progressAt <= stallMs) continue;
-      log.warn("run.stalled", { agentId: this.#parts.identity.get().id, runId });
+      const run = this.#parts.runs.get(runId);
+      if (run) log.warn("run.stalled", loggedRun(this.#parts, run));
       live.controller.abort(new Interrupted(`the run made no progress for longer than stallMs (${stallMs})`));
     }
     this.wake();
@@ -109,16 +110,17 @@ export class Loop {
     const cutHere = after.completedAt === null;
     const ended = cutHere ? finish(this.#parts, after, { kind: "canceled" }) : after;
     if (cutHere) {
-      this.#parts.tracer.run(ended);
       this.#parts.tracer.flush();
-      this.#tell(tellReceipts(this.#parts, ended));
+      this.#tell(ended);
     }
     this.wake();
     return ended;
   }
 
-  #tell(told: Promise<void>): void {
-    this.#background(told.catch((error: unknown) => log.warn("receipts.failed", { error: String(error) })));
+  #tell(run: RunRow): void {
+    const failed = (error: unknown): void =>
+      log.warn("receipts.failed", { ...loggedRun(this.#parts, run), error: String(error) });
+    this.#background(tellReceipts(this.#parts, run).catch(failed));
   }
 
   /** Stops a run's think, if one is under way, and waits until it has ended. */
@@ -127,7 +129,7 @@ export class Loop {
     if (!live) {
       // What was ended while no think of it was under way has nobody else to tell it.
       const run = this.#parts.runs.get(runId);
-      if (run && run.status !== "running") this.#tell(tellReceipts(this.#parts, run));
+      if (run && run.status !== "running") this.#tell(run);
       return;
     }
     live.controller.abort(new ColloquyError("run_canceled", why));

@@ -3,9 +3,12 @@ import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { type Agent, AgentConfig } from "../../src/protocol/agent.ts";
-import { unwrap } from "../../src/shared/errors.ts";
+import type { EntityRef } from "../../src/protocol/rpc.ts";
+import type { Run } from "../../src/protocol/run.ts";
+import { refuse, unwrap } from "../../src/shared/errors.ts";
+import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { answer, call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { approved, deploy } from "./calls/scene.ts";
 import { ended, openHouse, passTime, runsOf } from "./fixture.ts";
 
@@ -174,22 +177,82 @@ test.each(["timeline", "consciousness"] as const)(
   },
 );
 
+/** What the log says from now on, each line parsed. */
+const logged = (): (() => Record<string, unknown>[]) => {
+  const lines: string[] = [];
+  for (const level of ["log", "warn", "error"] as const) {
+    const spy = vi.spyOn(console, level).mockImplementation((line) => void lines.push(String(line)));
+    restore.push(() => spy.mockRestore());
+  }
+  return () => {
+    expect(lines.join()).not.toContain("\n");
+    expect(lines.join()).not.toContain("sesame");
+    return lines.map((line) => JSON.parse(line));
+  };
+};
+
+/** The lines about a run, once they are these; each with the ids by which it is followed. */
+const saysOf = (run: Run | undefined, agent: EntityRef, lines: () => Record<string, unknown>[], events: string[]) =>
+  vi.waitFor(() => {
+    const own = lines().filter(({ runId }) => runId === run?.id);
+    expect(own.map(({ event }) => event)).toEqual(events);
+    for (const line of own) expect(line).toMatchObject({ agentId: agent.id, eventId: run?.trigger.eventId });
+    return own;
+  });
+
 test("every line of the log about a run is one JSON object with the ids of agent, run and event, and without texts", async () => {
-  const { house, husam, analyst, space } = await stage();
-  const written = [vi.spyOn(console, "log"), vi.spyOn(console, "warn"), vi.spyOn(console, "error")];
-  restore.push(...written.map((spy) => () => spy.mockRestore()));
-  scripted(() => {
+  const { house, husam, analyst, space, stub } = await stage();
+  const lines = logged();
+  const gate = createGate();
+  scripted((_, index) => {
+    if (index > 0) return step(waitAt(gate));
     throw new APICallError({ message: "sesame", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 });
   });
   await space.post(husam, "Open sesame");
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]).toBeDefined());
   const [run] = await runsOf(house.workspaceId, analyst);
+  const begun = ["run.begun", "run.paused"];
+  await saysOf(run, analyst, lines, begun);
+  await passTime(analyst, 2000);
+  await gate.reached;
+  await passTime(analyst, 100_000);
+  await saysOf(run, analyst, lines, [...begun, "run.stalled", "run.paused"]);
+  unwrap(await stub.cancelRun(house.workspaceId, run?.id ?? ""));
+  const [, , , , ended] = await saysOf(run, analyst, lines, [...begun, "run.stalled", "run.paused", "run.ended"]);
+  expect(ended).toMatchObject({ status: "canceled" });
+});
+
+test("a run that waits, and is ended by another, is told as ended by the log", async () => {
+  const { house, husam, analyst, space } = await stage({ continuity: "timeline", messaging: "threaded" });
+  const lines = logged();
+  const waiting = async (): Promise<Run | undefined> => (await runsOf(house.workspaceId, analyst)).at(-1);
+  scripted(async (_, index) => {
+    if (index === 0) return step(call("send_message", { text: "@Husam, which?", wait: true }));
+    return index === 1 ? step(call("absorb_run", { runId: (await waiting())?.id ?? "" })) : step(text("Done."));
+  });
+  const sara = await house.person("Sara");
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().addMember(key, sara));
+  await space.post(husam, "Ask me");
+  await vi.waitFor(async () => expect((await waiting())?.status).toBe("waiting_reply"));
+  const first = await waiting();
+  await space.post(sara, "Let it be");
+  await ended(house.workspaceId, analyst, 2);
+  const [, over] = await saysOf(first, analyst, lines, ["run.begun", "run.ended"]);
+  expect(over).toMatchObject({ status: "absorbed" });
+});
+
+test("what breaks between a run and its space is told with the run's ids", async () => {
+  const { husam, house, analyst, space } = await stage();
+  const lines = logged();
+  const broken = vi.spyOn(Space.prototype, "speak").mockImplementation(async () => refuse("unavailable", "later"));
+  restore.push(() => broken.mockRestore());
+  scripted([step(text("Read."))]);
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
   await vi.waitFor(() => {
-    const lines = written.flatMap((spy) => spy.mock.calls.map(([line]) => String(line)));
-    const own = lines.map((line) => JSON.parse(line)).filter(({ runId }) => runId === run?.id);
-    expect(own.map(({ event }) => event).toSorted()).toEqual(["run.begun", "run.paused"]);
-    for (const line of own) expect(line).toMatchObject({ agentId: analyst.id, eventId: run?.trigger.eventId });
-    expect(lines.join()).not.toContain("\n");
-    expect(lines.join()).not.toContain("sesame");
+    const told = lines().filter(({ event }) => String(event).startsWith("channel."));
+    expect(told.length).toBeGreaterThan(0);
+    for (const line of told) expect(line).toMatchObject({ agentId: analyst.id, runId: run?.id });
   });
 });

@@ -4,6 +4,7 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
 import { acceptToolResult } from "../deliver.ts";
+import { loggedCall } from "../logged-run.ts";
 import type { CallOutcome } from "../records.ts";
 import type { Parts } from "../think/parts.ts";
 import { reach } from "../think/reach.ts";
@@ -117,7 +118,7 @@ export class CallWork {
         if (isSlow(errand) && this.#errand(this.#parts.calls.get(callId)) !== errand) continue;
         const pause = backoff(row.failures, { firstMs: callBackoffMs, longestMs: longestCallBackoffMs });
         const reason = error instanceof Error ? error.message : String(error);
-        log.warn("call.errand_failed", { callId, errand, failures: row.failures + 1, reason });
+        log.warn("call.errand_failed", { ...loggedCall(this.#parts, row), errand, failures: row.failures + 1, reason });
         this.#parts.calls.postpone(row, this.#parts.clock.now() + pause);
         return;
       }

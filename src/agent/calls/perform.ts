@@ -1,5 +1,6 @@
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
+import { loggedCall } from "../logged-run.ts";
 import type { CallOutcome } from "../records.ts";
 import { openSecret } from "../think/open-secret.ts";
 import type { Parts } from "../think/parts.ts";
@@ -27,7 +28,7 @@ export const perform = async (parts: Parts, row: CallRow, signal: AbortSignal): 
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ColloquyError) return failed("error", error.code, error.message);
-    log.error("call.failed", error, { callId, tool: tool.name });
+    log.error("call.failed", error, { ...loggedCall(parts, row), tool: tool.name });
     return failed("error", "tool_failed", "the tool failed; try something else");
   }
 };

@@ -17,6 +17,8 @@ export class Channel {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #answered: Promise<void>;
   readonly #encoder = new TextEncoder();
+  /** Whose it is, for the log. */
+  readonly #ids: Pick<ChannelOpen, "agentId" | "runId">;
   #pending = "";
   #writing: Promise<void> | undefined;
   #dead = false;
@@ -24,17 +26,18 @@ export class Channel {
 
   constructor(space: Pick<SpaceRpc, "speak">, open: ChannelOpen) {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    this.#ids = { agentId: open.agentId, runId: open.runId };
     this.#writer = writable.getWriter();
     this.#writer.closed.catch(() => undefined);
     this.#answered = space.speak(open, readable).then(
       (outcome) => {
         this.#dead = true;
-        if (!outcome.ok) log.warn("channel.refused", { runId: open.runId, code: outcome.problem.code });
+        if (!outcome.ok) log.warn("channel.refused", { ...this.#ids, code: outcome.problem.code });
       },
       (error: unknown) => {
         this.#dead = true;
         this.#crashed = true;
-        log.warn("channel.broken", { runId: open.runId, error: String(error) });
+        log.warn("channel.broken", { ...this.#ids, error: String(error) });
       },
     );
   }
@@ -59,7 +62,7 @@ export class Channel {
         await Promise.race([this.#writer.write(chunk), this.#answered]);
       } catch (error) {
         this.#dead = true;
-        log.warn("channel.write_failed", { error: String(error) });
+        log.warn("channel.write_failed", { ...this.#ids, error: String(error) });
       }
     }
   }

@@ -1,7 +1,9 @@
 import { backoff } from "../../shared/backoff.ts";
+import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
+import { loggedRun } from "../logged-run.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, overRests, type RunRow } from "../runs.ts";
 import { mayHaveActed } from "./acted.ts";
@@ -92,6 +94,8 @@ export const finish = (parts: Parts, running: RunRow, ending: Ending): RunRow =>
     parts.runs.end(run, changes);
     return { ...run, events, ...changes };
   });
+  parts.tracer.run(ended);
+  log.info("run.ended", { ...loggedRun(parts, run), status: ended.status, code: ended.error?.code });
   parts.wakeCalls();
   return ended;
 };

@@ -72,12 +72,11 @@ export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => 
 };
 
 /** After a restart that came while something was under way: the newest ended run of each space may be untold. */
-export const tellLastReceipts = async (parts: Parts): Promise<void> => {
+export const runsToTell = (parts: Parts): RunRow[] => {
   const spaces = new Set<string>();
-  const untold = parts.runs.page(undefined, restartRuns, undefined).map((run) => {
+  return parts.runs.page(undefined, restartRuns, undefined).map((run) => {
     const receipts = (run.receipts ?? []).filter(({ spaceId }) => !spaces.has(spaceId));
     for (const { spaceId } of receipts) spaces.add(spaceId);
     return { ...run, receipts };
   });
-  await Promise.all(untold.map((run) => tellReceipts(parts, run)));
 };

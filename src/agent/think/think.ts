@@ -309,8 +309,6 @@ const failureOf = (error: unknown): ModelFailure => {
 const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
   await faultOnceStored("agent.before-commit", parts.object);
   const ended = finish(parts, run, ending);
-  parts.tracer.run(ended);
-  log.info("run.ended", { ...loggedRun(parts, run), status: ended.status, code: ended.error?.code });
   await faultOnceStored("agent.after-commit", parts.object);
   const event = ending.kind === "failed" ? "run.failed" : ending.kind === "canceled" ? "run.canceled" : "run.completed";
   channels.tellRun({
