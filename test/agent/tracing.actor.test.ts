@@ -1,12 +1,16 @@
 import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, inject, test, vi } from "vitest";
 import { z } from "zod";
+import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { Env } from "../../src/shared/env.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { SeenRequests } from "../support/remote.ts";
 import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, ids, openHouse, passTime } from "./fixture.ts";
+import { ask } from "./calls/scene.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, passTime, runsOf } from "./fixture.ts";
 
 const restore: (() => void)[] = [];
 afterEach(() => {
@@ -60,10 +64,10 @@ const Export = z.strictObject({
 });
 
 /** An agent whose deployment sends spans to `kind` of the loopback server, under a path of its own. */
-const stage = async (kind: string, variables: Partial<Env> = {}) => {
+const stage = async (kind: string, variables: Partial<Env> = {}, settings: Partial<AgentSettings> = {}) => {
   const house = await openHouse();
   const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
+  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", ...settings });
   const space = await house.space("Alpha", [husam, analyst]);
   const path = `/${kind}/${ids.mint("key")}`;
   await configure(analyst, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`, ...variables });
@@ -89,6 +93,22 @@ const received = async (path: string) => {
 
 const spansIn = (requests: z.infer<typeof SeenRequests>) =>
   requests.flatMap(({ body }) => Export.parse(JSON.parse(body)).resourceSpans[0].scopeSpans[0].spans);
+
+/** Messages as the conventions have them; anything else in one fails. */
+const Parts = z.array(
+  z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("text"), content: z.string() }),
+    z.strictObject({ type: z.literal("tool_call"), id: z.string(), name: z.string(), arguments: z.json() }),
+    z.strictObject({ type: z.literal("tool_call_response"), id: z.string(), response: z.json() }),
+  ]),
+);
+const Messages = z.array(
+  z.strictObject({
+    role: z.enum(["user", "assistant", "tool"]),
+    parts: Parts,
+    finish_reason: z.enum(["stop", "length", "content_filter", "tool_call", "error"]).optional(),
+  }),
+);
 
 const secretText = "The launch code is 4711";
 
@@ -123,13 +143,20 @@ test("a run, its steps and its tool calls are spans of one trace, without anythi
   const [first, tool, second, whole] = spans;
   expect(whole).toMatchObject({ name: "invoke_agent Analyst", kind: 1, status: {} });
   expect(whole?.parentSpanId).toBeUndefined();
-  expect(whole?.attributes).toMatchObject({ "colloquy.run.status": "completed", "colloquy.space.ids": [space.id] });
+  expect(whole?.attributes).toMatchObject({
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.provider.name": "rehearsal",
+    "gen_ai.request.model": "rehearsal",
+    "colloquy.run.status": "completed",
+    "colloquy.space.ids": [space.id],
+  });
   for (const each of [first, second]) {
     expect(each).toMatchObject({ kind: 3, parentSpanId: whole?.spanId });
     expect(each?.attributes).toMatchObject({
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "rehearsal",
       "gen_ai.request.model": "rehearsal",
+      "gen_ai.request.stream": true,
       "gen_ai.usage.input_tokens": expect.any(Number),
       "gen_ai.response.finish_reasons": [expect.any(String)],
     });
@@ -161,6 +188,18 @@ test("what was said is in the spans where the deployment asks for it", async () 
   });
   expect(spans[0]?.attributes["gen_ai.input.messages"]).toContain("@Analyst well?");
   expect(spans[0]?.attributes["gen_ai.output.messages"]).toContain(secretText);
+  const messagesIn = (span: (typeof spans)[number] | undefined, attribute: string) =>
+    Messages.parse(JSON.parse(String(span?.attributes[attribute])));
+  expect(messagesIn(spans[2], "gen_ai.input.messages").map(({ role, parts }) => [role, parts[0]?.type])).toEqual([
+    ["user", "text"],
+    ["assistant", "tool_call"],
+    ["tool", "tool_call_response"],
+  ]);
+  expect(messagesIn(spans[0], "gen_ai.output.messages")).toMatchObject([
+    { role: "assistant", parts: [{ type: "tool_call", name: "send_message" }], finish_reason: "tool_call" },
+  ]);
+  const instructions = Parts.parse(JSON.parse(String(spans[0]?.attributes["gen_ai.system_instructions"])));
+  expect(instructions).toMatchObject([{ type: "text", content: expect.stringContaining("Analyst") }]);
   expect(spans[1]?.attributes["gen_ai.tool.call.arguments"]).toContain(secretText);
   expect(spans[1]?.attributes["gen_ai.tool.call.result"]).toContain("true");
 });
@@ -174,6 +213,36 @@ test("a tool call that failed says by which error", async () => {
     const tool = spansIn(await received()).find(({ name }) => name === "execute_tool nonsense");
     expect(tool).toMatchObject({ status: { code: 2 }, attributes: { "error.type": "tool_unknown" } });
   });
+});
+
+test("a run that is ended while it waits for people is a span, and so is the call that nobody answered", async () => {
+  const { tools } = AgentConfig.parse({ name: "Analyst", tools: [{ description: "Asks", ...ask }] });
+  for (const how of ["a person", "another run"] as const) {
+    const { house, husam, analyst, space, received } = await stage("answer", {}, { tools });
+    const runs = () => runsOf(house.workspaceId, analyst);
+    scripted(async (_, index) => {
+      if (index === 0) return step(call("confirm", {}));
+      return index === 1 ? step(call("stop_run", { runId: (await runs()).at(-1)?.id ?? "" })) : step(text("Done."));
+    });
+    await space.post(husam, "@Analyst well?");
+    await vi.waitFor(async () => expect((await runs())[0]?.status).toBe("waiting_tool"));
+    const [waiting] = await runs();
+    if (how === "a person")
+      unwrap(await env.AGENT.getByName(analyst.id).cancelRun(house.workspaceId, waiting?.id ?? ""));
+    else await space.post(husam, "Stop that");
+    const ofRun = await vi.waitFor(async () => {
+      const all = spansIn(await received()).filter(({ attributes }) => attributes["colloquy.run.id"] === waiting?.id);
+      expect(all.some(({ name }) => name === "invoke_agent Analyst")).toBe(true);
+      return all;
+    });
+    expect(ofRun.map(({ name }) => name).toSorted()).toEqual([
+      "chat rehearsal",
+      "execute_tool confirm",
+      "invoke_agent Analyst",
+    ]);
+    const tool = ofRun.find(({ name }) => name === "execute_tool confirm");
+    expect(tool).toMatchObject({ status: { code: 2 }, attributes: { "error.type": "run_canceled" } });
+  }
 });
 
 test("a step that failed is a span of its own that says how, and the one after it is in the same trace", async () => {

@@ -216,7 +216,6 @@ const isOpen = (parts: Parts, { run, call }: Execution): boolean =>
  */
 export const execute = async (parts: Parts, execution: Execution): Promise<string | null> => {
   const { run, step, call, speech } = execution;
-  const begunAt = parts.clock.now();
   const result = await attempt(parts, execution);
   if (result === "waiting") return null;
   await faultOnceStored("agent.after-effect", parts.object);
@@ -226,8 +225,6 @@ export const execute = async (parts: Parts, execution: Execution): Promise<strin
     recordResult(parts, run, step, call, result);
     parts.calls.given(call.callId);
   });
-  const startedAt = parts.tracer.isOn ? (parts.journal.startOf(run, call.callId) ?? begunAt) : begunAt;
-  parts.tracer.call(run, { step, startedAt, call, value: result.value, error: result.error });
   parts.wakeCalls();
   if (result.error) {
     const code = call.invalid?.code ?? "tool_failed";

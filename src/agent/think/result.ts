@@ -12,8 +12,12 @@ export type Result = {
   shown?: Shown[];
 };
 
-/** Journals it: the call's `result` row, which is also the message that the model reads. */
+/** Journals it: the call's `result` row, which is also the message that the model reads. The call's span is over. */
 export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
+  if (parts.tracer.isOn) {
+    const startedAt = parts.journal.startOf(run, call.callId) ?? parts.clock.now();
+    parts.tracer.call(run, { step, startedAt, call, value: result.value, error: result.error });
+  }
   const row = parts.journal.append({
     runOrdinal: run.ordinal,
     step,

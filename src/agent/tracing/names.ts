@@ -8,6 +8,7 @@ export const names = {
   agentId: "gen_ai.agent.id",
   agentName: "gen_ai.agent.name",
   requestModel: "gen_ai.request.model",
+  stream: "gen_ai.request.stream",
   temperature: "gen_ai.request.temperature",
   maxTokens: "gen_ai.request.max_tokens",
   finishReasons: "gen_ai.response.finish_reasons",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { identifyModel } from "../../models/identify-model.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Env } from "../../shared/env.ts";
 import { maxSpanContentCharacters } from "../bounds.ts";
@@ -7,6 +8,7 @@ import type { AgentRow } from "../identity.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { Exporter } from "./exporter.ts";
+import { inputMessages, outputMessages, textPart } from "./messages.ts";
 import { names, operations } from "./names.ts";
 import { type AttributeValue, type Span, spanIdOf, traceIdOf } from "./span.ts";
 
@@ -53,7 +55,8 @@ export class Tracer {
   /** The run has ended. */
   run(run: RunRow): void {
     if (!this.isOn) return;
-    const { name } = this.#agent().config;
+    const { name, model } = this.#agent().config;
+    const asked = identifyModel(model, this.#env);
     this.#add(run, {
       spanId: spanIdOf(run.id),
       name: `${operations.run} ${name}`,
@@ -63,6 +66,8 @@ export class Tracer {
       failed: run.error !== null,
       attributes: {
         [names.operation]: operations.run,
+        [names.provider]: asked.family,
+        [names.requestModel]: asked.name,
         [names.runStatus]: run.status,
         [names.spaceIds]: run.spaceIds,
         [names.errorType]: run.error?.code,
@@ -87,11 +92,12 @@ export class Tracer {
         [names.operation]: operations.step,
         [names.provider]: model.provider,
         [names.requestModel]: model.name,
+        [names.stream]: true,
         [names.maxTokens]: maxOutputTokens,
         [names.temperature]: config.model.temperature,
         [names.step]: index,
-        [names.instructions]: this.#content([{ type: "text", content: composed.instructions }]),
-        [names.inputMessages]: this.#content(composed.messages),
+        [names.instructions]: this.#content([textPart(composed.instructions)]),
+        [names.inputMessages]: this.#content(inputMessages(composed.messages)),
         ...(failed
           ? { [names.errorType]: came.error }
           : {
@@ -99,9 +105,7 @@ export class Tracer {
               [names.inputTokens]: came.usage.inputTokens,
               [names.outputTokens]: came.usage.outputTokens,
               [names.tokensEstimated]: came.usage.estimated,
-              [names.outputMessages]: this.#content([
-                { role: "assistant", parts: partsOf(came), finish_reason: came.finishReason },
-              ]),
+              [names.outputMessages]: this.#content(outputMessages(came)),
             }),
       },
     });
@@ -155,8 +159,3 @@ export class Tracer {
 
 /** What a failed call answers its model. */
 const Failed = z.object({ error: z.object({ code: z.string() }) });
-
-const partsOf = ({ text, calls }: { text: string; calls: CallRequest[] }): object[] => [
-  ...(text === "" ? [] : [{ type: "text", content: text }]),
-  ...calls.map(({ callId: id, toolName: name, input }) => ({ type: "tool_call", id, name, arguments: input })),
-];
