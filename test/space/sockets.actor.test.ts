@@ -148,10 +148,11 @@ test("[B3] a flood of bad frames closes the socket with 4400, one of good frames
   const home = await house([ann]);
   const bad = await listen(home, home.as(ann));
   for (let index = 0; index <= maxBadFrames; index += 1) bad.send("nonsense");
-  expect((await bad.untilClosed()).code).toBe(4400);
+  expect(await bad.untilClosed()).toMatchObject({ code: 4400, reason: expect.stringContaining("(maxBadFrames)") });
   const fast = await listen(home, home.as(ann));
   for (let index = 0; index <= maxFrames; index += 1) fast.send({ type: "typing" });
-  expect((await fast.untilClosed()).code).toBe(4429);
+  const reason = expect.stringMatching(/\(maxFrames\): wait ([1-9]|10) s$/);
+  expect(await fast.untilClosed()).toMatchObject({ code: 4429, reason });
 });
 
 test("[B3] a member's sockets share one window: what it says too much over many is not stored, and the close says when to come back", async () => {
