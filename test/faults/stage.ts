@@ -15,9 +15,12 @@ import { Onlooker } from "./onlooker.ts";
  * 1. Time stands still while anything moves: a crash alone is followed by waiting, not a slow computer.
  * 2. It is at rest when no timer is due within a minute; what is due later has a reason (`timers`).
  * 3. Whoever lost its connection comes back only once all is at rest.
+ * 4. Where anything is left to do, something of it is due within 30 s.
  */
 const tickMs = 26_000;
 const soonMs = 60_000;
+/** What a crash cut off is taken up again, by itself, within this time (R1). */
+const wakeWithinMs = 30_000;
 /** Looks in a row at which nothing had moved, before time goes on, and before it goes on again. */
 const stillLooks = 10;
 const stillAfterTick = 100;
@@ -68,8 +71,12 @@ export const openStage = async () => {
       onlookers.map(({ frames }) => frames),
     ]);
   let ticks = 0;
-  const tick = async (): Promise<void> => {
+  const late: string[] = [];
+  const tick = async (rows: Row[]): Promise<void> => {
     ticks += 1;
+    const soon = rows.filter(isSoon).toSorted((one, other) => one.dueAt - other.dueAt);
+    const waitMs = (soon[0]?.dueAt ?? 0) - Date.now();
+    if (waitMs > wakeWithinMs) late.push(`nothing is due before ${soon[0]?.object}: ${soon[0]?.name}, in ${waitMs} ms`);
     vi.setSystemTime(Date.now() + tickMs);
     for (const { stub } of objects) await runDurableObjectAlarm(stub()).catch(() => false);
   };
@@ -92,7 +99,7 @@ export const openStage = async () => {
           still = 0;
           // What waits for the computer's own time, such as a pause before the next try, is not to be hurried.
           enough = stillAfterTick;
-          await tick();
+          await tick(rows ?? []);
         }
         throw new Error(`after ${ticks} ticks: ${now}`);
       },
@@ -185,7 +192,7 @@ export const openStage = async () => {
         timers,
         ticks,
         generated: models.reduce((sum, { calls }) => sum + calls.length, 0),
-        faults: [...onlookers.flatMap(({ faults }) => faults), ...unfinished()],
+        faults: [...onlookers.flatMap(({ faults }) => faults), ...unfinished(), ...late],
       };
     },
     close: async (): Promise<void> => {
