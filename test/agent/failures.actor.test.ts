@@ -147,6 +147,15 @@ test("[R4] an empty first answer is asked for once more and is then silence", as
   expect(model.calls).toHaveLength(2);
 });
 
+test("[R4] an empty later answer ends the run, and is not asked for again", async () => {
+  const { house, husam, analyst, space } = await stage();
+  const model = scripted([step(call("set_memories", { memories: [{ key: "asked", value: "yes" }] })), step()]);
+  await space.post(husam, "Hello");
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run).toMatchObject({ status: "completed", outcome: "silent" });
+  expect(model.calls).toHaveLength(2);
+});
+
 test("[R5] a run that is canceled mid-stream stops at once; nothing of it appears, its event is acknowledged", async () => {
   const { house, husam, analyst, space, agent } = await stage();
   const gate = createGate();

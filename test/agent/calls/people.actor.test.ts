@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
 import { answer, call, step, text } from "../../support/scripted-model.ts";
-import { agentStub, inboxOf, passTime, userTexts } from "../fixture.ts";
+import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, outputs, requestsTo, scene, yes } from "./scene.ts";
 
 eachTest();
@@ -345,3 +345,26 @@ describe("a living agent that asks people", () => {
     },
   );
 });
+
+test.each(["timeline", "consciousness"] as const)(
+  "[B1] what comes of a person's answer is never muted: it wakes a %s, though its root has done so as often as it may",
+  async (continuity) => {
+    const { agent, ann, space, workspaceId, model, shown, run, give } = await scene({
+      continuity,
+      limits: { maxWakesPerRoot: 1 },
+      tools: [deploy(freshPath(), { ...approved(), async: true })],
+      steps: [],
+    });
+    const enter = continuity === "consciousness" ? [step(call("enter_space", { spaceId: space.id }))] : [];
+    model.push(...enter, step(call("deploy", { to: "prod" })), step(text("Asked.")));
+    await space.post(ann, "Deploy");
+    await shown("deploy", "requires_action");
+    await run("completed");
+    model.push(step(text("Read.")));
+    unwrap(await give(ann, "deploy", yes));
+    await vi.waitFor(async () => expect(await runsOf(workspaceId, agent)).toHaveLength(2));
+    await vi.waitFor(async () => expect(await inboxOf(workspaceId, agent)).toEqual([]));
+    const [second, first] = await runsOf(workspaceId, agent);
+    expect(second).toMatchObject({ trigger: { type: "tool_result" }, roots: first?.roots });
+  },
+);
