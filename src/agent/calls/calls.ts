@@ -7,6 +7,7 @@ import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, deadmanMs, lateAnswerMs, maxOpenCalls } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import { calls } from "../schema.ts";
+import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallRow } from "./call-row.ts";
 import { lookAt } from "./due.ts";
 import { failed, outcomeOf } from "./outcome.ts";
@@ -209,24 +210,31 @@ export class Calls {
     }
   }
 
-  /** Its run has ended, by itself or by somebody: nothing more comes of what it waited for (R5). */
-  endOf(runOrdinal: number, all: boolean): void {
+  /**
+   * Its run has ended, by itself or by somebody: nothing more comes of what it waited for, nor, where `all` end with it,
+   * of what went on in the background (R5). Answers those: they were told to be pending.
+   */
+  endOf(runOrdinal: number, all: boolean): CallRow[] {
+    const cutOff: CallRow[] = [];
     for (const row of this.ofRun(runOrdinal)) {
       if (row.phase === "done" || !(all || row.attached)) continue;
-      const outcome = row.outcome ?? failed("canceled", "run_canceled", "the run that made this call has ended");
+      const outcome = row.outcome ?? canceledWithRun(row);
       this.change(row.callId, { phase: "done", outcome, keptUntil: keptUntil(row, this.#clock.now()) });
+      if (!row.attached && row.phase !== "late") cutOff.push({ ...row, outcome });
     }
+    return cutOff;
   }
 
-  /** The agent is in that space no more: what people there were asked is asked no longer. */
+  /** The agent is in that space no more, which has canceled its calls: people are asked no longer, and what was not begun is not. */
   left(spaceId: string): void {
-    const asked = this.#db
+    const unbegun = this.#db
       .select()
       .from(calls)
-      .where(and(eq(calls.spaceId, spaceId), eq(calls.phase, "asked")))
+      .where(and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"])))
       .all();
-    for (const { callId } of asked) {
-      const outcome = failed("canceled", "not_a_member", "you are in that space no more, so nobody there can answer");
+    for (const { callId, phase } of unbegun) {
+      const why = phase === "asked" ? "so nobody there can answer" : "which canceled it before it began";
+      const outcome = failed("canceled", "not_a_member", `you are in that space no more, ${why}`);
       this.change(callId, { phase: "answered", outcome, told: outcome.status });
     }
   }
@@ -283,6 +291,13 @@ export class Calls {
 /** A server that comes back to it is told how it stands. */
 const keptUntil = ({ tool }: CallRow, now: number): number =>
   tool.executionType === "external" ? now + answeredMemoryMs : 0;
+
+/** What was begun may be done (R3). */
+const canceledWithRun = ({ phase }: CallRow): CallOutcome => {
+  const why = "the run that made this call has ended";
+  if (phase === "asked" || phase === "ready") return failed("canceled", "run_canceled", why);
+  return failed("canceled", "outcome_unknown", unknownInWords(why));
+};
 
 const isAwaited = (row: CallRow, now: number): boolean =>
   row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));

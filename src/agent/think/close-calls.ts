@@ -1,4 +1,5 @@
 import type { CallRow } from "../calls/call-row.ts";
+import { eventLine } from "../context/consciousness/inbox-message.ts";
 import type { JournalRow } from "../journal.ts";
 import type { CallRequest, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
@@ -50,4 +51,21 @@ export const closeCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error:
     const other = endedBy(parts, run, call);
     if (other) closeCalls(parts, other, parts.journal.ofRun(other), cancellation, true);
   }
+};
+
+/** A living agent read of these calls that they are pending, and nothing else will tell it what became of them. */
+export const tellCutOff = (parts: Parts, run: RunRow, rows: JournalRow[], cutOff: CallRow[]): void => {
+  if (cutOff.length === 0) return;
+  const lines = cutOff.map(({ callId, tool, outcome, activeSpaceId, root }) =>
+    eventLine({
+      ...{ eventId: callId, type: "tool_result", toolCallId: callId, tool: tool.name, result: outcome?.value ?? null },
+      ...{ failed: outcome?.status !== "complete", activeSpaceId, root },
+    }),
+  );
+  parts.journal.append({
+    runOrdinal: run.ordinal,
+    step: rows.at(-1)?.step ?? 0,
+    kind: "preview",
+    content: { role: "user", content: ["ENDED WITH THIS CYCLE, which was canceled:", ...lines].join("\n") },
+  });
 };

@@ -8,7 +8,7 @@ import type { Failure, Receipt } from "../records.ts";
 import { isActive, overRests, type RunRow } from "../runs.ts";
 import { mayHaveActed } from "./acted.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
-import { cancellation, closeCalls } from "./close-calls.ts";
+import { cancellation, closeCalls, tellCutOff } from "./close-calls.ts";
 import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
@@ -67,13 +67,14 @@ export const finish = (parts: Parts, running: RunRow, ending: Ending): RunRow =>
     const kept = lived && run.continuity === "consciousness";
     // What another run ends is under way until its think has heard of it.
     if (error) closeCalls(parts, run, before, error, !("by" in ending));
+    // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
+    const cutOff = parts.calls.endOf(run.ordinal, cut);
+    if (kept) tellCutOff(parts, run, before, cutOff);
     const rows = parts.journal.ofRun(run);
     if (kept) for (const { meta } of rows) if (meta?.kind === "inbox") parts.spaces.toldOfHistory(meta.history ?? []);
     const receipts = settleEvents(parts, { ...run, events }, rows, ending);
 
     if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
-    // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
-    parts.calls.endOf(run.ordinal, cut);
     parts.ledger.settle(String(run.ordinal), lastBilled(run, rows));
     updateIdentity(parts, run, rows, ending, kept);
 

@@ -1,6 +1,7 @@
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
+import { Agent } from "../../../src/agent/agent.ts";
 import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -221,4 +222,60 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
   await passTime(agent, 30_000);
   await model.called(4);
   expect(JSON.stringify(model.calls[3]?.prompt)).toContain("Tool result deploy");
+});
+
+test.each([
+  ["attached", {}],
+  ["detached", { async: true }],
+])(
+  "[R5] what was approved and not begun when its agent is removed is not done: the space says that it was canceled (%s)",
+  async (_, more) => {
+    const path = freshPath();
+    const { agent, ann, space, workspaceId, run, shown, give } = await scene({
+      tools: [deploy(path, { ...approved(), ...more })],
+      steps: [],
+    });
+    const model = scriptedModel((_call, index) =>
+      index === 0 ? step(call("deploy", { to: "prod" })) : step(text("Noted.")),
+    );
+    playWith(model);
+    await space.post(ann, "Go");
+    await shown("deploy", "requires_action");
+    await run("async" in more ? "completed" : "waiting_tool");
+    const { deliver } = Agent.prototype;
+    let away = true;
+    const delivering = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+      if (away) throw new Error("away");
+      return deliver.call(this, delivery);
+    });
+    onTestFinished(() => delivering.mockRestore());
+    unwrap(await give(ann, "deploy", yes));
+    unwrap(await space.stub().removeMember({ kind: "key", workspaceId, keyId: "key" }, agent.id));
+    await shown("deploy", "canceled");
+    await vi.waitFor(() => expect(delivering).toHaveBeenCalled());
+    away = false;
+    vi.setSystemTime(Date.now() + 60_000);
+    await runDurableObjectAlarm(space.stub() as never);
+    await model.called("async" in more ? 3 : 2);
+    await run("completed");
+    expect(await requestsTo(path)).toEqual([]);
+  },
+);
+
+test("[R3] [R5] a living agent whose run was canceled knows of a background call that it may be done, and that nothing more comes of it", async () => {
+  const path = `/silent/${crypto.randomUUID()}`;
+  const { agent, model, ann, space, workspaceId, run } = await scene({
+    continuity: "consciousness",
+    tools: [{ ...deploy(path, { timeoutMs: 600_000, async: true }), visible: false }],
+    steps: [step(call("deploy", { to: "prod" })), step(stall), step(text("I do not know."))],
+  });
+  await space.post(ann, "Go");
+  await model.called(2);
+  await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: false }]));
+  unwrap(await env.AGENT.getByName(agent.id).cancelRun(workspaceId, (await run("running")).id));
+  await space.post(ann, "Is it deployed?");
+  await model.called(3);
+  const told = JSON.stringify(model.calls[2]?.prompt);
+  expect(told).toContain("pending");
+  expect(told).toContain("whether it took effect is not known");
 });
