@@ -8,7 +8,7 @@ import { type House, workspaceOf } from "./house.ts";
 /** Agents that one search of a workspace asks, how many at a time, and how long each has. */
 const maxSearchedAgents = 200;
 const maxSearchedAtOnce = 6;
-const agentTimeoutMs = 10_000;
+export const agentTimeoutMs = 10_000;
 
 type Asked = { agentId: string; answer: SearchAnswer } | { agentId: string; code: string };
 

@@ -8,6 +8,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
 import { call, refusal, type ScriptedPart, scriptedModel, stall, step, text } from "../support/scripted-model.ts";
+import { shorten } from "../support/shorten.ts";
 import { deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool } from "./calls/scene.ts";
 import { agentStub, ended, inboxOf, passTime, runsOf } from "./fixture.ts";
 
@@ -110,13 +111,26 @@ describe.each(both)("of a %s agent", (continuity) => {
   });
 });
 
+test("[R3] a call that was answered before its run was canceled is told as it was answered, another as unknown", async () => {
+  const pay = (name: string): Tool => ({ name, executionType: "external", visible: false });
+  const { workspaceId, agent, ann, space, run } = await scene({
+    tools: [pay("first"), pay("second")],
+    steps: [step(call("first", {}), call("second", {}))],
+  });
+  await space.post(ann, "Pay both");
+  const { id, steps } = await run("waiting_tool");
+  const stub = env.AGENT.getByName(agent.id);
+  unwrap(await stub.answerToolCall(workspaceId, steps[0]?.toolCalls[0]?.id ?? "", { result: "paid" }));
+  const canceled = unwrap(await stub.cancelRun(workspaceId, id));
+  expect(canceled.steps[0]?.toolCalls).toMatchObject([
+    { name: "first", status: "complete", output: "paid" },
+    { name: "second", status: "error", output: { error: { code: "outcome_unknown" } } },
+  ]);
+});
+
 test.each(both)("[R3] [B3] a call in which the minutes of a %s run were over may be done", async (continuity) => {
   const maxRunMinutes = 7.77;
-  const { setTimeout: later } = globalThis;
-  vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
-    later(work, delay === maxRunMinutes * 60_000 ? 500 : delay),
-  );
-  onTestFinished(() => void vi.unstubAllGlobals());
+  shorten(maxRunMinutes * 60_000, 500);
   const { workspaceId, agent, askedAgain } = await paying(continuity, {}, { maxRunMinutes });
   expect(await ended(workspaceId, agent, 1)).toMatchObject([{ status: "failed", error: { code: "time_limit" } }]);
   const prompt = await askedAgain();

@@ -114,6 +114,20 @@ test("[B3] [R1] of more than maxDeadEvents those that died first are let go: mes
   );
 });
 
+test("[R1] [R4] events that failed together are tried again together, though not all had failed as often", async () => {
+  const { house, analyst, agent } = await stage();
+  scripted([revoked(), step(text("Read."))]);
+  await fill(analyst, 2, "pending");
+  await sql(analyst, "UPDATE inbox SET retry_at = 0, attempts = seq - 1");
+  unwrap(await agent.trigger(house.workspaceId, jira));
+  await ended(house.workspaceId, analyst, 1);
+  const waiting = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
+    storage.sql.exec("SELECT attempts, retry_at FROM inbox ORDER BY seq").toArray(),
+  );
+  expect(waiting.map(({ attempts }) => attempts)).toEqual([1, 2, 1]);
+  expect(new Set(waiting.map(({ retry_at }) => retry_at)).size).toBe(1);
+});
+
 test("[R1] [R4] all dead events are tried again at once, as if for the first time", async () => {
   const { house, analyst, agent, activity } = await stage();
   scripted([revoked(), step(text("Read.")), step(text("Read."))]);

@@ -7,6 +7,7 @@ import type { AgentRpc } from "../../src/protocol/rpc.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { createGate } from "../support/gate.ts";
+import { shorten } from "../support/shorten.ts";
 import { agentStub, ids, openHouse } from "./fixture.ts";
 
 /** An import that is cut off, wherever that is: the object by itself makes a whole agent of it, or nothing. */
@@ -115,11 +116,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   ])(
     "is asked about again where the directory does not say %s, and holds up nothing else meanwhile",
     async (_, spied) => {
-      const { setTimeout: later } = globalThis;
-      vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
-        later(work, delay === directoryAnswerMs ? 20 : delay),
-      );
-      onTestFinished(() => void vi.unstubAllGlobals());
+      shorten(directoryAnswerMs);
       const { begin, prepare, enter, pass, code, agent } = await stage();
       await begin();
       await prepare();

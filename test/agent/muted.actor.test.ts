@@ -7,6 +7,7 @@ import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { ask, scene, yes } from "./calls/scene.ts";
 import { type AgentSettings, agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
 /** What a root's bound has muted wakes nobody, and holds nothing up either. */
@@ -215,6 +216,39 @@ test("[R1] [B3] of more than maxQuietEvents that are muted, the log tells each t
   const told: { eventId: string }[] = warned.mock.calls.map(([line]) => JSON.parse(String(line)));
   expect(told.toReversed()).toEqual(letGo);
   expect(userTexts(model.calls[0]).at(-1)).toContain("(3 earlier messages: read_messages shows them)");
+});
+
+/** The root of whatever the agent has under way has woken it as often as it may. */
+const useUp = (agent: EntityRef): Promise<void> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec("UPDATE roots SET wakes = 99"));
+
+test("[R1] what a person is asked by a living agent wakes it once it is answered, though its root's bound is reached", async () => {
+  const { agent, model, ann, space, asked, give } = await scene({
+    continuity: "consciousness",
+    tools: [ask],
+    steps: [],
+  });
+  model.push(step(call("enter_space", { spaceId: space.id })), step(call("confirm", {})), step(text("Asked.")));
+  model.push(step(text("Noted.")));
+  await asked("confirm");
+  await useUp(agent);
+  unwrap(await give(ann, "confirm", yes));
+  await model.called(4);
+  expect(userTexts(model.calls[3]).at(-1)).toContain("Tool result confirm");
+});
+
+test("[R1] what a server does in the background wakes its agent once it is done, though its root's bound is reached", async () => {
+  const { agent, model, ann, space, workspaceId, run } = await scene({
+    tools: [{ name: "lookUp", executionType: "external", visible: false, async: true }],
+    steps: [step(call("lookUp", {})), step(text("Begun.")), step(text("Noted."))],
+  });
+  await space.post(ann, "Look it up");
+  const begun = await run("completed");
+  await useUp(agent);
+  const toolCallId = begun.steps[0]?.toolCalls[0]?.id ?? "";
+  unwrap(await env.AGENT.getByName(agent.id).answerToolCall(workspaceId, toolCallId, { result: "seven" }));
+  await model.called(3);
+  expect(userTexts(model.calls[2]).at(-1)).toContain('"seven"');
 });
 
 test("what nobody was woken by, and no stateless run was shown, is told of to the living agent that it becomes", async () => {

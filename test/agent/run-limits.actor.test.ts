@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import {
   maxCallsPerStep,
   maxGoals,
@@ -20,6 +20,7 @@ import {
   text,
   waitAt,
 } from "../support/scripted-model.ts";
+import { shorten } from "../support/shorten.ts";
 import { type AgentSettings, agentStub, ended, inboxOf, openHouse, runsOf } from "./fixture.ts";
 
 /** What one run may do at most, reached by a model that does too much. */
@@ -52,11 +53,7 @@ test("[B3] a run over maxTokensPerRun ends with an error that names it, and is n
 
 test("[B3] [R5] a run over maxRunMinutes is stopped by an error that names it, and is not done again", async () => {
   const maxRunMinutes = 7.77;
-  const { setTimeout: later } = globalThis;
-  vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
-    later(work, delay === maxRunMinutes * 60_000 ? 20 : delay),
-  );
-  onTestFinished(() => void vi.unstubAllGlobals());
+  shorten(maxRunMinutes * 60_000);
   const { run, house, analyst, space } = await stage(() => step(waitAt(createGate()), text("Too late.")), {
     limits: { maxRunMinutes },
   });

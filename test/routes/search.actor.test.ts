@@ -1,8 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
+import { Agent } from "../../src/agent/agent.ts";
 import { ArchivalEntry } from "../../src/protocol/archival.ts";
 import { SearchAnswer, type SearchHit, WorkspaceSearchAnswer } from "../../src/protocol/search.ts";
+import { agentTimeoutMs } from "../../src/routes/search-all.ts";
 import { call, expectOk, type House, ids, openHouse } from "../support/house.ts";
+import { shorten } from "../support/shorten.ts";
 import { problemIn } from "./operations.ts";
 
 type Query = Record<string, string | number>;
@@ -267,6 +270,22 @@ describe("search", () => {
     expect(after.unreachable).toEqual([{ agentId: two.id, code: "not_found" }]);
     expect(after.partial).toBe(true);
   });
+});
+
+test("[R4] an agent that never answers fails none of the others in a search of the workspace", async () => {
+  shorten(agentTimeoutMs);
+  const house = await openHouse();
+  const agents = [await house.agent({ name: "One" }), await house.agent({ name: "Two" })];
+  for (const { id } of agents) await keep(house, id, { content: "A secret" });
+  const silent = vi.spyOn(Agent.prototype, "search").mockImplementationOnce(() => new Promise(() => undefined));
+  onTestFinished(() => silent.mockRestore());
+  const { items, unreachable } = await expectOk(
+    WorkspaceSearchAnswer,
+    call("/v1/search?q=secret", { bearer: house.secretKey }),
+  );
+  expect(unreachable.map(({ code }) => code)).toEqual(["unavailable"]);
+  const heard = [...items, ...unreachable].map(({ agentId }) => agentId);
+  expect(heard.toSorted()).toEqual(agents.map(({ id }) => id).toSorted());
 });
 
 /** The agent's object is gone, and the directory does not know it yet. */

@@ -3,6 +3,9 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
+import { deliverTimeoutMs } from "../../src/space/bounds.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
+import { shorten } from "../support/shorten.ts";
 import {
   answers,
   deliveredTo,
@@ -238,6 +241,35 @@ test("[D2] a failing agent is tried again later and later, in order, and holds u
   answers.delete(robo.id);
   await ring(home, 3000);
   await vi.waitFor(() => expect(takenBy(robo)).toEqual(["one", "two"]));
+  await settled(home);
+});
+
+test("[D2] an agent that never answers is tried again later, and holds up nobody else", async () => {
+  shorten(deliverTimeoutMs);
+  const { ann, robo, hal } = cast();
+  const home = await house([ann, robo, hal]);
+  await settled(home);
+  answers.set(robo.id, () => new Promise(() => undefined));
+  unwrap(await home.rpc.post(home.as(ann), { text: "one" }));
+  await vi.waitFor(() => expect(heardBy(hal)).toEqual(["one"]));
+  await refused(home);
+  answers.delete(robo.id);
+  await ring(home, 1500);
+  await vi.waitFor(() => expect(heardBy(robo)).toEqual(["one", "one"]));
+  await settled(home);
+});
+
+test("[D2] a workspace that never answers hears of its space later", async () => {
+  shorten(deliverTimeoutMs);
+  const home = await house([cast().ann]);
+  await settled(home);
+  const heard = () => followed.get(home.workspaceId)?.map(({ space }) => space.name);
+  const silent = vi.mocked(Workspace.prototype.follow).mockImplementationOnce(() => new Promise(() => undefined));
+  unwrap(await home.rpc.update(home.key, { name: "Study" }));
+  expect(silent.mock.lastCall?.[0].space).toMatchObject({ id: home.space.id, name: "Study" });
+  await refused(home);
+  await ring(home, 1500);
+  await vi.waitFor(() => expect(heard()).toEqual(["Kitchen", "Study"]));
   await settled(home);
 });
 

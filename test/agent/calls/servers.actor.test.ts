@@ -6,6 +6,7 @@ import { schemes } from "../../../src/auth/webhooks/schemes.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { Workspace } from "../../../src/workspace/workspace.ts";
 import { call, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { shorten } from "../../support/shorten.ts";
 import { ids, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene, type Tool } from "./scene.ts";
 
@@ -152,11 +153,7 @@ describe("an external tool", () => {
   );
 
   test("[R1] whose workspace says nothing is listed once it does", async () => {
-    const { setTimeout: later } = globalThis;
-    vi.stubGlobal("setTimeout", (work: () => void, delay?: number) =>
-      later(work, delay === spaceAnswerMs ? 20 : delay),
-    );
-    onTestFinished(() => void vi.unstubAllGlobals());
+    shorten(spaceAnswerMs);
     const silent = vi
       .spyOn(Workspace.prototype, "noteToolCall")
       .mockImplementationOnce(() => new Promise(() => undefined));

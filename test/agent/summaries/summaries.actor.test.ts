@@ -1,5 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { APICallError } from "ai";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { maxSummaryBacklog } from "../../../src/agent/bounds.ts";
 import type { CallOptions } from "../../../src/models/language-model.ts";
@@ -121,6 +122,23 @@ describe("a consciousness", () => {
       async () => expect(await summaries()).toMatchObject([{ text: "It went well.", failures: 0, try_at: null }]),
       { timeout: 5000 },
     );
+  });
+
+  test("[R4] a summary is asked for no sooner than its model's provider wants", async () => {
+    const busy = new APICallError({
+      ...{ message: "busy", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 429 },
+      responseHeaders: { "retry-after": "7200" },
+    });
+    const { asked } = install(() => refusal(busy));
+    const { tell, summaries } = await stage("consciousness", {
+      ...folding,
+      compaction: { strategy, chunkSize: 20, model: summariser },
+    });
+    const begunAt = Date.now();
+    for (let count = 1; asked.calls.length === 0 && count < 40; count += 1) await tell(long(`message-${count}`));
+    await vi.waitFor(async () => expect(await summaries()).toMatchObject([{ failures: 1 }]));
+    const [row] = await summaries();
+    expect(Number(row?.try_at)).toBeGreaterThanOrEqual(begunAt + 7_200_000);
   });
 
   test("[R1] after a crash in the middle of it, it goes on from the last chunk that was folded", async () => {
