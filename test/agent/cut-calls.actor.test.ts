@@ -230,3 +230,26 @@ test("[R3] what a stopped run had begun is told as unknown, even where a crash k
     [{ name: "send_message", status: "error", output: { error: { code: "outcome_unknown" } } }],
   ]);
 });
+
+test("[R3] [R5] a run that absorbs another is told of what that had begun in the background: it may be done, and no result comes", async () => {
+  const path = silent();
+  const { workspaceId, agent, ann, space } = await scene({ tools: [refund(path, { async: true })], steps: [] });
+  let first = "";
+  const model = scriptedModel(({ prompt }, index) => {
+    if (index === 0) return step(call("refund", { to: "ann" }));
+    if (index === 1) return step(stall);
+    const isFresh = !prompt.some(({ role }) => role === "tool");
+    return isFresh ? step(call("absorb_run", { runId: first })) : step(text("Taken over."));
+  });
+  playWith(model);
+  await space.post(ann, "Refund me");
+  await vi.waitFor(async () => expect(await requestsTo(path)).toHaveLength(1));
+  await model.called(2);
+  first = (await runsOf(workspaceId, agent))[0]?.id ?? "";
+  await space.post(ann, "And the fee");
+  await model.called(4);
+  const [result] = model.calls[3]?.prompt.findLast(({ role }) => role === "tool")?.content ?? [];
+  expect(JSON.stringify(result)).toContain(unknown);
+  await ended(workspaceId, agent, 2);
+  expect(await inboxOf(workspaceId, agent)).toEqual([]);
+});

@@ -53,7 +53,10 @@ export const closeCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error:
   }
 };
 
-/** A living agent read of these calls that they are pending, and nothing else will tell it what became of them. */
+/**
+ * The model read of these calls that they are pending, and nothing else will tell what became of them: it is journaled for
+ * who remembers the run, and for the run that absorbed it.
+ */
 export const tellCutOff = (parts: Parts, run: RunRow, rows: JournalRow[], cutOff: CallRow[]): void => {
   if (cutOff.length === 0) return;
   const lines = cutOff.map(({ callId, tool, outcome, activeSpaceId, root }) =>
@@ -66,6 +69,15 @@ export const tellCutOff = (parts: Parts, run: RunRow, rows: JournalRow[], cutOff
     runOrdinal: run.ordinal,
     step: rows.at(-1)?.step ?? 0,
     kind: "preview",
-    content: { role: "user", content: ["ENDED WITH THIS CYCLE, which was canceled:", ...lines].join("\n") },
+    content: { role: "user", content: [cutOffHead, ...lines].join("\n") },
   });
 };
+
+const cutOffHead = "ENDED WITH THE RUN THAT BEGAN IT:";
+
+/** What `tellCutOff` journaled of a run. */
+export const cutOffIn = (rows: JournalRow[]): string[] =>
+  rows.flatMap(({ kind, content }) => {
+    const said = kind === "preview" && "role" in content && content.role === "user" ? content.content : undefined;
+    return typeof said === "string" && said.startsWith(cutOffHead) ? [said] : [];
+  });

@@ -69,7 +69,7 @@ export const finish = (parts: Parts, running: RunRow, ending: Ending): RunRow =>
     if (error) closeCalls(parts, run, before, error, !("by" in ending));
     // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
     const cutOff = parts.calls.endOf(run.ordinal, cut);
-    if (kept) tellCutOff(parts, run, before, cutOff);
+    if (cut) tellCutOff(parts, run, before, cutOff);
     const rows = parts.journal.ofRun(run);
     if (kept) for (const { meta } of rows) if (meta?.kind === "inbox") parts.spaces.toldOfHistory(meta.history ?? []);
     const receipts = settleEvents(parts, { ...run, events }, rows, ending);

@@ -5,7 +5,7 @@ import type { Action } from "../context/timeline/snapshot.ts";
 import type { JournalRow } from "../journal.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import type { OwnRuns } from "../tools/tool.ts";
-import { cancellation, closeCalls } from "./close-calls.ts";
+import { cancellation, closeCalls, cutOffIn } from "./close-calls.ts";
 import { finish } from "./finish.ts";
 import type { Parts } from "./parts.ts";
 
@@ -47,13 +47,18 @@ export const callsOf = (rows: JournalRow[]): Action[] => {
   });
 };
 
-/** Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done. */
-const toRest = async (parts: Parts, runId: string, why: string): Promise<Action[]> => {
+/**
+ * Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done.
+ * `notes`: what became of its calls in the background.
+ */
+const toRest = async (parts: Parts, runId: string, why: string): Promise<{ actions: Action[]; notes?: string[] }> => {
   await parts.stopThink(runId, why);
   const run = parts.runs.get(runId);
-  if (!run) return [];
+  if (!run) return { actions: [] };
   closeCalls(parts, run, parts.journal.ofRun(run), cancellation, true);
-  return callsOf(parts.journal.ofRun(run));
+  const rows = parts.journal.ofRun(run);
+  const notes = cutOffIn(rows);
+  return { actions: callsOf(rows), ...(notes.length === 0 ? {} : { notes }) };
 };
 
 /** A run that was ended by another ends none: what it took over would be nobody's. */
@@ -98,7 +103,6 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
         parts.runs.update(self.ordinal, { events });
       });
     }
-    const actions = await toRest(parts, runId, "another run of the agent absorbed it");
-    return { trigger: other.trigger, actions };
+    return { trigger: other.trigger, ...(await toRest(parts, runId, "another run of the agent absorbed it")) };
   },
 });

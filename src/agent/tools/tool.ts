@@ -94,8 +94,8 @@ export type OwnRuns = {
   list(status: string | undefined, limit: number): unknown[];
   /** Ends another run at once. Throws `conflict` if it has ended. */
   stop(runId: string): Promise<void>;
-  /** Ends another run at once and takes over what it took. Answers its trigger and what it did. */
-  absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[] }>;
+  /** Ends another run at once and takes over what it took. Answers its trigger, what it did, and what of it was cut. */
+  absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[]; notes?: string[] }>;
 };
 
 export type EntityName = { id: string; name: string };
