@@ -15,7 +15,7 @@ import {
 } from "../support/scripted-model.ts";
 import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
-/** A timeline agent's model refuses an input as too long, whatever was known of it (R4). */
+/** An agent's model refuses an input as too long, whatever was known of it (R4). */
 const restore: (() => void)[] = [];
 afterEach(() => {
   for (const undo of restore.splice(0)) undo();
@@ -81,6 +81,31 @@ test("[R4] a timeline's input that stays too long is tried twice a run, then fai
   await passTime(analyst, 5000);
   await ended(house.workspaceId, analyst, lived + 2);
   expect(model.calls).toHaveLength(4);
+});
+
+test("[R4] a living agent's input that stays too long is compacted once a run, then fails it with a typed error", async () => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", context: { minRecentCycles: 3 } });
+  const space = await house.space("Alpha", [husam, analyst]);
+  const answering = scriptedModel((_, index) =>
+    index === 0
+      ? step(call("enter_space", { spaceId: space.id }))
+      : step(index % 2 === 1 ? call("send_message", { text: `Answer ${index}` }) : text("Said.")),
+  );
+  restore.push(installModel(answering));
+  for (let count = 1; count <= lived; count += 1) {
+    await space.post(husam, `Report ${count}. ${paragraph}`);
+    await ended(house.workspaceId, analyst, count);
+  }
+  const model = scriptedModel(() => tooLong);
+  restore.push(installModel(model));
+  await space.post(husam, "And what of it?");
+  const runs = await ended(house.workspaceId, analyst, lived + 1);
+  expect(runs.at(-1)).toMatchObject({ status: "failed", error: { code: "context_overflow" } });
+  expect(model.calls).toHaveLength(2);
+  const [long = 0, short = 0] = lengths(model);
+  expect(short).toBeLessThan(long);
 });
 
 test("[R3] [R4] what was composed after a refusal is kept: a run that paused goes on with it, and is not refused for ever", async () => {

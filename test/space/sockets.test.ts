@@ -40,11 +40,13 @@ test("[B3] a space holds so many sockets, a member so many of them, and says whi
   const { held } = sockets();
   const ann = caller();
   for (let index = 0; index < maxSocketsPerMember; index += 1) held.accept(socket(), ann);
-  expect(() => held.accept(socket(), ann)).toThrow(`${maxSocketsPerMember} sockets`);
+  expect(() => held.accept(socket(), ann)).toThrow(
+    `${maxSocketsPerMember} sockets here, which is the most (maxSocketsPerMember)`,
+  );
   for (let index = maxSocketsPerMember; index < maxSockets; index += 1) {
     held.accept(socket(), caller(`${Math.floor(index / 100)}`));
   }
-  expect(() => held.accept(socket(), caller())).toThrow(`${maxSockets} sockets`);
+  expect(() => held.accept(socket(), caller())).toThrow(`${maxSockets} sockets, which is the most (maxSockets)`);
 });
 
 test("a window admits so many, and opens again when it is over", () => {

@@ -1,10 +1,16 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { AgentToolCall, EntityRef } from "../../src/protocol/rpc.ts";
 import type { AwaitedAnswer } from "../../src/protocol/tool-call.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
-import { maxAnswerBytes, maxOpenToolCalls, maxToolInputBytes, maxToolOutputBytes } from "../../src/space/bounds.ts";
+import {
+  maxAnswerBytes,
+  maxDatabaseBytes,
+  maxOpenToolCalls,
+  maxToolInputBytes,
+  maxToolOutputBytes,
+} from "../../src/space/bounds.ts";
 import { counted } from "./counted.ts";
 import {
   answers,
@@ -471,4 +477,27 @@ test("[B3] a space has so many open calls at a time, and one that ends makes roo
   });
   unwrap(await home.rpc.recordToolCall({ ...first, status: "canceled" }));
   unwrap(await home.rpc.recordToolCall(called(home, robo, "one more")));
+});
+
+test("[B3] a space that is full takes no message and no call, says so by the bound's name, and is read as before", async () => {
+  const { ann, robo } = cast();
+  const home = await house([ann, robo]);
+  const { message } = unwrap(await home.rpc.post(home.as(ann), { text: "The last one", clientKey: "k1" }));
+  await runInDurableObject(home.stub, (_, { storage: { sql } }) => {
+    const full = vi.spyOn(sql, "databaseSize", "get").mockReturnValue(maxDatabaseBytes + 1);
+    onTestFinished(() => full.mockRestore());
+  });
+  const refusals = [
+    await home.rpc.post(home.as(ann), { text: "One more" }),
+    await home.rpc.append(said(home, robo, "And one more")),
+    await home.rpc.recordToolCall(called(home, robo, "deploy")),
+  ];
+  for (const refused of refusals) {
+    expect(refused).toMatchObject({
+      ok: false,
+      problem: { code: "limit_reached", detail: expect.stringContaining("(maxDatabaseBytes)") },
+    });
+  }
+  expect(unwrap(await home.rpc.list(home.as(ann), { limit: 10 })).items).toEqual([message]);
+  expect(unwrap(await home.rpc.post(home.as(ann), { text: "The last one", clientKey: "k1" })).created).toBe(false);
 });

@@ -136,6 +136,7 @@ test("[R6] [R1] after a sleep of days each row is handled once; one whose handle
     });
     // The object dies here: before anything was handled, the alarm was put ahead.
     expect(alarm()).toBe(30 * dayMs + leaseMs);
+    expect(leaseMs).toBeLessThan(30_000);
     at(30 * dayMs + leaseMs);
     await Promise.resolve();
     await again().fire((name) => void handled.push(name));
