@@ -2,7 +2,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { Agent, AgentConfig, AgentListItem, UpdateAgent } from "../protocol/agent.ts";
-import type { AgentRpc } from "../protocol/rpc.ts";
+import type { AgentRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { access } from "./access.ts";
@@ -31,16 +31,28 @@ const params = z.object({ agentId: pathId("ent", "the agent: its entity id") });
 
 export const agentAt = (context: Context<House>, agentId: string): AgentRpc => context.env.AGENT.getByName(agentId);
 
+/**
+ * Brings an agent that was just made the workspace's secrets. One that was changed on the way came to it before this did,
+ * so it is asked again until they are what it has.
+ */
+const bringSecrets = async (workspace: WorkspaceRpc, agent: AgentRpc, workspaceId: string): Promise<void> => {
+  for (let brought = "{}"; ; ) {
+    const sealed = unwrap(await workspace.sealedSecrets());
+    const now = JSON.stringify(sealed);
+    if (now === brought) return;
+    unwrap(await agent.setSecrets(workspaceId, sealed));
+    brought = now;
+  }
+};
+
 /** Makes the agent's own object under an entity that the directory has taken in, and brings it the secrets. */
 const createAgent = async (context: Context<House>, id: string, config: AgentConfig): Promise<Agent> => {
   const { workspaceId } = context.var.principal;
-  const workspace = workspaceOf(context);
   const stub = agentAt(context, id);
   const creation = await stub.create({ id, workspaceId, config });
   const isThere = !creation.ok && creation.problem.code === "conflict";
   const agent = unwrap(isThere ? await stub.describe(workspaceId) : creation);
-  const sealed = unwrap(await workspace.sealedSecrets());
-  if (Object.keys(sealed).length > 0) unwrap(await stub.setSecrets(workspaceId, sealed));
+  await bringSecrets(workspaceOf(context), stub, workspaceId);
   return agent;
 };
 

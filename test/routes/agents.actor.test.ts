@@ -7,6 +7,7 @@ import { open } from "../../src/auth/sealing.ts";
 import { AgentListItem } from "../../src/protocol/agent.ts";
 import { InboxItem, Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
 import { call, expectOk, type House, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -206,6 +207,29 @@ test("[S3] a secret is never read back, and is carried to the agents sealed", as
   expect((await secret("DELETE")).status).toBe(404);
   await vi.waitFor(async () => expect(await secretsOf(before.id)).toEqual({}));
   expect((await secret("PUT", "not%20a%20label")).status).toBe(400);
+});
+
+test("a secret that is set anew while an agent is made is the one that the agent has", async () => {
+  const house = await openHouse();
+  const put = (value: string) =>
+    call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value } });
+  expect((await put("old")).status).toBe(204);
+  const gate = createGate();
+  const { setSecrets } = Agent.prototype;
+  const brought = vi.spyOn(Agent.prototype, "setSecrets").mockImplementationOnce(async function (this: Agent, ...old) {
+    gate.reach();
+    await gate.opened;
+    return setSecrets.apply(this, old);
+  });
+  onTestFinished(() => brought.mockRestore());
+  const making = house.agent({ name: "Analyst" });
+  await gate.reached;
+  expect((await put("new")).status).toBe(204);
+  await vi.waitFor(() => expect(brought.mock.settledResults[1]?.type).toBe("fulfilled"));
+  gate.open();
+  const { id } = await making;
+  const { KEY = "" } = await secretsOf(id);
+  expect(await open(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("new");
 });
 
 test("a service's event is taken in and shows in the runs that it caused", async () => {
