@@ -29,7 +29,7 @@ export type Mind = {
 
 export const openMind = (ctx: DurableObjectState, env: Env): Mind => {
   const db = openDatabase(ctx.storage);
-  const timers = new Timers(db, ctx.storage, systemClock);
+  const timers = new Timers(db, ctx.storage, systemClock, () => ({ agentId: parts.identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const arm = (): void => loop.arm();
   const parts = assemble(db, ctx, env, systemClock, timers, {

@@ -23,7 +23,7 @@ import { ToolCalls } from "./tool-calls/tool-calls.ts";
 export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
   const clock = systemClock;
   const db = openDatabase(ctx.storage);
-  const timers = new Timers(db, ctx.storage, clock);
+  const timers = new Timers(db, ctx.storage, clock, () => ({ spaceId: settings.find()?.id }));
   const settings = new Settings(db);
   const members = new Members(db);
   const log = new Log(db);

@@ -22,12 +22,15 @@ export const leaseMs = 25_000;
 const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 const maxRowsPerFire = 100;
 
+type Whose = { agentId?: string | undefined; spaceId?: string | undefined };
 type Alarm = Pick<DurableObjectStorage, "setAlarm" | "deleteAlarm">;
 
 export class Timers {
   readonly #db: DrizzleSqliteDODatabase;
   readonly #alarm: Alarm;
   readonly #clock: Clock;
+  /** The object's own id, for the log: one that was never created has none. */
+  readonly #whose: () => Whose;
   /** What the platform's alarm is known to be set to; a cache, so that an unchanged alarm costs no write. */
   #armedAt: number | null | undefined;
   /** What was set since it fell due, be it by the handler of another. */
@@ -56,10 +59,11 @@ export class Timers {
     this.#db.select({ dueAt: timers.dueAt }).from(timers).orderBy(asc(timers.dueAt)).limit(1).prepare(),
   );
 
-  constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock) {
+  constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock, whose: () => Whose = () => ({})) {
     this.#db = db;
     this.#alarm = alarm;
     this.#clock = clock;
+    this.#whose = whose;
   }
 
   /** Sets `name` to be due at `dueAt`, replacing what was. */
@@ -123,7 +127,7 @@ export class Timers {
       const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
       const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
-      log.error("timer.failed", error, { timer: row.name, failures });
+      log.error("timer.failed", error, { ...this.#whose(), timer: row.name, failures });
     }
   }
 

@@ -1,8 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
+import { Plans } from "../../src/agent/plans/plans.ts";
 import { openDatabase } from "../../src/shared/database.ts";
+import { unwrap } from "../../src/shared/errors.ts";
 import { leaseMs, Timers } from "../../src/timers/timers.ts";
-import { agentStub, openHouse } from "../agent/fixture.ts";
+import { agentStub, openHouse, passTime } from "../agent/fixture.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -144,6 +147,21 @@ test("[R6] [R1] after a sleep of days each row is handled once; one whose handle
     expect(handled).not.toContain("later");
     expect(alarm()).toBe(40 * dayMs);
   }));
+
+test("a row whose handler fails is told by the log with whose it is", async () => {
+  const house = await openHouse();
+  const agent = await house.agent({ name: "Analyst" });
+  const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  vi.spyOn(Plans.prototype, "fire").mockImplementation(() => {
+    throw new Error("broken");
+  });
+  const plan = { name: "Later", instruction: "Look", runAfter: "2 hours" };
+  unwrap(await env.AGENT.getByName(agent.id).putPlan(house.workspaceId, "later", plan));
+  await passTime(agent, 2 * 3_600_000 + 1000);
+  vi.useRealTimers();
+  const lines = logged.mock.calls.map(([line]) => JSON.parse(String(line)));
+  expect(lines).toMatchObject([{ event: "timer.failed", timer: "plans", agentId: agent.id, failures: 1 }]);
+});
 
 test("[R6] a clock that goes back fires nothing early and nothing twice, and loses nothing", () =>
   withTimers(async ({ timers, at, alarm }) => {
