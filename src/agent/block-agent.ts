@@ -13,6 +13,7 @@ import type { Page, PageRequest } from "../protocol/rpc.ts";
 import { openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
+import { overAfter } from "../shared/within.ts";
 import { authorNamed } from "./carry/known-names.ts";
 import type { BlockCaller } from "./memory/blocks/block-author.ts";
 import { blockView, detailOf, sharedView } from "./memory/blocks/block-view.ts";
@@ -49,7 +50,7 @@ const pinShared = ({ sharedBlocks }: Parts, row: SharedBlockRow, { pinned, ...ot
 
 const detail = async (parts: Parts, label: string, version?: number): Promise<BlockDetail> => {
   const shared = sharedAs(parts, label);
-  if (shared) return loadShared(parts, shared, AbortSignal.timeout(askMs), version);
+  if (shared) return loadShared(parts, shared, overAfter(askMs), version);
   const { row, value, rendered } = await parts.blocks.read(label, version);
   return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
 };
@@ -77,7 +78,7 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
 
   blocks(workspaceId: string): Promise<Outcome<Block[]>> {
     return this.inMind(workspaceId, async ({ parts }) => {
-      const shared = await readShared(parts, parts.sharedBlocks.list(), AbortSignal.timeout(askMs));
+      const shared = await readShared(parts, parts.sharedBlocks.list(), overAfter(askMs));
       return [...parts.blocks.list().map(blockView), ...shared];
     });
   }
@@ -107,7 +108,7 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
       const by = as === "agent" ? {} : { author };
       // Its owner may be asked again where its answer was lost.
       const asked = { ...wanted, ...by, callId: callId ?? parts.ids.mint("key") };
-      return editShared(parts, shared, asked, AbortSignal.timeout(askMs));
+      return editShared(parts, shared, asked, overAfter(askMs));
     });
   }
 
@@ -124,7 +125,7 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
     return this.inMind(workspaceId, async ({ parts }) => {
       const { id } = parts.blocks.delete(label, callerOf(parts, as, author));
       parts.blockSpaces.removeAll(id);
-      await unshareAll(parts, label, id, AbortSignal.timeout(askMs));
+      await unshareAll(parts, label, id, overAfter(askMs));
       return null;
     });
   }
@@ -149,12 +150,12 @@ export abstract class BlockAgent extends SpaceBlockAgent implements BlockRpc {
   }
 
   shareBlock(workspaceId: string, label: string, share: Omit<BlockShare, "createdAt">): Promise<Outcome<BlockShare>> {
-    return this.inMind(workspaceId, ({ parts }) => shareBlock(parts, label, share, AbortSignal.timeout(askMs)));
+    return this.inMind(workspaceId, ({ parts }) => shareBlock(parts, label, share, overAfter(askMs)));
   }
 
   unshareBlock(workspaceId: string, label: string, agentId: string): Promise<Outcome<null>> {
     return this.inMind(workspaceId, async ({ parts }) => {
-      await unshareBlock(parts, label, agentId, AbortSignal.timeout(askMs));
+      await unshareBlock(parts, label, agentId, overAfter(askMs));
       return null;
     });
   }

@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import { adapters } from "../models/adapt.ts";
 import type { ContextView } from "../protocol/run.ts";
+import { overAfter } from "../shared/within.ts";
 import { viewTimeoutMs } from "./bounds.ts";
 import { ownerOf, type ShownBlock } from "./context/blocks.ts";
 import { compose } from "./context/compose.ts";
@@ -84,7 +85,7 @@ export const contextView = async (parts: Parts): Promise<ContextView> => {
   const composing = composingOf(parts);
   const isTimeline = composing.config.continuity === "timeline";
   const next = isTimeline ? nextTimeline : nextCycle;
-  const { snapshot, blocks, events } = await next(parts, composing, AbortSignal.timeout(viewTimeoutMs));
+  const { snapshot, blocks, events } = await next(parts, composing, overAfter(viewTimeoutMs));
   const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   return {
     ...(events.length === 0 ? {} : { trigger: triggerOf(events) }),

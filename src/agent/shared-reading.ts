@@ -1,7 +1,7 @@
 import type { Block, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import type { SharedEdit } from "../protocol/block-rpc.ts";
 import { isoTime } from "../shared/clock.ts";
-import { unwrap } from "../shared/errors.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { spaceAnswerMs } from "./bounds.ts";
 import type { SharedBlockRow } from "./memory/blocks/shared-blocks.ts";
 import type { Parts } from "./think/parts.ts";
@@ -44,8 +44,9 @@ export const readShared = async (parts: Parts, rows: SharedBlockRow[], signal: A
       if (!answer.ok && answer.problem.code === "not_found") return wanted.map((row) => [row, null]);
       const read = unwrap(answer);
       return wanted.map((row, index) => [row, read[index] ?? null]);
-    } catch {
-      signal.throwIfAborted();
+    } catch (error) {
+      // Who has waited long enough reads it as withheld; whoever was canceled reads nothing.
+      if (!(error instanceof ColloquyError && error.retryable)) signal.throwIfAborted();
       return wanted.map((row) => [row, withheld(row)]);
     }
   });

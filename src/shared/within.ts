@@ -35,3 +35,12 @@ export const unlessAborted = async <T>(signal: AbortSignal, promise: Promise<T>)
     signal.removeEventListener("abort", abort);
   }
 };
+
+/** Aborted with `unavailable` after `timeoutMs`: whoever works under it gives up in words. */
+export const overAfter = (timeoutMs: number): AbortSignal => {
+  const over = new AbortController();
+  const reason = `there was no answer in ${timeoutMs} ms`;
+  const abort = (): void => over.abort(new ColloquyError("unavailable", reason));
+  AbortSignal.timeout(timeoutMs).addEventListener("abort", abort, { once: true });
+  return over.signal;
+};

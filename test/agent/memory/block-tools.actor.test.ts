@@ -328,6 +328,23 @@ describe("shared blocks", () => {
     expect(await results()).toMatchObject([{ success: false, error: { code: "outcome_unknown" } }]);
   });
 
+  test("[S4] an owner that never answers holds up its own block only, and is told as one that cannot be reached", async () => {
+    const { workspaceId, create, share, agent, archive } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Append", archive, agent);
+    const silent = (["readSharedBlocks", "readSharedBlock"] as const).map((asked) =>
+      vi.spyOn(Agent.prototype, asked).mockImplementation(() => new Promise<never>(() => undefined)),
+    );
+    const { timeout } = AbortSignal;
+    const soon = vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout.call(AbortSignal, ms / 300));
+    restore.push(() => {
+      for (const spy of [...silent, soon]) spy.mockRestore();
+    });
+    const stub = env.AGENT.getByName(agent.id);
+    expect(unwrap(await stub.blocks(workspaceId))).toMatchObject([{ label: "notes", rendered: "(unavailable)" }]);
+    expect(await stub.block(workspaceId, "notes")).toMatchObject({ ok: false, problem: { code: "unavailable" } });
+  });
+
   test("an agent shares its own, and takes it back at once", async () => {
     const { play, space, ann, agent, archive, workspaceId, results, create } = await scene();
     await create({ content: "a" });
