@@ -78,10 +78,11 @@ test.each(open)(
 test("[R5] a call that its space has not shown yet never shows once its run is ended", async () => {
   const gate = createGate();
   const { recordToolCall } = Space.prototype;
+  const recorded = vi.fn<() => void>();
   const recording = vi.spyOn(Space.prototype, "recordToolCall").mockImplementation(async function (this: Space, said) {
     gate.reach();
     await gate.opened;
-    return recordToolCall.call(this, said);
+    return recordToolCall.call(this, said).finally(recorded);
   });
   onTestFinished(() => recording.mockRestore());
   const { agent, ann, space, workspaceId } = await scene({ tools: [lookUp], steps: [] });
@@ -105,6 +106,8 @@ test("[R5] a call that its space has not shown yet never shows once its run is e
       ),
     { timeout: 10_000 },
   );
+  // What came too late, the word that it is over, and what came too late once more.
+  await vi.waitFor(() => expect(recorded).toHaveBeenCalledTimes(3));
   expect(await space.texts()).toEqual(["Ann: Go", "Ann: Stop that"]);
 });
 
