@@ -297,6 +297,15 @@ test("[B2] a call is billed as it was, by estimate where that is not told, and n
   expect(await decided(home, id)).toMatchObject({ outcome: "nobody" });
 });
 
+test("[B2] of a call whose answer a provider says it billed nothing for, the answer is estimated", async () => {
+  asked([{ ...wake(), usage: { inputTokens: 50, outputTokens: 0 } }]);
+  const { home, post } = await stage();
+  await decided(home, (await post("one")).id);
+  const [billed = 0] = (await spent(home)).map(Number);
+  expect(billed).toBeGreaterThan(50);
+  expect(billed).toBeLessThan(100);
+});
+
 test("[S3] a router whose secret is missing wakes nobody, and says which it is", async () => {
   const model = {
     provider: "openai-compatible",
