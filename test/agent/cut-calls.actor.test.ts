@@ -195,41 +195,47 @@ test("[R2] [R4] what an absorbed run was for is not begun anew when the model of
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
 });
 
-test("[R3] what a stopped run had begun is told as unknown, even where a crash kept that from the run that stopped it", async () => {
-  const gate = createGate();
-  const { append } = Space.prototype;
-  const appending = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, said) {
-    gate.reach();
-    await gate.opened;
-    return append.call(this, said);
-  });
-  onTestFinished(() => appending.mockRestore());
-  const { workspaceId, agent, ann, space } = await scene({ tools: [], steps: [] });
-  const stub = env.AGENT.getByName(agent.id);
-  const runs = () => runsOf(workspaceId, agent);
-  let first = "";
-  playWith(
-    scriptedModel((_, index) => {
-      if (index === 0) return step(call("send_message", { text: "It is done." }));
-      return index === 1 ? step(call("stop_run", { runId: first })) : step(text("Ended."));
-    }),
-  );
-  await space.post(ann, "Do it");
-  await gate.reached;
-  first = (await runs())[0]?.id ?? "";
-  await space.post(ann, "Stop that");
-  await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
-  await runInDurableObject(agentStub(agent), (_, state) => state.abort("crash")).catch(() => undefined);
-  gate.open();
-  // Nor does the one that stopped it hear of it by a replay.
-  const [second] = await runs();
-  unwrap(await stub.cancelRun(workspaceId, second?.id ?? ""));
-  const { status, steps } = unwrap(await stub.run(workspaceId, first));
-  expect([status, steps[0]?.toolCalls]).toMatchObject([
-    "canceled",
-    [{ name: "send_message", status: "error", output: { error: { code: "outcome_unknown" } } }],
-  ]);
-});
+test.each(["is canceled", "goes on"])(
+  "[R3] what a stopped run had begun is told as unknown, even where a crash kept that from the run that stopped it, which then %s",
+  async (then) => {
+    const gate = createGate();
+    const { append } = Space.prototype;
+    const appending = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, said) {
+      gate.reach();
+      await gate.opened;
+      return append.call(this, said);
+    });
+    onTestFinished(() => appending.mockRestore());
+    const { workspaceId, agent, ann, space } = await scene({ tools: [], steps: [] });
+    const stub = env.AGENT.getByName(agent.id);
+    const runs = () => runsOf(workspaceId, agent);
+    let first = "";
+    playWith(
+      scriptedModel((_, index) => {
+        if (index === 0) return step(call("send_message", { text: "It is done." }));
+        return index === 1 ? step(call("stop_run", { runId: first })) : step(text("Ended."));
+      }),
+    );
+    await space.post(ann, "Do it");
+    await gate.reached;
+    first = (await runs())[0]?.id ?? "";
+    await space.post(ann, "Stop that");
+    await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
+    await runInDurableObject(agentStub(agent), (_, state) => state.abort("crash")).catch(() => undefined);
+    gate.open();
+    const [second] = await runs();
+    if (then === "is canceled") unwrap(await stub.cancelRun(workspaceId, second?.id ?? ""));
+    else {
+      await passTime(agent, 30_000);
+      await ended(workspaceId, agent, 2);
+    }
+    const { status, steps } = unwrap(await stub.run(workspaceId, first));
+    expect([status, steps[0]?.toolCalls]).toMatchObject([
+      "canceled",
+      [{ name: "send_message", status: "error", output: { error: { code: "outcome_unknown" } } }],
+    ]);
+  },
+);
 
 test("[R3] [R5] a run that absorbs another is told of what that had begun in the background: it may be done, and no result comes", async () => {
   const path = silent();

@@ -2,12 +2,15 @@ import { abortAllDurableObjects } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
+import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
 import { CreateBlock, type EditBlock } from "../../../src/protocol/block.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
+import { createGate } from "../../support/gate.ts";
 import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import { shorten } from "../../support/shorten.ts";
 import { ended, openHouse, passTime, runsOf } from "../fixture.ts";
 
 /** What agents do with their blocks, by their tools. */
@@ -306,6 +309,34 @@ describe("shared blocks", () => {
     expect((await block("notes", archive)).rendered).toBe("a");
     unwrap(await edited(Date.now() + 60_000));
     expect((await block("notes", archive)).rendered).toBe("ab");
+  });
+
+  test("[R5] [R2] an edit that its owner comes to after the run was canceled is not made", async () => {
+    shorten(spaceAnswerMs);
+    const { play, space, ann, agent, archive, workspaceId, create, share, block } = await scene();
+    await create({ content: "a" }, archive);
+    await share("Append", archive, agent);
+    const gate = createGate();
+    const come = vi.fn<() => void>();
+    const { editSharedBlock } = Agent.prototype;
+    const owner = vi.spyOn(Agent.prototype, "editSharedBlock").mockImplementation(async function (
+      this: Agent,
+      ...edited: Parameters<typeof editSharedBlock>
+    ) {
+      gate.reach();
+      await gate.opened;
+      return editSharedBlock.apply(this, edited).finally(come);
+    });
+    restore.push(() => owner.mockRestore());
+    play([step(edit([{ op: "append_text", text: "b" }]))]);
+    await space.post(ann, "Go");
+    await gate.reached;
+    const [run] = await runsOf(workspaceId, agent);
+    unwrap(await env.AGENT.getByName(agent.id).cancelRun(workspaceId, run?.id ?? ""));
+    vi.setSystemTime(Date.now() + spaceAnswerMs);
+    gate.open();
+    await vi.waitFor(() => expect(come).toHaveBeenCalledTimes(owner.mock.calls.length));
+    expect((await block("notes", archive)).rendered).toBe("a");
   });
 
   test("[R3] [R2] an edit that its owner made and never answered for is told as what may have been made", async () => {
