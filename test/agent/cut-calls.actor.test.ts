@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
-import { maxAttempts } from "../../src/agent/bounds.ts";
+import { cancelWaitMs, maxAttempts } from "../../src/agent/bounds.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
@@ -195,32 +195,37 @@ test("[R2] [R4] what an absorbed run was for is not begun anew when the model of
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
 });
 
+/** A run that says something, of which its space takes note once the gate opens, and that another run has stopped. */
+const stopping = async () => {
+  const gate = createGate();
+  const { append } = Space.prototype;
+  const appending = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, said) {
+    gate.reach();
+    await gate.opened;
+    return append.call(this, said);
+  });
+  onTestFinished(() => appending.mockRestore());
+  const { workspaceId, agent, ann, space } = await scene({ tools: [], steps: [] });
+  const runs = () => runsOf(workspaceId, agent);
+  let first = "";
+  playWith(
+    scriptedModel((_, index) => {
+      if (index === 0) return step(call("send_message", { text: "It is done." }));
+      return index === 1 ? step(call("stop_run", { runId: first })) : step(text("Ended."));
+    }),
+  );
+  await space.post(ann, "Do it");
+  await gate.reached;
+  first = (await runs())[0]?.id ?? "";
+  await space.post(ann, "Stop that");
+  await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
+  return { workspaceId, agent, stub: env.AGENT.getByName(agent.id), gate, runs, first };
+};
+
 test.each(["is canceled", "goes on"])(
   "[R3] what a stopped run had begun is told as unknown, even where a crash kept that from the run that stopped it, which then %s",
   async (then) => {
-    const gate = createGate();
-    const { append } = Space.prototype;
-    const appending = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, said) {
-      gate.reach();
-      await gate.opened;
-      return append.call(this, said);
-    });
-    onTestFinished(() => appending.mockRestore());
-    const { workspaceId, agent, ann, space } = await scene({ tools: [], steps: [] });
-    const stub = env.AGENT.getByName(agent.id);
-    const runs = () => runsOf(workspaceId, agent);
-    let first = "";
-    playWith(
-      scriptedModel((_, index) => {
-        if (index === 0) return step(call("send_message", { text: "It is done." }));
-        return index === 1 ? step(call("stop_run", { runId: first })) : step(text("Ended."));
-      }),
-    );
-    await space.post(ann, "Do it");
-    await gate.reached;
-    first = (await runs())[0]?.id ?? "";
-    await space.post(ann, "Stop that");
-    await vi.waitFor(async () => expect((await runs()).at(-1)?.status).toBe("canceled"));
+    const { workspaceId, agent, stub, gate, runs, first } = await stopping();
     await runInDurableObject(agentStub(agent), (_, state) => state.abort("crash")).catch(() => undefined);
     gate.open();
     const [second] = await runs();
@@ -258,4 +263,19 @@ test("[R3] [R5] a run that absorbs another is told of what that had begun in the
   expect(JSON.stringify(result)).toContain(unknown);
   await ended(workspaceId, agent, 2);
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
+});
+
+test("[R3] what comes of a call after whoever ended its run was told that it may be done is not told as well", async () => {
+  shorten(cancelWaitMs);
+  const { workspaceId, agent, stub, gate, first } = await stopping();
+  await ended(workspaceId, agent, 2);
+  gate.open();
+  const inAgent = (statement: string) =>
+    runInDurableObject(agentStub(agent), (_, { storage }) => storage.sql.exec(statement).toArray());
+  await vi.waitFor(async () => expect(await inAgent("SELECT 1 FROM timers WHERE name = 'loop'")).toEqual([]));
+  const { id } = unwrap(await stub.run(workspaceId, first)).steps[0]?.toolCalls[0] ?? {};
+  const results = await inAgent(
+    `SELECT meta FROM journal WHERE meta ->> 'kind' = 'result' AND meta ->> 'callId' = '${id}'`,
+  );
+  expect(results).toHaveLength(1);
 });
