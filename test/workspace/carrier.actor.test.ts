@@ -92,9 +92,12 @@ test("[R5] an agent that the directory has removed is ended, whatever became of 
     await settled();
     expect(told.remove.mock.calls).toEqual([[workspaceId]]);
     told.remove.mockResolvedValueOnce(refuse("not_found", "there is no such agent"));
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    onTestFinished(() => warned.mockRestore());
     time.now = timers.dueAt(outboxTimer) ?? 0;
     await carrier.carry(workspaceId);
     expect(told.remove).toHaveBeenCalledTimes(2);
+    expect(warned).not.toHaveBeenCalled();
     expect(timers.dueAt(outboxTimer)).toBeUndefined();
     carrier.entityRemoved(workspaceId, mona, "human");
     await settled();
