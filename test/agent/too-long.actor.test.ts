@@ -5,6 +5,7 @@ import type { UpdateAgent } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import {
   call,
+  errorPart,
   installModel,
   refusal,
   type ScriptedModel,
@@ -140,6 +141,20 @@ test("[R3] [R4] refused in the middle, a timeline run goes on from what it did: 
   expect(model.calls[2]?.prompt.map(({ role }) => role)).toEqual(["system", "user"]);
   expect(userTexts(model.calls[2])[0]).toMatch(/THIS RUN SO FAR:\n {2}- called set_memories\(/);
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[R4] [D4] words that were seen before an input was refused are taken back before it is tried again", async () => {
+  const begun = { type: "begun", toolName: "send_message", deltas: ['{"text": "Half of'] } as const;
+  const cut = step({ ...begun, deltas: [...begun.deltas] }, errorPart(tooLong.refusal));
+  const { run, space, husam } = await stage([cut, ...said]);
+  const watching = await space.watch(husam);
+  expect(await run()).toMatchObject([{ status: "completed", outcome: "answered" }]);
+  await vi.waitUntil(() => watching.some((frame) => frame.type === "space.message" && frame.message.text === "This."));
+  const ofStreams = watching.flatMap(({ type }) =>
+    ["tool-call.start", "tool-call.error"].includes(type) ? [type] : [],
+  );
+  expect(ofStreams.slice(0, 2)).toEqual(["tool-call.start", "tool-call.error"]);
+  expect(ofStreams.filter((type) => type === "tool-call.error")).toHaveLength(1);
 });
 
 test("[R4] a reminder of a rule is said again where the input that held it was too long", async () => {
