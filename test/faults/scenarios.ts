@@ -172,7 +172,8 @@ const paused: Scenario = {
     const { husam, space } = await pair(stage, timeline);
     const down = new APICallError({
       ...{ message: "down", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 },
-      responseHeaders: { "retry-after": "20" },
+      // With its jitter still less than a tick.
+      responseHeaders: { "retry-after": "15" },
     });
     const failures = [
       refusal(down),
