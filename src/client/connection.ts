@@ -88,6 +88,7 @@ export const connect = (events: ConnectionEvents, timings: ConnectionTimings): C
 
   socket.addEventListener("open", () => {
     opened = true;
+    heartbeat(); // without a first frame of the client, a hibernatable object's close ends only 10 s later
   });
   socket.addEventListener("message", (event) => {
     heard();

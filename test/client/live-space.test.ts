@@ -217,6 +217,17 @@ test("a line that is dead without saying so is noticed and replaced", async () =
   expect(texts(live)).toEqual(["back"]);
 });
 
+test("[S5] each opening sends a ping at once, so that the server can close the line at once", async () => {
+  const live = open();
+  await ready(live);
+  await vi.waitUntil(() => peer.pings === 1);
+  space.drop();
+  await until(live, (state) => state.connection.status === "reconnecting");
+  await ready(live);
+  await vi.waitUntil(() => peer.pings === 2);
+  expect(peer.openings).toHaveLength(2);
+});
+
 test("typing shows to the others, and is told once in a while only", async () => {
   const live = open();
   const other = open({}, peer.token(sara));

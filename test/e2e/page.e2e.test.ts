@@ -1,6 +1,8 @@
 import type { Browser, Page, WebSocketRoute } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { createClient } from "../../src/client/index.ts";
 import { failures, startFakeOpenAi } from "../support/fake-openai.ts";
+import { until } from "../support/node/until.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
 
@@ -182,6 +184,15 @@ test("a person creates a space with the people it knows, and leaves it", async (
   await page.getByRole("button", { name: "Leave this space" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Leave", exact: true }).click();
   await page.getByRole("link", { name: "Book club" }).waitFor({ state: "detached" });
+});
+
+test("[S5] a stream ends at once when its person is removed from the space", async () => {
+  const live = createClient({ baseUrl: house.url, token: husam.token }).openSpace(spaceId);
+  onTestFinished(() => live.close());
+  await until(live, ({ connection }) => connection.status === "open");
+  await house.api.delete(`/v1/spaces/${spaceId}/members/${husam.id}`);
+  // Without a frame of the client, workerd would end the line 10 s after the close.
+  await until(live, ({ connection }) => connection.status === "closed");
 });
 
 test("writing, mentioning and sending need no mouse", async () => {

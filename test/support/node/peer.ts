@@ -27,6 +27,8 @@ export type Peer = {
   refuses: ErrorCode | null;
   /** Upgrades that were asked for, with their cursors. */
   openings: (number | null)[];
+  /** Heartbeats that were answered. */
+  pings: number;
   stop(): Promise<void>;
 };
 
@@ -146,6 +148,7 @@ export const startPeer = async (port = 0): Promise<Peer> => {
 
   const receive = (socket: WebSocket, space: PeerSpace, caller: Entity, text: string): void => {
     if (text === pingText) {
+      peer.pings += 1;
       socket.send(pongText);
       return;
     }
@@ -168,6 +171,7 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     spaces: new Map(),
     refuses: null,
     openings: [],
+    pings: 0,
     entity: (type, name) => {
       const entity: Entity = { id: ids.mint("ent"), type, name, role: "member", createdAt: new Date().toISOString() };
       entities.set(entity.id, entity);
