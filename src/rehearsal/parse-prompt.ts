@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ModelPrompt, PromptMessage } from "../language-model.ts";
+import type { ModelPrompt, PromptMessage } from "../models/language-model.ts";
 import { actionResultIn, actionResultOf, pendingCallOf } from "./action-result.ts";
 import { parseEvent, parseGoal, parseGone, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
 import type { ActionResult, InboxEvent, PastAction, PromptView, ReplyView } from "./prompt-view.ts";

@@ -1,4 +1,4 @@
-import type { ModelPrompt } from "../language-model.ts";
+import type { ModelPrompt } from "../models/language-model.ts";
 
 /** All texts of one role in a prompt. */
 export const promptText = (prompt: ModelPrompt, role: "system" | "user"): string =>

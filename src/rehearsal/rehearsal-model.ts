@@ -1,7 +1,7 @@
 import { estimateTokenCount } from "tokenx";
-import type { CallOptions, LanguageModel, ModelUsage, StreamPart } from "../language-model.ts";
-import type { RehearsalSpec } from "../model-spec.ts";
-import { partStream } from "../part-stream.ts";
+import type { CallOptions, LanguageModel, ModelUsage, StreamPart } from "../models/language-model.ts";
+import type { RehearsalSpec } from "../models/model-spec.ts";
+import { partStream } from "../models/part-stream.ts";
 import { type Action, decide } from "./decide.ts";
 import { pause, wordsOf } from "./pacing.ts";
 import { parsePrompt } from "./parse-prompt.ts";

@@ -1,4 +1,4 @@
-import type { ModelPrompt } from "../language-model.ts";
+import type { ModelPrompt } from "../models/language-model.ts";
 import { parseString } from "./parse-lines.ts";
 import { promptText } from "./prompt-text.ts";
 

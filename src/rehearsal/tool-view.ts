@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CallOptions } from "../language-model.ts";
+import type { CallOptions } from "../models/language-model.ts";
 
 /** A tool as it is declared to the model: the rules use no other. */
 export type ToolView = { name: string; description: string; properties: PropertyView[] };

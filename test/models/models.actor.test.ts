@@ -3,10 +3,14 @@ import { streamText } from "ai";
 import { afterEach, describe, expect, test } from "vitest";
 import { classifyFailure } from "../../src/models/failure.ts";
 import { resolveModel } from "../../src/models/models.ts";
+import { provideRehearsal } from "../../src/models/providers.ts";
+import { createRehearsalModel } from "../../src/rehearsal/rehearsal-model.ts";
+import { eventLine, inbox, system, toolNames } from "../rehearsal/rehearsed-cycle.ts";
 import { allOf } from "../support/all-of.ts";
 import { createGate } from "../support/gate.ts";
 import { installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { eventLine, inbox, system, toolNames } from "./rehearsed-cycle.ts";
+
+provideRehearsal(async (spec) => createRehearsalModel(spec));
 
 const deps = { env, openSecret: async () => "key" };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { decide } from "../../src/models/rehearsal/decide.ts";
-import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
+import { decide } from "../../src/rehearsal/decide.ts";
+import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
 import { rehearse, rehearseLines, replyTo, type Stage } from "./rehearsed-cycle.ts";
 
 const pair: Stage = { spaces: [{ id: "spc_PAIR", name: "Husam and Echo", members: [["Husam", "human"]] }] };

@@ -5,7 +5,7 @@ import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { inputParts } from "../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { Snapshot } from "../../src/agent/context/snapshot.ts";
-import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
+import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
 import {
   ahmad,
   configOf,

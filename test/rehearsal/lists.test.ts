@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ToolView } from "../../src/models/rehearsal/tool-view.ts";
+import type { ToolView } from "../../src/rehearsal/tool-view.ts";
 import { rehearse, type Stage } from "./rehearsed-cycle.ts";
 
 /** What the rehearsal model does with a list that it keeps with people, on paper. */

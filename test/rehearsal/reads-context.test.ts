@@ -5,10 +5,10 @@ import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { AgentState, InboxEvent } from "../../src/agent/context/snapshot.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
-import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
-import type { PromptView } from "../../src/models/rehearsal/prompt-view.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { TriggerSource } from "../../src/protocol/rpc.ts";
+import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
+import type { PromptView } from "../../src/rehearsal/prompt-view.ts";
 
 /** The prompts here are written by the agent's own `context/`: what it writes, the rehearsal model reads. */
 const now = "2026-02-18T15:07:00.000Z";

@@ -1,8 +1,8 @@
 import type { ModelPrompt } from "../../src/models/language-model.ts";
-import { decide } from "../../src/models/rehearsal/decide.ts";
-import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
-import type { ToolView } from "../../src/models/rehearsal/tool-view.ts";
-import type { ToolCall } from "../../src/models/rehearsal/turn.ts";
+import { decide } from "../../src/rehearsal/decide.ts";
+import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
+import type { ToolView } from "../../src/rehearsal/tool-view.ts";
+import type { ToolCall } from "../../src/rehearsal/turn.ts";
 
 type Output = Parameters<typeof JSON.stringify>[0];
 

@@ -2,9 +2,9 @@ import { compose } from "../../src/agent/context/compose.ts";
 import type { Snapshot } from "../../src/agent/context/snapshot.ts";
 import { createRegistry } from "../../src/agent/tools/registry.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
-import { decide } from "../../src/models/rehearsal/decide.ts";
-import { parsePrompt } from "../../src/models/rehearsal/parse-prompt.ts";
-import type { ToolCall } from "../../src/models/rehearsal/turn.ts";
+import { decide } from "../../src/rehearsal/decide.ts";
+import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
+import type { ToolCall } from "../../src/rehearsal/turn.ts";
 
 /** What a model is given for a snapshot, composed by the agent's own context. */
 export const promptOf = (snapshot: Snapshot): ModelPrompt => {

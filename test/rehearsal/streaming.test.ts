@@ -1,6 +1,6 @@
 import { generateText, jsonSchema, streamText, type ToolSet, tool } from "ai";
 import { describe, expect, test, vi } from "vitest";
-import { createRehearsalModel } from "../../src/models/rehearsal/rehearsal-model.ts";
+import { createRehearsalModel } from "../../src/rehearsal/rehearsal-model.ts";
 import { allOf } from "../support/all-of.ts";
 import { eventLine, inbox, system, toolNames } from "./rehearsed-cycle.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toolsOf } from "../../src/models/rehearsal/tool-view.ts";
+import { toolsOf } from "../../src/rehearsal/tool-view.ts";
 import { eventLine, inbox, rehearse, rehearseLines, type Stage } from "./rehearsed-cycle.ts";
 
 /** What the rehearsal model does with tools of its agent's own, on paper. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { route } from "../../src/models/rehearsal/route.ts";
 import type { Message } from "../../src/protocol/message.ts";
+import { route } from "../../src/rehearsal/route.ts";
 import { maxRouterDescriptionCharacters, maxRouterTextCharacters } from "../../src/space/bounds.ts";
 import { wakesIn } from "../../src/space/router/answer.ts";
 import { type RoutedAgent, type RouterQuestion, routerPrompt } from "../../src/space/router/prompt.ts";
