@@ -28,8 +28,8 @@ export const faultPoints = [
   "hook.after-receive", // its event is in the inbox, the loop is not awake, the sender has no answer
   "agent.after-commit", // all is acknowledged, the loop has not gone on
   "workspace.before-answer", // what a space or an agent told is stored, and it has no answer
-  "workspace.before-carry", // a rename or a secret is stored, nobody was told
-  "workspace.after-carry", // who is concerned knows it, the outbox does not say so
+  "workspace.before-tell", // a rename or a secret is stored, nobody was told
+  "workspace.after-tell", // the space or the agent knows it, its job is not done
 ] as const;
 
 export type FaultPoint = (typeof faultPoints)[number];

@@ -19,8 +19,7 @@ export const maxAnswerDatabaseBytes = 4 * 1024 ** 3;
 /** Answers longer than this are not kept; the repeated request finds what was made by its derived id. */
 export const maxStoredAnswerCharacters = 256 * 1024;
 
-/** Errands of the outbox that are carried at the same time, and read from the table at once. */
-export const outboxConcurrency = 4;
-export const outboxBatch = 64;
-/** A space or an agent that has not taken an errand in this time is told again later. */
-export const carryTimeoutMs = 20_000;
+/** Spaces and agents that are told of a change at the same time. */
+export const maxTellsAtOnce = 4;
+/** A space or an agent that has not answered in this time is told again later. */
+export const tellTimeoutMs = 20_000;

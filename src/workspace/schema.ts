@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 
-export { timers } from "../timers/schema.ts";
+export { jobs, timers } from "../timers/schema.ts";
 
 /** One row: the workspace itself. Times are milliseconds since the epoch. */
 export const workspaces = sqliteTable("workspace", {
@@ -101,23 +101,4 @@ export const requests = sqliteTable(
     begunAt: integer("begun_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.principal, table.key] }), index("requests_begun").on(table.begunAt)],
-);
-
-/**
- * What is still to be told to spaces and agents. A row says what about, never the content: that is read when it is
- * carried, so the last word wins. `version` counts how often it was asked for.
- */
-export const outbox = sqliteTable(
-  "outbox",
-  {
-    kind: text("kind", { enum: ["rename", "remove", "secrets", "end"] }).notNull(),
-    /** The space or agent that is to be told. */
-    target: text("target").notNull(),
-    /** The entity that it is about; empty for what is the agent's own. */
-    subject: text("subject").notNull(),
-    version: integer("version").notNull().default(1),
-    attempts: integer("attempts").notNull().default(0),
-    dueAt: integer("due_at").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.kind, table.target, table.subject] }), index("outbox_due").on(table.dueAt)],
 );

@@ -10,8 +10,8 @@ import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
+import { Jobs, jobsTimer } from "../timers/jobs.ts";
 import { Timers } from "../timers/timers.ts";
-import { Carrier, outboxTimer } from "./carrier.ts";
 import { Directory } from "./directory.ts";
 import { Keys } from "./keys.ts";
 import { Outbox } from "./outbox.ts";
@@ -26,7 +26,7 @@ import { WaitingCalls } from "./waiting-calls.ts";
  *
  * Invariants
  * 1. An object that was never created answers `not_found` and stores no byte.
- * 2. A rename, a removal or a new secret is in the outbox by the same transaction that stored it.
+ * 2. A rename, a removal or a new secret is a job of the outbox by the same transaction that stored it.
  */
 export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   readonly #db = openDatabase(this.ctx.storage);
@@ -37,14 +37,19 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   readonly #spaces = new SpaceIndex(this.#db);
   readonly #waitingCalls = new WaitingCalls(this.#db);
   readonly #requests = new Requests(this.#db, systemClock, () => this.ctx.storage.sql.databaseSize);
-  readonly #carrier = new Carrier({
+  readonly #jobs = new Jobs({
+    db: this.#db,
+    timers: this.#timers,
+    clock: systemClock,
+    waitUntil: (work) => this.ctx.waitUntil(work),
+  });
+  readonly #outbox = new Outbox({
     env: this.env,
     directory: this.#directory,
     secrets: this.#secrets,
     spaces: this.#spaces,
-    outbox: new Outbox(this.#db, systemClock),
-    timers: this.#timers,
-    clock: systemClock,
+    jobs: this.#jobs,
+    workspaceId: () => this.#row()?.id ?? "",
     object: this.ctx,
   });
   #self: typeof workspaces.$inferSelect | undefined;
@@ -100,16 +105,16 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }
 
   putSecret(name: string, sealed: string): Promise<Outcome<null>> {
-    return this.#perform(({ id }) => {
+    return this.#perform(() => {
       this.#secrets.put(name, sealed);
-      this.#carrier.secretsChanged(id);
+      this.#outbox.secretsChanged();
     });
   }
 
   deleteSecret(name: string): Promise<Outcome<null>> {
-    return this.#perform(({ id }) => {
+    return this.#perform(() => {
       this.#secrets.delete(name);
-      this.#carrier.secretsChanged(id);
+      this.#outbox.secretsChanged();
     });
   }
 
@@ -144,20 +149,20 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }
 
   updateEntity(id: string, changes: UpdateEntity): Promise<Outcome<Entity>> {
-    return this.#answer((self) => {
+    return this.#answer(() => {
       const before = this.#directory.get(id);
       const entity = this.#directory.update(id, changes);
-      if (entity.name !== before.name) this.#carrier.entityRenamed(self.id, id);
+      if (entity.name !== before.name) this.#outbox.entityRenamed(id);
       return entity;
     });
   }
 
   removeEntity(id: string): Promise<Outcome<null>> {
-    return this.#perform((self) => {
+    return this.#perform(() => {
       const { type } = this.#directory.get(id);
       this.#directory.remove(id);
       this.#waitingCalls.forgetAgent(id);
-      this.#carrier.entityRemoved(self.id, id, type);
+      this.#outbox.entityRemoved(id, type);
     });
   }
 
@@ -179,7 +184,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   async follow(delivery: IndexDelivery): Promise<Outcome<null>> {
     const followed = await this.#answer(({ id }) => {
       if (delivery.space.workspaceId !== id) throw new ColloquyError("not_found", "The space is of another workspace.");
-      if (this.#spaces.follow(delivery)) this.#carrier.spaceFollowed(delivery);
+      if (this.#spaces.follow(delivery)) this.#outbox.spaceFollowed(delivery);
       return null;
     });
     await faultOnceStored("workspace.before-answer", this.ctx);
@@ -219,10 +224,9 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }
 
   override async alarm(): Promise<void> {
-    const self = this.#row();
-    if (!self) return;
-    await this.#timers.fire(async (name) => {
-      if (name === outboxTimer) await this.#carrier.carry(self.id);
+    if (!this.#row()) return;
+    await this.#timers.fire((name) => {
+      if (name === jobsTimer) this.#jobs.onTimer();
       if (name === requestsTimer) pruneRequests(this.#requests, this.#timers);
     });
   }

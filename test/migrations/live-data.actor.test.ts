@@ -219,3 +219,23 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/workspace-"
     unwrap(await workspace.createEntity(ids.mint("ent"), { type: "human", name: "Leo", role: "member" }));
   });
 });
+
+test("[R1] what an outbox of then was still to tell is told by its job", async () => {
+  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/workspace-0000"));
+  const sql = fixtures[name] ?? "";
+  const space = first(sql, /INSERT INTO "spaces" .*?'(spc_\w+)'/);
+  const waiting = `
+    INSERT INTO outbox (kind, target, subject, version, attempts, due_at) VALUES ('remove', '${space}', 'ent_x', 1, 3, 5);
+    DELETE FROM timers;
+    INSERT INTO timers (name, due_at) VALUES ('outbox', 5);
+  `;
+  const { id } = await open("workspace", sql + waiting);
+  const stub: unknown = env.WORKSPACE.getByName(id);
+  unwrap(await env.WORKSPACE.getByName(id).describe());
+  const rows = (table: string) => inside("workspace", id, ({ sql: db }) => db.exec(`SELECT * FROM ${table}`).toArray());
+  const payload = JSON.stringify({ about: "remove", target: space, subject: "ent_x" });
+  expect(await rows("jobs")).toEqual([{ kind: "tell", key: `remove ${space} ent_x`, due_at: 5, attempts: 3, payload }]);
+  await inside("workspace", id, (storage) => storage.setAlarm(Date.now()));
+  await runDurableObjectAlarm(stub as DurableObjectStub);
+  await vi.waitFor(async () => expect([await rows("jobs"), await rows("timers")]).toEqual([[], []]));
+});

@@ -4,9 +4,9 @@ import type { AgentRpc, SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import type { ActorNamespace } from "../../src/shared/env.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
+import { Jobs, jobsTimer } from "../../src/timers/jobs.ts";
 import { Timers } from "../../src/timers/timers.ts";
-import { carryTimeoutMs } from "../../src/workspace/bounds.ts";
-import { Carrier, outboxTimer } from "../../src/workspace/carrier.ts";
+import { tellTimeoutMs } from "../../src/workspace/bounds.ts";
 import { Directory } from "../../src/workspace/directory.ts";
 import { Outbox } from "../../src/workspace/outbox.ts";
 import { Secrets } from "../../src/workspace/secrets.ts";
@@ -16,8 +16,8 @@ import { delivery, ids, withStorage } from "./fixture.ts";
 const workspaceId = ids.mint("wsp");
 const [mona, robot, alpha, beta] = [ids.mint("ent"), ids.mint("ent"), ids.mint("spc"), ids.mint("spc")];
 
-/** The carrier alone, on real storage, telling spaces and agents that the test stands in for. */
-const withCarrier = (act: (staged: Awaited<ReturnType<typeof stage>>) => Promise<void>): Promise<void> =>
+/** The outbox alone, on real storage, telling spaces and agents that the test stands in for. */
+const withOutbox = (act: (staged: Awaited<ReturnType<typeof stage>>) => Promise<void>): Promise<void> =>
   withStorage(async (storage) => act(await stage(storage)));
 
 const stage = async (storage: DurableObjectStorage) => {
@@ -43,142 +43,148 @@ const stage = async (storage: DurableObjectStorage) => {
   const timers = new Timers(db, storage, clock);
   const secrets = new Secrets(db, clock);
   const background: Promise<void>[] = [];
-  const uncrashed = { abort: () => undefined, storage: { sync: () => Promise.resolve() } };
-  const carrier = new Carrier({
+  const jobs = new Jobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
+  const outbox = new Outbox({
     env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
     directory,
     secrets,
     spaces,
-    outbox: new Outbox(db, clock),
-    timers,
-    clock,
-    object: { ...uncrashed, waitUntil: (work: Promise<void>) => void background.push(work) },
+    jobs,
+    workspaceId: () => workspaceId,
+    object: { abort: () => undefined, storage: { sync: () => Promise.resolve() } },
   });
   directory.create(mona, { type: "human", name: "Mona", role: "member" });
   directory.createAgent(robot, "Robot");
   for (const spaceId of [alpha, beta]) spaces.follow(delivery(workspaceId, spaceId, 1, { [mona]: "Mona" }));
-  const settled = async (): Promise<void> => void (await Promise.all(background.splice(0)));
-  return { carrier, directory, secrets, spaces, timers, told, asked, time, settled };
+  const settled = async (): Promise<void> => {
+    while (background.length > 0) await Promise.all(background.splice(0));
+  };
+  const alarm = (): Promise<void> => {
+    jobs.onTimer();
+    return settled();
+  };
+  const waits = (): boolean => timers.dueAt(jobsTimer) !== undefined;
+  return { outbox, directory, secrets, spaces, timers, told, asked, time, settled, alarm, waits };
 };
 
-test("a new name is carried to every space of the entity, at once", () =>
-  withCarrier(async ({ carrier, directory, told, asked, timers, settled }) => {
+test("a new name is told to every space of the entity at once", () =>
+  withOutbox(async ({ outbox, directory, told, asked, settled, waits }) => {
     directory.update(mona, { name: "Lisa" });
-    carrier.entityRenamed(workspaceId, mona);
-    expect(timers.dueAt(outboxTimer)).toBeDefined();
+    outbox.entityRenamed(mona);
+    expect(waits()).toBe(true);
     await settled();
     expect(asked.sort()).toEqual([alpha, beta].sort());
     expect(told.renameMember).toHaveBeenCalledWith(workspaceId, mona, "Lisa");
-    expect(timers.dueAt(outboxTimer)).toBeUndefined();
+    expect(waits()).toBe(false);
   }));
 
-test("a removal is carried to every space, and a new secret to every agent, still sealed", () =>
-  withCarrier(async ({ carrier, directory, secrets, told, asked, settled }) => {
+test("a removal is told to every space, a new secret to every agent, still sealed", () =>
+  withOutbox(async ({ outbox, directory, secrets, told, asked, settled }) => {
     directory.remove(mona);
-    carrier.entityRemoved(workspaceId, mona, "human");
+    outbox.entityRemoved(mona, "human");
     secrets.put("KEY", "v1.sealed");
-    carrier.secretsChanged(workspaceId);
+    outbox.secretsChanged();
     await settled();
     expect(told.removeMember).toHaveBeenCalledTimes(2);
     expect(told.setSecrets).toHaveBeenCalledWith(workspaceId, { KEY: "v1.sealed" });
     expect(asked).toContain(robot);
   }));
 
-test("[R5] an agent that the directory has removed is ended, whatever became of who removed it; one that is gone is", () =>
-  withCarrier(async ({ carrier, directory, told, timers, time, settled }) => {
+test("[R5] an agent that the directory has removed is ended, also after a failed try", () =>
+  withOutbox(async ({ outbox, directory, told, timers, time, settled, alarm, waits }) => {
     told.remove.mockRejectedValueOnce(new Error("the object was reset"));
     directory.remove(robot);
-    carrier.entityRemoved(workspaceId, robot, "agent");
+    outbox.entityRemoved(robot, "agent");
     await settled();
     expect(told.remove.mock.calls).toEqual([[workspaceId]]);
     told.remove.mockResolvedValueOnce(refuse("not_found", "there is no such agent"));
     const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
     onTestFinished(() => warned.mockRestore());
-    time.now = timers.dueAt(outboxTimer) ?? 0;
-    await carrier.carry(workspaceId);
+    time.now = timers.dueAt(jobsTimer) ?? 0;
+    await alarm();
     expect(told.remove).toHaveBeenCalledTimes(2);
     expect(warned).not.toHaveBeenCalled();
-    expect(timers.dueAt(outboxTimer)).toBeUndefined();
-    carrier.entityRemoved(workspaceId, mona, "human");
+    expect(waits()).toBe(false);
+    outbox.entityRemoved(mona, "human");
     await settled();
     expect(told.remove).toHaveBeenCalledTimes(2);
   }));
 
-test("[R5] an agent that was made anew since it was removed, under the same id, is not ended", () =>
-  withCarrier(async ({ carrier, directory, told, timers, settled }) => {
+test("[R5] an agent that was created again under the same id is not ended", () =>
+  withOutbox(async ({ outbox, directory, told, settled, waits }) => {
     directory.remove(robot);
-    carrier.entityRemoved(workspaceId, robot, "agent");
+    outbox.entityRemoved(robot, "agent");
     directory.createAgent(robot, "Robot");
     await settled();
     expect(told.remove).not.toHaveBeenCalled();
-    expect(timers.dueAt(outboxTimer)).toBeUndefined();
+    expect(waits()).toBe(false);
   }));
 
-test("who cannot be reached is told later, with the last name only, and nobody else waits for it", () =>
-  withCarrier(async ({ carrier, directory, told, timers, time, settled }) => {
+test("an unreachable space is told later, with the newest name only, and holds up no other", () =>
+  withOutbox(async ({ outbox, directory, told, timers, time, settled, alarm, waits }) => {
     told.renameMember.mockRejectedValueOnce(new Error("the object was reset"));
     directory.update(mona, { name: "Lisa" });
-    carrier.entityRenamed(workspaceId, mona);
+    outbox.entityRenamed(mona);
     await settled();
     expect(told.renameMember).toHaveBeenCalledTimes(2);
-    const dueAt = timers.dueAt(outboxTimer);
+    const dueAt = timers.dueAt(jobsTimer);
     expect(dueAt).toBeGreaterThan(time.now);
     directory.update(mona, { name: "Elisabeth" });
-    await carrier.carry(workspaceId);
+    await alarm();
     expect(told.renameMember).toHaveBeenCalledTimes(2);
     time.now = dueAt ?? 0;
-    await carrier.carry(workspaceId);
+    await alarm();
     expect(told.renameMember).toHaveBeenCalledTimes(3);
     expect(told.renameMember).toHaveBeenLastCalledWith(workspaceId, mona, "Elisabeth");
-    expect(timers.dueAt(outboxTimer)).toBeUndefined();
+    expect(waits()).toBe(false);
   }));
 
-test("[S5] a space that never answers is asked again later, and holds up no removal", () =>
-  withCarrier(async ({ carrier, directory, told, timers, time, settled }) => {
+test("[S5] a space that never answers is asked again later and holds up no removal", () =>
+  withOutbox(async ({ outbox, directory, told, timers, time, settled }) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     told.renameMember.mockReturnValueOnce(new Promise(() => undefined));
-    carrier.entityRenamed(workspaceId, mona);
+    outbox.entityRenamed(mona);
     await vi.waitFor(() => expect(told.renameMember).toHaveBeenCalledTimes(2));
     directory.remove(mona);
-    carrier.entityRemoved(workspaceId, mona, "human");
-    await vi.advanceTimersByTimeAsync(carryTimeoutMs);
+    outbox.entityRemoved(mona, "human");
+    await vi.advanceTimersByTimeAsync(tellTimeoutMs);
     await settled();
     expect(told.removeMember).toHaveBeenCalledTimes(2);
-    expect(timers.dueAt(outboxTimer)).toBeGreaterThan(time.now);
+    expect(timers.dueAt(jobsTimer)).toBeGreaterThan(time.now);
   }));
 
-test("a passing refusal is tried again, one that is for good is not", () =>
-  withCarrier(async ({ carrier, told, timers, settled }) => {
+test("a retryable refusal is tried again, a terminal one is not", () =>
+  withOutbox(async ({ outbox, told, settled, waits }) => {
     told.renameMember
       .mockResolvedValueOnce(refuse("unavailable", "later"))
       .mockResolvedValueOnce(refuse("gone", "over"));
-    carrier.entityRenamed(workspaceId, mona);
+    outbox.entityRenamed(mona);
     await settled();
     expect(told.renameMember).toHaveBeenCalledTimes(2);
-    expect(timers.dueAt(outboxTimer)).toBeDefined();
+    expect(waits()).toBe(true);
   }));
 
-test("a name that changes while it is carried is carried again", () =>
-  withCarrier(async ({ carrier, directory, told, spaces, timers, settled }) => {
+test("a name that changes while it is told is told again", () =>
+  withOutbox(async ({ outbox, directory, told, spaces, settled, waits }) => {
     spaces.follow(delivery(workspaceId, beta, 2, {}));
     const telling = Promise.withResolvers<Awaited<ReturnType<SpaceRpc["renameMember"]>>>();
     told.renameMember.mockReturnValueOnce(telling.promise);
     directory.update(mona, { name: "Lisa" });
-    carrier.entityRenamed(workspaceId, mona);
+    outbox.entityRenamed(mona);
     await vi.waitFor(() => expect(told.renameMember).toHaveBeenCalledTimes(1));
     directory.update(mona, { name: "Elisabeth" });
-    carrier.entityRenamed(workspaceId, mona);
+    outbox.entityRenamed(mona);
     telling.resolve(ok(null));
     await settled();
     expect(told.renameMember).toHaveBeenLastCalledWith(workspaceId, mona, "Elisabeth");
-    expect(timers.dueAt(outboxTimer)).toBeUndefined();
+    expect(waits()).toBe(false);
   }));
 
-test("a space that still has a removed member or an old name is set right", () =>
-  withCarrier(async ({ carrier, told, settled }) => {
+test("a space that still has a removed member or an old name is told again", () =>
+  withOutbox(async ({ outbox, told, settled }) => {
     const removed = ids.mint("ent");
-    carrier.spaceFollowed(delivery(workspaceId, alpha, 2, { [mona]: "Old name", [removed]: "Ghost" }));
+    outbox.spaceFollowed(delivery(workspaceId, alpha, 2, { [mona]: "Old name", [removed]: "Ghost" }));
     await settled();
     expect(told.renameMember).toHaveBeenCalledWith(workspaceId, mona, "Mona");
     expect(told.removeMember).toHaveBeenCalledWith(expect.objectContaining({ workspaceId }), removed);

@@ -1,0 +1,226 @@
+import { and, asc, eq, gt, lte, min, sql } from "drizzle-orm";
+import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
+import { backoff, type Pauses } from "../shared/backoff.ts";
+import type { Clock } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import { jobs } from "./schema.ts";
+import type { Timers } from "./timers.ts";
+
+/**
+ * The job engine: work that an actor does in the background, again and again until it succeeds.
+ *
+ * To add a kind of job: export `jobs` from the actor's `schema.ts`, call `handle(kind, handler)` when the actor's services
+ * are created, call `onTimer` where the actor's alarm hands out `jobsTimer`, and `set` a job in the transaction that makes
+ * it necessary. A handler may run again after it succeeded, if a crash came in between: what it does must bear that.
+ *
+ * Invariants
+ * 1. A job that was set stays in the table until its handler has answered that it is done, whatever crashes.
+ * 2. A run holds a lease: its row is due when the lease ends. The lease is renewed while the object lives, so only a run
+ *    that was cut is followed by another.
+ * 3. While the table holds a job, the timer `jobs` is due no later than the first that may run.
+ * 4. A job has one run at a time, and a kind at most `atOnce`. The longest due goes first.
+ * 5. A job that is set while it runs runs once more after that, with the newest payload.
+ * 6. A run that throws delays its own job, each time longer, and no other.
+ */
+export const jobsTimer = "jobs";
+/** After a crash, a job that was running runs again within this time. */
+export const jobLeaseMs = 10_000;
+const defaultPauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
+
+type Job = typeof jobs.$inferSelect;
+
+export type JobHandler = {
+  /** How many jobs of this kind run at a time. */
+  atOnce: number;
+  /**
+   * Does the job. `attempts` counts this run. Answers when the job is to run again, in milliseconds since the epoch, or
+   * undefined where it is done. The signal aborts when the job is dropped.
+   */
+  run(job: Pick<Job, "key" | "attempts" | "payload">, signal: AbortSignal): Promise<number | undefined>;
+  /** The pause after a run that threw, in milliseconds. Left out, it grows from 1 second to 10 minutes. */
+  pauseMs?(attempts: number, error: unknown): number;
+};
+
+type NewJob = Pick<Job, "kind" | "key"> & { dueAt?: number; payload?: unknown };
+
+type Run = {
+  leasedUntil: number;
+  controller: AbortController;
+  work: Promise<void>;
+  /** It was set while it ran: when it is to run again. */
+  againAt: number | undefined;
+};
+
+type Surroundings = {
+  db: DrizzleSqliteDODatabase;
+  timers: Timers;
+  clock: Clock;
+  /** Keeps the object alive. */
+  waitUntil: (work: Promise<void>) => void;
+  /** The object's own id, for the log. */
+  whose?: () => { agentId?: string | undefined; spaceId?: string | undefined };
+};
+
+const never = Number.POSITIVE_INFINITY;
+
+const named = ({ kind, key }: Pick<Job, "kind" | "key">) => and(eq(jobs.kind, kind), eq(jobs.key, key));
+
+export class Jobs {
+  readonly #around: Surroundings;
+  /** The handler of each kind, and its runs by key. */
+  readonly #kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
+  #willWake = false;
+  #stopped = false;
+
+  constructor(surroundings: Surroundings) {
+    this.#around = surroundings;
+  }
+
+  /** Has `handler` do all jobs of a kind. */
+  handle(kind: string, handler: JobHandler): void {
+    this.#kinds.set(kind, { handler, running: new Map() });
+  }
+
+  /** Has the job run at `dueAt`, or at once. Its attempts begin anew. */
+  set({ kind, key, dueAt = this.#around.clock.now(), payload = null }: NewJob): void {
+    const { db, clock, timers } = this.#around;
+    const run = this.#run(kind, key);
+    if (run) run.againAt = dueAt;
+    const values = { kind, key, payload, attempts: 0, dueAt: run ? run.leasedUntil : Math.ceil(dueAt) };
+    db.insert(jobs)
+      .values(values)
+      .onConflictDoUpdate({ target: [jobs.kind, jobs.key], set: values })
+      .run();
+    if (run) return;
+    const now = clock.now();
+    timers.setNoLater(jobsTimer, dueAt > now ? dueAt : now + jobLeaseMs);
+    if (dueAt <= now) this.#wakeSoon();
+  }
+
+  /** Has the job run at `dueAt`, unless it runs earlier. What failed before still counts. */
+  setNoLater(job: NewJob & { dueAt: number }): void {
+    const known = this.find(job.kind, job.key);
+    const run = this.#run(job.kind, job.key);
+    const knownDueAt = run ? run.againAt : known?.dueAt;
+    if (known && knownDueAt !== undefined && knownDueAt <= job.dueAt) return;
+    this.set(job);
+    if (known) this.#around.db.update(jobs).set({ attempts: known.attempts }).where(named(job)).run();
+  }
+
+  find(kind: string, key: string): Job | undefined {
+    return this.#around.db.select().from(jobs).where(named({ kind, key })).get();
+  }
+
+  /** The job is not wanted any more. A run of it is aborted with `reason`. */
+  drop(kind: string, key: string, reason: ColloquyError): void {
+    this.#around.db.delete(jobs).where(named({ kind, key })).run();
+    const run = this.#run(kind, key);
+    if (!run) return;
+    run.againAt = undefined;
+    run.controller.abort(reason);
+  }
+
+  /** The timer `jobs` went off. */
+  onTimer(): void {
+    this.#wake();
+  }
+
+  /** The object is being deleted: aborts all runs, and stores nothing more. Resolves when they have ended. */
+  async stop(reason: ColloquyError): Promise<void> {
+    this.#stopped = true;
+    const runs = [...this.#kinds.values()].flatMap(({ running }) => [...running.values()]);
+    for (const { controller } of runs) controller.abort(reason);
+    await Promise.all(runs.map(({ work }) => work));
+  }
+
+  #run(kind: string, key: string): Run | undefined {
+    return this.#kinds.get(kind)?.running.get(key);
+  }
+
+  /** After the transaction that this turn may be in. */
+  #wakeSoon(): void {
+    if (this.#willWake) return;
+    this.#willWake = true;
+    const wake = Promise.resolve().then(() => {
+      this.#willWake = false;
+      this.#wake();
+    });
+    this.#around.waitUntil(wake);
+  }
+
+  /** Begins what is due and has room, renews the leases that end, and sets the timer. */
+  #wake(): void {
+    if (this.#stopped) return;
+    const { db, clock, timers, waitUntil } = this.#around;
+    const now = clock.now();
+    let next = never;
+    for (const [kind, { handler, running }] of this.#kinds) {
+      for (const [key, run] of running) {
+        if (run.leasedUntil > now) continue;
+        run.leasedUntil = now + jobLeaseMs;
+        db.update(jobs).set({ dueAt: run.leasedUntil }).where(named({ kind, key })).run();
+      }
+      const free = handler.atOnce - running.size;
+      const isDue = and(eq(jobs.kind, kind), lte(jobs.dueAt, now));
+      const due = db.select().from(jobs).where(isDue).orderBy(asc(jobs.dueAt), sql`rowid`).limit(free).all();
+      for (const job of due) waitUntil(this.#begin(job, handler, running));
+      // What is left due now has no room: it begins when a run ends, or that run's lease.
+      const isLater = and(eq(jobs.kind, kind), gt(jobs.dueAt, now));
+      const first = db
+        .select({ dueAt: min(jobs.dueAt) })
+        .from(jobs)
+        .where(isLater)
+        .get();
+      next = Math.min(next, first?.dueAt ?? next);
+    }
+    const set = timers.dueAt(jobsTimer);
+    if (next === never) {
+      if (set !== undefined) timers.clear(jobsTimer);
+    } else if (set === undefined || set > next || set <= now) timers.set(jobsTimer, next);
+  }
+
+  #begin({ kind, key, attempts, payload }: Job, handler: JobHandler, running: Map<string, Run>): Promise<void> {
+    const { db, clock } = this.#around;
+    const job = { kind, key, attempts: attempts + 1, payload };
+    const controller = new AbortController();
+    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, work: Promise.resolve(), againAt: undefined };
+    running.set(key, run);
+    // Counted before it runs: a run that crashes its object counts too.
+    db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
+    run.work = this.#do(job, handler, run).finally(() => {
+      running.delete(key);
+      this.#wake();
+    });
+    return run.work;
+  }
+
+  async #do(job: Omit<Job, "dueAt">, handler: JobHandler, run: Run): Promise<void> {
+    try {
+      this.#ended(job, await handler.run(job, run.controller.signal), run.againAt);
+    } catch (error) {
+      if (!run.controller.signal.aborted) this.#failed(job, handler, run, error);
+      else if (run.againAt !== undefined) this.#ended(job, run.againAt, undefined);
+    }
+  }
+
+  /** The earlier of both times is when it runs again. */
+  #ended(job: Pick<Job, "kind" | "key">, one: number | undefined, other: number | undefined): void {
+    if (this.#stopped) return;
+    const { db } = this.#around;
+    const dueAt = Math.ceil(Math.min(one ?? never, other ?? never));
+    if (dueAt === never) db.delete(jobs).where(named(job)).run();
+    else db.update(jobs).set({ dueAt, attempts: 0 }).where(named(job)).run();
+  }
+
+  #failed({ kind, key, attempts }: Omit<Job, "dueAt">, handler: JobHandler, { againAt }: Run, error: unknown): void {
+    if (this.#stopped) return;
+    const { db, clock } = this.#around;
+    const pauseMs = handler.pauseMs?.(attempts, error) ?? backoff(attempts - 1, defaultPauses);
+    const dueAt = Math.ceil(Math.max(againAt ?? 0, clock.now() + pauseMs));
+    db.update(jobs).set({ attempts, dueAt }).where(named({ kind, key })).run();
+    const fields = { ...this.#around.whose?.(), job: kind, key, attempts };
+    if (!(error instanceof ColloquyError && error.retryable)) log.error("job.failed", error, fields);
+    else log.warn("job.postponed", { ...fields, code: error.code, reason: error.message });
+  }
+}

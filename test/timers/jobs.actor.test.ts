@@ -1,0 +1,271 @@
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import migrations from "../../migrations/workspace/migrations.js";
+import { createSchema, openDatabase } from "../../src/shared/database.ts";
+import { ColloquyError } from "../../src/shared/errors.ts";
+import { type JobHandler, Jobs, jobLeaseMs, jobsTimer } from "../../src/timers/jobs.ts";
+import { Timers } from "../../src/timers/timers.ts";
+import { withStorage } from "../workspace/fixture.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+const over = new ColloquyError("gone", "the job is over");
+
+/** Jobs of the kind `work`, in a database of their own. The handler is the test's. */
+const withJobs = (
+  atOnce: number,
+  act: (staged: Awaited<ReturnType<typeof stage>>) => Promise<void>,
+  pauseMs?: JobHandler["pauseMs"],
+): Promise<void> => withStorage(async (storage) => act(await stage(storage, atOnce, pauseMs)));
+
+const stage = async (storage: DurableObjectStorage, atOnce: number, pauseMs: JobHandler["pauseMs"]) => {
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  const db = openDatabase(storage);
+  await createSchema(db, migrations);
+  const time = { now: 1_000_000 };
+  const clock = { now: () => time.now };
+  const run = vi.fn<JobHandler["run"]>().mockResolvedValue(undefined);
+  const background: Promise<void>[] = [];
+  const timers = new Timers(db, storage, clock);
+  /** The object comes up: at first, or again after a crash. */
+  const open = (): Jobs => {
+    const jobs = new Jobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
+    jobs.handle("work", { atOnce, run, ...(pauseMs ? { pauseMs } : {}) });
+    return jobs;
+  };
+  const settled = async (): Promise<void> => {
+    while (background.length > 0) await Promise.all(background.splice(0));
+  };
+  const dueAt = (): number | undefined => timers.dueAt(jobsTimer);
+  /** Lets time pass until the timer is due, and has it go off. Answers how long that took. */
+  const alarm = async (jobs: Jobs): Promise<number> => {
+    const before = time.now;
+    time.now = dueAt() ?? Number.NaN;
+    await timers.fire(() => jobs.onTimer());
+    return time.now - before;
+  };
+  const keys = (): string[] => run.mock.calls.map(([{ key }]) => key);
+  return { jobs: open(), open, run, time, timers, dueAt, settled, alarm, keys, storage, errors };
+};
+
+test("[R6] a job that is set runs at once with its key and payload, and is gone when it is done", () =>
+  withJobs(1, async ({ jobs, run, dueAt, settled }) => {
+    jobs.set({ kind: "work", key: "one", payload: { to: "Mia" } });
+    expect(run).not.toHaveBeenCalled();
+    await settled();
+    expect(run.mock.calls).toEqual([
+      [expect.objectContaining({ key: "one", attempts: 1, payload: { to: "Mia" } }), expect.any(AbortSignal)],
+    ]);
+    expect([jobs.find("work", "one"), dueAt()]).toEqual([undefined, undefined]);
+  }));
+
+test("[R6] a job that is set for later runs when the timer goes off, not earlier", () =>
+  withJobs(1, async ({ jobs, run, time, dueAt, settled, alarm }) => {
+    jobs.set({ kind: "work", key: "one", dueAt: time.now + 5000 });
+    await settled();
+    expect([run.mock.calls.length, dueAt()]).toEqual([0, time.now + 5000]);
+    await alarm(jobs);
+    await settled();
+    expect(run).toHaveBeenCalledTimes(1);
+  }));
+
+test("[R1] a job that a crash cut runs again when its lease ends; the cut run counts as an attempt", () =>
+  withJobs(1, async ({ jobs, open, run, alarm }) => {
+    run.mockReturnValueOnce(new Promise(() => undefined));
+    jobs.set({ kind: "work", key: "one" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    const again = open();
+    expect(await alarm(again)).toBe(jobLeaseMs);
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(2));
+    expect(run.mock.lastCall?.[0].attempts).toBe(2);
+    expect(again.find("work", "one")).toBeUndefined();
+  }));
+
+test("[R1] a crash between setting a job and running it is followed by a run", () =>
+  withJobs(1, async ({ jobs, open, run, alarm }) => {
+    jobs.set({ kind: "work", key: "one" });
+    await jobs.stop(over);
+    await alarm(open());
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+  }));
+
+test("[R6] a run that outlives its lease is not begun again while the object lives", () =>
+  withJobs(1, async ({ jobs, run, dueAt, settled, alarm }) => {
+    const held = Promise.withResolvers<undefined>();
+    run.mockReturnValueOnce(held.promise);
+    jobs.set({ kind: "work", key: "one" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    for (let leases = 0; leases < 3; leases += 1) expect(await alarm(jobs)).toBe(jobLeaseMs);
+    held.resolve(undefined);
+    await settled();
+    expect([run.mock.calls.length, dueAt()]).toEqual([1, undefined]);
+  }));
+
+test("[R6] at most so many of a kind run at a time, the longest due first, and all run", () =>
+  withJobs(2, async ({ jobs, run, time, settled, keys }) => {
+    let most = 0;
+    let live = 0;
+    run.mockImplementation(async () => {
+      live += 1;
+      most = Math.max(most, live);
+      await Promise.resolve();
+      live -= 1;
+      return undefined;
+    });
+    jobs.set({ kind: "work", key: "new" });
+    for (const key of ["c", "a", "b"]) jobs.set({ kind: "work", key, dueAt: time.now - 1 });
+    await settled();
+    expect(most).toBe(2);
+    expect(keys()).toEqual(["c", "a", "b", "new"]);
+  }));
+
+test("[R6] a run that throws is tried again, each time later, and delays no other job", () =>
+  withJobs(1, async ({ jobs, run, settled, alarm, keys }) => {
+    run.mockImplementation(async ({ key }) => {
+      if (key === "bad") throw new Error("broken");
+      return undefined;
+    });
+    jobs.set({ kind: "work", key: "bad" });
+    jobs.set({ kind: "work", key: "good" });
+    await settled();
+    expect(keys()).toEqual(["bad", "good"]);
+    const waits: number[] = [];
+    while (waits.length < 4) {
+      let waitedMs = 0;
+      for (const before = run.mock.calls.length; run.mock.calls.length === before; await settled())
+        waitedMs += await alarm(jobs);
+      waits.push(waitedMs);
+    }
+    expect(waits).toEqual([1000, 2000, 4000, 8000]);
+    expect(jobs.find("work", "bad")?.attempts).toBe(5);
+  }));
+
+test("[R6] a handler says how long its failures pause", () =>
+  withJobs(
+    1,
+    async ({ jobs, run, time, settled }) => {
+      run.mockRejectedValueOnce(new Error("300"));
+      jobs.set({ kind: "work", key: "one" });
+      await settled();
+      expect(jobs.find("work", "one")).toMatchObject({ attempts: 1, dueAt: time.now + 301 });
+    },
+    (attempts, error) => attempts + Number(error instanceof Error ? error.message : 0),
+  ));
+
+test("a run that answers a time is followed by another then, and its attempts begin anew", () =>
+  withJobs(1, async ({ jobs, run, time, settled, alarm }) => {
+    run.mockRejectedValueOnce(new Error("broken")).mockResolvedValueOnce(time.now + 60_000);
+    jobs.set({ kind: "work", key: "one" });
+    await settled();
+    await alarm(jobs);
+    await settled();
+    expect(jobs.find("work", "one")).toMatchObject({ attempts: 0, dueAt: 1_060_000 });
+  }));
+
+test("a job that is set while it runs runs once more, with the newest payload", () =>
+  withJobs(1, async ({ jobs, run, dueAt, settled }) => {
+    const held = Promise.withResolvers<undefined>();
+    run.mockReturnValueOnce(held.promise);
+    jobs.set({ kind: "work", key: "one", payload: 1 });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    jobs.set({ kind: "work", key: "one", payload: 2 });
+    jobs.set({ kind: "work", key: "one", payload: 3 });
+    held.resolve(undefined);
+    await settled();
+    expect(run.mock.calls.map(([{ payload }]) => payload)).toEqual([1, 3]);
+    expect(dueAt()).toBeUndefined();
+  }));
+
+test("[R6] a job that sets itself and fails is tried again after its pause, not at once", () =>
+  withJobs(1, async ({ jobs, run, settled, time }) => {
+    run.mockImplementation(async ({ key }) => {
+      jobs.set({ kind: "work", key });
+      throw new Error("broken");
+    });
+    jobs.set({ kind: "work", key: "one" });
+    await settled();
+    expect([run.mock.calls.length, jobs.find("work", "one")?.dueAt]).toEqual([1, time.now + 1000]);
+  }));
+
+test("setting a job no later than a time moves it forward only, and keeps its attempts", () =>
+  withJobs(1, async ({ jobs, run, time, settled }) => {
+    run.mockRejectedValueOnce(new Error("broken"));
+    jobs.set({ kind: "work", key: "one" });
+    await settled();
+    jobs.setNoLater({ kind: "work", key: "one", dueAt: time.now + 5000 });
+    expect(jobs.find("work", "one")).toMatchObject({ attempts: 1, dueAt: time.now + 1000 });
+    jobs.setNoLater({ kind: "work", key: "one", dueAt: time.now + 500 });
+    expect(jobs.find("work", "one")).toMatchObject({ attempts: 1, dueAt: time.now + 500 });
+    jobs.setNoLater({ kind: "work", key: "two", dueAt: time.now + 5000 });
+    expect(jobs.find("work", "two")).toMatchObject({ attempts: 0, dueAt: time.now + 5000 });
+  }));
+
+test("a job that is dropped runs no more: what runs is aborted, and may be set anew", () =>
+  withJobs(1, async ({ jobs, run, dueAt, settled }) => {
+    const aborted: unknown[] = [];
+    run.mockImplementationOnce(async (_, signal) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      aborted.push(signal.reason);
+      throw signal.reason;
+    });
+    jobs.set({ kind: "work", key: "one" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    jobs.drop("work", "one", over);
+    jobs.set({ kind: "work", key: "one" });
+    await settled();
+    expect([aborted, run.mock.calls.length, dueAt()]).toEqual([[over], 2, undefined]);
+  }));
+
+test("a job that is set or dropped in a transaction that is rolled back stays as it was", () =>
+  withJobs(1, async ({ jobs, run, storage, time, timers, settled }) => {
+    const undone = (work: () => void): void => {
+      const failing = (): void => {
+        work();
+        throw new Error("undone");
+      };
+      expect(() => storage.transactionSync(failing)).toThrow("undone");
+      timers.forget();
+    };
+    undone(() => jobs.set({ kind: "work", key: "one" }));
+    await settled();
+    expect(run).not.toHaveBeenCalled();
+    jobs.set({ kind: "work", key: "two", dueAt: time.now + 1000 });
+    undone(() => jobs.drop("work", "two", over));
+    expect(jobs.find("work", "two")?.dueAt).toBe(time.now + 1000);
+  }));
+
+test("[R5] stopping aborts what runs, waits for it, and stores nothing more", () =>
+  withJobs(1, async ({ jobs, run, storage, settled }) => {
+    run.mockImplementationOnce(
+      (_, signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    );
+    jobs.set({ kind: "work", key: "one" });
+    await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1));
+    storage.sql.exec("DELETE FROM jobs");
+    await jobs.stop(over);
+    jobs.onTimer();
+    await settled();
+    expect(run).toHaveBeenCalledTimes(1);
+    expect(storage.sql.exec("SELECT * FROM jobs").toArray()).toEqual([]);
+  }));
+
+test("a failed run is logged with its kind, key and attempts: a retryable refusal as a warning", () =>
+  withJobs(1, async ({ jobs, run, settled, errors }) => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    onTestFinished(() => warned.mockRestore());
+    run.mockRejectedValueOnce(new ColloquyError("unavailable", "later")).mockRejectedValueOnce(new Error("broken"));
+    jobs.set({ kind: "work", key: "one" });
+    await settled();
+    jobs.set({ kind: "work", key: "two" });
+    await settled();
+    const [warning] = warned.mock.calls.map(([line]) => JSON.parse(String(line)));
+    const [error] = errors.mock.calls.map(([line]) => JSON.parse(String(line)));
+    expect(warning).toMatchObject({
+      event: "job.postponed",
+      job: "work",
+      key: "one",
+      attempts: 1,
+      code: "unavailable",
+    });
+    expect(error).toMatchObject({ event: "job.failed", job: "work", key: "two", attempts: 1, error: "broken" });
+  }));
