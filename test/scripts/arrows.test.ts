@@ -10,7 +10,7 @@ const wrong: [string, string][] = [
   ["src/client/client.ts", "../space/space.ts"],
   ["src/client/client.ts", "../shared/clock.ts"],
   ["src/client/client.ts", "../web/app.tsx"],
-  ["src/client/react/use-space.ts", "../../agent/agent.ts"],
+  ["src/client/react.ts", "../agent/agent.ts"],
   ["src/protocol/message.ts", "../shared/ids.ts"],
   ["src/protocol/message.ts", "../space/space.ts"],
   ["src/protocol/message.ts", "hono"],
@@ -81,7 +81,7 @@ const wrong: [string, string][] = [
 const right: [string, string][] = [
   ["src/web/app.tsx", "../client/client.ts"],
   ["src/client/client.ts", "../protocol/message.ts"],
-  ["src/client/react/use-space.ts", "../client.ts"],
+  ["src/client/react.ts", "./client.ts"],
   ["src/protocol/rpc.ts", "../shared/errors.ts"],
   ["src/protocol/rpc.ts", "./space.ts"],
   ["src/routes/spaces.ts", "../protocol/space.ts"],

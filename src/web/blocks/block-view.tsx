@@ -8,7 +8,7 @@ import {
   type SpaceState,
   shownValue,
 } from "../../client/index.ts";
-import { useBlock } from "../../client/react/index.ts";
+import { useBlock } from "../../client/react.ts";
 import { Icon } from "../look/icon.tsx";
 import { full, short } from "../look/time.ts";
 import { useSignedIn } from "../session/signed-in.ts";

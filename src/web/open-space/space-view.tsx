@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import type { SpaceListItem } from "../../client/index.ts";
-import { useSpace } from "../../client/react/index.ts";
+import { useSpace } from "../../client/react.ts";
 import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
 import { useReply } from "../composer/use-reply.ts";

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { SpaceListItem } from "../../client/index.ts";
-import { useSpaces } from "../../client/react/index.ts";
+import { useSpaces } from "../../client/react.ts";
 import { SpaceView } from "../open-space/space-view.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";

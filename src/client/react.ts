@@ -1,0 +1,54 @@
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { type BlockState, initialBlockState } from "./blocks/block-state.ts";
+import type { LiveBlock } from "./blocks/live-block.ts";
+import type { Client } from "./client.ts";
+import type { LiveSpace } from "./live-space.ts";
+import { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
+import { initialSpaceState, type SpaceState } from "./space-state.ts";
+import type { Store } from "./store.ts";
+
+const nothing = (): (() => void) => () => undefined;
+
+/** What `open` opens, followed for as long as the component is there; `live` is null until the first effect. */
+const useLive = <State, Live extends Store<State> & { close(): void }>(
+  open: () => Live,
+  initial: State,
+): { state: State; live: Live | null } => {
+  const [opened, setOpened] = useState<{ by: () => Live; live: Live } | null>(null);
+  useEffect(() => {
+    const live = open();
+    setOpened({ by: open, live });
+    return () => live.close();
+  }, [open]);
+
+  const live = opened?.by === open ? opened.live : null;
+  const state = useSyncExternalStore(live?.subscribe ?? nothing, () => live?.getSnapshot() ?? initial);
+  return { state, live };
+};
+
+/** A space followed live. */
+export const useSpace = (client: Client, spaceId: string): { state: SpaceState; live: LiveSpace | null } => {
+  const open = useCallback(() => client.openSpace(spaceId), [client, spaceId]);
+  const initial = useMemo(() => initialSpaceState(spaceId), [spaceId]);
+  return useLive(open, initial);
+};
+
+/** A space's block followed live. */
+export const useBlock = (
+  client: Client,
+  spaceId: string,
+  agentId: string,
+  label: string,
+): { state: BlockState; live: LiveBlock | null } => {
+  const open = useCallback(() => client.openBlock({ spaceId, agentId, label }), [client, spaceId, agentId, label]);
+  return useLive(open, initialBlockState);
+};
+
+/** The person's spaces with unread counts, asked for again every few seconds while the page is visible. */
+export const useSpaces = (client: Client): { state: SpaceListState; refresh: () => void } => {
+  const open = useCallback(() => watchSpaces(client), [client]);
+  const { state, live } = useLive<SpaceListState, SpaceList>(open, loading);
+  return { state, refresh: () => void live?.refresh() };
+};
+
+const loading = { status: "loading" } as const;
