@@ -1,14 +1,39 @@
 import ReconnectingWebSocket from "partysocket/ws";
-import { pingText } from "../protocol/events.ts";
+import type { z } from "zod";
+import { closeCodes, pingText } from "../protocol/events.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { Credentials } from "./credentials.ts";
+import { parseFrame } from "./frames.ts";
+import type { ClosedReason, ConnectionState } from "./space-state.ts";
 
 /**
- * A WebSocket that comes back: exponential backoff with jitter, at once when the network returns, and a
- * heartbeat that notices a line which is dead without saying so.
+ * One stream of Colloquy over a WebSocket, followed until it ends for good. A dropped line comes back with exponential
+ * backoff and jitter, and at once when the network returns. A heartbeat notices a line that died silently.
  *
  * Invariants
  * 1. Every opening asks for its address anew, so it carries the newest token and cursor.
- * 2. After `close` nothing is reported any more.
+ * 2. Once the stream is closed, for whatever reason, nothing more is reported.
+ * 3. An expired token is refreshed before the next opening. If it cannot be refreshed, the stream ends.
  */
+export type FollowedStream<Schema extends z.ZodType> = {
+  credentials: Credentials;
+  schema: Schema;
+  /** Where to connect, with the newest token and cursor. */
+  address(): string;
+  /** Requests the same thing by HTTP: a socket that does not open cannot say why, a response can. */
+  probe(): Promise<unknown>;
+  frame(frame: z.infer<Schema>): void;
+  malformed?(reason: string): void;
+  /** Every state but `open`, which the first frame reports. */
+  connection(state: ConnectionState): void;
+};
+
+export type Following = {
+  /** Answers whether it was sent; nothing is kept for later. */
+  send(text: string): boolean;
+  end(reason: ClosedReason): void;
+};
+
 export type ConnectionTimings = {
   /** The first wait after a drop; each further one is longer, up to `maxDelayMs`. */
   minDelayMs: number;
@@ -18,55 +43,64 @@ export type ConnectionTimings = {
   silenceMs: number;
 };
 
-export const defaultTimings: ConnectionTimings = {
+const defaultTimings: ConnectionTimings = {
   minDelayMs: 300,
   maxDelayMs: 15_000,
   heartbeatMs: 20_000,
   silenceMs: 8_000,
 };
 
-export type ConnectionEvents = {
-  /** Where to connect; null to give up. `failed` says that the opening before this one never opened. */
-  address(attempt: { failed: boolean }): Promise<string | null>;
-  text(text: string): void;
-  down(event: { code: number; attempt: number }): void;
-  /** Whether a close with this code is to be followed by another opening. */
-  reconnects(code: number): boolean;
-};
-
-export type Connection = {
-  /** Whether it was sent; nothing is kept for later. */
-  send(text: string): boolean;
-  close(): void;
-};
-
 const growth = 1.7;
 
-export const connect = (events: ConnectionEvents, timings: ConnectionTimings): Connection => {
-  let closed = false;
-  let opened = true; // before the first opening, none has failed
+const endings = new Map<number, "removed" | "deleted">([
+  [closeCodes.removed, "removed"],
+  [closeCodes.spaceDeleted, "deleted"],
+]);
+
+export const followStream = <Schema extends z.ZodType>(
+  stream: FollowedStream<Schema>,
+  timings: Partial<ConnectionTimings> = {},
+): Following => {
+  const { minDelayMs, maxDelayMs, heartbeatMs, silenceMs } = { ...defaultTimings, ...timings };
+  const { credentials } = stream;
+  let isClosed = false;
+  let hasOpened = true; // before the first opening, none has failed
+  /** The token that the last opening carried, and the one that a socket was closed for. */
+  let usedToken = "";
+  let expiredToken: string | null = null;
   let silenceTimer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Why there is no sense in another opening, or null. */
+  const endingBefore = async (hasFailed: boolean): Promise<ClosedReason | null> => {
+    if (expiredToken !== null && (await credentials.refresh(expiredToken)) === null) return "signed_out";
+    expiredToken = null;
+    return hasFailed ? refusal(stream.probe()) : null;
+  };
+
   const address = async (): Promise<string> => {
-    const failed = !opened;
-    opened = false;
+    const hasFailed = !hasOpened;
+    hasOpened = false;
     // Partysocket's waits are the same for everyone: spread them, or a restarted server meets all clients at once.
     if (socket.retryCount > 0) {
-      const spread = Math.min(timings.maxDelayMs, timings.minDelayMs * growth ** socket.retryCount) / 2;
+      const spread = Math.min(maxDelayMs, minDelayMs * growth ** socket.retryCount) / 2;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * spread));
     }
-    const url = await events.address({ failed });
-    if (url === null) close();
-    return url ?? "";
+    const ending = await endingBefore(hasFailed);
+    if (ending !== null) {
+      end(ending);
+      return "";
+    }
+    usedToken = credentials.token();
+    return stream.address();
   };
 
   const socket: ReconnectingWebSocket = new ReconnectingWebSocket(address, null, {
-    minReconnectionDelay: timings.minDelayMs,
-    maxReconnectionDelay: timings.maxDelayMs,
+    minReconnectionDelay: minDelayMs,
+    maxReconnectionDelay: maxDelayMs,
     reconnectionDelayGrowFactor: growth,
     connectionTimeout: 10_000,
     minUptime: 3_000,
-    shouldReconnectOnClose: (event) => !closed && events.reconnects(event.code),
+    shouldReconnectOnClose: ({ code }) => !isClosed && !endings.has(code),
   });
 
   const heartbeat = (): void => {
@@ -75,7 +109,7 @@ export const connect = (events: ConnectionEvents, timings: ConnectionTimings): C
     silenceTimer ??= setTimeout(() => {
       silenceTimer = undefined;
       socket.reconnect();
-    }, timings.silenceMs);
+    }, silenceMs);
   };
   const heard = (): void => {
     clearTimeout(silenceTimer);
@@ -87,35 +121,58 @@ export const connect = (events: ConnectionEvents, timings: ConnectionTimings): C
   };
 
   socket.addEventListener("open", () => {
-    opened = true;
+    hasOpened = true;
     heartbeat(); // without a first frame of the client, a hibernatable object's close ends only 10 s later
   });
-  socket.addEventListener("message", (event) => {
+  socket.addEventListener("message", ({ data }) => {
     heard();
-    if (!closed && typeof event.data === "string") events.text(event.data);
+    if (isClosed || typeof data !== "string") return;
+    const parsed = parseFrame(stream.schema, data);
+    if (parsed.kind === "frame") stream.frame(parsed.frame);
+    if (parsed.kind === "malformed") stream.malformed?.(parsed.reason);
   });
-  socket.addEventListener("close", (event) => {
+  socket.addEventListener("close", ({ code }) => {
     heard();
-    if (!closed) events.down({ code: event.code, attempt: socket.retryCount });
+    if (isClosed) return;
+    if (code === closeCodes.tokenExpired) expiredToken = usedToken;
+    const ending = endings.get(code);
+    if (ending) return end(ending);
+    const isOffline = globalThis.navigator?.onLine === false;
+    stream.connection(isOffline ? { status: "offline" } : { status: "reconnecting", attempt: socket.retryCount });
   });
 
-  const heartbeatTimer = setInterval(heartbeat, timings.heartbeatMs);
+  const heartbeatTimer = setInterval(heartbeat, heartbeatMs);
   const hasNetworkEvents = typeof globalThis.addEventListener === "function";
   if (hasNetworkEvents) globalThis.addEventListener("online", online);
 
-  const close = (): void => {
-    closed = true;
+  const end = (reason: ClosedReason): void => {
+    if (isClosed) return;
+    isClosed = true;
     heard();
     clearInterval(heartbeatTimer);
     if (hasNetworkEvents) globalThis.removeEventListener("online", online);
     socket.close();
+    stream.connection({ status: "closed", reason });
   };
+
   return {
     send: (text) => {
-      if (closed || socket.readyState !== socket.OPEN) return false;
+      if (isClosed || socket.readyState !== socket.OPEN) return false;
       socket.send(text);
       return true;
     },
-    close,
+    end,
   };
+};
+
+/** What the answer to a request says of the stream: null where it can be reached, or where nothing can. */
+const refusal = async (request: Promise<unknown>): Promise<"removed" | "signed_out" | null> => {
+  try {
+    await request;
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) throw error;
+    if (error.code === "not_found" || error.code === "forbidden") return "removed";
+    if (error.code === "unauthorized" || error.code === "token_expired") return "signed_out";
+  }
+  return null;
 };

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { entityId, workspaceId } from "../protocol/ids.ts";
 import { ColloquyError } from "../shared/errors.ts";
 
 /**
@@ -6,13 +8,13 @@ import { ColloquyError } from "../shared/errors.ts";
  * Invariants
  * 1. However many callers find one token refused, the refresh hook runs once for it.
  */
-export type RefreshToken = () => Promise<string>;
-
 export type Credentials = {
   token(): string;
   /** Another token than the refused one, or null where there is no way to get one; `unavailable` if the hook fails. */
   refresh(refused: string): Promise<string | null>;
 };
+
+export type RefreshToken = () => Promise<string>;
 
 export const createCredentials = (initial: string, refreshToken?: RefreshToken): Credentials => {
   let token = initial;
@@ -39,5 +41,26 @@ const fresh = async (refreshToken: RefreshToken): Promise<string> => {
     throw new ColloquyError("unavailable", "The token has expired and a new one could not be had. Try again.", {
       cause,
     });
+  }
+};
+
+/** The bearer, as the token names them. Not verified, since only the server can: for showing. */
+export type TokenClaims = { entityId: string; workspaceId: string; expiresAt: number };
+
+const Claims = z
+  .object({ sub: entityId, wsp: workspaceId, exp: z.number() })
+  .transform(({ sub, wsp, exp }): TokenClaims => ({ entityId: sub, workspaceId: wsp, expiresAt: exp * 1000 }));
+
+const decodeBase64Url = (text: string): string => {
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+};
+
+/** The claims of an entity's token, or null if the text is no such token. `expiresAt` is in milliseconds. */
+export const readToken = (token: string): TokenClaims | null => {
+  try {
+    return Claims.parse(JSON.parse(decodeBase64Url(token.split(".")[1] ?? "")));
+  } catch {
+    return null; // not base64, not JSON or not these claims: it is no token of Colloquy
   }
 };

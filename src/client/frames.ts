@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { BlockFrame } from "../protocol/block-events.ts";
-import { pongText, ServerFrame } from "../protocol/events.ts";
+import { pongText } from "../protocol/events.ts";
 
 export type ParsedFrame<Frame> =
   | { kind: "frame"; frame: Frame }
@@ -18,7 +17,8 @@ const refusesType = (issues: readonly z.core.$ZodIssue[]): boolean =>
       (issue.code === "invalid_union" && issue.errors.length > 0 && issue.errors.every(refusesType)),
   );
 
-const parsed = <Schema extends z.ZodType>(schema: Schema, text: string): ParsedFrame<z.infer<Schema>> => {
+/** One text frame of a stream. Never throws. */
+export const parseFrame = <Schema extends z.ZodType>(schema: Schema, text: string): ParsedFrame<z.infer<Schema>> => {
   if (text === pongText) return { kind: "ignored" };
   let value: unknown;
   try {
@@ -33,9 +33,3 @@ const parsed = <Schema extends z.ZodType>(schema: Schema, text: string): ParsedF
   if (refusesType(frame.error.issues)) return { kind: "ignored" };
   return { kind: "malformed", reason: `A ${typed.data.type} frame of the server does not have the expected shape.` };
 };
-
-/** One text frame of a space's stream. Never throws. */
-export const parseFrame = (text: string): ParsedFrame<ServerFrame> => parsed(ServerFrame, text);
-
-/** One text frame of a block's stream. Never throws. */
-export const parseBlockFrame = (text: string): ParsedFrame<BlockFrame> => parsed(BlockFrame, text);

@@ -17,7 +17,7 @@ export type HttpRequest<Schema extends z.ZodType> = {
   answer: Schema;
 };
 
-/** What came, whole: an answer that breaks off in its body is none. */
+/** A whole response: one that breaks off in its body counts as no response. */
 type Answer = { status: number; ok: boolean; text: string };
 
 export type Http = <Schema extends z.ZodType>(request: HttpRequest<Schema>) => Promise<z.infer<Schema>>;
@@ -43,7 +43,7 @@ const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // an empty body, or one that is not Colloquy's: the schemas tell
+    return undefined; // an empty body, or one that is not Colloquy's: the schemas refuse it
   }
 };
 
@@ -53,6 +53,9 @@ const refusalOf = ({ status, text }: Answer): ColloquyError => {
   const { code, detail, issues } = parsed.data;
   return new ColloquyError(code, detail, issues ? { issues } : {});
 };
+
+/** What a rejection says, for showing. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
  * Requests with the credentials' token; answers are parsed with their schema, refusals are thrown as the
@@ -64,13 +67,11 @@ export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
     const headers = new Headers({ authorization: `Bearer ${token}` });
     if (request.body !== undefined) headers.set("content-type", "application/json");
     if (request.idempotencyKey) headers.set("idempotency-key", request.idempotencyKey);
-    const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), requestTimeoutMs);
     try {
       const response = await fetch(addressOf(baseUrl, request.path, request.query), {
         method: request.method ?? "GET",
         headers,
-        signal: abort.signal,
+        signal: AbortSignal.timeout(requestTimeoutMs),
         ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       });
       return { status: response.status, ok: response.ok, text: await response.text() };
@@ -78,8 +79,6 @@ export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
       throw new ColloquyError("unavailable", "Colloquy cannot be reached. Check the connection and try again.", {
         cause,
       });
-    } finally {
-      clearTimeout(timer);
     }
   };
 

@@ -12,8 +12,9 @@ export { fieldsOf, itemsOf } from "./blocks/apply-edit.ts";
 export { type BlockState, initialBlockState, type PendingEdit, shownValue } from "./blocks/block-state.ts";
 export type { LiveBlock } from "./blocks/live-block.ts";
 export { type BlockRef, type Client, type ClientOptions, createClient, type Page } from "./client.ts";
-export type { LiveSpace, OpenSpaceOptions } from "./live-space.ts";
-export type { MessagePage } from "./messages.ts";
+export { readToken, type TokenClaims } from "./credentials.ts";
+export { messageOf } from "./http.ts";
+export type { LiveSpace, MessagePage, OpenSpaceOptions } from "./live-space.ts";
 export { reduce } from "./reduce.ts";
 export { keyOfNote } from "./run-notes.ts";
 export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
@@ -27,4 +28,3 @@ export {
   type SpaceState,
 } from "./space-state.ts";
 export type { Store } from "./store.ts";
-export { readToken, type TokenClaims } from "./token.ts";

@@ -1,22 +1,26 @@
 import { ulid } from "ulid";
-import type { ClientFrame, ErrorFrame } from "../protocol/events.ts";
+import { type ClientFrame, ServerFrame } from "../protocol/events.ts";
+import type { Message } from "../protocol/message.ts";
 import { MessageText } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import type { ConnectionTimings } from "./connection.ts";
+import { type ConnectionTimings, followStream } from "./connection.ts";
 import type { Credentials } from "./credentials.ts";
-import { followStream } from "./follow-stream.ts";
-import { parseFrame } from "./frames.ts";
-import type { MessagePage } from "./messages.ts";
+import { messageOf } from "./http.ts";
 import { reduce } from "./reduce.ts";
 import { initialSpaceState, type SpaceFrame, type SpaceState } from "./space-state.ts";
 import { createStore, type Store } from "./store.ts";
+
+type Problem = { code: string; detail: string };
+
+/** Oldest first. `hasOlder` says whether the timeline goes on before the first of them. */
+export type MessagePage = { items: Message[]; hasOlder: boolean };
 
 /**
  * One space, followed live.
  *
  * Invariants
- * 1. A message that was handed to `send` is in `outgoing` or in `messages`: each welcome sends again, under the
- *    same clientKey, all that has no answer, so a dropped connection neither loses nor doubles one.
+ * 1. A message that was handed to `send` is in `outgoing` or in `messages`. Each welcome sends all that has no answer
+ *    again, under the same clientKey, so a dropped connection neither loses nor doubles a message.
  * 2. Every opening resumes from the newest event that was reduced.
  * 3. History is loaded by HTTP only after a welcome, so that nothing falls between the page and the stream.
  */
@@ -36,7 +40,7 @@ export type LiveSpace = Store<SpaceState> & {
   /** After `history` failed. */
   reloadHistory(): void;
   /** Refusals that belong to no message, and frames that cannot be understood. */
-  onProblem(listener: (problem: { code: string; detail: string }) => void): () => void;
+  onProblem(listener: (problem: Problem) => void): () => void;
   close(): void;
 };
 
@@ -48,8 +52,8 @@ export type OpenSpaceOptions = {
 
 /** What a live space needs of its client. */
 export type SpaceAccess = {
-  streamAddress(spaceId: string, cursor: number | null): string;
   credentials: Credentials;
+  streamAddress(cursor: number | null): string;
   listMessages(spaceId: string, page: { before?: number; limit: number }): Promise<MessagePage>;
   getSpace(spaceId: string): Promise<unknown>;
 };
@@ -59,7 +63,7 @@ const typingEveryMs = 3000;
 
 export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: OpenSpaceOptions = {}): LiveSpace => {
   const store = createStore(initialSpaceState(spaceId, options.cursor ?? null));
-  const problemListeners = new Set<(problem: { code: string; detail: string }) => void>();
+  const problemListeners = new Set<(problem: Problem) => void>();
   let typedAt = 0;
   let tickTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts the windows that were given up: a page that was asked for before belongs to none of the later ones. */
@@ -67,7 +71,7 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
 
   const apply = (frame: SpaceFrame): void => store.update((state) => reduce(state, frame, Date.now()));
   const state = (): SpaceState => store.getSnapshot();
-  const report = (problem: { code: string; detail: string }): void => {
+  const report = (problem: Problem): void => {
     for (const listener of problemListeners) listener(problem);
   };
   const sendFrame = (frame: ClientFrame): boolean => following.send(JSON.stringify(frame));
@@ -102,22 +106,21 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
     if (Number.isFinite(next)) tickTimer = setTimeout(() => apply({ type: "local.tick" }), next - Date.now() + 1);
   };
 
-  const receive = (text: string): void => {
-    const parsed = parseFrame(text);
-    if (parsed.kind === "malformed") report({ code: "bad_frame", detail: parsed.reason });
-    if (parsed.kind !== "frame") return;
-    apply(parsed.frame);
-    if (parsed.frame.type === "welcome") welcomed(parsed.frame.resumed);
-    if (parsed.frame.type === "member.typing") scheduleTick();
-    if (isUnclaimed(parsed.frame)) report(parsed.frame);
+  const receive = (frame: ServerFrame): void => {
+    apply(frame);
+    if (frame.type === "welcome") welcomed(frame.resumed);
+    if (frame.type === "member.typing") scheduleTick();
+    if (frame.type === "error" && frame.clientKey === undefined) report(frame);
   };
 
   const following = followStream(
     {
       credentials: access.credentials,
-      address: () => access.streamAddress(spaceId, state().cursor),
+      schema: ServerFrame,
+      address: () => access.streamAddress(state().cursor),
       probe: () => access.getSpace(spaceId),
-      text: receive,
+      frame: receive,
+      malformed: (detail) => report({ code: "bad_frame", detail }),
       connection: (connection) => {
         if (connection.status === "closed") clearTimeout(tickTimer);
         apply({ type: "local.connection", connection });
@@ -181,7 +184,3 @@ const checkText = (text: string): void => {
   if (parsed.success) return;
   throw new ColloquyError("invalid_request", `The message ${parsed.error.issues[0]?.message ?? "cannot be sent"}.`);
 };
-
-const isUnclaimed = (frame: SpaceFrame): frame is ErrorFrame => frame.type === "error" && frame.clientKey === undefined;
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -2,34 +2,32 @@ import type { z } from "zod";
 import type {
   MessageEvent,
   MessageUpdatedEvent,
+  PresenceFrame,
   ServerFrame,
-  StreamSnapshot,
   WelcomeFrame,
 } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
-import { reduceLocal } from "./reduce-local.ts";
-import { leftBackingOff, reducePresence } from "./reduce-presence.ts";
+import { type ErrorCode, errorCodes, errorKind } from "../shared/errors.ts";
 import { noteOfRead, noteOfRouter, noteOfRun, withNote } from "./run-notes.ts";
-import type { LocalFrame, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
-import { mergeMessages, replaceMessage } from "./timeline.ts";
+import type { LocalFrame, OutgoingMessage, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
 
 /**
  * What a space looks like to one person, as a pure function of the frames that came.
  *
  * Invariants
  * 1. `messages` ascends by `seq` without doubles or holes, whatever is replayed, repeated or loaded beside it.
- * 2. `cursor` grows by durable events only, never by a welcome that resumed: what is replayed after the welcome is
+ * 2. `cursor` grows by durable events only, never by a welcome that resumed. A replay follows that welcome, and must be
  *    asked for again if the connection drops in between.
  * 3. A stream is in `streams` from its start until its message, its error, or a welcome without it.
  * 4. An outgoing message leaves `outgoing` only by its message in the log, or by the person's hand.
  * 5. A frame that changes nothing answers the same state.
- * 6. A message is shown as the newest of its events tells it, whatever older one or older page comes after.
+ * 6. A message is shown as the newest of its events tells it, whatever older event or page comes after.
  */
 export const reduce = (state: SpaceState, frame: SpaceFrame, now: number): SpaceState =>
   isLocal(frame) ? reduceLocal(state, frame, now) : advance(reduceServer(state, frame, now), frame);
 
 /** How long a person shows as typing after the last sign of it. */
-export const typingMs = 6000;
+const typingMs = 6000;
 
 const isLocal = (frame: SpaceFrame): frame is LocalFrame => frame.type.startsWith("local.");
 
@@ -50,19 +48,15 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
       const others = state.members.filter((member) => member.id !== frame.member.id);
       return { ...state, members: [...others, frame.member] };
     }
-    case "member.left":
-      return {
-        ...state,
-        members: state.members.filter((member) => member.id !== frame.entityId),
-        typing: state.typing.filter((typing) => typing.entityId !== frame.entityId),
-      };
-    case "member.renamed":
-      return {
-        ...state,
-        members: state.members.map((member) =>
-          member.id === frame.entityId ? { ...member, name: frame.name } : member,
-        ),
-      };
+    case "member.left": {
+      const members = state.members.filter((member) => member.id !== frame.entityId);
+      return { ...state, members, typing: withoutEntity(state.typing, frame.entityId) };
+    }
+    case "member.renamed": {
+      const { entityId, name } = frame;
+      const members = state.members.map((member) => (member.id === entityId ? { ...member, name } : member));
+      return { ...state, members };
+    }
     case "member.read":
       return read(state, frame);
     case "message.routed":
@@ -76,47 +70,60 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "tool-input-delta":
       return growStream(state, frame.streamId, frame.textDelta ?? frame.inputDelta ?? "");
     case "tool-call.error":
-      return closeStream(state, frame.streamId);
+      return without(state, "streams", (stream) => stream.streamId === frame.streamId);
     case "tool-call.complete":
       return state; // the stream goes with its message, so that its words never blink
     case "agent.active":
     case "agent.inactive":
-      return reducePresence(state, frame);
-    case "member.typing":
-      return frame.entityId === state.you?.id
-        ? state
-        : {
-            ...state,
-            typing: [
-              ...state.typing.filter((typing) => typing.entityId !== frame.entityId),
-              { entityId: frame.entityId, until: now + typingMs },
-            ],
-          };
-    case "error":
-      return frame.clientKey === undefined
-        ? state
-        : reduceLocal(
-            state,
-            { type: "local.refused", clientKey: frame.clientKey, code: frame.code, message: frame.detail },
-            now,
-          );
-    default: {
-      const note = noteOfRun(frame, newestSeq(state));
-      return withNote(leftBackingOff(state, frame.runId), note);
+      return presence(leftBackingOff(state, frame.runId), frame);
+    case "member.typing": {
+      const { entityId } = frame;
+      if (entityId === state.you?.id) return state;
+      return { ...state, typing: [...withoutEntity(state.typing, entityId), { entityId, until: now + typingMs }] };
     }
+    case "error": {
+      const { clientKey, code, detail } = frame;
+      return clientKey === undefined ? state : withStatus(state, clientKey, { kind: "failed", code, message: detail });
+    }
+    default:
+      return withNote(leftBackingOff(state, frame.runId), noteOfRun(frame, newestSeq(state)));
   }
 };
 
-const newestSeq = (state: SpaceState): number => state.messages.at(-1)?.seq ?? state.cursor ?? 0;
+/** The client's own part: pages that were loaded, messages under way, the connection, time. */
+const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): SpaceState => {
+  switch (frame.type) {
+    case "local.connection":
+      // Deltas that are missed while the connection is down would leave holes in a text: a welcome tells it whole.
+      return frame.connection.status === "open" ? state : { ...state, connection: frame.connection, typing: [] };
+    case "local.latest":
+      return withPage(state, frame.messages, frame.hasOlder);
+    case "local.older.begin":
+      return withLoadingOlder(state, true);
+    case "local.older":
+      if (state.history.status !== "ready") return state; // asked before the window was given up
+      return withPage(state, frame.messages, frame.hasOlder);
+    case "local.older.failed":
+      return withLoadingOlder(state, false);
+    case "local.history.failed":
+      return { ...state, history: { status: "failed", message: frame.message } };
+    case "local.history.retry":
+      return { ...state, history: loading };
+    case "local.send": {
+      const { type: _, ...sent } = frame;
+      return { ...state, outgoing: [...withoutKey(state.outgoing, sent.clientKey), { ...sent, status: pending }] };
+    }
+    case "local.retry":
+      return withStatus(state, frame.clientKey, pending);
+    case "local.discard":
+      return { ...state, outgoing: withoutKey(state.outgoing, frame.clientKey) };
+    case "local.tick":
+      return without(state, "typing", (typing) => typing.until <= now);
+  }
+};
 
-const streamOf = (
-  frame: z.infer<typeof StreamSnapshot> | Omit<RunningStream, "text">,
-): Omit<RunningStream, "text"> => ({
-  streamId: frame.streamId,
-  runId: frame.runId,
-  entityId: frame.entityId,
-  toolName: frame.toolName,
-});
+const pending = { kind: "pending" } as const;
+const loading = { status: "loading" } as const;
 
 const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
   const kept = frame.resumed ? state : { ...state, messages: [], unplaced: {}, notes: [], reads: {}, history: loading };
@@ -135,22 +142,20 @@ const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
   };
 };
 
-const loading = { status: "loading" } as const;
-
-const message = (state: SpaceState, { message }: z.infer<typeof MessageEvent>): SpaceState => ({
-  ...state,
-  messages: placed(state, message),
-  streams: state.streams.filter((stream) => stream.streamId !== message.streamId),
-  typing: state.typing.filter((typing) => typing.entityId !== message.sender.id),
-  outgoing:
-    message.sender.id === state.you?.id
-      ? state.outgoing.filter((outgoing) => outgoing.clientKey !== message.clientKey)
-      : state.outgoing,
-});
+const message = (state: SpaceState, { message }: z.infer<typeof MessageEvent>): SpaceState => {
+  const { clientKey, sender, streamId } = message;
+  return {
+    ...state,
+    messages: placed(state, message),
+    streams: state.streams.filter((stream) => stream.streamId !== streamId),
+    typing: withoutEntity(state.typing, sender.id),
+    outgoing: sender.id === state.you?.id ? withoutKey(state.outgoing, clientKey) : state.outgoing,
+  };
+};
 
 /**
  * The window with a message that came. A repeated one from before the window would leave a hole behind it (it is
- * found by loading older ones); one that is in it may have been updated since.
+ * found by loading older ones); one that is in the window may have been updated since.
  */
 const placed = ({ cursor, messages }: SpaceState, message: Message): readonly Message[] => {
   if (cursor === null || message.seq > cursor) return mergeMessages(messages, [message]);
@@ -158,12 +163,12 @@ const placed = ({ cursor, messages }: SpaceState, message: Message): readonly Me
   return first !== undefined && message.seq >= first.seq ? mergeMessages([message], messages) : messages;
 };
 
-/** A repeated update is none: the message may have been updated again since. */
+/** A repeated update changes nothing: the message may have been updated again since. */
 const updated = (state: SpaceState, { cursor, message }: z.infer<typeof MessageUpdatedEvent>): SpaceState => {
+  const { history, messages } = state;
   if (state.cursor !== null && cursor <= state.cursor) return state;
-  const messages = replaceMessage(state.messages, message);
-  if (messages !== state.messages) return { ...state, messages };
-  const { history } = state;
+  const index = messages.findLastIndex((one) => one.id === message.id);
+  if (index >= 0) return { ...state, messages: messages.with(index, message) };
   const isLoading = history.status === "loading" || (history.status === "ready" && history.loadingOlder);
   return isLoading ? { ...state, unplaced: { ...state.unplaced, [message.id]: message } } : state;
 };
@@ -177,25 +182,94 @@ const read = (state: SpaceState, frame: Extract<ServerFrame, { type: "member.rea
 const seqOf = (state: SpaceState, messageId: string): number =>
   state.messages.findLast((one) => one.id === messageId)?.seq ?? 0;
 
+const newestSeq = (state: SpaceState): number => state.messages.at(-1)?.seq ?? state.cursor ?? 0;
+
 const readMark = (state: SpaceState, read: NonNullable<WelcomeFrame["reads"]>[number]): ReadMark => {
   const { messageId, outcome, reason } = read;
   return { messageId, seq: seqOf(state, messageId), ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
 };
 
-/** A stream keeps its place; a second start or a snapshot of it tells its text anew. */
+const streamOf = ({ streamId, runId, entityId, toolName }: Omit<RunningStream, "text">) => ({
+  streamId,
+  runId,
+  entityId,
+  toolName,
+});
+
+/** A stream keeps its place; a second start or a snapshot of it replaces its text. */
 const openStream = (state: SpaceState, stream: RunningStream): SpaceState => {
   const index = state.streams.findIndex((one) => one.streamId === stream.streamId);
   return { ...state, streams: index < 0 ? [...state.streams, stream] : state.streams.with(index, stream) };
 };
 
 const growStream = (state: SpaceState, streamId: string, text: string): SpaceState => {
-  const index = state.streams.findIndex((one) => one.streamId === streamId);
-  const stream = state.streams[index];
-  if (stream === undefined || text === "") return state;
-  return { ...state, streams: state.streams.with(index, { ...stream, text: stream.text + text }) };
+  const stream = state.streams.find((one) => one.streamId === streamId);
+  return stream === undefined || text === "" ? state : openStream(state, { ...stream, text: stream.text + text });
 };
 
-const closeStream = (state: SpaceState, streamId: string): SpaceState =>
-  state.streams.some((stream) => stream.streamId === streamId)
-    ? { ...state, streams: state.streams.filter((stream) => stream.streamId !== streamId) }
-    : state;
+/** Which agents are at work here, and which will try again. */
+const presence = (state: SpaceState, frame: z.infer<typeof PresenceFrame>): SpaceState => {
+  const { type, entityId, runId, reason } = frame;
+  if (type === "agent.active") {
+    if (state.active.some((agent) => agent.runId === runId)) return state;
+    return { ...state, active: [...state.active, { entityId, runId }] };
+  }
+  const active = state.active.filter((agent) => agent.runId !== runId);
+  // A cut channel is told as interrupted, and the run goes on at once.
+  if (!isPassing(reason) || reason === "interrupted") return { ...state, active };
+  return { ...state, active, backingOff: [...state.backingOff, { entityId, runId }] };
+};
+
+/** Whether a run rests with a fault that passes. Any other reason says that it waits, has ended or was cut. */
+const isPassing = (reason: string | undefined): boolean => {
+  const code = errorCodes.find((one: ErrorCode) => one === reason);
+  return code !== undefined && "retryable" in errorKind(code);
+};
+
+/** A run that anything new is told of is not backing off any more. */
+const leftBackingOff = (state: SpaceState, runId: string): SpaceState =>
+  without(state, "backingOff", (one) => one.runId === runId);
+
+/** Live messages are newer than loaded ones. Updates that came while a page was loading are newer than the page. */
+const withPage = (state: SpaceState, page: readonly Message[], hasOlder: boolean): SpaceState => {
+  const loaded = page.map((message) => state.unplaced[message.id] ?? message);
+  const history = { status: "ready", hasOlder, loadingOlder: false } as const;
+  return { ...state, messages: mergeMessages(loaded, state.messages), unplaced: {}, history };
+};
+
+const withLoadingOlder = (state: SpaceState, loadingOlder: boolean): SpaceState =>
+  state.history.status === "ready" ? { ...state, history: { ...state.history, loadingOlder } } : state;
+
+const withStatus = (state: SpaceState, clientKey: string, status: OutgoingMessage["status"]): SpaceState => ({
+  ...state,
+  outgoing: state.outgoing.map((one) => (one.clientKey === clientKey ? { ...one, status } : one)),
+});
+
+const withoutKey = (outgoing: readonly OutgoingMessage[], clientKey: string | undefined): OutgoingMessage[] =>
+  outgoing.filter((one) => one.clientKey !== clientKey);
+
+const withoutEntity = <One extends { entityId: string }>(list: readonly One[], entityId: string): One[] =>
+  list.filter((one) => one.entityId !== entityId);
+
+/** The same state where nothing is gone. */
+const without = <Key extends "streams" | "typing" | "backingOff">(
+  state: SpaceState,
+  key: Key,
+  isGone: (one: SpaceState[Key][number]) => boolean,
+): SpaceState => {
+  const list: readonly SpaceState[Key][number][] = state[key];
+  return list.some(isGone) ? { ...state, [key]: list.filter((one) => !isGone(one)) } : state;
+};
+
+/**
+ * Messages in the order of their `seq`, each once; of two with the same `seq` the one of `newer` wins.
+ * Linear where one list follows the other, which is the usual case.
+ */
+const mergeMessages = (older: readonly Message[], newer: readonly Message[]): readonly Message[] => {
+  const first = newer[0];
+  const last = older.at(-1);
+  if (first === undefined) return older;
+  if (last === undefined || last.seq < first.seq) return [...older, ...newer];
+  const bySeq = new Map([...older, ...newer].map((message) => [message.seq, message]));
+  return [...bySeq.values()].sort((one, other) => one.seq - other.seq);
+};

@@ -1,6 +1,6 @@
 import type { SpaceListItem } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import type { Client } from "./client.ts";
+import { allItems, type Client } from "./client.ts";
 import { createStore, type Store } from "./store.ts";
 
 /**
@@ -27,9 +27,6 @@ export type SpaceListOptions = {
   isAwake?: () => boolean;
 };
 
-const pageLimit = 50;
-const maxPages = 10;
-
 const pageIsVisible = (): boolean => globalThis.document === undefined || !globalThis.document.hidden;
 
 export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceListOptions = {}): SpaceList => {
@@ -39,24 +36,9 @@ export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceLi
   let again = false;
   let closed = false;
 
-  const load = async (): Promise<readonly SpaceListItem[]> => {
-    const spaces: SpaceListItem[] = [];
-    let cursor: string | null = null;
-    for (let page = 0; page < maxPages; page += 1) {
-      const answer: Awaited<ReturnType<Client["listSpaces"]>> = await client.listSpaces({
-        limit: pageLimit,
-        ...(cursor === null ? {} : { cursor }),
-      });
-      spaces.push(...answer.items);
-      cursor = answer.nextCursor;
-      if (cursor === null) break;
-    }
-    return spaces;
-  };
-
   const once = async (): Promise<void> => {
     try {
-      const spaces = await load();
+      const spaces = await allItems((cursor) => client.listSpaces({ limit: 50, ...(cursor && { cursor }) }));
       if (!closed) store.update(() => ({ status: "ready", spaces, problem: null }));
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;

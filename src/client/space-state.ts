@@ -95,7 +95,6 @@ export type LocalFrame =
   | { type: "local.history.failed"; message: string }
   | { type: "local.history.retry" }
   | { type: "local.send"; clientKey: string; text: string; replyTo?: string; createdAt: string }
-  | { type: "local.refused"; clientKey: string; code: ErrorCode; message: string }
   | { type: "local.retry"; clientKey: string }
   | { type: "local.discard"; clientKey: string }
   | { type: "local.tick" };

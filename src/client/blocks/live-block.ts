@@ -1,11 +1,10 @@
 import { ulid } from "ulid";
 import type { BlockDetail, EditedBlock } from "../../protocol/block.ts";
+import { BlockFrame } from "../../protocol/block-events.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
-import type { ConnectionTimings } from "../connection.ts";
+import { type ConnectionTimings, followStream } from "../connection.ts";
 import type { Credentials } from "../credentials.ts";
-import { followStream } from "../follow-stream.ts";
-import { parseBlockFrame } from "../frames.ts";
 import { createStore, type Store } from "../store.ts";
 import {
   type BlockState,
@@ -64,17 +63,15 @@ const requestOf = (edit: PendingEdit, block: BlockDetail): EditRequest | undefin
 
 export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTimings> = {}): LiveBlock => {
   const store = createStore(initialBlockState);
-  const apply = (frame: LocalBlockFrame): void => store.update((state) => reduceBlock(state, frame));
+  const apply = (frame: BlockFrame | LocalBlockFrame): void => store.update((state) => reduceBlock(state, frame));
 
   const following = followStream(
     {
       credentials: access.credentials,
-      address: () => access.streamAddress(),
-      probe: () => access.read(),
-      text: (text) => {
-        const parsed = parseBlockFrame(text);
-        if (parsed.kind === "frame") store.update((state) => reduceBlock(state, parsed.frame));
-      },
+      schema: BlockFrame,
+      address: access.streamAddress,
+      probe: access.read,
+      frame: apply,
       connection: (connection) => apply({ type: "local.connection", connection }),
     },
     timings,

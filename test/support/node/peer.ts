@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import { readToken } from "../../../src/client/token.ts";
+import { readToken } from "../../../src/client/credentials.ts";
 import type { Entity } from "../../../src/protocol/entity.ts";
 import { ClientFrame, pingText, pongText } from "../../../src/protocol/events.ts";
 import { PostMessage, ReadMark } from "../../../src/protocol/message.ts";
