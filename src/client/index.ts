@@ -11,7 +11,7 @@ export { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 export { fieldsOf, itemsOf } from "./blocks/apply-edit.ts";
 export { type BlockState, initialBlockState, type PendingEdit, shownValue } from "./blocks/block-state.ts";
 export type { LiveBlock } from "./blocks/live-block.ts";
-export { type BlockRef, type Client, type ClientOptions, createClient, type Page } from "./client.ts";
+export { allItems, type BlockRef, type Client, type ClientOptions, createClient, type Page } from "./client.ts";
 export { readToken, type TokenClaims } from "./credentials.ts";
 export { messageOf } from "./http.ts";
 export type { LiveSpace, MessagePage, OpenSpaceOptions } from "./live-space.ts";

@@ -1,9 +1,8 @@
 import { useMemo } from "react";
 import { createClient } from "../client/index.ts";
-import type { Session, SignedOutReason } from "./session/session.ts";
+import { type Session, type SignedOutReason, useSession } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
 import { SignedInContext } from "./session/signed-in.ts";
-import { useSession } from "./session/use-session.ts";
 import { Shell } from "./shell/shell.tsx";
 import { Toasts } from "./toasts/toasts.tsx";
 

@@ -1,9 +1,9 @@
 import { type FormEvent, useState } from "react";
-import { Icon } from "../look/icon.tsx";
+import { IconButton } from "../look/icon.tsx";
 
 type AddLineProps = { label: string; onAdd: (words: string) => void };
 
-/** A line to write something new in. */
+/** A form of one line that adds something. */
 export const AddLine = ({ label, onAdd }: AddLineProps) => {
   const [words, setWords] = useState("");
   const add = (event: FormEvent): void => {
@@ -23,9 +23,7 @@ export const AddLine = ({ label, onAdd }: AddLineProps) => {
         enterKeyHint="done"
         onChange={(event) => setWords(event.target.value)}
       />
-      <button type="submit" className="icon-button" aria-label={label} disabled={words.trim() === ""}>
-        <Icon name="plus" />
-      </button>
+      <IconButton type="submit" icon="plus" label={label} disabled={words.trim() === ""} />
     </form>
   );
 };

@@ -1,5 +1,5 @@
-import { useCallback, useEffect, useState } from "react";
-import type { BlockChange, BlockRef, SpaceState } from "../../client/index.ts";
+import { useEffect, useState } from "react";
+import { type BlockChange, type BlockRef, messageOf, type Page, type SpaceState } from "../../client/index.ts";
 import { full, short } from "../look/time.ts";
 import { useSignedIn } from "../session/signed-in.ts";
 import { authorName, changeWords } from "./block-words.ts";
@@ -7,15 +7,11 @@ import "./block-history.css";
 
 type BlockHistoryProps = { block: BlockRef; version: number; space: SpaceState };
 
-type Pages = { items: readonly BlockChange[]; nextCursor: string | null };
-
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** Who changed a block, when and how; each version can be read. */
 export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
   const { client } = useSignedIn();
   const { spaceId, agentId, label } = block;
-  const [pages, setPages] = useState<Pages | null>(null);
+  const [pages, setPages] = useState<Page<BlockChange> | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [read, setRead] = useState<{ version: number; rendered: string } | null>(null);
 
@@ -24,22 +20,22 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
     let isCurrent = true;
     client.blockHistory({ spaceId, agentId, label }, { limit: 20 }).then(
       (page) => isCurrent && setPages(page),
-      (error: unknown) => isCurrent && setProblem(wordsOf(error)),
+      (error: unknown) => isCurrent && setProblem(messageOf(error)),
     );
     return () => {
       isCurrent = false;
     };
   }, [client, spaceId, agentId, label, version]);
 
-  const more = useCallback(async (): Promise<void> => {
+  const more = async (): Promise<void> => {
     if (!pages?.nextCursor) return;
     try {
-      const next = await client.blockHistory({ spaceId, agentId, label }, { cursor: pages.nextCursor, limit: 50 });
+      const next = await client.blockHistory(block, { cursor: pages.nextCursor, limit: 50 });
       setPages({ items: [...pages.items, ...next.items], nextCursor: next.nextCursor });
     } catch (error) {
-      setProblem(wordsOf(error));
+      setProblem(messageOf(error));
     }
-  }, [client, spaceId, agentId, label, pages]);
+  };
 
   const look = async (wanted: number): Promise<void> => {
     if (read?.version === wanted) return setRead(null);
@@ -48,7 +44,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
       setRead({ version: wanted, rendered });
       setProblem(null);
     } catch (error) {
-      setProblem(wordsOf(error));
+      setProblem(messageOf(error));
     }
   };
 
@@ -60,27 +56,29 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
         </p>
       )}
       <ol>
-        {pages?.items.map((change) => (
-          <li key={change.version}>
-            <button
-              type="button"
-              className="block-version"
-              aria-expanded={read?.version === change.version}
-              aria-label={`Version ${change.version}: ${authorName(change.author, space, change.authorName)} ${changeWords(change)}`}
-              onClick={() => void look(change.version)}
-            >
-              <span className="block-version-words">
-                <strong>{authorName(change.author, space, change.authorName)}</strong> {changeWords(change)}
-              </span>
-              <time dateTime={change.createdAt} title={full(change.createdAt)}>
-                {short(change.createdAt)}
-              </time>
-            </button>
-            {read?.version === change.version && (
-              <pre className="block-version-read">{read.rendered || "(it was empty)"}</pre>
-            )}
-          </li>
-        ))}
+        {pages?.items.map((change) => {
+          const author = authorName(change.author, space, change.authorName);
+          const isRead = read?.version === change.version;
+          return (
+            <li key={change.version}>
+              <button
+                type="button"
+                className="block-version"
+                aria-expanded={isRead}
+                aria-label={`Version ${change.version}: ${author} ${changeWords(change)}`}
+                onClick={() => void look(change.version)}
+              >
+                <span className="block-version-words">
+                  <strong>{author}</strong> {changeWords(change)}
+                </span>
+                <time dateTime={change.createdAt} title={full(change.createdAt)}>
+                  {short(change.createdAt)}
+                </time>
+              </button>
+              {isRead && <pre className="block-version-read">{read.rendered || "(it was empty)"}</pre>}
+            </li>
+          );
+        })}
       </ol>
       {pages?.nextCursor && (
         <button type="button" className="link-button" onClick={() => void more()}>

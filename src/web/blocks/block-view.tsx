@@ -1,23 +1,14 @@
-import { type ReactNode, useEffect, useMemo, useState } from "react";
-import {
-  type Block,
-  type BlockDetail,
-  type BlockState,
-  fieldsOf,
-  type LiveBlock,
-  type SpaceState,
-  shownValue,
-} from "../../client/index.ts";
+import { useEffect, useState } from "react";
+import type { Block, BlockDetail, BlockState, SpaceState } from "../../client/index.ts";
 import { useBlock } from "../../client/react.ts";
-import { Icon } from "../look/icon.tsx";
+import { IconButton } from "../look/icon.tsx";
 import { full, short } from "../look/time.ts";
 import { useSignedIn } from "../session/signed-in.ts";
+import { BlockContent } from "./block-content.tsx";
 import { BlockHistory } from "./block-history.tsx";
 import { authorName } from "./block-words.ts";
-import { mayNothing, mayWith } from "./may.ts";
-import { PlainView } from "./plain-view.tsx";
+import { mayNothing, mayWith } from "./part.ts";
 import { RefusedEdits } from "./refused-edits.tsx";
-import { useChanges } from "./use-changes.ts";
 
 type BlockViewProps = { space: SpaceState; agentId: string; agentName: string; label: string };
 
@@ -27,49 +18,45 @@ export const BlockView = ({ space, agentId, agentName, label }: BlockViewProps) 
   const { state, live } = useBlock(client, space.spaceId, agentId, label);
   const [isHistoryShown, setHistoryShown] = useState(false);
   const { block, connection } = state;
-  const announced = useChanges(state, space);
+  const announced = useAnnouncement(state, space);
 
   useEffect(() => {
     if (connection.status === "closed" && connection.reason === "signed_out") signOut("expired");
   }, [connection, signOut]);
 
-  if (!block) {
-    return <p className="block-note">{endedWords(state) ?? "Loading …"}</p>;
-  }
+  const ended = endedWords(state);
+  if (!block) return <p className="block-note">{ended ?? "Loading …"}</p>;
   const may = connection.status === "closed" ? mayNothing : mayWith(block.permission);
+  const undo = (): void => void live?.edit([{ op: "undo" }]);
   return (
     <div className="block">
       <p className="block-about">
-        {agentName} keeps it{wordsFor(block.permission)}.
+        {agentName} keeps it{permissionWords[block.permission] ?? "; you may read it"}.
       </p>
       {block.description !== "" && <p className="block-description">{block.description}</p>}
-      {endedWords(state) && <p className="block-ended">{endedWords(state)}</p>}
+      {ended && <p className="block-ended">{ended}</p>}
       <RefusedEdits edits={state.edits} live={live} />
       <BlockContent block={block} state={state} live={live} space={space} may={may} />
       <div className="block-foot">
         <LastChange block={block} state={state} space={space} />
         <span className="block-foot-buttons">
           {may.change && (
-            <button
-              type="button"
-              className="icon-button"
-              aria-label="Undo your last change"
+            <IconButton
+              icon="undo"
+              size={18}
+              label="Undo your last change"
               title="Undo your last change"
-              onClick={() => live?.edit([{ op: "undo" }])}
-            >
-              <Icon name="undo" size={18} />
-            </button>
+              onClick={undo}
+            />
           )}
-          <button
-            type="button"
-            className="icon-button"
-            aria-label="History"
+          <IconButton
+            icon="clock"
+            size={18}
+            label="History"
             title="History"
             aria-expanded={isHistoryShown}
             onClick={() => setHistoryShown((isShown) => !isShown)}
-          >
-            <Icon name="clock" size={18} />
-          </button>
+          />
         </span>
       </div>
       {isHistoryShown && (
@@ -82,17 +69,10 @@ export const BlockView = ({ space, agentId, agentName, label }: BlockViewProps) 
   );
 };
 
-const wordsFor = (permission: Block["permission"]): string => {
-  switch (permission) {
-    case "Append":
-      return "; you may add to it";
-    case "ReadWrite":
-      return "; you may add to it and change it";
-    case "Admin":
-      return "; you may add to it, change it and delete from it";
-    default:
-      return "; you may read it";
-  }
+const permissionWords: Partial<Record<Block["permission"], string>> = {
+  Append: "; you may add to it",
+  ReadWrite: "; you may add to it and change it",
+  Admin: "; you may add to it, change it and delete from it",
 };
 
 const endedWords = ({ connection, block }: BlockState): string | null => {
@@ -100,6 +80,20 @@ const endedWords = ({ connection, block }: BlockState): string | null => {
   if (connection.reason === "deleted") return "This block was deleted.";
   if (connection.reason !== "removed") return null;
   return block ? "This block is not shared with this space any more." : "This block is not shared here.";
+};
+
+/** Tells a screen reader that somebody else changed the block. */
+const useAnnouncement = ({ block, changedBy }: BlockState, space: SpaceState): string => {
+  const [words, setWords] = useState("");
+  const label = block?.label;
+  const version = block?.version;
+  const author = changedBy === null ? null : authorName(changedBy, space);
+  useEffect(() => {
+    if (author !== null && author !== "You" && label !== undefined && version !== undefined) {
+      setWords(`${author} changed ${label} (version ${version})`);
+    }
+  }, [author, label, version]);
+  return words;
 };
 
 const LastChange = ({ block, state, space }: { block: BlockDetail; state: BlockState; space: SpaceState }) => {
@@ -113,48 +107,4 @@ const LastChange = ({ block, state, space }: { block: BlockDetail; state: BlockS
       {by} · {short(block.updatedAt)}
     </time>
   );
-};
-
-type BlockContentProps = {
-  block: BlockDetail;
-  state: BlockState;
-  live: LiveBlock | null;
-  space: SpaceState;
-  may: ReturnType<typeof mayWith>;
-};
-
-const BlockContent = ({ block, state, live, space, may }: BlockContentProps): ReactNode => {
-  const value = useMemo(() => shownValue(state), [state]);
-  const isStored = state.edits.every(({ status }) => status.kind === "refused");
-  const part = { space, version: isStored ? block.version : null, changedBy: state.changedBy };
-  const { schema, label } = block;
-  if (schema.type !== "composite") {
-    return (
-      <PlainView
-        {...part}
-        schema={schema}
-        value={value}
-        may={may}
-        name={label}
-        onEdit={(operation, onVersion) => live?.edit([operation], onVersion)}
-      />
-    );
-  }
-  return schema.sections.map(({ name, schema: of, description, readOnly }) => (
-    <section key={name} className="block-section" aria-label={name}>
-      <h3>
-        {name}
-        {readOnly && <span className="block-read-only">read-only</span>}
-      </h3>
-      {description && <p className="field-hint">{description}</p>}
-      <PlainView
-        {...part}
-        schema={of}
-        value={fieldsOf(value)[name] ?? null}
-        may={readOnly ? mayNothing : may}
-        name={name}
-        onEdit={(operation, onVersion) => live?.edit([{ ...operation, section: name }], onVersion)}
-      />
-    </section>
-  ));
 };

@@ -1,9 +1,10 @@
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useState } from "react";
 import type { Block, SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { Icon } from "../look/icon.tsx";
+import { IconButton } from "../look/icon.tsx";
+import { useSignedIn } from "../session/signed-in.ts";
+import { useRequest } from "../session/use-request.ts";
 import { BlockView } from "./block-view.tsx";
-import { type SpaceBlocks, useSpaceBlocks } from "./use-space-blocks.ts";
 import "./blocks-panel.css";
 import "./block.css";
 
@@ -17,24 +18,30 @@ const chosenFrom = ({ label, sharedFrom }: Block): Chosen => ({
   agentName: sharedFrom?.agentName ?? "",
 });
 
-/** The one that opens by itself, since there is no other. */
-const onlyIn = (list: SpaceBlocks): Chosen | null => {
-  if (list.status !== "ready") return null;
-  const [only] = list.blocks;
-  return only && list.blocks.length === 1 ? chosenFrom(only) : null;
+/** Changes when an agent has said or done something: it may have shared another block, or taken one back. */
+const lastDoing = ({ messages, active, members }: SpaceState): string => {
+  const agents = new Set(members.filter(({ type }) => type === "agent").map(({ id }) => id));
+  const said = messages.findLast(({ sender }) => agents.has(sender.id));
+  return [said?.id, ...active.map(({ entityId }) => entityId), ...agents].join(" ");
 };
+
+const takeFocus = (element: HTMLElement | null): void => element?.focus();
 
 /** The documents that the space's agents share with its people: beside the timeline, or as a sheet over it. */
 export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
-  const { list, retry } = useSpaceBlocks(state);
+  const { client } = useSignedIn();
+  const { spaceId } = state;
+  const doing = lastDoing(state);
+  // Each doing asks again.
+  const list = useRequest(useCallback(() => client.listBlocks(spaceId), [client, spaceId, doing]));
   const [chosen, setChosen] = useState<Chosen | null>(null);
-  const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.focus(), []);
-  const only = onlyIn(list);
+  // A block that is alone opens by itself.
+  const [only = null, ...others] = list.answer?.map(chosenFrom) ?? [];
+  const alone = others.length === 0 ? only : null;
   // What is open stays, whatever comes to the list or goes: a person may be writing in it.
-  if (chosen === null && only !== null) setChosen(only);
-  const open = chosen ?? only;
-  const isBackShown = open !== null && (only?.agentId !== open.agentId || only.label !== open.label);
+  if (chosen === null && alone !== null) setChosen(alone);
+  const open = chosen ?? alone;
+  const isBackShown = open !== null && (alone?.agentId !== open.agentId || alone.label !== open.label);
   return (
     <>
       <button type="button" className="blocks-veil" tabIndex={-1} aria-hidden="true" onClick={onClose} />
@@ -42,25 +49,19 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
         className="blocks"
         aria-label="Blocks"
         tabIndex={-1}
-        ref={panel}
+        ref={takeFocus}
         onKeyDown={(event) => event.key === "Escape" && onClose()}
       >
         <div className="blocks-head">
-          {isBackShown && (
-            <button type="button" className="icon-button" aria-label="All blocks" onClick={() => setChosen(null)}>
-              <Icon name="back" />
-            </button>
-          )}
+          {isBackShown && <IconButton icon="back" label="All blocks" onClick={() => setChosen(null)} />}
           <h2>{open?.label ?? "Blocks"}</h2>
-          <button type="button" className="icon-button" aria-label="Close blocks" onClick={onClose}>
-            <Icon name="close" />
-          </button>
+          <IconButton icon="close" label="Close blocks" onClick={onClose} />
         </div>
         <div className="blocks-body">
           {open ? (
             <BlockView key={`${open.agentId} ${open.label}`} space={state} {...open} />
           ) : (
-            <BlockList list={list} onOpen={setChosen} onRetry={retry} />
+            <BlockList blocks={list.answer} problem={list.problem} onOpen={setChosen} onRetry={list.again} />
           )}
         </div>
       </aside>
@@ -68,21 +69,26 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   );
 };
 
-type BlockListProps = { list: SpaceBlocks; onOpen: (block: Chosen) => void; onRetry: () => void };
+type BlockListProps = {
+  blocks: readonly Block[] | null;
+  problem: string | null;
+  onOpen: (block: Chosen) => void;
+  onRetry: () => void;
+};
 
-const BlockList = ({ list, onOpen, onRetry }: BlockListProps) => {
-  if (list.status === "loading") return <p className="block-note">Loading …</p>;
-  if (list.status === "failed") {
+const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
+  if (blocks === null && problem === null) return <p className="block-note">Loading …</p>;
+  if (blocks === null) {
     return (
       <p className="block-note" role="alert">
-        The blocks could not be loaded. {list.message}{" "}
+        The blocks could not be loaded. {problem}{" "}
         <button type="button" className="link-button" onClick={onRetry}>
           Try again
         </button>
       </p>
     );
   }
-  if (list.blocks.length === 0) {
+  if (blocks.length === 0) {
     return (
       <p className="block-note">
         Nothing is kept together here yet. What an agent shares with this space, a list or a text, stands here, and you
@@ -92,7 +98,7 @@ const BlockList = ({ list, onOpen, onRetry }: BlockListProps) => {
   }
   return (
     <ul className="blocks-list">
-      {list.blocks.map((block) => {
+      {blocks.map((block) => {
         const one = chosenFrom(block);
         const preview = block.rendered.split("\n").find((line) => line.trim() !== "");
         return (

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import type { Json } from "../../client/index.ts";
 
 export type KeyedItem = { key: number; item: Json };
@@ -23,4 +24,13 @@ export const keyItems = (before: readonly KeyedItem[], items: readonly Json[]): 
     newest += 1;
     return { key: newest, item };
   });
+};
+
+/** Rows that keep their keys while the items change. A key above `first` came after the first showing. */
+export const useKeyedItems = (items: readonly Json[]): { rows: readonly KeyedItem[]; first: number } => {
+  const [known, setKnown] = useState(() => ({ items, rows: keyItems([], items), first: items.length }));
+  if (known.items === items) return known;
+  const next = { ...known, items, rows: keyItems(known.rows, items) };
+  setKnown(next);
+  return next;
 };

@@ -1,26 +1,16 @@
-import { useState } from "react";
 import { fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
-import { Icon } from "../look/icon.tsx";
+import { IconButton } from "../look/icon.tsx";
 import { AddLine } from "./add-line.tsx";
 import { InlineEdit } from "./inline-edit.tsx";
 import { inWords, itemFrom, shapeOf, withWords } from "./item-shape.ts";
-import { type KeyedItem, keyItems } from "./keyed-items.ts";
+import { useKeyedItems } from "./keyed-items.ts";
 import type { Part } from "./part.ts";
 
 type ListPart = Part<Extract<PlainSchema, { type: "list" }>>;
 
-/** Rows that keep their keys while the items change; what came after the first is new. */
-const useRows = (items: readonly Json[]): { rows: readonly KeyedItem[]; first: number } => {
-  const [known, setKnown] = useState(() => ({ items, rows: keyItems([], items), first: items.length }));
-  if (known.items === items) return known;
-  const next = { ...known, items, rows: keyItems(known.rows, items) };
-  setKnown(next);
-  return next;
-};
-
 export const ListView = ({ schema, value, may, name, onEdit }: ListPart) => {
   const items = itemsOf(value);
-  const { rows, first } = useRows(items);
+  const { rows, first } = useKeyedItems(items);
   const add = (words: string): void => {
     const item = itemFrom(words, schema, items);
     if (item !== undefined) onEdit({ op: "push_item", item });
@@ -96,14 +86,7 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
         )}
       </span>
       {may.remove && (
-        <button
-          type="button"
-          className="icon-button block-item-delete"
-          aria-label={`Delete ${words}`}
-          onClick={onDelete}
-        >
-          <Icon name="bin" size={17} />
-        </button>
+        <IconButton icon="bin" size={17} className="block-item-delete" label={`Delete ${words}`} onClick={onDelete} />
       )}
     </li>
   );

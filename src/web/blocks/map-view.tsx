@@ -1,10 +1,10 @@
 import { type Field, fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
-import { Icon } from "../look/icon.tsx";
+import { IconButton } from "../look/icon.tsx";
 import { AddLine } from "./add-line.tsx";
 import { InlineEdit } from "./inline-edit.tsx";
 import { inWords } from "./item-shape.ts";
-import { type May, mayNothing } from "./may.ts";
-import type { Part } from "./part.ts";
+import { useKeyedItems } from "./keyed-items.ts";
+import { type May, mayNothing, type Part } from "./part.ts";
 
 type MapPart = Part<Extract<PlainSchema, { type: "map" }>>;
 
@@ -61,56 +61,44 @@ const YesNo = ({ field, value, may, onEdit }: FieldValueProps) => (
   </label>
 );
 
-const Counter = ({ field: { name }, value, may, onEdit }: FieldValueProps) => (
-  <span className="block-counter">
-    {may.change && (
+const Counter = ({ field: { name }, value, may, onEdit }: FieldValueProps) => {
+  const step = (by: number, sign: string, label: string) =>
+    may.change && (
       <button
         type="button"
         className="block-step"
-        aria-label={`One less: ${name}`}
-        onClick={() => onEdit({ op: "increment", field: name, by: -1 })}
+        aria-label={`${label}: ${name}`}
+        onClick={() => onEdit({ op: "increment", field: name, by })}
       >
-        −
+        {sign}
       </button>
-    )}
-    <output aria-label={name}>{inWords(value ?? 0)}</output>
-    {may.change && (
-      <button
-        type="button"
-        className="block-step"
-        aria-label={`One more: ${name}`}
-        onClick={() => onEdit({ op: "increment", field: name, by: 1 })}
-      >
-        +
-      </button>
-    )}
-  </span>
-);
+    );
+  return (
+    <span className="block-counter">
+      {step(-1, "−", "One less")}
+      <output aria-label={name}>{inWords(value ?? 0)}</output>
+      {step(1, "+", "One more")}
+    </span>
+  );
+};
 
 const FieldList = ({ field: { name }, value, may, onEdit }: FieldValueProps) => {
-  const counts = new Map<string, number>();
-  const rows = itemsOf(value).map((item, index) => {
-    const words = inWords(item);
-    const count = (counts.get(words) ?? 0) + 1;
-    counts.set(words, count);
-    return { key: `${words} ${count}`, words, index };
-  });
+  const { rows } = useKeyedItems(itemsOf(value));
   return (
     <>
       {rows.length === 0 && <span className="block-unset">nothing yet</span>}
       <ul className="block-field-items" aria-label={name}>
-        {rows.map(({ key, words, index }) => (
+        {rows.map(({ key, item }, index) => (
           <li key={key}>
-            <span>{words}</span>
+            <span>{inWords(item)}</span>
             {may.remove && (
-              <button
-                type="button"
-                className="icon-button block-item-delete"
-                aria-label={`Delete ${words}`}
+              <IconButton
+                icon="bin"
+                size={16}
+                className="block-item-delete"
+                label={`Delete ${inWords(item)}`}
                 onClick={() => onEdit({ op: "remove_from_list", field: name, index })}
-              >
-                <Icon name="bin" size={16} />
-              </button>
+              />
             )}
           </li>
         ))}

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { messageOf } from "../../client/index.ts";
 import { Dialog } from "../look/dialog.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 
@@ -14,7 +15,7 @@ export const LeaveDialog = ({ spaceId, spaceName, onClose, onLeft }: LeaveDialog
       await client.removeMember(spaceId, entityId);
       onLeft();
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(messageOf(error));
       setBusy(false);
     }
   };

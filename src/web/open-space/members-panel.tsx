@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import type { Member, SpaceState } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
-import { Icon } from "../look/icon.tsx";
+import { Icon, IconButton } from "../look/icon.tsx";
 import { type Doing, presence } from "../timeline/presence.ts";
 import { LeaveDialog } from "./leave-dialog.tsx";
 import "./members-panel.css";
@@ -14,24 +14,22 @@ const inOrder = (members: readonly Member[]): Member[] =>
     (one, other) => Number(one.type !== "human") - Number(other.type !== "human") || one.name.localeCompare(other.name),
   );
 
+const takeFocus = (element: HTMLElement | null): void => element?.focus();
+
 export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPanelProps) => {
   const [isLeaving, setLeaving] = useState(false);
-  const panel = useRef<HTMLElement>(null);
   const doings = new Map(presence(state).map((doing) => [doing.entityId, doing]));
-  useEffect(() => panel.current?.focus(), []);
   return (
     <aside
       className="members"
       aria-label="Members"
       tabIndex={-1}
-      ref={panel}
+      ref={takeFocus}
       onKeyDown={(event) => event.key === "Escape" && !isLeaving && onClose()}
     >
       <div className="members-head">
         <h2>Members</h2>
-        <button type="button" className="icon-button" aria-label="Close members" onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" label="Close members" onClick={onClose} />
       </div>
       <ul className="members-list">
         {inOrder(state.members).map((member) => (

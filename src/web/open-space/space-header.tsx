@@ -1,6 +1,6 @@
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { Icon } from "../look/icon.tsx";
+import { Icon, IconButton } from "../look/icon.tsx";
 import { presence } from "../timeline/presence.ts";
 import "./space-header.css";
 
@@ -22,9 +22,7 @@ export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeader
   const { members } = state;
   return (
     <header className="space-header">
-      <button type="button" className="icon-button only-narrow" aria-label="Show spaces" onClick={onMenu}>
-        <Icon name="menu" />
-      </button>
+      <IconButton icon="menu" className="only-narrow" label="Show spaces" onClick={onMenu} />
       <h1 className="space-header-name">{name}</h1>
       <div className="space-header-faces" aria-hidden="true">
         {members.slice(0, shownFaces).map((member) => (

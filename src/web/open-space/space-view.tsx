@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import type { SpaceListItem } from "../../client/index.ts";
+import type { SpaceListItem, SpaceState } from "../../client/index.ts";
 import { useSpace } from "../../client/react.ts";
 import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
@@ -7,16 +7,16 @@ import { useReply } from "../composer/use-reply.ts";
 import { useSignedIn } from "../session/signed-in.ts";
 import type { OpenSpace } from "../spaces/space-items.ts";
 import { Announcer } from "../timeline/announcer.tsx";
+import { presence, presenceText } from "../timeline/presence.ts";
 import { quotedIn } from "../timeline/quoted.ts";
 import { type Led, Timeline } from "../timeline/timeline.tsx";
 import { useToast } from "../toasts/toasts.tsx";
 import { AsksYou } from "./asks-you.tsx";
 import { ConnectionBanner } from "./connection-banner.tsx";
 import { MembersPanel } from "./members-panel.tsx";
-import { PresenceLine } from "./presence-line.tsx";
 import { type Panel, SpaceHeader } from "./space-header.tsx";
-import { useReading } from "./use-reading.ts";
-import { useUnreadStart } from "./use-unread-start.ts";
+import { useReading, useUnreadStart } from "./use-reading.ts";
+import "./presence-line.css";
 import "./space-view.css";
 
 type SpaceViewProps = {
@@ -96,5 +96,24 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
       )}
       {panel === "blocks" && <BlocksPanel state={state} onClose={() => setPanel(null)} />}
     </div>
+  );
+};
+
+/** Who is at work or typing. Not a live region: the announcer tells what comes of it. */
+const PresenceLine = ({ state }: { state: SpaceState }) => {
+  const doings = presence(state);
+  return (
+    <p className="presence">
+      {doings.length > 0 && state.connection.status === "open" && (
+        <>
+          <span className="presence-dots" aria-hidden="true">
+            <i />
+            <i />
+            <i />
+          </span>
+          <span>{presenceText(doings)}</span>
+        </>
+      )}
+    </p>
   );
 };

@@ -1,18 +1,21 @@
-import { useEffect, useState } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
-import { useWatching } from "../shell/use-watching.ts";
+import { firstUnreadSeq } from "../timeline/rows.ts";
 
 /** A glance is not reading: the end must stay in view for this long. It also makes one mark of a burst. */
 const settleMs = 500;
-
-export type Reading = { isWatched: boolean; readSeq: number | null };
 
 /**
  * Moves the person's read mark to the newest message while its end is in view and the tab has the focus.
  * Answers whether it is in view, and up to which `seq` it was marked.
  */
-export const useReading = (state: SpaceState, live: LiveSpace | null, isAtBottom: boolean): Reading => {
-  const isWatched = useWatching() && isAtBottom && state.history.status === "ready";
+export const useReading = (
+  state: SpaceState,
+  live: LiveSpace | null,
+  isAtBottom: boolean,
+): { isWatched: boolean; readSeq: number | null } => {
+  const isPageWatched = useSyncExternalStore(subscribe, () => !document.hidden && document.hasFocus());
+  const isWatched = isPageWatched && isAtBottom && state.history.status === "ready";
   const [marked, setMarked] = useState<{ seq: number; newestSeq: number } | null>(null);
   const isOpen = state.connection.status === "open";
   const newest = state.messages.at(-1);
@@ -32,4 +35,25 @@ export const useReading = (state: SpaceState, live: LiveSpace | null, isAtBottom
   }, [isWatched, isOpen, newestId, newestSeq, seq, markedSeq, live]);
 
   return { isWatched, readSeq: marked?.newestSeq ?? null };
+};
+
+const windowEvents = ["focus", "blur", "visibilitychange", "pageshow"] as const;
+
+const subscribe = (listener: () => void): (() => void) => {
+  for (const event of windowEvents) addEventListener(event, listener);
+  document.addEventListener("visibilitychange", listener);
+  return () => {
+    for (const event of windowEvents) removeEventListener(event, listener);
+    document.removeEventListener("visibilitychange", listener);
+  };
+};
+
+/** Where the unread messages began when the space was opened; it stays there until the space is left. */
+export const useUnreadStart = (state: SpaceState, unreadCount: number): number | null => {
+  const [countAtOpening] = useState(unreadCount);
+  const [start, setStart] = useState<{ seq: number | null } | null>(null);
+  if (start === null && state.history.status === "ready") {
+    setStart({ seq: firstUnreadSeq(state, countAtOpening) });
+  }
+  return start?.seq ?? null;
 };

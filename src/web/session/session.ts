@@ -1,3 +1,4 @@
+import { useCallback, useEffect, useState } from "react";
 import { readToken, type TokenClaims } from "../../client/index.ts";
 import { recall, remember } from "./storage.ts";
 
@@ -8,16 +9,38 @@ export type SignedOutReason = "new" | "expired" | "refused" | "not_a_token" | "l
 
 export type SessionState = { status: "in"; session: Session } | { status: "out"; reason: SignedOutReason };
 
+/** The session of this tab. A link that is opened while the page is open signs in anew. */
+export const useSession = () => {
+  const [state, setState] = useState(findSession);
+
+  useEffect(() => {
+    const follow = (): void => {
+      if (location.hash.startsWith("#token=")) setState(findSession());
+    };
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+
+  const signIn = useCallback((text: string): void => setState(keptSession(text)), []);
+
+  const signOut = useCallback((reason: SignedOutReason): void => {
+    setState((current) => {
+      if (current.status === "in") forget(current.session);
+      return { status: "out", reason };
+    });
+  }, []);
+
+  return { state, signIn, signOut };
+};
+
 const key = "colloquy.token";
 
-/** A session from what a person has: a token, or a whole sign-in link. */
-export const sessionOf = (text: string, now: number): SessionState => {
-  const token = text.trim().replace(/^.*#token=/s, "");
-  const claims = readToken(token);
-  if (!claims) return { status: "out", reason: "not_a_token" };
-  return claims.expiresAt <= now
-    ? { status: "out", reason: "expired" }
-    : { status: "in", session: { token, ...claims } };
+/**
+ * The tab's own session before the browser's: two tabs can be two people, and a new tab is whoever signed in last.
+ */
+const findSession = (): SessionState => {
+  const token = takeFromAddress() ?? recall("tab", key) ?? recall("kept", key);
+  return token === null ? { status: "out", reason: "new" } : keptSession(token);
 };
 
 /** Takes the token out of the address bar, so that it is neither seen, shared nor kept in the history. */
@@ -27,23 +50,26 @@ const takeFromAddress = (): string | null => {
   return token;
 };
 
-/**
- * The tab's own session before the browser's: two tabs can be two people, and a new tab is whoever signed in last.
- */
-export const findSession = (): SessionState => {
-  const token = takeFromAddress() ?? recall("tab", key) ?? recall("kept", key);
-  if (token === null) return { status: "out", reason: "new" };
-  const state = sessionOf(token, Date.now());
-  if (state.status === "in") keepSession(state.session);
+const keptSession = (text: string): SessionState => {
+  const state = sessionOf(text, Date.now());
+  if (state.status === "in") {
+    remember("tab", key, state.session.token);
+    remember("kept", key, state.session.token);
+  }
   return state;
 };
 
-export const keepSession = (session: Session): void => {
-  remember("tab", key, session.token);
-  remember("kept", key, session.token);
+const forget = ({ token }: Session): void => {
+  remember("tab", key, null);
+  if (recall("kept", key) === token) remember("kept", key, null);
 };
 
-export const forgetSession = (session: Session): void => {
-  remember("tab", key, null);
-  if (recall("kept", key) === session.token) remember("kept", key, null);
+/** A session from a token, or from a whole sign-in link. */
+export const sessionOf = (text: string, now: number): SessionState => {
+  const token = text.trim().replace(/^.*#token=/s, "");
+  const claims = readToken(token);
+  if (!claims) return { status: "out", reason: "not_a_token" };
+  return claims.expiresAt <= now
+    ? { status: "out", reason: "expired" }
+    : { status: "in", session: { token, ...claims } };
 };

@@ -1,13 +1,14 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { SpaceListItem } from "../../client/index.ts";
+import type { SpaceListItem, SpaceListState } from "../../client/index.ts";
 import { useSpaces } from "../../client/react.ts";
+import { Icon, IconButton } from "../look/icon.tsx";
 import { SpaceView } from "../open-space/space-view.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
 import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
-import { NoSpace } from "./no-space.tsx";
 import { useSpaceAddress } from "./use-space-address.ts";
+import "./no-space.css";
 import "./shell.css";
 
 const noSpaces: readonly SpaceListItem[] = [];
@@ -96,3 +97,24 @@ export const Shell = () => {
     </div>
   );
 };
+
+type NoSpaceProps = { list: SpaceListState; onMenu: () => void; onCreate: () => void };
+
+const NoSpace = ({ list, onMenu, onCreate }: NoSpaceProps) => (
+  <div className="no-space">
+    <IconButton icon="menu" className="only-narrow no-space-menu" label="Show spaces" onClick={onMenu} />
+    {list.status === "ready" && (
+      <>
+        <h1>No space is open</h1>
+        <p>
+          {list.spaces.length === 0
+            ? "You are not in any space yet. Create one, or ask somebody to add you to theirs."
+            : "Pick one at the side."}
+        </p>
+        <button type="button" className="button button-primary" onClick={onCreate}>
+          <Icon name="plus" size={18} /> New space
+        </button>
+      </>
+    )}
+  </div>
+);

@@ -1,16 +1,21 @@
-import { type FormEvent, useId, useState } from "react";
-import type { Space } from "../../client/index.ts";
+import { type FormEvent, useCallback, useId, useState } from "react";
+import { allItems, messageOf, type Space } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
-import { useContacts } from "./use-contacts.ts";
+import { useRequest } from "../session/use-request.ts";
 import "./new-space-dialog.css";
 
 type NewSpaceDialogProps = { onClose: () => void; onCreated: (space: Space) => void };
 
 export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
   const { client, entityId } = useSignedIn();
-  const { contacts, problem: contactsProblem } = useContacts();
+  const listed = useCallback(
+    () => allItems((cursor) => client.listEntities({ limit: 100, ...(cursor && { cursor }) })),
+    [client],
+  );
+  const { answer: entities, problem: entitiesProblem } = useRequest(listed);
+  const contacts = entities?.filter(({ id, type }) => id !== entityId && type !== "service");
   const [name, setName] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [problem, setProblem] = useState<string | null>(null);
@@ -25,7 +30,7 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
     try {
       onCreated(await client.createSpace({ name: name.trim(), members: [entityId, ...chosen] }));
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(messageOf(error));
       setBusy(false);
     }
   };
@@ -48,7 +53,7 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
         <fieldset className="new-space-people">
           <legend className="field-label">Who is in it, beside you</legend>
           {contacts?.length === 0 && <p className="field-hint">You share no space with anybody yet.</p>}
-          {contactsProblem && <p className="field-error">{contactsProblem}</p>}
+          {entitiesProblem && <p className="field-error">{entitiesProblem}</p>}
           {contacts?.map((contact) => (
             <label key={contact.id} className="new-space-person">
               <input type="checkbox" checked={chosen.has(contact.id)} onChange={() => toggle(contact.id)} />

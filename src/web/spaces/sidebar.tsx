@@ -1,11 +1,14 @@
-import { useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import type { SpaceListItem, SpaceListState } from "../../client/index.ts";
-import { Icon } from "../look/icon.tsx";
+import { Avatar } from "../look/avatar.tsx";
+import { IconButton } from "../look/icon.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
+import { useSignedIn } from "../session/signed-in.ts";
+import { useRequest } from "../session/use-request.ts";
 import { SpaceLink } from "./space-link.tsx";
-import { You } from "./you.tsx";
 import "./sidebar.css";
+import "./you.css";
 
 type SidebarProps = {
   list: SpaceListState;
@@ -51,9 +54,7 @@ export const Sidebar = (props: SidebarProps) => {
       <nav className="sidebar" data-open={isOpen} aria-label="Spaces" ref={drawer}>
         <div className="sidebar-head">
           <Wordmark />
-          <button type="button" className="icon-button" aria-label="New space" onClick={onCreate}>
-            <Icon name="plus" />
-          </button>
+          <IconButton icon="plus" label="New space" onClick={onCreate} />
         </div>
         <ul className="sidebar-list">
           {spaces.map((space) => (
@@ -73,11 +74,25 @@ export const Sidebar = (props: SidebarProps) => {
         <div className="sidebar-foot">
           <You />
           <ThemeToggle />
-          <button type="button" className="icon-button" aria-label="Sign out" title="Sign out" onClick={onSignOut}>
-            <Icon name="leave" />
-          </button>
+          <IconButton icon="leave" label="Sign out" title="Sign out" onClick={onSignOut} />
         </div>
       </nav>
     </>
+  );
+};
+
+/** Who is signed in here. Its failure shows nothing: the list of spaces says what is wrong. */
+const You = () => {
+  const { client, entityId } = useSignedIn();
+  const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
+  return (
+    <span className="you">
+      {you && (
+        <>
+          <Avatar id={you.id} name={you.name} type={you.type} size={28} />
+          <span className="you-name">{you.name}</span>
+        </>
+      )}
+    </span>
   );
 };

@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useState } from "react";
-import { Icon } from "../look/icon.tsx";
+import { Icon, IconButton } from "../look/icon.tsx";
 import "./toasts.css";
 
 type Toast = { id: number; text: string };
@@ -31,9 +31,7 @@ export const Toasts = ({ children }: { children: ReactNode }) => {
           <div key={id} className="toast">
             <Icon name="warning" size={18} />
             <span>{text}</span>
-            <button type="button" className="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
-              <Icon name="close" size={16} />
-            </button>
+            <IconButton icon="close" size={16} label="Dismiss" onClick={() => dismiss(id)} />
           </div>
         ))}
       </div>
