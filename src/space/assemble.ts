@@ -3,6 +3,7 @@ import { openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";
+import { Jobs } from "../timers/jobs.ts";
 import { Timers } from "../timers/timers.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
@@ -23,7 +24,9 @@ import { ToolCalls } from "./tool-calls/tool-calls.ts";
 export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
   const clock = systemClock;
   const db = openDatabase(ctx.storage);
-  const timers = new Timers(db, ctx.storage, clock, () => ({ spaceId: settings.find()?.id }));
+  const whose = () => ({ spaceId: settings.find()?.id });
+  const timers = new Timers(db, ctx.storage, clock, whose);
+  const jobs = new Jobs({ db, timers, clock, whose, waitUntil: (work) => ctx.waitUntil(work) });
   const settings = new Settings(db);
   const members = new Members(db);
   const log = new Log(db);
@@ -46,7 +49,7 @@ export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
   };
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
-  const router = new Router({ ...around, ledger, record: (write) => record(parts, write) });
+  const router = new Router({ ...around, jobs, ledger, record: (write) => record(parts, write) });
   const ids = createIds(env.SIGNING_SECRET);
   const databaseBytes = (): number => ctx.storage.sql.databaseSize;
   const inTransaction = <T>(work: () => T): T => ctx.storage.transactionSync(work);
@@ -57,6 +60,7 @@ export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
     clock,
     ids,
     timers,
+    jobs,
     settings,
     members,
     log,

@@ -60,10 +60,10 @@ export const deltaIntervalMs = 33;
 /** Streams remembered to have ended, so that their late deltas are ignored. */
 export const maxEndedStreams = 1000;
 
-/** One ask of the router, at most; an answer that comes later wakes nobody. */
+/** The longest ask of the router. A later answer wakes nobody. */
 export const routerTimeoutMs = 10_000;
-/** Passing faults of the router's model are waited out for so long, from the post and from the first of them on. */
-export const routerPatienceMs = 60_000;
+/** Passing faults of the router's model are retried for this long after the post, and after the outage's first fault. */
+export const routerRetryMs = 60_000;
 /** How often the router is asked about one message, if crashes cut it off. */
 export const maxRouterTries = 2;
 /** Messages that the router is asked about at a time; the others wait for their turn. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import type { Ids } from "../shared/ids.ts";
+import type { Jobs } from "../timers/jobs.ts";
 import type { Timers } from "../timers/timers.ts";
 import type { Delivery } from "./delivery/delivery.ts";
 import type { Subscribers } from "./delivery/subscribers.ts";
@@ -20,6 +21,7 @@ export type Parts = {
   clock: Clock;
   ids: Ids;
   timers: Timers;
+  jobs: Jobs;
   settings: Settings;
   members: Members;
   log: Log;

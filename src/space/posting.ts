@@ -107,10 +107,9 @@ const store = (parts: Parts, space: SettingsRow, sender: MemberRow, body: NewMes
   };
   const { seq } = record(parts, (append) => {
     const row = append({ type: "space.message", message, routing });
-    if (asksRouter) parts.router.hold(row.seq);
+    if (asksRouter) parts.router.hold(append, row);
     return row;
   });
-  if (asksRouter) parts.router.wake();
   return { ...message, seq };
 };
 

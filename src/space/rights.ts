@@ -8,7 +8,7 @@ import type { Settings, SettingsRow } from "./settings.ts";
  * Who may do what here. Who may not know of the space gets `not_found`, as does everyone once it is deleted; who may
  * see it but not do that gets `forbidden`.
  */
-type Known = { settings: Settings; members: Members };
+export type Known = { settings: Settings; members: Members };
 
 const nowhere = (): ColloquyError => new ColloquyError("not_found", "There is no such space here: check its id");
 

@@ -2,14 +2,14 @@ import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
+import type { RouterDecision } from "../protocol/message.ts";
 import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
 import type { ReadMark } from "./read-mark.ts";
-import type { StoredDecision } from "./router/stored-decision.ts";
 import type { CallMessage } from "./tool-calls/call-message.ts";
 import type { CallOutcome } from "./tool-calls/call-outcome.ts";
 import type { Routing } from "./wake.ts";
 
-export { timers } from "../timers/schema.ts";
+export { jobs, timers } from "../timers/schema.ts";
 
 /** One row: the space itself. Deleted, it is all that is kept. Times are milliseconds since the epoch. */
 export const space = sqliteTable("space", {
@@ -82,13 +82,14 @@ export const subscribers = sqliteTable("subscribers", {
   retryAt: integer("retry_at"),
 });
 
+/** `at` in milliseconds since the epoch. */
+export type StoredDecision = RouterDecision & { at: number };
+
 /** The messages that the space's router is asked about, by their place in the log. */
 export const decisions = sqliteTable(
   "decisions",
   {
     seq: integer("seq").primaryKey(),
-    /** How often asking the router began and was not put off: a crash has it asked again. */
-    tries: integer("tries").notNull(),
     /** Null until it is decided; then it stays. */
     decision: text("decision", { mode: "json" }).$type<StoredDecision>(),
   },

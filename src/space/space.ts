@@ -21,6 +21,7 @@ import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
+import { jobsTimer } from "../timers/jobs.ts";
 import { assemble } from "./assemble.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
 import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } from "./lifecycle.ts";
@@ -30,8 +31,7 @@ import { appendFromAgent, post } from "./posting.ts";
 import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
 import { historyFor, latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
 import { spaceIn } from "./rights.ts";
-import { routeTimer } from "./router/router.ts";
-import { routingOf } from "./router/routing.ts";
+import { routingOf } from "./router/decisions.ts";
 import { receiveFrame } from "./sockets/client-frames.ts";
 import { connect } from "./sockets/connect.ts";
 import { expiryTimer } from "./sockets/sockets.ts";
@@ -192,7 +192,7 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     if (!this.#created) return;
     await this.#parts.timers.fire((name) => {
       if (name === deliverTimer) this.#parts.delivery.onTimer();
-      else if (name === routeTimer) this.#parts.router.onTimer();
+      else if (name === jobsTimer) this.#parts.jobs.onTimer();
       else if (name === callsTimer) onCallsTimer(this.#parts);
       else if (name === expiryTimer) this.#parts.sockets.onTimer();
     });

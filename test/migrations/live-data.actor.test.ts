@@ -239,3 +239,26 @@ test("[R1] what an outbox of then was still to tell is told by its job", async (
   await runDurableObjectAlarm(stub as DurableObjectStub);
   await vi.waitFor(async () => expect([await rows("jobs"), await rows("timers")]).toEqual([[], []]));
 });
+
+test("[R1] a message that a router of then had yet to decide about is decided by its job", async () => {
+  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/space-0000"));
+  const undecided = `
+    INSERT INTO decisions (seq, tries) SELECT seq, 2 FROM log WHERE message_id IS NOT NULL LIMIT 1;
+    DELETE FROM timers;
+    INSERT INTO timers (name, due_at) VALUES ('route', 5);
+  `;
+  const { id, workspaceId } = await open("space", (fixtures[name] ?? "") + undecided);
+  const space = env.SPACE.getByName(id);
+  const key = { kind: "key", workspaceId, keyId: ids.mint("key") } as const;
+  const [message] = unwrap(await space.list(key, { limit: 1, after: 0 })).items;
+  expect(unwrap(await space.routing(key, message?.id ?? "")).outcome).toBe("pending");
+  const stub: unknown = space;
+  await inside("space", id, (storage) => storage.setAlarm(Date.now()));
+  await runDurableObjectAlarm(stub as DurableObjectStub);
+  await vi.waitFor(async () =>
+    expect(unwrap(await space.routing(key, message?.id ?? ""))).toMatchObject({
+      outcome: "failed",
+      error: { code: "interrupted" },
+    }),
+  );
+});

@@ -12,7 +12,7 @@ import {
   maxRouterAsks,
   maxRouterHeld,
   maxRouterMessages,
-  routerPatienceMs,
+  routerRetryMs,
   routerTimeoutMs,
 } from "../../src/space/bounds.ts";
 import { createGate, type Gate } from "../support/gate.ts";
@@ -92,14 +92,13 @@ const ring = async (home: House, milliseconds: number): Promise<void> => {
   await runDurableObjectAlarm(home.stub);
 };
 
-/** Once no ask is under way: when the timer `route` is due, or undefined where everything is decided. */
+/** Once no ask is under way: when the next one is due, or undefined where everything is decided. */
 const rest = (home: House): Promise<number | undefined> =>
   vi.waitFor(() =>
     runInDurableObject(home.stub, (_, { storage }) => {
-      const undecided = storage.sql.exec("SELECT tries FROM decisions WHERE decision IS NULL").toArray();
-      expect(undecided.every(({ tries }) => tries === 0)).toBe(true);
-      const [timer] = storage.sql.exec("SELECT due_at FROM timers WHERE name = 'route'").toArray();
-      return undecided.length === 0 ? undefined : Number(timer?.due_at);
+      const jobs = storage.sql.exec("SELECT attempts, due_at FROM jobs WHERE kind = 'route'").toArray();
+      expect(jobs.every(({ attempts }) => attempts === 0)).toBe(true);
+      return jobs.length === 0 ? undefined : Math.min(...jobs.map(({ due_at }) => Number(due_at)));
     }),
   );
 
@@ -231,7 +230,7 @@ test("[R4] [R1] a space that stops while its router's model rests asks again by 
   expect(model.calls).toHaveLength(2);
 });
 
-test("[R4] a model that stays out of order is given up after routerPatienceMs; what comes then waits for no rest", async () => {
+test("[R4] a model that stays out of order is given up after routerRetryMs; what comes then waits for no pause", async () => {
   const model = asked(() => refusal(apiError(503)));
   const { robo, home, post } = await stage();
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
@@ -240,7 +239,7 @@ test("[R4] a model that stays out of order is given up after routerPatienceMs; w
   for (let dueAt = await rest(home); dueAt !== undefined; dueAt = await rest(home))
     await ring(home, dueAt - Date.now());
   expect(await decided(home, id)).toMatchObject({ outcome: "failed", error: { code: "model_unavailable" } });
-  expect(Date.now() - begunAt).toBeLessThanOrEqual(routerPatienceMs);
+  expect(Date.now() - begunAt).toBeLessThanOrEqual(routerRetryMs);
   const asks = model.calls.length;
   expect(asks).toBeGreaterThan(3);
   expect(await decided(home, (await post("two")).id)).toMatchObject({ outcome: "failed" });

@@ -1,8 +1,12 @@
 import { eq, isNotNull, isNull, sql } from "drizzle-orm";
+import type { MessageRouting } from "../../protocol/message.ts";
+import type { Principal } from "../../protocol/principal.ts";
+import { isoTime } from "../../shared/clock.ts";
 import { among, type Database } from "../../shared/database.ts";
-import type { LogRow } from "../log.ts";
-import { decisions } from "../schema.ts";
-import type { StoredDecision } from "./stored-decision.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import type { Log, LogRow } from "../log.ts";
+import { type Known, seen } from "../rights.ts";
+import { decisions, type StoredDecision } from "../schema.ts";
 
 /**
  * What the space's router was asked, and what it decided.
@@ -10,7 +14,7 @@ import type { StoredDecision } from "./stored-decision.ts";
  * Invariants
  * 1. A message is held in the transaction that stores it, and decided once: a decision is never changed.
  * 2. `pending` repeats what SQLite says; it is read anew after each change, and must be forgotten where a transaction
- *    is rolled back (`transaction` in `parts.ts`).
+ *    is rolled back (`transaction` in `services.ts`).
  */
 export class Decisions {
   readonly #db: Database;
@@ -34,27 +38,7 @@ export class Decisions {
 
   hold(seq: number): void {
     this.#pending = undefined;
-    this.#db.insert(decisions).values({ seq, tries: 0 }).run();
-  }
-
-  /** Counts one more try; answers how many there have been with it. */
-  begin(seq: number): number {
-    const row = this.#db
-      .update(decisions)
-      .set({ tries: sql`${decisions.tries} + 1` })
-      .where(eq(decisions.seq, seq))
-      .returning({ tries: decisions.tries })
-      .get();
-    return row?.tries ?? 0;
-  }
-
-  /** Takes the last try back: it ended, and its fault was not the message's. */
-  putOff(seq: number): void {
-    this.#db
-      .update(decisions)
-      .set({ tries: sql`${decisions.tries} - 1` })
-      .where(eq(decisions.seq, seq))
-      .run();
+    this.#db.insert(decisions).values({ seq }).run();
   }
 
   decide(seq: number, decision: StoredDecision): void {
@@ -88,3 +72,18 @@ export class Decisions {
     this.#pending = undefined;
   }
 }
+
+/** What the router decided about a message, or that it has yet to. `not_found` where the router was not asked. */
+export const routingOf = (
+  services: Known & { log: Log; decisions: Decisions },
+  principal: Principal,
+  messageId: string,
+): MessageRouting => {
+  seen(services, principal);
+  const row = services.log.findMessage(messageId);
+  const asked = row && services.decisions.find(row.seq);
+  if (!asked) throw new ColloquyError("not_found", `The space's router was not asked about ${messageId}`);
+  if (!asked.decision) return { messageId, outcome: "pending", agents: [] };
+  const { at, ...decision } = asked.decision;
+  return { messageId, ...decision, at: isoTime(at) };
+};

@@ -1,14 +1,14 @@
+import { open } from "../../auth/sealing.ts";
 import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Env } from "../../shared/env.ts";
-import { ColloquyError } from "../../shared/errors.ts";
-import { fault } from "../../shared/fault.ts";
+import { ColloquyError, unwrap } from "../../shared/errors.ts";
+import { type Crashable, fault } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
-import type { Timers } from "../../timers/timers.ts";
+import type { Jobs } from "../../timers/jobs.ts";
 import {
-  deadmanMs,
   maxRouterAgents,
   maxRouterAnswerCharacters,
   maxRouterAsks,
@@ -20,12 +20,11 @@ import {
 } from "../bounds.ts";
 import { type Log, type LogRow, messageOf, type NewEvent } from "../log.ts";
 import type { Members } from "../members.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings, SettingsRow } from "../settings.ts";
 import { wakesIn } from "./answer.ts";
+import { CircuitBreaker } from "./circuit-breaker.ts";
 import type { Decisions } from "./decisions.ts";
 import { Descriptions } from "./descriptions.ts";
-import { openSecret } from "./open-secret.ts";
-import { Patience } from "./patience.ts";
 import { type RoutedAgent, routerPrompt } from "./prompt.ts";
 import type { RouterLedger } from "./router-ledger.ts";
 
@@ -33,21 +32,22 @@ import type { RouterLedger } from "./router-ledger.ts";
  * Has the space's model decide which agents a message wakes that addresses nobody.
  *
  * Invariants
- * 1. The poster never waits for it; delivery does. From a message's turn on that is no longer than `routerPatienceMs` and
- *    one more ask of `routerTimeoutMs`, unless the object crashes.
- * 2. A message is decided once, together with the event in the log that says so; what fails wakes nobody.
- * 3. While a message is undecided the timer `route` is set, since the transaction that stored it; so after a crash it
- *    is asked about again without any outside call, `maxRouterTries` times in all. The same timer ends a rest that a
- *    passing fault of the model began (`patience.ts`); an ask that took all its time is not repeated.
- * 4. Messages are asked about in the log's order, `maxRouterAsks` at a time. Of `maxRouterHeld` each has its turn; one
- *    that finds as many undecided before it fails at once.
+ * 1. The poster never waits for it; delivery does. Once it is a message's turn, that takes at most `routerRetryMs` and one
+ *    more ask of `routerTimeoutMs`, unless the object crashes.
+ * 2. A message is decided once, together with the event in the log that says so. A failure wakes nobody.
+ * 3. While a message is undecided it has a job, since the transaction that stored it. After a crash it is asked about
+ *    again, `maxRouterTries` times in all. An ask that took all its time is not repeated.
+ * 4. Messages are asked about in the log's order, `maxRouterAsks` at a time. One that finds `maxRouterHeld` others undecided
+ *    fails at once.
  */
-export const routeTimer = "route";
+const kind = "route";
+
+type Append = (event: NewEvent) => LogRow;
 
 type Surroundings = {
-  ctx: Pick<DurableObjectState, "waitUntil" | "abort"> & { storage: Pick<DurableObjectStorage, "sync"> };
+  ctx: Crashable;
   env: Env;
-  timers: Timers;
+  jobs: Jobs;
   clock: Clock;
   settings: Settings;
   members: Members;
@@ -55,137 +55,106 @@ type Surroundings = {
   decisions: Decisions;
   ledger: RouterLedger;
   /** The one way into the log. */
-  record: (write: (append: (event: NewEvent) => LogRow) => void) => void;
+  record: (write: (append: Append) => void) => void;
 };
 
 export class Router {
   readonly #around: Surroundings;
   readonly #descriptions: Descriptions;
-  readonly #running = new Map<number, AbortController>();
-  readonly #patience = new Patience();
+  readonly #breaker = new CircuitBreaker();
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
     this.#descriptions = new Descriptions(surroundings.env.AGENT, surroundings.clock);
+    surroundings.jobs.handle(kind, {
+      atOnce: maxRouterAsks,
+      run: ({ key, attempts }, signal) => this.#route(Number(key), attempts, signal),
+    });
   }
 
-  /** The message at `seq` waits for a decision. Belongs in the transaction that stores it. */
-  hold(seq: number): void {
-    const { decisions, timers, clock } = this.#around;
-    decisions.hold(seq);
-    timers.setNoLater(routeTimer, clock.now() + deadmanMs);
+  /** The message in this row waits for a decision. Belongs in the transaction that stores it. */
+  hold(append: Append, row: LogRow): void {
+    const { decisions, jobs, clock } = this.#around;
+    const hasRoom = decisions.pending().length < maxRouterHeld;
+    decisions.hold(row.seq);
+    if (hasRoom) jobs.set({ kind, key: String(row.seq), dueAt: Math.max(clock.now(), this.#breaker.openUntil()) });
+    else this.#decided(append, row, failed(noRoom()));
   }
 
-  /** Asks about the messages that are undecided and not asked about yet, as many as may be now. */
-  wake(): void {
-    const { decisions, timers, clock, ctx } = this.#around;
-    const restsUntil = this.#patience.restsUntil();
-    const rests = restsUntil > clock.now();
-    const pending = decisions.pending();
-    for (const [before, seq] of pending.entries()) {
-      const hasNoRoom = before >= maxRouterHeld;
-      const waits = rests || this.#running.size >= maxRouterAsks;
-      if (this.#running.has(seq) || (waits && !hasNoRoom)) continue;
-      const controller = new AbortController();
-      this.#running.set(seq, controller);
-      ctx.waitUntil(this.#route(seq, controller, hasNoRoom));
-    }
-    if (rests && pending.length > 0) timers.setNoLater(routeTimer, restsUntil);
-  }
-
-  /** The timer `route` went off. */
-  onTimer(): void {
-    const { decisions, timers, clock } = this.#around;
-    if (decisions.pending().length === 0) return;
-    timers.set(routeTimer, clock.now() + deadmanMs);
-    this.wake();
-  }
-
-  /** The space is over: what is undecided wakes nobody, and no event says so. Belongs in the transaction that ends it. */
+  /** The space is over. What is undecided wakes nobody, and no event says so. Belongs in the transaction that ends it. */
   giveUp(): void {
-    const { decisions, timers, clock } = this.#around;
+    const { decisions, jobs, clock } = this.#around;
     const reason = new ColloquyError("gone", "The space was deleted");
     for (const seq of decisions.pending()) {
       decisions.decide(seq, { ...failed(reason), at: clock.now() });
-      this.#running.get(seq)?.abort(reason);
+      jobs.drop(kind, String(seq), reason);
     }
-    timers.clear(routeTimer);
   }
 
-  async #route(seq: number, controller: AbortController, hasNoRoom: boolean): Promise<void> {
-    const { ctx, clock, decisions } = this.#around;
+  async #route(seq: number, attempts: number, signal: AbortSignal): Promise<number | undefined> {
+    const { ctx, clock, decisions, log, record } = this.#around;
+    const row = log.at(seq);
+    const isUndecided = (): boolean => decisions.pending().includes(seq);
+    // A crash came between the decision and the end of the job.
+    if (!row || !isUndecided()) return undefined;
     const startedAt = clock.now();
-    try {
-      const decision = hasNoRoom ? failed(noRoom()) : await this.#decide(seq, controller);
-      fault("space.before-decision", ctx);
-      if (decision) this.#store(seq, decision, startedAt);
-      else decisions.putOff(seq);
-      this.#running.delete(seq);
-      this.wake();
-    } catch (error) {
-      logger.error("router.broke", error, { seq });
-    } finally {
-      this.#running.delete(seq);
-    }
+    if (this.#breaker.openUntil() > startedAt) return this.#breaker.openUntil();
+    const decision = attempts > maxRouterTries ? failed(interrupted()) : await this.#decide(row, signal);
+    fault("space.before-decision", ctx);
+    if (!decision) return this.#breaker.openUntil();
+    // The space may have ended meanwhile.
+    if (isUndecided()) record((append) => this.#decided(append, row, decision, startedAt));
+    return undefined;
   }
 
-  /** What is to become of the message, a lasting failure too; undefined where it is to be asked about again after a rest. */
-  async #decide(seq: number, controller: AbortController): Promise<RouterDecision | undefined> {
+  /** The decision, which may be a lasting failure. Undefined where the message is to be asked about again after a pause. */
+  async #decide(row: LogRow, dropped: AbortSignal): Promise<RouterDecision | undefined> {
     const late = Promise.withResolvers<never>();
+    const controller = new AbortController();
+    const signal = AbortSignal.any([dropped, controller.signal]);
     const timer = setTimeout(() => {
       const error = new ColloquyError("model_stalled", `The router did not decide within ${routerTimeoutMs} ms`);
       late.reject(error);
       controller.abort(error);
     }, routerTimeoutMs);
     try {
-      const agents = await Promise.race([this.#ask(seq, controller.signal), late.promise]);
-      this.#patience.answered();
+      const agents = await Promise.race([this.#ask(row, signal), late.promise]);
+      this.#breaker.close();
       return { outcome: agents.length > 0 ? "woke" : "nobody", agents };
     } catch (error) {
-      return !controller.signal.aborted && this.#isLeft(seq, error) ? undefined : failed(error);
+      return !signal.aborted && this.#asksAgain(row, error) ? undefined : failed(error);
     } finally {
       clearTimeout(timer);
     }
   }
 
-  /** Whether what an ask ended with passes, and the message is to be asked about again then. */
-  #isLeft(seq: number, error: unknown): boolean {
-    const { clock, log } = this.#around;
-    const { code, terminal, retryAfterMs } = classifyFailure(error, clock.now());
-    const row = log.at(seq);
-    // `interrupted` says that it was tried often enough.
-    if (terminal || code === "interrupted" || !row) return false;
-    const postedAt = Date.parse(messageOf(row.frame).createdAt);
-    const isLeft = this.#patience.isLeftAfterFault(clock.now(), postedAt, retryAfterMs);
-    if (isLeft) logger.warn("router.rests", { seq, code, until: this.#patience.restsUntil() });
-    return isLeft;
+  /** Whether the fault of an ask passes, and the message is to be asked about again then. */
+  #asksAgain({ seq, frame }: LogRow, error: unknown): boolean {
+    const now = this.#around.clock.now();
+    const { code, terminal, retryAfterMs } = classifyFailure(error, now);
+    const postedAt = Date.parse(messageOf(frame).createdAt);
+    const again = !terminal && this.#breaker.opensFor(now, postedAt, retryAfterMs);
+    if (again) logger.warn("router.rests", { seq, code, until: this.#breaker.openUntil() });
+    return again;
   }
 
-  async #ask(seq: number, signal: AbortSignal): Promise<string[]> {
-    const { settings, members, log, decisions, ledger, clock, env } = this.#around;
+  async #ask(row: LogRow, signal: AbortSignal): Promise<string[]> {
+    const { settings, members, log, ledger, clock, env } = this.#around;
     const space = settings.find();
-    const row = log.at(seq);
-    if (!space || !row) throw new Error(`router: there is no message at ${seq}`);
-    if (decisions.begin(seq) > maxRouterTries) {
-      throw new ColloquyError("interrupted", `The router was cut off ${maxRouterTries} times (maxRouterTries)`);
-    }
-    if (!space.router) throw new ColloquyError("gone", "The space has no router any more");
+    if (!space?.router) throw new ColloquyError("gone", "The space has no router any more");
     const config = space.router;
     const those = members.all().filter(({ type }) => type === "agent");
     const known = those.slice(0, maxRouterAgents).map(({ entityId: id, name }) => ({ id, name }));
     const messages = log.messages({ over: row.messageCount - maxRouterMessages, upTo: row.messageCount });
-    const descriptions = await this.#descriptions.of(
-      space.workspaceId,
-      known.map(({ id }) => id),
-    );
+    const ids = known.map(({ id }) => id);
+    const descriptions = await this.#descriptions.of(space.workspaceId, ids);
     signal.throwIfAborted();
     const agents: RoutedAgent[] = known.map((agent) => ({ ...agent, description: descriptions.get(agent.id) ?? "" }));
-    const prompt = routerPrompt({ space, instructions: config.instructions, agents, messages });
     const text = await askModel({
       env,
-      openSecret: (name) => openSecret(env, space.workspaceId, name, signal),
+      openSecret: (name) => this.#openSecret(space, name, signal),
       config: config.model,
-      prompt,
+      prompt: routerPrompt({ space, instructions: config.instructions, agents, messages }),
       maxOutputTokens: routerOutputTokens,
       maxCharacters: { name: "maxRouterAnswerCharacters", characters: maxRouterAnswerCharacters },
       signal,
@@ -203,23 +172,29 @@ export class Router {
     throw new ColloquyError("model_nonsense", 'The router\'s model did not answer JSON such as {"wake": []}');
   }
 
-  #store(seq: number, decision: RouterDecision, startedAt: number): void {
-    const { decisions, timers, clock, log, record } = this.#around;
-    const row = log.at(seq);
-    // Whoever was first has decided: the space's end, or a try before this one.
-    if (!row || !decisions.pending().includes(seq)) return;
-    const { id: messageId, spaceId } = messageOf(row.frame);
-    record((append) => {
-      decisions.decide(seq, { ...decision, at: clock.now() });
-      append({ type: "message.routed", messageId, ...decision });
-    });
-    if (decisions.pending().length === 0) timers.clear(routeTimer);
+  /** A secret of the space's workspace, opened. Undefined where there is none of this name. */
+  async #openSecret({ workspaceId }: SettingsRow, name: string, signal: AbortSignal): Promise<string | undefined> {
+    const { env } = this.#around;
+    const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
+    signal.throwIfAborted();
+    return sealed === undefined ? undefined : open(env.SIGNING_SECRET, workspaceId, name, sealed);
+  }
+
+  #decided(append: Append, { seq, frame }: LogRow, decision: RouterDecision, startedAt?: number): void {
+    const { decisions, clock } = this.#around;
+    const now = clock.now();
+    const { id: messageId, spaceId } = messageOf(frame);
+    decisions.decide(seq, { ...decision, at: now });
+    append({ type: "message.routed", messageId, ...decision });
     const { outcome, agents, error } = decision;
-    const fields = { spaceId, messageId, outcome, agents: agents.length, durationMs: clock.now() - startedAt };
+    const fields = { spaceId, messageId, outcome, agents: agents.length, durationMs: now - (startedAt ?? now) };
     if (error) logger.warn("router.failed", { ...fields, code: error.code, reason: error.message });
     else logger.info("router.decided", fields);
   }
 }
+
+const interrupted = (): ColloquyError =>
+  new ColloquyError("interrupted", `The router was cut off ${maxRouterTries} times (maxRouterTries)`);
 
 const noRoom = (): ColloquyError =>
   new ColloquyError(
