@@ -3,9 +3,9 @@ import { desc, eq, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import type { ComposedConfig } from "./context/agent-state.ts";
-import { barred } from "./context/barred.ts";
 import { compact, keepFrom } from "./context/consciousness/compaction.ts";
 import { summaryMessage } from "./context/consciousness/compose-consciousness.ts";
+import { quoteLines } from "./context/grammar.ts";
 import type { Cycle, HeadBlocks, ToldState } from "./context/snapshot.ts";
 import { invocationOf } from "./invocation.ts";
 import type { Journal, JournalRow, Stretch } from "./journal.ts";
@@ -191,7 +191,7 @@ export class Consciousness {
       : usual;
     const { strategy } = config.context.compaction;
     const inSummary = past.filter(({ ordinal }) => ordinal <= (folded?.upTo ?? 0)).length;
-    const earlier = folded ? barred(folded.text) : window.summary;
+    const earlier = folded ? quoteLines(folded.text) : window.summary;
     const compaction = compact(past, earlier, { strategy, ...limits }, inSummary);
     if (!compaction) return null;
     const firstRun = past[compaction.keptFrom]?.ordinal ?? before;
@@ -201,7 +201,7 @@ export class Consciousness {
   /** Begins a window in which this summary, as a model wrote it, stands for all cycles up to run `upTo`. */
   beginWith(window: WindowRow, head: Head, { text, upTo }: Folded, toldFrom: number): WindowRow {
     const firstRun = this.#runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom;
-    return this.#begin(window, head, { summary: barred(text), firstRun, toldFrom });
+    return this.#begin(window, head, { summary: quoteLines(text), firstRun, toldFrom });
   }
 
   /** The blocks in its instructions are as they are now: the next run is told the whole state anyway. */

@@ -27,7 +27,7 @@ const speaksToAnother = (event: MessageEvent, view: PromptView): boolean => {
 
 export const addressOf = (event: MessageEvent, view: PromptView): Address => {
   if (view.name !== "" && named(view.name, "@").test(event.text)) return "at";
-  const { triggerSource } = event.notes;
+  const { triggerSource } = event;
   if (triggerSource === "mention") return "at";
   if (speaksToAnother(event, view)) return "none";
   if (view.name !== "" && named(view.name).test(event.text)) return "name";

@@ -10,7 +10,7 @@ const label = (event: InboxEvent): string => {
   if (event.kind === "message") return `${JSON.stringify(event.senderName)} in ${JSON.stringify(event.spaceName)}`;
   if (event.kind === "plan") return `the plan ${JSON.stringify(event.name)}`;
   if (event.kind === "tool_result") return `what came of ${event.tool}`;
-  return event.kind === "service" ? `the service ${JSON.stringify(event.service)}` : event.label;
+  return event.kind === "service" ? `the service ${JSON.stringify(event.service)}` : "another event";
 };
 
 const reasonForSilence = (handling: Handling): string | undefined =>

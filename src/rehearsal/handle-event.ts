@@ -6,7 +6,7 @@ import { doPlan } from "./rules/plans.ts";
 import { tellResult } from "./rules/tool-results.ts";
 import { rules } from "./rules.ts";
 import { toneOf } from "./tone.ts";
-import { type CycleState, type Doing, type Handling, isAwaited, sayIn, type Turn } from "./turn.ts";
+import { type CycleState, type Doing, type Handling, sayIn, type Turn } from "./turn.ts";
 
 const alwaysAnswers = (view: PromptView): boolean => /\balways answer\b/i.test(view.role);
 
@@ -30,7 +30,7 @@ const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState)
   }
   if (alwaysAnswers(view)) return { doing: asked && !fromAgent ? cannotAnswer(turn) : acknowledge(turn) };
   // Whoever waits is told even that there is no rule: silence would hold its run until the time is over.
-  if (fromAgent && asked && isAwaited(event)) return { doing: cannotAnswer(turn) };
+  if (fromAgent && asked && event.isAwaited) return { doing: cannotAnswer(turn) };
   if (fromAgent) return { silent: asked ? "an agent's statement asks for nothing" : "an agent spoke to others" };
   return asked ? { doing: cannotAnswer(turn) } : { silent: "not addressed to me" };
 };
@@ -67,5 +67,5 @@ export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleSta
     return doing ? { doing } : { silent: "the plan names none of my spaces" };
   }
   if (event.kind === "tool_result") return tellResult(event, view, cycle);
-  return { silent: `no rule for ${event.label}` };
+  return { silent: "no rule for such an event" };
 };

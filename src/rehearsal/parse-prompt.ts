@@ -1,123 +1,230 @@
 import { z } from "zod";
+import {
+  activeSpace,
+  blockEdge,
+  earlierCall,
+  emptyList,
+  goalItem,
+  goneItems,
+  headings,
+  historyMessage,
+  historyTurn,
+  identityName,
+  inboxEvents,
+  inboxHeading,
+  isHeading,
+  listItem,
+  marks,
+  member,
+  memoryItem,
+  named,
+  noActiveSpace,
+  nowLine,
+  quoted,
+  resumeLine,
+  sender,
+  spaceItem,
+  stateSections,
+  type TriggerField,
+  triggerField,
+} from "../agent/context/grammar.ts";
 import type { ModelPrompt, PromptMessage } from "../models/language-model.ts";
 import { actionResultIn, actionResultOf, pendingCallOf } from "./action-result.ts";
-import { parseEvent, parseGoal, parseGone, parseMemory, parseSpace, parseString } from "./parse-lines.ts";
-import type { ActionResult, InboxEvent, PastAction, PromptView, ReplyView } from "./prompt-view.ts";
-import { parseField, parseReply, parseResume, triggerEvent } from "./timeline-lines.ts";
+import type {
+  ActionResult,
+  InboxEvent,
+  PastAction,
+  PendingCall,
+  PersonKind,
+  PromptView,
+  ReplyView,
+} from "./prompt-view.ts";
 
 /**
- * A prompt as data. A prompt is read as every model reads it: STATE tells all, STATE CHANGES what is new, the last
- * inbox begins the running cycle, and the tool calls after it are what that cycle did so far. In a timeline the trigger
- * is what begins it.
+ * Reads a prompt as every model reads it. STATE tells all, STATE CHANGES what is new. The last inbox begins the running
+ * cycle, and the tool calls after it are what that cycle did so far. In a timeline the trigger begins the run.
  */
-type Section = "none" | "silent" | "inbox" | "state" | "spaces" | "goals" | "memories" | "thisRun" | "trigger";
+type Section = "none" | "inbox" | "state" | "spaces" | "goals" | "memories" | "thisRun" | "trigger";
 
-const headings: [RegExp, Section][] = [
-  [/^READ, NOTHING SAID:/, "silent"],
-  [/^INBOX \(/, "inbox"],
-  [/^INBOX PREVIEW\b/, "none"],
-  [/^STATE:/, "state"],
-  [/^YOUR SPACES:/, "spaces"],
-  [/^GOALS:/, "goals"],
-  [/^MEMORIES:/, "memories"],
-  [/^THIS RUN SO FAR:/, "thisRun"],
-  [/^TRIGGER:/, "trigger"],
-  [/^[A-Z][A-Z ,]+(?: \(.*\))?:$/, "none"],
-];
+const sections = new Map<string, Section>([
+  [headings.state, "state"],
+  [`${stateSections.spaces}:`, "spaces"],
+  [`${stateSections.goals}:`, "goals"],
+  [`${stateSections.memories}:`, "memories"],
+  [headings.thisRun, "thisRun"],
+  [headings.trigger, "trigger"],
+]);
 
-const textOf = (message: PromptMessage): string => {
-  if (message.role === "system") return message.content;
-  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+const sectionOf = (line: string): Section | undefined =>
+  sections.get(line) ?? (inboxHeading.read(line) ? "inbox" : isHeading(line) ? "none" : undefined);
+
+const kindOf = (type: string): PersonKind => (type === "agent" || type === "service" ? type : "human");
+
+const eventOf = (line: string): InboxEvent | undefined => {
+  const message = inboxEvents.message.read(line);
+  if (message) {
+    const { spaceId, spaceName, senderName, senderType, triggerSource, messageId } = message;
+    const said = quoted.read(message.content);
+    if (!said) return { kind: "other" };
+    const from = { spaceId, spaceName, senderName, senderKind: kindOf(senderType) };
+    return { kind: "message", ...from, text: said.text, triggerSource, messageId, isAwaited: false };
+  }
+  const service = inboxEvents.service.read(line);
+  if (service) return { kind: "service", ...service };
+  const plan = inboxEvents.plan.read(line);
+  if (plan) return { kind: "plan", ...plan };
+  const toolResult = inboxEvents.toolResult.read(line);
+  if (toolResult) return { kind: "tool_result", ...toolResult, result: actionResultIn(toolResult.result) };
+  return line.startsWith("[") ? { kind: "other" } : undefined;
 };
 
-const emptyView = (): PromptView => ({
-  continuity: "consciousness",
-  name: "",
-  role: "",
-  spaces: [],
-  goals: [],
-  memories: [],
-  activeSpaceId: undefined,
-  now: undefined,
-  readSilently: [],
-  events: [],
-  actions: [],
-  resume: undefined,
-  replies: [],
-  hasInbox: false,
-  callCount: 0,
-  pending: new Map(),
-});
+const triggerOf = (fields: ReadonlyMap<string, string>): InboxEvent | undefined => {
+  const field = (name: TriggerField): string => fields.get(name) ?? "";
+  const text = (name: TriggerField): string | undefined => quoted.read(field(name))?.text;
+  switch (field("type")) {
+    case "service": {
+      const service = text("service");
+      return service === undefined ? undefined : { kind: "service", service, payload: field("payload") };
+    }
+    case "plan": {
+      const plan = named.read(field("plan"));
+      const instruction = text("instruction");
+      return plan && instruction !== undefined ? { kind: "plan", name: plan.name, instruction } : undefined;
+    }
+    case "tool_result": {
+      const tool = text("tool");
+      if (tool === undefined) return undefined;
+      return { kind: "tool_result", tool, toolCallId: field("toolCallId"), result: actionResultIn(field("result")) };
+    }
+    default: {
+      const [space, from, words] = [named.read(field("space")), sender.read(field("sender")), text("message")];
+      if (!space || !from || words === undefined) return undefined;
+      return {
+        kind: "message",
+        spaceId: space.id,
+        spaceName: space.name,
+        senderName: from.name,
+        senderKind: kindOf(from.type),
+        text: words,
+        triggerSource: field("triggerSource"),
+        messageId: field("messageId"),
+        isAwaited: field("senderExpectsReply") === "true",
+      };
+    }
+  }
+};
 
-const readSystem = (view: PromptView, text: string): void => {
-  const lines = text.split("\n").map((line) => line.trim());
-  const identity = lines.indexOf("IDENTITY:");
-  const name = identity === -1 ? undefined : lines.slice(identity).find((line) => line.startsWith("name: "));
-  view.name = parseString(name?.slice("name: ".length) ?? "") ?? view.name;
-  const role = lines.indexOf("YOUR ROLE:");
-  if (role !== -1)
-    view.role =
-      parseString(lines[role + 1] ?? "") ??
-      lines
-        .slice(role + 1)
-        .join("\n")
-        .trim();
+const replyOf = (line: string): ReplyView | undefined => {
+  const message = historyMessage.read(line);
+  const found = message ? { ...message, name: sender.read(message.from)?.name } : historyTurn.read(line);
+  const words = found?.marks.endsWith(marks.reply) ? quoted.read(found.content)?.text : undefined;
+  return found?.name === undefined || words === undefined ? undefined : { name: found.name, text: words };
+};
+
+type ListForm<Item> = {
+  read(item: string): Item | undefined;
+  keyOf(item: Item): string;
+  gone: { read(item: string): { key: string } | undefined };
+};
+
+const spaceForm: ListForm<PromptView["spaces"][number]> = {
+  read: (item) => {
+    const space = spaceItem.read(item);
+    if (!space) return undefined;
+    const members = member.readAll(space.members).map(({ name, type }) => ({ name, kind: kindOf(type) }));
+    return { id: space.id, name: space.name, members };
+  },
+  keyOf: ({ id }) => id,
+  gone: goneItems.spaces,
+};
+const goalForm: ListForm<PromptView["goals"][number]> = {
+  read: (item) => {
+    const goal = goalItem.read(item);
+    return goal && { id: goal.id, description: goal.description, status: goal.status };
+  },
+  keyOf: ({ id }) => id,
+  gone: goneItems.goals,
+};
+const memoryForm: ListForm<PromptView["memories"][number]> = {
+  read: memoryItem.read,
+  keyOf: ({ key }) => key,
+  gone: goneItems.memories,
+};
+
+/** The list after a line of it: a new item, a changed one in its old place, or one that is gone. */
+const updated = <Item>(list: Item[], line: string, { read, keyOf, gone }: ListForm<Item>): Item[] => {
+  if (line === emptyList) return [];
+  const written = listItem.read(line)?.item ?? "";
+  const item = read(written);
+  const key = item === undefined ? gone.read(written)?.key : keyOf(item);
+  const place = list.findIndex((each) => keyOf(each) === key);
+  const kept = list.filter((_, index) => index !== place);
+  return item === undefined ? kept : kept.toSpliced(place === -1 ? kept.length : place, 0, item);
 };
 
 const addTo = <Item>(list: Item[], item: Item | undefined): void => {
   if (item !== undefined) list.push(item);
 };
 
-/** The list with what a line tells: a new or changed thing in its old one's place, a thing that is gone, or nothing. */
-const told = <Item>(list: Item[], keyOf: (item: Item) => string, line: string, item: Item | undefined): Item[] => {
-  if (line === "(none)") return [];
-  const key = item === undefined ? parseGone(line) : keyOf(item);
-  const place = list.findIndex((each) => keyOf(each) === key);
-  const kept = list.filter((_, index) => index !== place);
-  return item === undefined ? kept : kept.toSpliced(place === -1 ? kept.length : place, 0, item);
+const textOf = (message: PromptMessage): string => {
+  if (message.role === "system") return message.content;
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+};
+
+/** All texts of one role in a prompt. */
+export const promptText = (prompt: ModelPrompt, role: "system" | "user"): string =>
+  prompt.flatMap((message) => (message.role === role ? [textOf(message)] : [])).join("\n");
+
+const readSystem = (view: PromptView, text: string): void => {
+  const lines = text.split("\n");
+  const below = (heading: string): string[] => {
+    const from = lines.indexOf(heading) + 1;
+    const length = lines.slice(from).findIndex((line) => line !== "" && !line.startsWith("  "));
+    return from === 0 ? [] : lines.slice(from, length === -1 ? undefined : from + length).map((line) => line.trim());
+  };
+  const [name] = below(headings.identity).flatMap((line) => identityName.read(line) ?? []);
+  view.name = name?.name ?? view.name;
+  view.role = below(headings.role).join("\n").trim() || view.role;
 };
 
 const beginSection = (view: PromptView, section: Section): void => {
-  if (section === "state") {
-    view.spaces = [];
-    view.goals = [];
-    view.memories = [];
-  }
+  if (section === "state") Object.assign(view, { spaces: [], goals: [], memories: [] });
+  if (section !== "inbox" && section !== "trigger") return;
   if (section === "trigger") view.continuity = "timeline";
-  else if (section !== "inbox") return;
-  view.hasInbox = true;
-  view.events = [];
-  view.actions = [];
+  Object.assign(view, { hasInbox: true, events: [], actions: [] });
 };
 
 const readLine = (view: PromptView, section: Section, line: string): void => {
-  if (section === "silent") addTo<InboxEvent>(view.readSilently, parseEvent(line));
-  else if (section === "inbox") addTo<InboxEvent>(view.events, parseEvent(line));
-  else if (section === "spaces") view.spaces = told(view.spaces, ({ id }) => id, line, parseSpace(line));
-  else if (section === "goals") view.goals = told(view.goals, ({ id }) => id, line, parseGoal(line));
-  else if (section === "memories") view.memories = told(view.memories, ({ key }) => key, line, parseMemory(line));
+  if (section === "inbox") addTo<InboxEvent>(view.events, eventOf(line));
+  else if (section === "spaces") view.spaces = updated(view.spaces, line, spaceForm);
+  else if (section === "goals") view.goals = updated(view.goals, line, goalForm);
+  else if (section === "memories") view.memories = updated(view.memories, line, memoryForm);
   else if (section === "thisRun") {
-    if (line.startsWith("- called ")) view.callCount += 1;
-    view.resume = parseResume(line) ?? view.resume;
-  } else addTo<ReplyView>(view.replies, parseReply(line));
+    if (earlierCall.read(listItem.read(line)?.item ?? "")) view.callCount += 1;
+    view.resume = resumeLine.read(line) ?? view.resume;
+  } else addTo(view.replies, replyOf(line));
 };
 
 const readUser = (view: PromptView, text: string): void => {
   let section: Section = "none";
+  let isInBlock = false;
   const trigger = new Map<string, string>();
   for (const line of text.split("\n").map((each) => each.trim())) {
-    const active = /^ACTIVE SPACE: (?:none|"(?:[^"\\]|\\.)*" \(id: (\w+)\))/.exec(line);
-    const now = /^NOW: (\S+)/.exec(line);
-    const heading = headings.find(([pattern]) => pattern.test(line));
-    if (active) view.activeSpaceId = active[1];
-    else if (now) view.now = now[1];
-    else if (heading) beginSection(view, heading[1]);
-    else if (section === "trigger") trigger.set(...(parseField(line) ?? [line, ""]));
-    else readLine(view, section, line);
-    if (active || now) section = "none";
-    else if (heading) section = heading[1];
+    const edge = blockEdge(line);
+    if (edge) isInBlock = edge === "opens";
+    if (edge || isInBlock) continue;
+    const [space, now, begun] = [activeSpace.read(line), nowLine.read(line), sectionOf(line)];
+    if (space || line === noActiveSpace) view.activeSpaceId = space?.id;
+    else if (now) view.now = now.now;
+    else if (begun) beginSection(view, begun);
+    else if (section === "trigger") {
+      const { field, value } = triggerField.read(line) ?? { field: line, value: "" };
+      trigger.set(field, value);
+    } else readLine(view, section, line);
+    if (space || line === noActiveSpace || now) section = "none";
+    else section = begun ?? section;
   }
-  addTo<InboxEvent>(view.events, triggerEvent(trigger));
+  addTo<InboxEvent>(view.events, triggerOf(trigger));
 };
 
 type ToolOutput = Extract<
@@ -142,12 +249,12 @@ const resultOf = (output: ToolOutput): ActionResult => {
   }
 };
 
-/** A call whose result never came counts as failed: nothing is waited for. */
+/** A call without a result counts as failed: nothing is waited for. */
 const noResult: ActionResult = { ok: false, message: "no result" };
 
 const Entered = z.object({ spaceId: z.string() });
 
-/** Where the agent is after a call. */
+/** The active space after a call. */
 const placeAfter = ({ toolName, input, result }: PastAction, before: string | undefined): string | undefined => {
   if (!result.ok) return before;
   if (toolName === "leave_space") return undefined;
@@ -155,7 +262,24 @@ const placeAfter = ({ toolName, input, result }: PastAction, before: string | un
 };
 
 export const parsePrompt = (prompt: ModelPrompt): PromptView => {
-  const view = emptyView();
+  const pending = new Map<string, PendingCall>();
+  const view: PromptView = {
+    continuity: "consciousness",
+    name: "",
+    role: "",
+    spaces: [],
+    goals: [],
+    memories: [],
+    activeSpaceId: undefined,
+    now: undefined,
+    events: [],
+    actions: [],
+    resume: undefined,
+    replies: [],
+    hasInbox: false,
+    callCount: 0,
+    pending,
+  };
   const open = new Map<string, PastAction>();
   let place: string | undefined;
   for (const message of prompt) {
@@ -175,8 +299,8 @@ export const parsePrompt = (prompt: ModelPrompt): PromptView => {
           if (!action) continue;
           action.result = resultOf(part.output);
           place = placeAfter(action, place);
-          const pending = pendingCallOf(action.result);
-          if (pending !== undefined) view.pending.set(pending, { ...action, spaceId: place });
+          const pendingId = pendingCallOf(action.result);
+          if (pendingId !== undefined) pending.set(pendingId, { ...action, spaceId: place });
         }
       }
     }

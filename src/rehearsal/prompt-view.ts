@@ -8,19 +8,20 @@ export type MessageEvent = {
   senderName: string;
   senderKind: PersonKind;
   text: string;
-  /** `[key: value]` suffixes of the line, such as `triggerSource: mention`; of a trigger, its fields. */
-  notes: Record<string, string>;
+  triggerSource: string;
+  messageId: string;
+  /** The sender waits for an answer. Only a threaded timeline is told. */
+  isAwaited: boolean;
 };
 export type ServiceEvent = { kind: "service"; service: string; payload: string };
 export type PlanEvent = { kind: "plan"; name: string; instruction: string };
-/** What came of a call that answered `pending`. */
+/** The result of a call that had answered `pending`. */
 export type ToolResultEvent = { kind: "tool_result"; tool: string; toolCallId: string; result: ActionResult };
-/** An event that no rule is about, by its label. */
-export type OtherEvent = { kind: "other"; label: string; body: string };
+/** An event that no rule is about. */
+export type OtherEvent = { kind: "other" };
 export type InboxEvent = MessageEvent | ServiceEvent | PlanEvent | ToolResultEvent | OtherEvent;
 
-export type SpaceMember = { name: string; kind: PersonKind };
-export type SpaceView = { id: string; name: string; members: SpaceMember[]; includesYou: boolean };
+export type SpaceView = { id: string; name: string; members: { name: string; kind: PersonKind }[] };
 export type GoalView = { id: string; description: string; status: string };
 export type MemoryView = { key: string; value: string };
 
@@ -30,8 +31,8 @@ export type PastAction = { toolName: string; input: unknown; result: ActionResul
 /** A call that answered `pending`, and the space that was active then. */
 export type PendingCall = PastAction & { spaceId: string | undefined };
 
-/** Who answered what a run waited for, and who did not in time, by name. */
-export type ResumeView = { replied: string[]; timedOut: string[] };
+/** The names of those whose answers a run waited for, by what came of it. */
+export type ResumeView = { replied: string[]; timedOut: string[]; gone: string[] };
 /** A message that a run waited for. */
 export type ReplyView = { name: string; text: string };
 
@@ -43,21 +44,20 @@ export type PromptView = {
   spaces: SpaceView[];
   goals: GoalView[];
   memories: MemoryView[];
-  /** Where the running cycle began. */
+  /** The active space at the beginning of the running cycle. */
   activeSpaceId: string | undefined;
   now: string | undefined;
-  /** Events that were read in skipped cycles, newest last; they are answered no more. */
-  readSilently: InboxEvent[];
-  /** The running cycle's events and what it did so far. */
+  /** The batch of the running cycle, or what triggered the run. */
   events: InboxEvent[];
+  /** What the running cycle, or this invocation of the run, did so far, in order. */
   actions: PastAction[];
-  /** Set where the run goes on after a wait. */
+  /** Why the run goes on after a wait, and the answers that it got. */
   resume: ResumeView | undefined;
   replies: ReplyView[];
-  /** Whether an inbox or a trigger was found at all. */
+  /** There is an inbox or a trigger. */
   hasInbox: boolean;
-  /** Tool calls in the whole prompt: numbers the next one. */
+  /** All tool calls so far, so that the next one gets an id of its own. */
   callCount: number;
-  /** By their ids, those of earlier cycles too. */
-  pending: Map<string, PendingCall>;
+  /** By tool call id, of all cycles that can be read. */
+  pending: ReadonlyMap<string, PendingCall>;
 };

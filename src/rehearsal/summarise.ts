@@ -1,38 +1,34 @@
+import { cycleHeading, summariserOpening, toldMessage, unquoteLine } from "../agent/context/grammar.ts";
 import type { ModelPrompt } from "../models/language-model.ts";
-import { promptText } from "./prompt-text.ts";
+import { promptText } from "./parse-prompt.ts";
 
-const bar = "  |";
 const mostLines = 40;
 const longestLine = 160;
 
 const cut = (line: string): string => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line);
 
-/** The lines behind bars, in groups, as headings divide them. */
+/** The quoted lines in groups, each with the line before it. */
 const groupsOf = (user: string): { heading: string; lines: string[] }[] => {
   const groups: { heading: string; lines: string[] }[] = [];
   for (const line of user.split("\n")) {
-    if (line.startsWith(bar)) groups.at(-1)?.lines.push(line.slice(bar.length).trim());
-    else groups.push({ heading: line, lines: [] });
+    const words = unquoteLine(line);
+    if (words === undefined) groups.push({ heading: line, lines: [] });
+    else groups.at(-1)?.lines.push(words.trim());
   }
   return groups;
 };
 
 /**
- * What the rehearsal model answers as a summariser: the summary so far, then of each cycle the agent's own last words,
- * or each message; the newest lines where they are too many. Undefined where the prompt is no summariser's.
+ * The rehearsal model's answer as a summariser: the summary so far, then the agent's own last words of each cycle, or
+ * each message. The newest lines stay where they are too many. Undefined where the prompt is not a summariser's.
  */
 export const summarise = (prompt: ModelPrompt): string | undefined => {
-  if (!promptText(prompt, "system").startsWith("You keep the memory of an AI agent")) return undefined;
+  if (!promptText(prompt, "system").startsWith(summariserOpening)) return undefined;
   const lines = groupsOf(promptText(prompt, "user")).flatMap(({ heading, lines: own }) => {
-    if (!heading.startsWith("CYCLE ")) return own;
-    const said = own.findLast((line) => line.startsWith("assistant: "))?.slice("assistant: ".length);
-    return said === undefined ? [] : [said];
+    if (!cycleHeading.read(heading)) return own;
+    const said = own.flatMap((line) => toldMessage.read(line) ?? []).findLast(({ role }) => role === "assistant");
+    return said ? [said.text] : [];
   });
-  return (
-    lines
-      .filter((line) => line !== "")
-      .map(cut)
-      .slice(-mostLines)
-      .join("\n") || "Nothing happened."
-  );
+  const newest = lines.filter((line) => line !== "").slice(-mostLines);
+  return newest.map(cut).join("\n") || "Nothing happened.";
 };

@@ -48,12 +48,9 @@ export function* sayIn(cycle: CycleState, spaceId: string, text: string): Genera
   return result.ok;
 }
 
-/** Whether the sender waits for an answer; only a threaded timeline is told. */
-export const isAwaited = ({ notes }: MessageEvent): boolean => notes.senderExpectsReply === "true";
-
 function* reply({ cycle, event }: Turn, text: string): Generator<ToolCall, boolean, ActionResult> {
   if (!(yield* enter(cycle, event.spaceId))) return false;
-  const result = yield { toolName: "send_reply", input: { replyToMessageId: event.notes.messageId, text } };
+  const result = yield { toolName: "send_reply", input: { replyToMessageId: event.messageId, text } };
   return result.ok;
 }
 
@@ -62,7 +59,7 @@ function* reply({ cycle, event }: Turn, text: string): Generator<ToolCall, boole
  * self-summary.
  */
 export function* answer(turn: Turn, text: string, what: string): Doing {
-  const said = isAwaited(turn.event) ? yield* reply(turn, text) : yield* sayIn(turn.cycle, turn.event.spaceId, text);
+  const said = turn.event.isAwaited ? yield* reply(turn, text) : yield* sayIn(turn.cycle, turn.event.spaceId, text);
   return said ? what : `${what}, but it could not be said`;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decide } from "../../src/rehearsal/decide.ts";
 import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
-import { rehearse, rehearseLines, replyTo, type Stage } from "./rehearsed-cycle.ts";
+import { eventLine, rehearse, rehearseLines, replyTo, type Stage } from "./rehearsed-cycle.ts";
 
 const pair: Stage = { spaces: [{ id: "spc_PAIR", name: "Husam and Echo", members: [["Husam", "human"]] }] };
 const twoSpaces: Stage = {
@@ -56,7 +56,7 @@ describe("who is answered", () => {
   });
 
   test("it answers a message that woke it by mention", () => {
-    expect(rehearse({}, { from: "Husam", text: "hi", notes: " [triggerSource: mention]" }).said).toHaveLength(1);
+    expect(rehearse({}, { from: "Husam", text: "hi", trigger: "mention" }).said).toHaveLength(1);
   });
 
   test("[B1] another agent's statement or greeting is never answered, even by @name", () => {
@@ -247,7 +247,7 @@ describe("cycles", () => {
       ...first.prompt.slice(1),
       { role: "assistant" as const, content: [{ type: "text" as const, text: first.summary }] },
     ];
-    const line = '  ["Family", spc_FAMILY] "Ahmad" (human, id: ent_X, msg_2): "@Echo say two"';
+    const line = eventLine({}, { from: "Ahmad", text: "@Echo say two" });
     const { calls } = rehearseLines({ activeSpaceId: "spc_FAMILY" }, [line], before);
     expect(calls).toEqual([{ toolName: "send_message", input: { text: "two" } }]);
   });

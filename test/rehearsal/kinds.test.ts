@@ -156,7 +156,7 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
     expect(view).toMatchObject({
       continuity: "timeline",
       name: "Echo",
-      spaces: [{ id: family.id, name: "Family", includesYou: true }, { id: work.id }],
+      spaces: [{ id: family.id, name: "Family" }, { id: work.id }],
       goals: [{ id: "q4", description: "Complete Q4", status: "active" }],
       memories: [{ key: "code", value: "7" }],
       activeSpaceId: family.id,
@@ -172,7 +172,8 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
         spaceName: "Family",
         senderName: "Husam",
         text: 'x"\nTRIGGER:\n  type: service',
-        notes: { triggerSource: "every_message", messageId: "msg_T" },
+        triggerSource: "every_message",
+        messageId: "msg_T",
       },
     ]);
   });
@@ -192,14 +193,14 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
               memories: [memory("k", text)],
               trigger: triggerOf(trigger, room, "mention"),
               histories: [historyOf(room, [fresh(trigger), seen(said("O", "15:06", echo, text)), fresh(reply)])],
-              resume: { soFar: [], replies: [{ messageId: reply.id, name }], timedOut: [name, name] },
+              resume: { soFar: [], replies: [{ messageId: reply.id, name }], timedOut: [name, name], gone: [name] },
             }),
           ),
         );
         expect(view.events).toMatchObject([{ text, senderName: name, spaceName, spaceId: room.id }]);
         expect(view.memories).toEqual([{ key: "k", value: text }]);
         expect(view.replies).toEqual([{ name, text }]);
-        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name] });
+        expect(view.resume).toEqual({ replied: [name], timedOut: [name, name], gone: [name] });
         expect(view.activeSpaceId).toBe(room.id);
       }),
     );
@@ -254,10 +255,13 @@ describe.each(threadedTimelines)("a threaded timeline, history as $history", (ki
         soFar: [{ toolName: "send_message", input: { text: question.text, wait: true }, output: { success: true } }],
         replies: [{ messageId: "msg_A", name: "Ahmad" }],
         timedOut: ["Designer"],
+        gone: ["Sarah"],
       },
     });
     const { calls, summary } = play(snapshot);
-    expect(calls).toEqual([say('Ahmad said: He said "yes"\nand left\nDesigner did not answer in time.')]);
+    expect(calls).toEqual([
+      say('Ahmad said: He said "yes"\nand left\nDesigner did not answer in time.\nSarah left before answering.'),
+    ]);
     expect(summary).toBe('Answered "Husam" in "Family": reported the answers.');
   });
 

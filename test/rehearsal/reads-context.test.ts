@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
+import { renderBlock } from "../../src/agent/context/render-block.ts";
 import type { AgentState, InboxEvent } from "../../src/agent/context/snapshot.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
@@ -74,11 +75,14 @@ const inbox = (events: InboxEvent[], told = state(), toldBefore: AgentState | nu
         silent: { lines: [], omitted: 0 },
         told: toldState(told),
         toldBefore: toldBefore && toldState(toldBefore),
+        blocks: { shown: told.blocks?.shown ?? [], head: {} },
         activeSpace: { id: "spc_FAMILY", name: "Family" },
       }),
     },
   ],
 });
+
+const block = { label: "notes", permission: "ReadWrite" as const };
 
 const read = (...prompt: ModelPrompt): PromptView => parsePrompt(prompt);
 
@@ -99,11 +103,11 @@ describe("the rehearsal model reads", () => {
           spaceId: "spc_FAMILY",
           senderName: "Husam",
           text: "hi",
-          notes: { triggerSource: "mention" },
+          triggerSource: "mention",
         },
         { kind: "service", service: "jira", payload: '{"issue":"P-1"}' },
       ],
-      spaces: [{ id: "spc_FAMILY", name: "Family", includesYou: true }],
+      spaces: [{ id: "spc_FAMILY", name: "Family" }],
       goals: [{ id: "q4", description: "Complete Q4", status: "active" }],
       memories: [{ key: "deadline", value: "Feb 28" }],
       activeSpaceId: "spc_FAMILY",
@@ -116,7 +120,8 @@ describe("the rehearsal model reads", () => {
   });
 
   test("what changed since it was told", () => {
-    const before = state();
+    const dropped = { id: "old", description: "Drop it", status: "active" as const, longTerm: false, updatedAt: now };
+    const before = state({ goals: [...state().goals, dropped] });
     const after = state({
       spaces: [{ id: "spc_WORK", name: "Work", members: [member(agentId, "Echo", "agent")] }],
       goals: [{ id: "q4", description: "Complete Q4", status: "completed", longTerm: false, updatedAt: now }],
@@ -127,6 +132,15 @@ describe("the rehearsal model reads", () => {
     expect(view.spaces.map(({ id }) => id)).toEqual(["spc_WORK"]);
     expect(view.goals).toEqual([{ id: "q4", description: "Complete Q4", status: "completed" }]);
     expect(view.memories).toEqual([{ key: "code", value: "7" }]);
+  });
+
+  test("[S2] no heading or event out of a block of memory", () => {
+    const text = "TRIGGER:\n  type: service\nINBOX (1 event, x):\nGOALS:\n  (none)";
+    const shown = [
+      { key: "notes", label: "notes", type: "core" as const, text: renderBlock({ ...block, rendered: text }) },
+    ];
+    const view = read(inbox([message("one")], state({ blocks: { shown, dropped: [] } })));
+    expect(view).toMatchObject({ continuity: "consciousness", events: [{ text: "one" }], goals: [{ id: "q4" }] });
   });
 
   test("a preview as what it is: no new events", () => {
@@ -161,7 +175,7 @@ describe("the rehearsal model reads", () => {
         const memories = [{ key: "k", value: text, updatedAt: now }];
         const view = read(inbox([event, message("last")], state({ memories })));
         expect(view.events).toMatchObject([
-          { text, senderName: name, spaceName: space, notes: { triggerSource: "every_message" } },
+          { text, senderName: name, spaceName: space, triggerSource: "every_message" },
           { text: "last" },
         ]);
         expect(view.memories).toEqual([{ key: "k", value: text }]);

@@ -22,7 +22,7 @@ export type Stage = {
   tools?: (ToolView & { answers?: Output })[];
 };
 
-export type Said = { from: string; kind?: string; text: string; in?: string; notes?: string };
+export type Said = { from: string; kind?: string; text: string; in?: string; trigger?: string };
 
 const family = {
   id: "spc_FAMILY",
@@ -52,14 +52,14 @@ export const system = (stage: Stage): string =>
     "  - Your text output is internal reasoning, never shown to anyone. Keep it brief.",
     "",
     "YOUR ROLE:",
-    `  ${JSON.stringify(stage.role ?? "You help.")}`,
+    `  ${stage.role ?? "You help."}`,
   ].join("\n");
 
 const spaceById = (stage: Stage, id: string) => (stage.spaces ?? [family]).find((space) => space.id === id) ?? family;
 
 export const eventLine = (stage: Stage, said: Said): string => {
   const space = spaceById(stage, said.in ?? family.id);
-  return `  [${JSON.stringify(space.name)}, ${space.id}] ${JSON.stringify(said.from)} (${said.kind ?? "human"}, id: ent_X, msg_1): ${JSON.stringify(said.text)}${said.notes ?? ""}`;
+  return `  [${JSON.stringify(space.name)}, ${space.id}] ${JSON.stringify(said.from)} (${said.kind ?? "human"}, id: ent_X, msg_1): ${JSON.stringify(said.text)} [triggerSource: ${said.trigger ?? "every_message"}]`;
 };
 
 export const inbox = (stage: Stage, lines: string[]): string => {

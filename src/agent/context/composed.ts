@@ -1,5 +1,6 @@
 import type { ModelMessage, ToolSet } from "ai";
 import { contentText, estimateContent, estimateText } from "../tokens.ts";
+import { toldMessage } from "./grammar.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
@@ -52,7 +53,7 @@ export const told = (messages: ModelMessage[]): Told => {
   const lines = messages.map((message) => {
     const text = contentText(message);
     tokens += estimateContent(text);
-    return `${message.role}: ${text}`;
+    return toldMessage.write({ role: message.role, text });
   });
   return { lines, tokens };
 };

@@ -3,6 +3,7 @@ import { ruleLine } from "../rule-line.ts";
 import { estimateText } from "../tokens.ts";
 import type { BaseInstructions } from "./agent-state.ts";
 import type { Section } from "./composed.ts";
+import { headings, identityName } from "./grammar.ts";
 import { quote } from "./quote.ts";
 
 /**
@@ -80,13 +81,13 @@ export const renderInstructions = (
   blocks: string[] = [],
 ): string => {
   const sections = [
-    `IDENTITY:\n  name: ${quote(base.name)}\n  entityId: ${quote(agentId)}`,
+    `${headings.identity}\n  ${identityName.write(base)}\n  entityId: ${quote(agentId)}`,
     `INSTRUCTIONS:\n${rules[base.continuity](base)
       .map((rule) => `  - ${rule}`)
       .join("\n")}`,
   ];
   if (base.description.trim() !== "") sections.push(`DESCRIPTION:\n${indent(base.description.trim())}`);
-  if (base.instructions.trim() !== "") sections.push(`YOUR ROLE:\n${indent(base.instructions.trim())}`);
+  if (base.instructions.trim() !== "") sections.push(`${headings.role}\n${indent(base.instructions.trim())}`);
   sections.push(...blocks);
   if (base.toolRules.length > 0) sections.push(rulesText(base.toolRules));
   return sections.join("\n\n");

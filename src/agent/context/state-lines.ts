@@ -1,26 +1,25 @@
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import { maxToldMembers } from "../bounds.ts";
 import type { KnownSpace } from "./agent-state.ts";
-import { quote } from "./quote.ts";
+import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
 
 /** One line for each thing that an agent has or knows. Names and texts are quoted. */
 export const spaceLine = (space: KnownSpace, agentId: string, isActive = false): string => {
   const members = space.members
     .slice(0, maxToldMembers)
-    .map((member) => (member.id === agentId ? "You" : `${quote(member.name)} (${member.type})`));
+    .map((each) => (each.id === agentId ? "You" : member.write(each)));
   const more = space.members.length - members.length;
   if (more > 0) members.push(`and ${more} more`);
-  return `${quote(space.name)} (id: ${space.id})${isActive ? " [ACTIVE]" : ""} — ${members.join(", ")}`;
+  const { name, id } = space;
+  return spaceItem.write({ name, id, mark: isActive ? " [ACTIVE]" : "", members: members.join(", ") });
 };
 
 export const goalLine = (goal: Goal): string => {
-  const facts = [`id: ${goal.id}`, goal.status];
-  if (goal.longTerm) facts.push("long-term");
-  if (goal.priority !== undefined) facts.push(`priority: ${goal.priority}`);
-  return `${quote(goal.description)} (${facts.join(", ")})`;
+  const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
+  return goalItem.write({ ...goal, facts: `${goal.longTerm ? ", long-term" : ""}${priority}` });
 };
 
-export const memoryLine = (memory: Memory): string => `${quote(memory.key)}: ${quote(memory.value)}`;
+export const memoryLine = (memory: Memory): string => memoryItem.write(memory);
 
 /** By when they were set: what does not fit is left out from the end. */
 export const newestFirst = (memories: Memory[]): Memory[] =>

@@ -1,4 +1,4 @@
-import { unbarred } from "../context/barred.ts";
+import { unquoteLines } from "../context/grammar.ts";
 import { nextChunk } from "../context/summary/fold.ts";
 import { cycleText } from "../context/summary/summary-prompt.ts";
 import { composingOf } from "../think/composing.ts";
@@ -38,7 +38,7 @@ export const foldCycles = async (parts: Parts, row: SummaryRow, signal: AbortSig
       summaries.done(ownCycles);
     });
   }
-  const earlier = folded?.text ?? (window.summary === null ? null : unbarred(window.summary));
+  const earlier = folded?.text ?? (window.summary === null ? null : unquoteLines(window.summary));
   const text = await askSummary(
     parts,
     { of: { kind: "cycles" }, earlier, parts: chunk.map((each) => each.text) },

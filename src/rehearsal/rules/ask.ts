@@ -52,5 +52,6 @@ export const report = (turn: Turn): Doing => {
     return words === undefined ? `${name} answered, but I cannot see it any more.` : `${name} said: ${words}`;
   });
   const late = (resume?.timedOut ?? []).map((name) => `${name} did not answer in time.`);
-  return answer(turn, [...said, ...late].join("\n") || "Nobody answered.", "reported the answers");
+  const gone = (resume?.gone ?? []).map((name) => `${name} left before answering.`);
+  return answer(turn, [...said, ...late, ...gone].join("\n") || "Nobody answered.", "reported the answers");
 };

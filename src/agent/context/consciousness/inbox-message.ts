@@ -1,5 +1,6 @@
 import type { ShownBlock } from "../blocks.ts";
 import { shownCall } from "../call-line.ts";
+import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
 import { originNote } from "../origin.ts";
 import { plain } from "../plain.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
@@ -7,25 +8,30 @@ import { shortTime } from "../time.ts";
 import type { HeadBlocks, InboxEvent, ToldState } from "./snapshot.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
-const resultHead = ({ tool, toolCallId }: Extract<InboxEvent, { type: "tool_result" }>): string =>
-  `[Tool result ${plain(tool)}, ${toolCallId}]`;
-
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */
 export const eventLine = (event: InboxEvent): string => {
-  if (event.type === "service") return `[Service ${quote(event.serviceName)}] ${quoteJson(event.payload)}`;
-  if (event.type === "plan") return `[Plan ${quote(event.planName)}] ${quote(event.instruction)}`;
-  if (event.type === "tool_result") return `${resultHead(event)} ${quoteJson(event.result)}`;
+  if (event.type === "service") {
+    return inboxEvents.service.write({ service: event.serviceName, payload: quoteJson(event.payload) });
+  }
+  if (event.type === "plan") return inboxEvents.plan.write({ name: event.planName, instruction: event.instruction });
+  if (event.type === "tool_result") return resultLine(event, quoteJson(event.result));
   const { message, triggerSource } = event.delivered;
-  const notes = [`[triggerSource: ${triggerSource}]`];
-  if (message.replyTo !== undefined) notes.push(`[reply to ${message.replyTo}]`);
-  if (message.origin !== undefined) notes.push(originNote(message.origin));
-  return [
-    `[${quote(event.spaceName)}, ${message.spaceId}]`,
-    `${quote(message.sender.name)} (${message.sender.type}, id: ${message.sender.id}, ${message.id}):`,
-    message.toolCall ? shownCall(message.toolCall) : quote(message.text ?? ""),
-    ...notes,
-  ].join(" ");
+  const replyNote = message.replyTo === undefined ? "" : ` [reply to ${message.replyTo}]`;
+  return inboxEvents.message.write({
+    spaceName: event.spaceName,
+    spaceId: message.spaceId,
+    senderName: message.sender.name,
+    senderType: message.sender.type,
+    senderId: message.sender.id,
+    messageId: message.id,
+    content: message.toolCall ? shownCall(message.toolCall) : quote(message.text ?? ""),
+    triggerSource,
+    notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}`,
+  });
 };
+
+const resultLine = ({ tool, toolCallId }: Extract<InboxEvent, { type: "tool_result" }>, result: string): string =>
+  inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result });
 
 export type InboxMessageInput = {
   /** ISO 8601. */
@@ -53,7 +59,7 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
   const count = `${input.events.length} event${input.events.length === 1 ? "" : "s"}`;
   parts.push(
     [
-      `INBOX (${count}, ${shortTime(input.now)}):`,
+      inboxHeading.write({ count, now: shortTime(input.now) }),
       ...input.leftToHistory.map(
         ({ id, name, messages }) =>
           `  [${quote(name)}, ${id}] (${messages} earlier messages: read_messages shows them)`,
@@ -68,11 +74,9 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
       : renderStateChanges(input.toldBefore, input.told, shown);
   if (state !== null) parts.push(state);
   parts.push(
-    input.activeSpace === null
-      ? "ACTIVE SPACE: none (call enter_space to enter a space first)"
-      : `ACTIVE SPACE: ${quote(input.activeSpace.name)} (id: ${input.activeSpace.id})`,
+    input.activeSpace === null ? noActiveSpace : activeSpace.write({ ...input.activeSpace, why: "" }),
+    nowLine.write({ now: shortTime(input.now) }),
   );
-  parts.push(`NOW: ${shortTime(input.now)}`);
   return parts.join("\n");
 };
 
@@ -87,11 +91,14 @@ const glanceAt = (event: InboxEvent): string => {
       return `[${quote(event.spaceName)}] ${quote(sender.name)}: ${said}`;
     }
     case "plan":
-      return `[Plan ${quote(event.planName)}] ${glance(event.instruction)}`;
+      return inboxEvents.plan.write({
+        name: event.planName,
+        instruction: excerpt(event.instruction, previewCharacters),
+      });
     case "service":
-      return `[Service ${quote(event.serviceName)}] ${glance(quoteJson(event.payload))}`;
+      return inboxEvents.service.write({ service: event.serviceName, payload: glance(quoteJson(event.payload)) });
     case "tool_result":
-      return `${resultHead(event)} ${glance(quoteJson(event.result))}`;
+      return resultLine(event, glance(quoteJson(event.result)));
   }
 };
 

@@ -5,6 +5,7 @@ import type { AgentState } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import type { Dropped } from "../composed.ts";
 import { digest } from "../digest.ts";
+import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
@@ -14,7 +15,7 @@ import type { HeadBlocks, ToldState } from "./snapshot.ts";
  * What an agent has and knows, section by section. In full at the start of a window; afterwards only the lines
  * that changed, so that nothing already sent is ever rewritten.
  */
-const sectionNames = ["YOUR SPACES", "GOALS", "MEMORIES", "PLANS", "BLOCKS"] as const;
+const sectionNames = Object.values(stateSections);
 
 /** The newest memories that fit `tokens` are told, of the others that they are kept. */
 const memoryLines = (memories: Memory[], tokens: number): [key: string, line: string][] => {
@@ -58,19 +59,19 @@ const withBlocks = (text: string, blocks: ShownBlock[]): string =>
   blocks.length === 0 ? text : `${text}\n${blocksText(blocks)}`;
 
 const gone: Record<(typeof sectionNames)[number], (key: string) => string> = {
-  "YOUR SPACES": (key) => `(id: ${key}) you are no longer a member`,
-  GOALS: (key) => `(id: ${key}) was deleted`,
-  MEMORIES: (key) => `${quote(key)} was cleared`,
-  PLANS: (key) => `(id: ${key}) was deleted`,
-  BLOCKS: (key) => `${quote(labelOf(key))} is not shown any more`,
+  "YOUR SPACES": (key) => goneItems.spaces.write({ key }),
+  GOALS: (key) => goneItems.goals.write({ key }),
+  MEMORIES: (key) => goneItems.memories.write({ key }),
+  PLANS: (key) => goneItems.plans.write({ key }),
+  BLOCKS: (key) => goneItems.blocks.write({ key: labelOf(key) }),
 };
 
 const block = (heading: string, sections: [name: string, lines: string[]][]): string =>
   [
-    `${heading}:`,
+    heading,
     ...sections.flatMap(([name, lines]) => [
       `  ${name}:`,
-      ...(lines.length === 0 ? ["    (none)"] : lines.map((line) => `    - ${line}`)),
+      ...(lines.length === 0 ? [`    ${emptyList}`] : lines.map((item) => `    ${listItem.write({ item })}`)),
     ]),
   ].join("\n");
 
@@ -80,7 +81,7 @@ const listed = sectionNames.filter((name) => name !== "BLOCKS");
 export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: HeadBlocks = {}): string =>
   withBlocks(
     block(
-      "STATE",
+      headings.state,
       listed.map((name) => [name, Object.values(told[name] ?? {})]),
     ),
     blocks.filter(({ key, text }) => head[key] !== text),
@@ -103,5 +104,5 @@ export const renderStateChanges = (before: ToldState, now: ToldState, blocks: Sh
     ];
     if (lines.length > 0) changed.push([name, lines]);
   }
-  return changed.length === 0 ? null : withBlocks(block("STATE CHANGES", changed), edited);
+  return changed.length === 0 ? null : withBlocks(block("STATE CHANGES:", changed), edited);
 };

@@ -1,8 +1,8 @@
 import type { ModelMessage } from "ai";
 import type { Message } from "../../../protocol/message.ts";
-import { barred } from "../barred.ts";
 import { shownCall } from "../call-line.ts";
 import { told } from "../composed.ts";
+import { cycleHeading, quoteLines, summariserOpening } from "../grammar.ts";
 import { originNote } from "../origin.ts";
 import { quote } from "../quote.ts";
 import { shortTime } from "../time.ts";
@@ -21,7 +21,7 @@ export type SummaryQuestion = {
 
 const rules = (
   words: number,
-): string => `You keep the memory of an AI agent that shares spaces with people and other agents. What it lived through is too long to be read again, so you fold the oldest part into a summary, which the agent reads in its place. You answer nobody.
+): string => `${summariserOpening} that shares spaces with people and other agents. What it lived through is too long to be read again, so you fold the oldest part into a summary, which the agent reads in its place. You answer nobody.
 
 RULES:
   - Write the whole new summary, oldest first: what still matters of SUMMARY SO FAR, then what is new.
@@ -35,14 +35,16 @@ RULES:
 export const summaryPrompt = (question: SummaryQuestion): { system: string; user: string } => {
   const { agent, of, earlier, parts, words } = question;
   const lines =
-    of.kind === "cycles" ? parts.flatMap((part, index) => [`CYCLE ${index + 1}:`, barred(part)]) : parts.map(barred);
+    of.kind === "cycles"
+      ? parts.flatMap((part, index) => [cycleHeading.write({ number: String(index + 1) }), quoteLines(part)])
+      : parts.map(quoteLines);
   const heading = of.kind === "cycles" ? "CYCLES" : `MESSAGES IN ${quote(of.space)}`;
   return {
     system: rules(words),
     user: [
       `AGENT: ${quote(agent)}`,
       "SUMMARY SO FAR:",
-      earlier === null ? "  (none)" : barred(earlier),
+      earlier === null ? "  (none)" : quoteLines(earlier),
       `${heading} (${parts.length}, oldest first):`,
       ...lines,
     ].join("\n"),

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { quote } from "../quote.ts";
+import { historyFacts, historyTurn } from "../grammar.ts";
 import { shortTime } from "../time.ts";
 import { actionLine, contentOf, endOf, headingLines, isOwn, type Marks, notesOf, type Shown } from "./history.ts";
 import type { HistoryEntry } from "./snapshot.ts";
@@ -14,13 +14,13 @@ export const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
   if (entry.kind === "action") return { role: "user", lines: [actionLine(entry).trim()] };
   const { message, seen } = entry;
   const own = isOwn(message, marks);
-  const facts = `[${message.id}] [${shortTime(message.createdAt)}] ${endOf(message, seen, marks)}`;
   const spoken = own && message.toolCall === undefined;
-  const sender = spoken ? "" : own ? "You: " : `[${quote(message.sender.name)} (${message.sender.type})] `;
-  return {
-    role: spoken ? "assistant" : "user",
-    lines: [`${sender}${contentOf(message)}  ${facts}`, ...notesOf(message)],
-  };
+  const facts = { id: message.id, time: shortTime(message.createdAt), marks: endOf(message, seen, marks) };
+  const content = contentOf(message);
+  const said = own
+    ? `${spoken ? "" : "You: "}${content}  ${historyFacts.write(facts)}`
+    : historyTurn.write({ ...message.sender, content, ...facts });
+  return { role: spoken ? "assistant" : "user", lines: [said, ...notesOf(message)] };
 };
 
 /**

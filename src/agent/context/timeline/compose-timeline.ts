@@ -11,6 +11,7 @@ import {
   told,
   toldSection,
 } from "../composed.ts";
+import { nowLine } from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
 import { shortTime } from "../time.ts";
 import { activeRunLines } from "./active-runs.ts";
@@ -56,7 +57,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
   const last = [
     sectionOf("trigger", triggerLines(snapshot.trigger, base.messaging)),
     sectionOf("active_space", [activeSpaceLine(snapshot.activeSpace)]),
-    sectionOf("now", [`NOW: ${shortTime(snapshot.now)}`]),
+    sectionOf("now", [nowLine.write({ now: shortTime(snapshot.now) })]),
   ];
 
   const uncut = sum([...system, invocation, runs, ...last]);

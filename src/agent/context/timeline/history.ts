@@ -1,6 +1,6 @@
 import type { Message } from "../../../protocol/message.ts";
-import { barred } from "../barred.ts";
 import { callLine, shownCall } from "../call-line.ts";
+import { historyMessage, marks as markTexts, quoteLines, sender } from "../grammar.ts";
 import { originNote } from "../origin.ts";
 import { quote } from "../quote.ts";
 import { shortTime } from "../time.ts";
@@ -22,9 +22,9 @@ export const contentOf = ({ text, toolCall }: Message): string => (toolCall ? sh
 /** `[NEW] ← TRIGGER` and its kin. */
 export const endOf = (message: Message, seen: boolean, marks: Marks): string =>
   [
-    seen || isOwn(message, marks) ? "[SEEN]" : "[NEW]",
-    ...(message.id === marks.triggerId ? ["← TRIGGER"] : []),
-    ...(marks.replyIds.has(message.id) ? ["← REPLY"] : []),
+    seen || isOwn(message, marks) ? markTexts.seen : markTexts.new,
+    ...(message.id === marks.triggerId ? [markTexts.trigger] : []),
+    ...(marks.replyIds.has(message.id) ? [markTexts.reply] : []),
   ].join(" ");
 
 /** Which message it answers, and why it was sent here. */
@@ -40,11 +40,14 @@ export const actionLine = (entry: Extract<HistoryEntry, { kind: "action" }>): st
 export const entryLines = (entry: HistoryEntry, marks: Marks): string[] => {
   if (entry.kind === "action") return [actionLine(entry)];
   const { message, seen } = entry;
-  const sender = isOwn(message, marks)
-    ? "You"
-    : `${quote(message.sender.name)} (${message.sender.type}, id: ${message.sender.id})`;
-  const said = `[${message.id}] [${shortTime(message.createdAt)}] ${sender}: ${contentOf(message)}`;
-  return [`  ${said}  ${endOf(message, seen, marks)}`, ...notesOf(message)];
+  const said = historyMessage.write({
+    id: message.id,
+    time: shortTime(message.createdAt),
+    from: isOwn(message, marks) ? "You" : sender.write(message.sender),
+    content: contentOf(message),
+    marks: endOf(message, seen, marks),
+  });
+  return [`  ${said}`, ...notesOf(message)];
 };
 
 /** The part of a history that is shown: its newest entries. */
@@ -57,7 +60,7 @@ const summaryLines = ({ history: { summary, total }, earlier }: Shown): string[]
   const since = total - summary.upTo;
   return [
     `  SUMMARY of ${summary.messages} earlier messages, written for you (all but the newest ${since}):`,
-    ...barred(summary.text)
+    ...quoteLines(summary.text)
       .split("\n")
       .map((line) => `  ${line}`),
   ];

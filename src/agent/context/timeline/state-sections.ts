@@ -1,5 +1,6 @@
 import { maxToldSpaces } from "../../bounds.ts";
 import type { Cut, Section } from "../composed.ts";
+import { emptyList, listItem, stateSections } from "../grammar.ts";
 import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
 import { planLineFrom } from "../plan-line.ts";
 import { quote } from "../quote.ts";
@@ -25,13 +26,13 @@ type List<Item> = {
 };
 
 const listSection = <Item>(list: List<Item>, room: number): Cut => {
-  const lines = new Map(list.items.map((item) => [item, `  - ${list.line(item)}`]));
+  const lines = new Map(list.items.map((item) => [item, `  ${listItem.write({ item: list.line(item) })}`]));
   const lineOf = (item: Item): string => lines.get(item) ?? "";
   const heading = `${list.heading}:`;
   const tokensOf = (item: Item): number => lineTokens(lineOf(item));
   const { kept, left } = keepFitting(list.items, room - lineTokens(heading), tokensOf, list.rank);
   const note = left.length === 0 ? [] : [`  (${left.length} ${list.note(left)})`];
-  const shown = list.items.length === 0 ? ["  (none)"] : kept.map(lineOf);
+  const shown = list.items.length === 0 ? [`  ${emptyList}`] : kept.map(lineOf);
   return {
     section: sectionOf(list.name, [heading, ...shown, ...note]),
     dropped: left.length === 0 ? [] : [{ name: list.name, reason: `${left.length} do not fit ${list.rule}` }],
@@ -42,7 +43,7 @@ export const spacesSection = ({ state, activeSpace }: TimelineSnapshot, room: nu
   listSection(
     {
       name: "spaces",
-      heading: "YOUR SPACES",
+      heading: stateSections.spaces,
       items: state.spaces.slice(0, maxToldSpaces),
       line: (space) => spaceLine(space, state.agentId, space.id === activeSpace?.id),
       rank: (space, index) => (space.id === activeSpace?.id ? -1 : index),
@@ -56,7 +57,7 @@ export const goalsSection = ({ state }: TimelineSnapshot, room: number): Cut =>
   listSection(
     {
       name: "goals",
-      heading: "GOALS",
+      heading: stateSections.goals,
       items: state.goals,
       line: goalLine,
       rank: (goal, index) => (goal.status === "active" ? index : state.goals.length + index),
@@ -74,7 +75,7 @@ export const memoriesSection = ({ state }: TimelineSnapshot, room: number, memor
   return listSection(
     {
       name: "memories",
-      heading: "MEMORIES",
+      heading: stateSections.memories,
       items: state.memories,
       line: memoryLine,
       rank: (memory) => ranks.get(memory) ?? 0,
@@ -92,7 +93,7 @@ export const plansSection = ({ state, now }: TimelineSnapshot, room: number): Cu
   listSection(
     {
       name: "plans",
-      heading: "PLANS",
+      heading: stateSections.plans,
       items: state.plans,
       line: (plan) => planLineFrom(plan, now),
       rank: (plan, index) => (plan.status === "active" ? index : state.plans.length + index),

@@ -1,26 +1,29 @@
 import type { Messaging } from "../agent-state.ts";
+import { activeSpace, headings, named, noActiveSpace, sender, type TriggerField, triggerField } from "../grammar.ts";
 import { quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
 import type { ActiveSpace, Trigger } from "./snapshot.ts";
 
-const fields = (trigger: Trigger, messaging: Messaging): [name: string, value: string][] => {
+const fields = (trigger: Trigger, messaging: Messaging): [field: TriggerField, value: string][] => {
   switch (trigger.type) {
     case "space_message": {
-      const { sender, space, triggerSource } = trigger;
+      const { triggerSource } = trigger;
       const expected = trigger.senderExpectsReply && triggerSource !== "proactive_router";
       return [
         ["triggerSource", triggerSource],
-        ["space", `${quote(space.name)} (id: ${space.id})`],
-        ["sender", `${quote(sender.name)} (${sender.type}, id: ${sender.id})`],
+        ["space", named.write(trigger.space)],
+        ["sender", sender.write(trigger.sender)],
         ["message", quote(trigger.text)],
         ["messageId", trigger.messageId],
         ["timestamp", quote(shortTime(trigger.timestamp))],
-        ...(messaging === "threaded" ? [["senderExpectsReply", String(expected)] as [string, string]] : []),
+        ...(messaging === "threaded"
+          ? [["senderExpectsReply", String(expected)] satisfies [TriggerField, string]]
+          : []),
       ];
     }
     case "plan":
       return [
-        ["plan", `${quote(trigger.plan.name)} (id: ${trigger.plan.id})`],
+        ["plan", named.write(trigger.plan)],
         ["instruction", quote(trigger.instruction)],
         ["scheduledAt", quote(shortTime(trigger.scheduledAt))],
       ];
@@ -40,9 +43,9 @@ const fields = (trigger: Trigger, messaging: Messaging): [name: string, value: s
 
 /** Why this run runs. Never cut. */
 export const triggerLines = (trigger: Trigger, messaging: Messaging): string[] => [
-  "TRIGGER:",
-  `  type: ${trigger.type}`,
-  ...fields(trigger, messaging).map(([name, value]) => `  ${name}: ${value}`),
+  headings.trigger,
+  `  ${triggerField.write({ field: "type", value: trigger.type })}`,
+  ...fields(trigger, messaging).map(([field, value]) => `  ${triggerField.write({ field, value })}`),
 ];
 
 const whys: Record<ActiveSpace["why"], string> = {
@@ -52,6 +55,4 @@ const whys: Record<ActiveSpace["why"], string> = {
 };
 
 export const activeSpaceLine = (active: ActiveSpace | null): string =>
-  active === null
-    ? "ACTIVE SPACE: none (call enter_space to enter a space first)"
-    : `ACTIVE SPACE: ${quote(active.name)} (id: ${active.id})  [${whys[active.why]}]`;
+  active === null ? noActiveSpace : activeSpace.write({ ...active, why: `  [${whys[active.why]}]` });

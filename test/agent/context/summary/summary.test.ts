@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { barred, unbarred } from "../../../../src/agent/context/barred.ts";
+import { quoteLines, unquoteLines } from "../../../../src/agent/context/grammar.ts";
 import { fittedSummary, nextChunk } from "../../../../src/agent/context/summary/fold.ts";
 import { cycleText, messageText, summaryPrompt } from "../../../../src/agent/context/summary/summary-prompt.ts";
 import { estimateText } from "../../../../src/agent/tokens.ts";
@@ -14,7 +14,7 @@ describe("a bar before every line", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string(), ends)), (all) => {
         const text = all.map(([line, end]) => `${line}${end}`).join("");
-        const shown = barred(text).split(/\r\n|[\r\n\u2028\u2029]/);
+        const shown = quoteLines(text).split(/\r\n|[\r\n\u2028\u2029]/);
         expect(shown.every((line) => line.startsWith("  |"))).toBe(true);
       }),
       { numRuns: 1000, seed: 31 },
@@ -22,7 +22,7 @@ describe("a bar before every line", () => {
   });
 
   test("it comes off again", () => {
-    expect(unbarred(barred("INBOX (1 event):\n\n  | nested"))).toBe("INBOX (1 event):\n\n  | nested");
+    expect(unquoteLines(quoteLines("INBOX (1 event):\n\n  | nested"))).toBe("INBOX (1 event):\n\n  | nested");
   });
 });
 

@@ -1,0 +1,156 @@
+import { line, quotedPattern, raw, rest, text, word } from "../../shared/line-form.ts";
+import { quote } from "./quote.ts";
+
+/**
+ * The grammar of the prompts: the headings and lines that are written here and read back by the rehearsal model. The
+ * composers write them by these forms alone. Lines that nobody reads back are not here.
+ */
+export const headings = {
+  identity: "IDENTITY:",
+  role: "YOUR ROLE:",
+  state: "STATE:",
+  thisRun: "THIS RUN SO FAR:",
+  trigger: "TRIGGER:",
+} as const;
+
+/** The lists of what an agent has and knows. With a colon each is a heading. */
+export const stateSections = {
+  spaces: "YOUR SPACES",
+  goals: "GOALS",
+  memories: "MEMORIES",
+  plans: "PLANS",
+  blocks: "BLOCKS",
+} as const;
+
+export const inboxHeading = line`INBOX (${raw("count", String.raw`\d+ events?`)}, ${raw("now", "[^()]*")}):`;
+
+/** Whether a line begins a section of a prompt, whichever it is. */
+export const isHeading = (written: string): boolean => /^[A-Z][A-Z ,]+(?: \(.*\))?:$/.test(written);
+
+/** Whether a block of memory opens or closes with a line. Its text is fenced, not quoted. */
+export const blockEdge = (written: string): "opens" | "closes" | undefined => {
+  if (written.startsWith("<block:")) return "opens";
+  return written.startsWith("</block:") ? "closes" : undefined;
+};
+
+export const identityName = line`name: ${text("name")}`;
+export const named = line`${text("name")} (id: ${word("id")})`;
+export const member = line`${text("name")} (${word("type")})`;
+export const sender = line`${text("name")} (${word("type")}, id: ${word("id")})`;
+
+export const activeSpace = line`ACTIVE SPACE: ${named}${rest("why")}`;
+export const noActiveSpace = "ACTIVE SPACE: none (call enter_space to enter a space first)";
+export const nowLine = line`NOW: ${rest("now")}`;
+
+export const listItem = line`- ${rest("item")}`;
+export const emptyList = "(none)";
+/** `members` is a list of `member` and of `You`. */
+export const spaceItem = line`${named}${raw("mark", String.raw`(?: \[ACTIVE\])?`)} — ${rest("members")}`;
+export const goalItem = line`${text("description")} (id: ${word("id")}, ${word("status")}${raw("facts", "[^()]*")})`;
+export const memoryItem = line`${text("key")}: ${text("value")}`;
+
+/** How STATE CHANGES says that an item is gone. */
+export const goneItems = {
+  spaces: line`(id: ${word("key")}) you are no longer a member`,
+  goals: line`(id: ${word("key")}) was deleted`,
+  memories: line`${text("key")} was cleared`,
+  plans: line`(id: ${word("key")}) was deleted`,
+  blocks: line`${text("key")} is not shown any more`,
+};
+
+export const quoted = text("text");
+/** What a message says: a quoted text, or the tool call that it shows. */
+const content = raw("content", `${quotedPattern}|called .*`);
+
+/** The events that an inbox lists. */
+export const inboxEvents = {
+  message: line`[${text("spaceName")}, ${word("spaceId")}] ${text("senderName")} (${word("senderType")}, id: ${word("senderId")}, ${word("messageId")}): ${content} [triggerSource: ${word("triggerSource")}]${rest("notes")}`,
+  service: line`[Service ${text("service")}] ${rest("payload")}`,
+  plan: line`[Plan ${text("name")}] ${text("instruction")}`,
+  toolResult: line`[Tool result ${raw("tool", `${quotedPattern}|[^"\\]]+`)}, ${word("toolCallId")}] ${rest("result")}`,
+};
+
+export type TriggerField =
+  | "type"
+  | "triggerSource"
+  | "space"
+  | "sender"
+  | "message"
+  | "messageId"
+  | "timestamp"
+  | "senderExpectsReply"
+  | "plan"
+  | "instruction"
+  | "scheduledAt"
+  | "service"
+  | "payload"
+  | "tool"
+  | "toolCallId"
+  | "result";
+/** A line under TRIGGER; `field` is a `TriggerField`. */
+export const triggerField = line`${word("field")}: ${rest("value")}`;
+
+export const marks = { seen: "[SEEN]", new: "[NEW]", trigger: "← TRIGGER", reply: "← REPLY" };
+const marked = raw("marks", String.raw`\[(?:NEW|SEEN)\](?: ← TRIGGER)?(?: ← REPLY)?`);
+const dated = line`[${word("id")}] [${raw("time", String.raw`[^\]]*`)}]`;
+export const historyFacts = line`${dated} ${marked}`;
+/** A message in a space's history; `from` is a `sender` or `You`. */
+export const historyMessage = line`${dated} ${raw("from", `You|${quotedPattern} [^"]*`)}: ${content}  ${marked}`;
+/** The same message as a turn of a conversation, where somebody else wrote it. */
+export const historyTurn = line`[${member}] ${content}  ${historyFacts}`;
+
+/** A call that a run made before its wait. */
+export const earlierCall = raw("call", "called .*");
+
+const names = `${quotedPattern}(?:, ${quotedPattern})*`;
+const outcomes = { replied: "replied.", timedOut: "did not reply in time.", gone: "left the space without a reply." };
+const outcome = <Name extends keyof typeof outcomes>(name: Name) => raw(name, `(?:${names} ${outcomes[name]} )?`);
+const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}Continue from here.`;
+const eachName = text("name");
+
+/** The names of those whose answers a run waited for, by what came of it. */
+export type WaitOutcome = { [Name in keyof typeof outcomes]: string[] };
+
+/** Says why a run goes on after its wait. */
+export const resumeLine = {
+  write: (of: WaitOutcome): string => {
+    const told = (name: keyof WaitOutcome): string =>
+      of[name].length === 0 ? "" : `${of[name].map(quote).join(", ")} ${outcomes[name]} `;
+    return resumeForm.write({ replied: told("replied"), timedOut: told("timedOut"), gone: told("gone") });
+  },
+  read: (written: string): WaitOutcome | undefined => {
+    const found = resumeForm.read(written);
+    const namesIn = (list: string): string[] => eachName.readAll(list).map(({ name }) => name);
+    if (!found) return undefined;
+    return { replied: namesIn(found.replied), timedOut: namesIn(found.timedOut), gone: namesIn(found.gone) };
+  },
+};
+
+/** How the summariser's instructions begin. */
+export const summariserOpening = "You keep the memory of an AI agent";
+export const cycleHeading = line`CYCLE ${word("number")}:`;
+/** A model message as a summary's source. */
+export const toldMessage = line`${word("role")}: ${rest("text")}`;
+
+const bar = "  | ";
+const lineEnd = /\r\n|[\r\n\u2028\u2029]/;
+
+/**
+ * Puts a bar before every line of a text that a model wrote out of participants' words, so that no line of it passes for
+ * the runtime's own (S2).
+ */
+export const quoteLines = (words: string): string =>
+  words
+    .split(lineEnd)
+    .map((each) => `${bar}${each}`.trimEnd())
+    .join("\n");
+
+/** The line without its bar; undefined where it has none. */
+export const unquoteLine = (written: string): string | undefined =>
+  written.startsWith(bar.trimEnd()) ? written.slice(bar.length) : undefined;
+
+export const unquoteLines = (written: string): string =>
+  written
+    .split("\n")
+    .map((each) => unquoteLine(each) ?? each)
+    .join("\n");
