@@ -8,7 +8,6 @@ import { defineConfig } from "vitest/config";
 const bundled = [
   "@ai-sdk/openai-compatible",
   "@cfworker/json-schema",
-  "@hono/zod-openapi",
   "@modelcontextprotocol/client",
   "ai",
   "croner",
@@ -22,7 +21,6 @@ const bundled = [
   "hono/cors",
   "hono/factory",
   "hono/html",
-  "hono/http-exception",
   "hono/utils/html",
   "jose",
   "loro-crdt/web",

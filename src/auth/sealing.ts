@@ -33,7 +33,7 @@ export const seal = async (
 };
 
 /** The plaintext. Throws where the text was sealed for another workspace, another name, or with another secret. */
-export const open = async (
+export const unseal = async (
   signingSecret: string,
   workspaceId: string,
   name: string,

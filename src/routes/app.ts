@@ -1,3 +1,4 @@
+import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ColloquyError } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
@@ -7,12 +8,10 @@ import { blocks } from "./blocks.ts";
 import { carrying, importPath } from "./carrying.ts";
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
-import { docsOf } from "./docs.ts";
+import { deploymentOf } from "./deployment.ts";
 import { entities } from "./entities.ts";
-import { events } from "./events.ts";
-import { healthz } from "./healthz.ts";
 import { hooks } from "./hooks.ts";
-import { createRoutes } from "./house.ts";
+import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
 import { keys } from "./keys.ts";
 import { members } from "./members.ts";
@@ -27,7 +26,6 @@ import { spaceBlocks } from "./space-blocks.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
-import { toolAnswers } from "./tool-answers.ts";
 import { toolCalls } from "./tool-calls.ts";
 import { unknownAddress } from "./unknown-address.ts";
 import { workspaces } from "./workspaces.ts";
@@ -50,7 +48,7 @@ const idsOf = (secret: string | undefined): Ids => {
   return madeIds.ids;
 };
 
-export const app = createRoutes();
+export const app = new Hono<HttpEnv>();
 
 app.use(crossOrigin);
 app.use(async (context, next) => {
@@ -73,7 +71,7 @@ app.use((context, next) =>
   context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next),
 );
 
-const resources = [
+export const routes = [
   workspaces,
   keys,
   secrets,
@@ -94,14 +92,11 @@ const resources = [
   spaces,
   members,
   messages,
-  toolAnswers,
   toolCalls,
   stream,
-  events,
-  healthz,
-  docsOf(app),
-];
-for (const resource of resources) app.route("/", resource);
+].flatMap((resource) => resource.routes);
+routes.push(...deploymentOf(routes).routes);
 
-app.notFound(unknownAddress(app));
+for (const { method, path, respond } of routes) app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), respond);
+app.notFound(unknownAddress(routes));
 app.onError(answerError);

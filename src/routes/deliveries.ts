@@ -1,17 +1,16 @@
 import { waitUntil } from "cloudflare:workers";
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
 import { addressOf, countRequest } from "../auth/rates.ts";
-import { open as openSealed } from "../auth/sealing.ts";
+import { unseal } from "../auth/sealing.ts";
 import { schemes } from "../auth/webhooks/schemes.ts";
 import { eventId } from "../protocol/ids.ts";
 import { systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
-import { bySignature } from "./access.ts";
-import { createRoutes } from "./house.ts";
-import { answers, pathId, problems } from "./route-parts.ts";
+import { sealedName } from "./hooks.ts";
+import { agentAt } from "./http-context.ts";
+import { Resource } from "./route.ts";
 import { payloadOf } from "./webhooks/payload.ts";
 import { isWanted, readingOf } from "./webhooks/reading.ts";
-import { sealedName } from "./webhooks/sealed-name.ts";
 
 const Received = z
   .union([
@@ -25,45 +24,36 @@ const Received = z
   .meta({ id: "Received" });
 
 /** Where webhook senders post to. */
-export const deliveries = createRoutes();
+export const deliveries = new Resource("Webhooks");
 
-deliveries.openapi(
-  createRoute({
-    method: "post",
-    path: "/v1/hooks/{hookId}",
-    tags: ["Webhooks"],
-    summary: "Deliver a webhook",
-    description:
-      "Signed as the hook's scheme says, over the body exactly as it is sent. It is answered once the event is stored; the same delivery again makes no second one. Retry what is answered 429 or 5xx.",
-    ...bySignature,
-    request: {
-      params: z.object({ hookId: pathId("hook", "the hook") }),
-      body: { content: { "*/*": { schema: z.unknown().meta({ description: "JSON, a form or text, in UTF-8" }) } } },
-    },
-    responses: {
-      202: answers(Received, "It is the agent's event now, or nothing for it"),
-      ...problems("not_found", "delivery_expired", "invalid_json", "invalid_request", "payload_too_large"),
-    },
-  }),
-  async (context) => {
+deliveries.route("POST /v1/hooks/{hookId}", {
+  summary: "Deliver a webhook",
+  description:
+    "Signed as the hook's scheme says, over the body exactly as it is sent. It is answered once the event is stored; the same delivery again makes no second one. Retry what is answered 429 or 5xx.",
+  access: "signature",
+  ownBody: { mediaType: "*/*", schema: z.unknown().meta({ description: "JSON, a form or text, in UTF-8" }) },
+  status: 202,
+  answers: [Received, "It is the agent's event now, or nothing for it"],
+  problems: ["not_found", "delivery_expired", "invalid_json", "invalid_request", "payload_too_large"],
+  handle: async ({ context, params: { hookId } }) => {
     const { ids } = context.var;
-    const { hookId } = context.req.valid("param");
     if (!ids.isIssued("hook", hookId)) throw new ColloquyError("not_found", "There is no such hook.");
-    countRequest({ env: context.env, waitUntil }, "hook", `${hookId} ${addressOf(context.req.raw)}`);
-    const agent = context.env.AGENT.getByName(ids.ownerOf("hook", hookId));
+    const { raw } = context.req;
+    countRequest({ env: context.env, waitUntil }, "hook", `${hookId} ${addressOf(raw)}`);
+    const agent = agentAt(context, ids.ownerOf("hook", hookId));
     const { workspaceId, settings, sealed } = unwrap(await agent.sealedHook(hookId));
     const secrets = await Promise.all(
-      sealed.map((one) => openSealed(context.env.SIGNING_SECRET, workspaceId, sealedName(hookId), one)),
+      sealed.map((one) => unseal(context.env.SIGNING_SECRET, workspaceId, sealedName(hookId), one)),
     );
-    const { headers } = context.req.raw;
+    const { headers } = raw;
     const body = new Uint8Array(await context.req.arrayBuffer());
     const scheme = schemes[settings.scheme];
     const name = scheme.verify({ headers, body }, secrets, settings, systemClock.now());
     const payload = payloadOf(headers.get("content-type"), body);
     const event = scheme.eventType(headers, payload, settings);
-    if (scheme.isGreeting(event)) return context.json({ ignored: "greeting" as const }, 202);
-    if (!isWanted(settings.events, event)) return context.json({ ignored: "event_type" as const }, 202);
+    if (scheme.isGreeting(event)) return { ignored: "greeting" as const };
+    if (!isWanted(settings.events, event)) return { ignored: "event_type" as const };
     const delivery = { name, payload: readingOf(settings, event, payload) };
-    return context.json(unwrap(await agent.receive(workspaceId, hookId, delivery)), 202);
+    return unwrap(await agent.receive(workspaceId, hookId, delivery));
   },
-);
+});

@@ -1,49 +1,45 @@
-import type { Context } from "hono";
-import { standingOf } from "../auth/verdicts.ts";
+import { type Standing, standingOf } from "../auth/verdicts.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode, type Outcome, unwrap } from "../shared/errors.ts";
-import { type House, workspaceOf } from "./house.ts";
+import { type HttpContext, workspaceOf } from "./http-context.ts";
 
 const refusedForRights: ErrorCode[] = ["not_found", "forbidden", "not_a_member"];
 
-export const spaceAt = (context: Context<House>, spaceId: string): SpaceRpc => context.env.SPACE.getByName(spaceId);
+const standingAt = (context: HttpContext, entityId: string): Promise<Standing | undefined> =>
+  standingOf(workspaceOf(context), context.var.principal.workspaceId, entityId);
 
 /**
  * Asks a space as the caller. Only where the space refuses an entity is the workspace asked whether it is an admin,
  * so that members' own work never touches the workspace.
  */
 export const inSpace = async <T>(
-  context: Context<House>,
+  context: HttpContext,
   act: (principal: Principal) => Promise<Outcome<T>>,
 ): Promise<T> => {
   const { principal } = context.var;
   const outcome = await act(principal);
   if (outcome.ok || principal.kind === "key" || !refusedForRights.includes(outcome.problem.code))
     return unwrap(outcome);
-  const standing = await standingOf(workspaceOf(context), principal.workspaceId, principal.entityId);
+  const standing = await standingAt(context, principal.entityId);
   return unwrap(standing?.role === "admin" ? await act({ ...principal, admin: true }) : outcome);
 };
 
 /** Whether the caller has the workspace's rights, as the workspace knows it now. */
-export const mayOwn = async (context: Context<House>): Promise<boolean> => {
+export const mayOwn = async (context: HttpContext): Promise<boolean> => {
   const { principal } = context.var;
-  if (principal.kind === "key") return true;
-  return (await standingOf(workspaceOf(context), principal.workspaceId, principal.entityId))?.role === "admin";
+  return principal.kind === "key" || (await standingAt(context, principal.entityId))?.role === "admin";
 };
 
 /** The entity that acts; a secret key has to say which. */
-export const actingEntityId = (principal: Principal): string => {
-  if (principal.entityId !== undefined) return principal.entityId;
+export const actingEntityId = ({ entityId }: Principal): string => {
+  if (entityId !== undefined) return entityId;
   throw new ColloquyError("acting_entity_required", "A secret key acts here as an entity: send X-Entity-Id: ent_….");
 };
 
 /** Lets a person or a service speak and read. An agent does so through its runs only, so that it knows of it. */
-export const requireParticipant = async (context: Context<House>): Promise<void> => {
+export const requireParticipant = async (context: HttpContext): Promise<void> => {
   const { principal } = context.var;
   const entityId = actingEntityId(principal);
-  if (principal.kind === "entity") return;
-  const standing = await standingOf(workspaceOf(context), principal.workspaceId, entityId);
-  if (standing?.type !== "agent") return;
+  if (principal.kind === "entity" || (await standingAt(context, entityId))?.type !== "agent") return;
   throw new ColloquyError("forbidden", "An agent speaks and reads through its runs: act as a person or a service.");
 };

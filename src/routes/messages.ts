@@ -1,29 +1,14 @@
 import { createHash } from "node:crypto";
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
 import { Message, MessageRouting, PostMessage, ReadMark, ReadReceipt } from "../protocol/message.ts";
+import { ToolAnswer } from "../protocol/tool-call.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { access } from "./access.ts";
-import { createRoutes } from "./house.ts";
 import { replayedHeader } from "./idempotent.ts";
-import { inSpace, requireParticipant, spaceAt } from "./in-space.ts";
-import {
-  answers,
-  badBody,
-  IdempotencyHeaders,
-  idempotencyHeader,
-  jsonBody,
-  limitQuery,
-  listOf,
-  nothing,
-  onePage,
-  pathId,
-  problems,
-  queryNumber,
-} from "./route-parts.ts";
+import { inSpace, requireParticipant } from "./in-space.ts";
+import { Resource } from "./route.ts";
+import { IdempotencyHeaders, limitQuery, listOf, onePage, queryNumber } from "./route-parts.ts";
 
 const OneMessage = z.object({ message: Message });
-const tags = ["Messages"];
-const params = z.object({ spaceId: pathId("spc", "the space") });
 const maxMessagesAPage = 200;
 const maxClientKeyCharacters = 128;
 const seq = queryNumber(0, Number.MAX_SAFE_INTEGER).optional();
@@ -41,60 +26,44 @@ const isSame = (message: Message, body: PostMessage): boolean =>
   message.replyTo === body.replyTo &&
   (message.expectsReply ?? false) === (body.expectsReply ?? false);
 
-export const messages = createRoutes();
+export const messages = new Resource("Messages");
 
-messages.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/spaces/{spaceId}/messages",
-    tags,
-    summary: "A space's messages, newest last",
-    description: "The newest page; with `before` or `after` (a message's `seq`), the page on that side of it.",
-    ...access("space"),
-    request: { params, query: z.object({ before: seq, after: seq, limit: limitQuery(maxMessagesAPage) }) },
-    responses: { 200: answers(listOf(Message), "A page"), ...problems("not_found", "invalid_request") },
-  }),
-  async (context) => {
-    const stub = spaceAt(context, context.req.valid("param").spaceId);
-    const query = context.req.valid("query");
+messages.route("GET /v1/spaces/{spaceId}/messages", {
+  summary: "A space's messages, newest last",
+  description: "The newest page; with `before` or `after` (a message's `seq`), the page on that side of it.",
+  access: "space",
+  query: z.object({ before: seq, after: seq, limit: limitQuery(maxMessagesAPage) }),
+  answers: [listOf(Message), "A page"],
+  problems: ["not_found", "invalid_request"],
+  handle: async ({ context, space, query }) => {
     if (query.before !== undefined && query.after !== undefined) {
       throw new ColloquyError("invalid_request", "Send before or after, not both.");
     }
-    return context.json(await inSpace(context, (principal) => stub.list(principal, query)), 200);
+    return inSpace(context, (principal) => space.list(principal, query));
   },
-);
+});
 
-messages.openapi(
-  createRoute({
-    method: "post",
-    path: "/v1/spaces/{spaceId}/messages",
-    tags,
-    summary: "Say something",
-    description: "The same `clientKey` or `Idempotency-Key` again stores nothing and answers the same message.",
-    ...access("space"),
-    request: { params, headers: IdempotencyHeaders, body: jsonBody(PostMessage) },
-    responses: {
-      200: answers(OneMessage, "The message that this `clientKey` stored before"),
-      201: answers(OneMessage, "The message"),
-      ...problems(
-        "not_found",
-        "text_too_long",
-        "acting_entity_required",
-        "unknown_reference",
-        "idempotency_mismatch",
-        ...badBody,
-      ),
+messages.route("POST /v1/spaces/{spaceId}/messages", {
+  summary: "Say something",
+  description: "The same `clientKey` or `Idempotency-Key` again stores nothing and answers the same message.",
+  access: "space",
+  headers: IdempotencyHeaders,
+  body: PostMessage,
+  status: 201,
+  answers: [OneMessage, "The message"],
+  responses: {
+    200: {
+      description: "The message that this `clientKey` stored before",
+      content: { "application/json": { schema: OneMessage } },
     },
-  }),
-  async (context) => {
-    const stub = spaceAt(context, context.req.valid("param").spaceId);
-    const body = context.req.valid("json");
-    const idempotencyKey = context.req.valid("header")[idempotencyHeader];
+  },
+  problems: ["not_found", "text_too_long", "acting_entity_required", "unknown_reference", "idempotency_mismatch"],
+  handle: async ({ context, space, body, idempotencyKey }) => {
     await requireParticipant(context);
-    const post = (message: PostMessage) => inSpace(context, (principal) => stub.post(principal, message));
+    const post = (message: PostMessage) => inSpace(context, (principal) => space.post(principal, message));
     if (body.clientKey !== undefined || idempotencyKey === undefined) {
       const { message, created } = await post(body);
-      return created ? context.json({ message }, 201) : context.json({ message }, 200);
+      return created ? { message } : context.json({ message }, 200);
     }
     const { message, created } = await post({ ...body, clientKey: clientKeyOf(idempotencyKey) });
     if (!created) {
@@ -103,62 +72,54 @@ messages.openapi(
       }
       context.header(replayedHeader, "true");
     }
-    return context.json({ message }, 201);
+    return { message };
   },
-);
+});
 
-messages.openapi(
-  createRoute({
-    method: "post",
-    path: "/v1/spaces/{spaceId}/read",
-    tags,
-    summary: "Move the caller's read mark",
-    ...access("space"),
-    request: { params, body: jsonBody(ReadMark) },
-    responses: { 204: nothing, ...problems("not_found", "acting_entity_required", "unknown_reference", ...badBody) },
-  }),
-  async (context) => {
-    const stub = spaceAt(context, context.req.valid("param").spaceId);
-    const { messageId } = context.req.valid("json");
+messages.route("POST /v1/spaces/{spaceId}/read", {
+  summary: "Move the caller's read mark",
+  access: "space",
+  body: ReadMark,
+  problems: ["not_found", "acting_entity_required", "unknown_reference"],
+  handle: async ({ context, space, body }) => {
     await requireParticipant(context);
-    await inSpace(context, (principal) => stub.markRead(principal, messageId));
-    return context.body(null, 204);
+    return inSpace(context, (principal) => space.markRead(principal, body.messageId));
   },
-);
+});
 
-messages.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/spaces/{spaceId}/messages/{messageId}/reads",
-    tags,
-    summary: "Who has read a message, and what came of it",
-    description: "Those whose read mark has come to the message, its sender aside; of an agent the outcome of its run.",
-    ...access("space"),
-    request: { params: params.extend({ messageId: pathId("msg", "the message") }) },
-    responses: { 200: answers(listOf(ReadReceipt), "All of them"), ...problems("not_found") },
-  }),
-  async (context) => {
-    const { spaceId, messageId } = context.req.valid("param");
-    const stub = spaceAt(context, spaceId);
-    return context.json(onePage(await inSpace(context, (principal) => stub.reads(principal, messageId))), 200);
-  },
-);
+messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/reads", {
+  summary: "Who has read a message, and what came of it",
+  description: "Those whose read mark has come to the message, its sender aside; of an agent the outcome of its run.",
+  access: "space",
+  answers: [listOf(ReadReceipt), "All of them"],
+  problems: ["not_found"],
+  handle: async ({ context, space, params }) =>
+    onePage(await inSpace(context, (principal) => space.reads(principal, params.messageId))),
+});
 
-messages.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/spaces/{spaceId}/messages/{messageId}/routing",
-    tags,
-    summary: "What the space's router decided about a message",
-    description:
-      "Which agents it woke, that it woke nobody, or why it failed. It is asked about the messages of people that address nobody, where the space has a `router`.",
-    ...access("space"),
-    request: { params: params.extend({ messageId: pathId("msg", "the message") }) },
-    responses: { 200: answers(z.object({ routing: MessageRouting }), "The decision"), ...problems("not_found") },
+messages.route("GET /v1/spaces/{spaceId}/messages/{messageId}/routing", {
+  summary: "What the space's router decided about a message",
+  description:
+    "Which agents it woke, that it woke nobody, or why it failed. It is asked about the messages of people that address nobody, where the space has a `router`.",
+  access: "space",
+  answers: [z.object({ routing: MessageRouting }), "The decision"],
+  problems: ["not_found"],
+  handle: async ({ context, space, params }) => ({
+    routing: await inSpace(context, (principal) => space.routing(principal, params.messageId)),
   }),
-  async (context) => {
-    const { spaceId, messageId } = context.req.valid("param");
-    const stub = spaceAt(context, spaceId);
-    return context.json({ routing: await inSpace(context, (principal) => stub.routing(principal, messageId)) }, 200);
+});
+
+messages.route("POST /v1/spaces/{spaceId}/tool-calls/{toolCallId}/result", {
+  summary: "Answer a tool call that waits for people",
+  description:
+    "For a person of the space, one of the call's `approvers` where it names some. An approval is answered with `{result: {approved, note?}}`, any other call with a result that matches its `schema`, or with an `error`. The first valid answer wins; the same answer again is answered like the first time.",
+  access: "space",
+  body: ToolAnswer,
+  answers: [OneMessage, "The message that shows the call, as it stands then"],
+  problems: ["not_found", "conflict", "gone", "answer_invalid", "acting_entity_required"],
+  handle: async ({ context, space, params, body }) => {
+    await requireParticipant(context);
+    const { message } = await inSpace(context, (principal) => space.answerToolCall(principal, params.toolCallId, body));
+    return { message };
   },
-);
+});

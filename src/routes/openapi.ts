@@ -1,14 +1,13 @@
-import type { OpenAPIHono, RouteConfig } from "@hono/zod-openapi";
 import { z } from "zod";
 import { idPattern } from "../protocol/ids.ts";
+import { Problem } from "../protocol/problem.ts";
+import { type ErrorCode, errorKind } from "../shared/errors.ts";
+import { accessDocs } from "./access.ts";
 import { apiDescription, securitySchemes, tags } from "./api-description.ts";
 import { ApiSchemas, type Json, type JsonObject } from "./api-schemas.ts";
-import type { House } from "./house.ts";
+import type { Route } from "./route.ts";
 
-/**
- * The OpenAPI 3.1 document, made from the very definitions that route and validate. zod itself writes the schemas:
- * what is documented is what is parsed.
- */
+/** The OpenAPI 3.1 document, made from the definitions that route and validate. zod writes the schemas. */
 export type ApiParameter = { name: string; in: string; required: boolean; description: string; schema: Json };
 export type ApiContent = { [mediaType: string]: { schema: Json } };
 export type ApiResponse = { description: string; headers?: Json; content?: ApiContent };
@@ -38,15 +37,11 @@ const ObjectSchema = z.looseObject({
   required: z.array(z.string()).default([]),
 });
 
-const Who = z.string();
-
-const isZod = (schema: unknown): schema is z.ZodType => schema instanceof z.ZodType;
-
 /** All schemas are added first and finished after: only then is it known which component names are taken twice. */
 type Unfinished<T> = () => T;
 
-const parametersIn = (schemas: ApiSchemas, place: string, schema: unknown): Unfinished<ApiParameter[]> => {
-  if (!isZod(schema)) return () => [];
+const parametersIn = (schemas: ApiSchemas, place: string, schema?: z.ZodType): Unfinished<ApiParameter[]> => {
+  if (!schema) return () => [];
   const added = schemas.add(schema, "input");
   return () => {
     const { properties, required } = ObjectSchema.parse(schemas.finish(added));
@@ -61,25 +56,68 @@ const parametersIn = (schemas: ApiSchemas, place: string, schema: unknown): Unfi
   };
 };
 
-const contentOf = (
-  schemas: ApiSchemas,
-  content: object | undefined,
-  direction: "input" | "output",
-): Unfinished<ApiContent> => {
-  const added = Object.entries(content ?? {}).map(([mediaType, { schema }]) => ({
-    mediaType,
-    schema: isZod(schema) ? schemas.add(schema, direction) : undefined,
-  }));
-  return () =>
-    Object.fromEntries(
-      added.map(({ mediaType, schema }) => [mediaType, { schema: schema ? schemas.finish(schema) : {} }]),
-    );
+type Content = Record<string, { schema: z.ZodType }>;
+
+const contentOf = (schemas: ApiSchemas, content: Content, direction: "input" | "output"): Unfinished<ApiContent> => {
+  const added = Object.entries(content).map(([type, { schema }]) => [type, schemas.add(schema, direction)] as const);
+  return () => Object.fromEntries(added.map(([type, schema]) => [type, { schema: schemas.finish(schema) }]));
+};
+
+const json = (schema: z.ZodType): Content => ({ "application/json": { schema } });
+
+/** What every guarded route may answer. */
+const guardedProblems: ErrorCode[] = [
+  "unauthorized",
+  "token_expired",
+  "forbidden",
+  "acting_entity_required",
+  "rate_limited",
+  "internal",
+  "unavailable",
+];
+const bodyProblems: ErrorCode[] = ["invalid_json", "invalid_request", "payload_too_large"];
+const repeatProblems: ErrorCode[] = ["idempotency_mismatch", "idempotency_in_progress"];
+
+const retryAfter = { description: "When to try again, in seconds", schema: { type: "integer" as const } };
+
+type Answer = { description: string; headers?: Json; content?: Content };
+
+/** The problems of a route, by their status. */
+const problemsOf = ({ access, problems = [], body, ownBody, idempotent }: Route): Record<number, Answer> => {
+  if (access === "public") return {};
+  const hasBody = body !== undefined || (ownBody !== undefined && access !== "signature");
+  const codes = new Set([
+    ...problems,
+    ...(hasBody ? bodyProblems : []),
+    ...(idempotent ? repeatProblems : []),
+    ...guardedProblems,
+  ]);
+  return Object.fromEntries(
+    [...Map.groupBy(codes, (code) => errorKind(code).status)].map(([status, all]) => [
+      status,
+      {
+        description: all.map((code) => `\`${code}\`: ${errorKind(code).title}`).join("; "),
+        ...(all.some((code) => errorKind(code).retryable) ? { headers: { "Retry-After": retryAfter } } : {}),
+        content: { "application/problem+json": { schema: Problem } },
+      },
+    ]),
+  );
+};
+
+const answersOf = (route: Route): Record<number, Answer> => {
+  const { answers, status = 200, responses } = route;
+  return {
+    ...(answers ? { [status]: { description: answers[1], content: json(answers[0]) } } : {}),
+    ...(answers || responses ? {} : { 204: { description: "Done; the answer has no body" } }),
+    ...responses,
+    ...problemsOf(route),
+  };
 };
 
 const operationId = (method: string, path: string): string =>
   method + path.replace(/^\/v1/, "").replaceAll(/[^A-Za-z]+([A-Za-z]?)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Which entity a secret key acts as. It is read with the credentials, so no route's schema names it. */
+/** The entity that a secret key acts as. It is read with the credentials, so no route's schema names it. */
 const actingEntity: ApiParameter = {
   name: "x-entity-id",
   in: "header",
@@ -88,47 +126,45 @@ const actingEntity: ApiParameter = {
   schema: { type: "string", pattern: idPattern("ent").source },
 };
 
-const operation = (schemas: ApiSchemas, route: RouteConfig): Unfinished<ApiOperation> => {
-  const { request } = route;
+const operation = (schemas: ApiSchemas, route: Route): Unfinished<ApiOperation> => {
+  const { tag, summary, description, ownBody } = route;
+  const { who, security } = accessDocs[route.access];
+  const hasParams = Object.keys(route.params.shape).length > 0;
   const parameters = [
-    parametersIn(schemas, "path", request?.params),
-    parametersIn(schemas, "query", request?.query),
-    parametersIn(schemas, "header", request?.headers),
+    parametersIn(schemas, "path", hasParams ? route.params : undefined),
+    parametersIn(schemas, "query", route.query),
+    parametersIn(schemas, "header", route.headers),
   ];
-  const body = request?.body ? contentOf(schemas, request.body.content, "input") : undefined;
-  const responses = Object.entries(route.responses).map(([status, response]) => ({
-    status,
-    description: "description" in response ? (response.description ?? "") : "",
-    headers: "headers" in response ? z.json().parse(response.headers) : undefined,
-    content: "content" in response ? contentOf(schemas, response.content, "output") : undefined,
-  }));
+  const content = ownBody ? { [ownBody.mediaType]: ownBody } : route.body && json(route.body);
+  const body = content && contentOf(schemas, content, "input");
+  const responses = Object.entries(answersOf(route)).map(
+    ([status, { content: held, ...answer }]) => [status, answer, held && contentOf(schemas, held, "output")] as const,
+  );
   return () => ({
-    operationId: operationId(route.method, route.path),
-    tags: route.tags ?? [],
-    summary: route.summary ?? "",
-    ...(route.description === undefined ? {} : { description: route.description }),
-    security: (route.security ?? []).map((scheme) => ({ ...scheme })),
-    "x-who": Who.parse(route["x-who"]),
+    operationId: operationId(route.method.toLowerCase(), route.path),
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security,
+    "x-who": who,
     parameters: [
       ...parameters.flatMap((finish) => finish()),
-      ...((route.security ?? []).some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
+      ...(security.some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
     ],
     ...(body ? { requestBody: { required: true, content: body() } } : {}),
     responses: Object.fromEntries(
-      responses.map(({ status, description, headers, content }) => [
-        status,
-        { description, ...(headers === undefined ? {} : { headers }), ...(content ? { content: content() } : {}) },
-      ]),
+      responses.map(([status, answer, held]) => [status, { ...answer, ...(held ? { content: held() } : {}) }]),
     ),
   });
 };
 
-export const documentApi = (app: OpenAPIHono<House>): ApiDocument => {
+export const documentApi = (routes: Route[]): ApiDocument => {
   const schemas = new ApiSchemas();
-  const routes = app.openAPIRegistry.definitions.flatMap((one) => (one.type === "route" ? [one.route] : []));
   const operations = routes.map((route) => ({ ...route, finish: operation(schemas, route) }));
   const paths: ApiDocument["paths"] = {};
-  for (const { path, method, finish } of operations) paths[path] = { ...paths[path], [method]: finish() };
+  for (const { path, method, finish } of operations) {
+    paths[path] = { ...paths[path], [method.toLowerCase()]: finish() };
+  }
   return {
     openapi: "3.1.0",
     info: apiDescription,

@@ -1,5 +1,4 @@
 import type { Context } from "hono";
-import { HTTPException } from "hono/http-exception";
 import type { z } from "zod";
 import { rateWindowSeconds } from "../auth/rates.ts";
 import {
@@ -64,16 +63,6 @@ export const misshapen = (error: z.ZodError, where: string, under: PropertyKey[]
   return new ColloquyError(namedCode(error) ?? "invalid_request", detail, { issues });
 };
 
-type Validation = { target: string; success: boolean; error?: z.ZodError };
-
-/** The validation hook of every route. */
-export const answerInvalid = (result: Validation): Response | undefined => {
-  if (result.success || !result.error) return undefined;
-  const places: Record<string, string> = { json: "body", param: "path", header: "headers" };
-  const refusal = misshapen(result.error, places[result.target] ?? result.target);
-  return problemResponse(problem(refusal.code, refusal.message, refusal.issues));
-};
-
 /** Whether an actor could not be reached, as the platform marks such rejections. */
 const isUnreachable = (error: unknown): boolean =>
   error instanceof Error &&
@@ -81,16 +70,8 @@ const isUnreachable = (error: unknown): boolean =>
     (mark) => Object.getOwnPropertyDescriptor(error, mark)?.value === true,
   );
 
-const ofException = (error: HTTPException): Problem => {
-  if (error.status === 415)
-    return problem("invalid_json", "Send the body as JSON, with content-type: application/json.");
-  if (error.status === 413) return problem("payload_too_large", "The body is too large.");
-  return problem("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
-};
-
 const problemOf = (error: unknown, context: Context): Problem => {
   if (error instanceof ColloquyError) return problem(error.code, error.message, error.issues);
-  if (error instanceof HTTPException && error.status < 500) return ofException(error);
   log.error("request.failed", error, { method: context.req.method, path: context.req.path });
   return isUnreachable(error)
     ? problem("unavailable", "It could not be reached just now: try again.")

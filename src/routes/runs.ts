@@ -1,87 +1,51 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "zod";
 import { ContextView, Run, RunStatus } from "../protocol/run.ts";
 import { unwrap } from "../shared/errors.ts";
-import { access } from "./access.ts";
-import { agentAt } from "./agents.ts";
-import { createRoutes } from "./house.ts";
-import { answers, listOf, pageQuery, pathId, problems } from "./route-parts.ts";
+import { Resource } from "./route.ts";
+import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
 const OneRun = z.object({ run: Run });
-const tags = ["Runs"];
-const params = z.object({ agentId: pathId("ent", "the agent") });
-const runParams = params.extend({ runId: pathId("run", "the run") });
 
-export const runs = createRoutes();
+export const runs = new Resource("Runs");
 
-runs.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/agents/{agentId}/runs",
-    tags,
-    summary: "An agent's runs, newest first",
-    description: "Without the steps' inputs: those are in the single run.",
-    ...access("workspace"),
-    request: { params, query: pageQuery().extend({ status: RunStatus.optional() }) },
-    responses: { 200: answers(listOf(Run), "A page"), ...problems("not_found", "invalid_request", "invalid_cursor") },
+runs.route("GET /v1/agents/{agentId}/runs", {
+  summary: "An agent's runs, newest first",
+  description: "Without the steps' inputs: those are in the single run.",
+  access: "workspace",
+  query: pageQuery().extend({ status: RunStatus.optional() }),
+  answers: [listOf(Run), "A page"],
+  problems: ["not_found", ...badPage],
+  handle: async ({ agent, workspaceId, query }) => unwrap(await agent.runs(workspaceId, query)),
+});
+
+runs.route("GET /v1/agents/{agentId}/runs/{runId}", {
+  summary: "One run: steps, calls, usage, timings and the exact input of each step",
+  description:
+    "The first step's input is whole; a later one says which step it continues, how many of its messages it begins with, and what follows. Where one answer does not hold all steps, `nextStep` is the `fromStep` of the next.",
+  access: "workspace",
+  query: z.object({ fromStep: z.coerce.number().int().min(0).max(1000).default(0) }),
+  answers: [OneRun, "The run"],
+  problems: ["not_found", "invalid_request"],
+  handle: async ({ agent, workspaceId, params, query }) => ({
+    run: unwrap(await agent.run(workspaceId, params.runId, query.fromStep)),
   }),
-  async (context) => {
-    const stub = agentAt(context, context.req.valid("param").agentId);
-    return context.json(unwrap(await stub.runs(context.var.principal.workspaceId, context.req.valid("query"))), 200);
-  },
-);
+});
 
-runs.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/agents/{agentId}/runs/{runId}",
-    tags,
-    summary: "One run: steps, calls, usage, timings and the exact input of each step",
-    description:
-      "The first step's input is whole; a later one says which step it continues, how many of its messages it begins with, and what follows. Where one answer does not hold all steps, `nextStep` is the `fromStep` of the next.",
-    ...access("workspace"),
-    request: { params: runParams, query: z.object({ fromStep: z.coerce.number().int().min(0).max(1000).default(0) }) },
-    responses: { 200: answers(OneRun, "The run"), ...problems("not_found", "invalid_request") },
-  }),
-  async (context) => {
-    const { agentId, runId } = context.req.valid("param");
-    const { fromStep } = context.req.valid("query");
-    const run = unwrap(await agentAt(context, agentId).run(context.var.principal.workspaceId, runId, fromStep));
-    return context.json({ run }, 200);
-  },
-);
+runs.route("POST /v1/agents/{agentId}/runs/{runId}/cancel", {
+  summary: "Cancel a run",
+  description: "It stops generating at once and nothing of it appears afterwards; its events are acknowledged.",
+  access: "workspace",
+  answers: [OneRun, "The run"],
+  problems: ["not_found", "conflict", "gone"],
+  handle: async ({ agent, workspaceId, params }) => ({ run: unwrap(await agent.cancelRun(workspaceId, params.runId)) }),
+});
 
-runs.openapi(
-  createRoute({
-    method: "post",
-    path: "/v1/agents/{agentId}/runs/{runId}/cancel",
-    tags,
-    summary: "Cancel a run",
-    description: "It stops generating at once and nothing of it appears afterwards; its events are acknowledged.",
-    ...access("workspace"),
-    request: { params: runParams },
-    responses: { 200: answers(OneRun, "The run"), ...problems("not_found", "conflict", "gone") },
-  }),
-  async (context) => {
-    const { agentId, runId } = context.req.valid("param");
-    const run = unwrap(await agentAt(context, agentId).cancelRun(context.var.principal.workspaceId, runId));
-    return context.json({ run }, 200);
-  },
-);
-
-runs.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/agents/{agentId}/context",
-    tags,
-    summary: "What the next run's input would be, section by section with tokens",
-    description:
-      "As of now: what waits is taken as the next run would take it, and nothing is changed. A `timeline` answers the first event that may wake it, be it a message, a plan that came due or a service event; `trigger` says which.",
-    ...access("workspace"),
-    request: { params },
-    responses: { 200: answers(ContextView, "The input"), ...problems("not_found") },
-  }),
-  async (context) => {
-    const stub = agentAt(context, context.req.valid("param").agentId);
-    return context.json(unwrap(await stub.context(context.var.principal.workspaceId)), 200);
-  },
-);
+runs.route("GET /v1/agents/{agentId}/context", {
+  summary: "What the next run's input would be, section by section with tokens",
+  description:
+    "As of now: what waits is taken as the next run would take it, and nothing is changed. A `timeline` answers the first event that may wake it, be it a message, a plan that came due or a service event; `trigger` says which.",
+  access: "workspace",
+  answers: [ContextView, "The input"],
+  problems: ["not_found"],
+  handle: async ({ agent, workspaceId }) => unwrap(await agent.context(workspaceId)),
+});

@@ -1,9 +1,7 @@
-import type { Context } from "hono";
 import type { SearchAnswer, SearchQuery, WorkspaceSearchAnswer } from "../protocol/search.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { inTime } from "../shared/within.ts";
-import { agentAt } from "./agents.ts";
-import { type House, workspaceOf } from "./house.ts";
+import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 
 /** Agents that one search of a workspace asks, how many at a time, and how long each has. */
 const maxSearchedAgents = 200;
@@ -12,7 +10,7 @@ export const agentTimeoutMs = 10_000;
 
 type Asked = { agentId: string; answer: SearchAnswer } | { agentId: string; code: string };
 
-const ask = async (context: Context<House>, agentId: string, query: SearchQuery): Promise<Asked> => {
+const ask = async (context: HttpContext, agentId: string, query: SearchQuery): Promise<Asked> => {
   try {
     const { workspaceId } = context.var.principal;
     return {
@@ -25,7 +23,7 @@ const ask = async (context: Context<House>, agentId: string, query: SearchQuery)
 };
 
 /** Oldest first. */
-const agentsOf = async (context: Context<House>): Promise<{ ids: string[]; more: boolean }> => {
+const agentsOf = async (context: HttpContext): Promise<{ ids: string[]; more: boolean }> => {
   const ids: string[] = [];
   let cursor: string | undefined;
   do {
@@ -53,7 +51,7 @@ const merged = (hits: Hit[], limit: number): Hit[] => {
 };
 
 /** Asks every agent of the caller's workspace, some at a time. One that does not answer fails none of the others. */
-export const searchAll = async (context: Context<House>, query: SearchQuery): Promise<WorkspaceSearchAnswer> => {
+export const searchAll = async (context: HttpContext, query: SearchQuery): Promise<WorkspaceSearchAnswer> => {
   const { ids, more } = await agentsOf(context);
   const waiting = [...ids];
   const asked: Asked[] = [];

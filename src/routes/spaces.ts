@@ -1,32 +1,16 @@
-import { createRoute, z } from "@hono/zod-openapi";
-import type { Context } from "hono";
+import { z } from "zod";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { inTime } from "../shared/within.ts";
-import { access } from "./access.ts";
-import { createRoutes, type House, workspaceOf } from "./house.ts";
-import { idempotently } from "./idempotent.ts";
-import { inSpace, mayOwn, spaceAt } from "./in-space.ts";
-import { checkModel } from "./model-check.ts";
-import {
-  answers,
-  badBody,
-  badRepeat,
-  IdempotencyHeaders,
-  jsonBody,
-  listOf,
-  nothing,
-  pageQuery,
-  pathId,
-  problems,
-} from "./route-parts.ts";
+import { checkModel } from "./check-references.ts";
+import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
+import { inSpace, mayOwn } from "./in-space.ts";
+import { Resource } from "./route.ts";
+import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
 const OneSpace = z.object({ space: Space });
-const tags = ["Spaces"];
-const path = "/v1/spaces/{spaceId}";
-const params = z.object({ spaceId: pathId("spc", "the space") });
 /** A page of spaces asks each of them for its latest, so it is no longer than that may cost. */
 const maxSpacesAsked = 50;
 /** How long such a page waits for each of them. */
@@ -36,7 +20,7 @@ const latestWaitMs = 2000;
 const routerForbidden = (): ColloquyError =>
   new ColloquyError("forbidden", "Only an admin or a secret key may set a space's router: leave `router` out.");
 
-const createSpace = async (context: Context<House>, id: string, input: CreateSpace): Promise<Space> => {
+const createSpace = async (context: HttpContext, id: string, input: CreateSpace): Promise<Space> => {
   const { principal } = context.var;
   const { workspaceId, entityId: createdBy } = principal;
   const { members, ...settings } = input;
@@ -66,7 +50,7 @@ const createSpace = async (context: Context<House>, id: string, input: CreateSpa
 };
 
 /** A space's newest message and how much the caller has not read; neither, where it cannot be reached. */
-const withLatest = async (context: Context<House>, principal: Principal, space: Space): Promise<SpaceListItem> => {
+const withLatest = async (context: HttpContext, principal: Principal, space: Space): Promise<SpaceListItem> => {
   try {
     const latest = await inTime(latestWaitMs, spaceAt(context, space.id).latest(principal));
     return latest.ok ? { ...space, ...latest.value } : space;
@@ -76,109 +60,69 @@ const withLatest = async (context: Context<House>, principal: Principal, space: 
   }
 };
 
-export const spaces = createRoutes();
+export const spaces = new Resource("Spaces");
 
-spaces.openapi(
-  createRoute({
-    method: "post",
-    path: "/v1/spaces",
-    tags,
-    summary: "Create a space",
-    description:
-      "Who creates it as an entity is its first member, and takes in whom it shares a space with already; a secret key or an admin takes in anyone.",
-    ...access("entity"),
-    request: { headers: IdempotencyHeaders, body: jsonBody(CreateSpace) },
-    responses: {
-      201: answers(OneSpace, "The space"),
-      ...problems("unknown_reference", "limit_reached", ...badBody, ...badRepeat),
-    },
-  }),
-  async (context) => {
-    const body = context.req.valid("json");
-    const answer = await idempotently(context, { body, schema: OneSpace }, async (newId) => ({
-      space: await createSpace(context, newId("spc"), body),
-    }));
-    return context.json(answer, 201);
-  },
-);
+spaces.route("POST /v1/spaces", {
+  summary: "Create a space",
+  description:
+    "Who creates it as an entity is its first member, and takes in whom it shares a space with already; a secret key or an admin takes in anyone.",
+  access: "entity",
+  body: CreateSpace,
+  idempotent: true,
+  status: 201,
+  answers: [OneSpace, "The space"],
+  problems: ["unknown_reference", "limit_reached"],
+  handle: ({ context, body, once }) =>
+    once(async (newId) => ({ space: await createSpace(context, newId("spc"), body) })),
+});
 
-spaces.openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/spaces",
-    tags,
-    summary: "Spaces, newest first",
-    description:
-      "An entity's own, with its unread count (at most 99) and the newest message; a secret key without X-Entity-Id sees all, without these.",
-    ...access("entity"),
-    request: { query: pageQuery(maxSpacesAsked) },
-    responses: { 200: answers(listOf(SpaceListItem), "A page"), ...problems("invalid_request", "invalid_cursor") },
-  }),
-  async (context) => {
-    const { principal } = context.var;
+spaces.route("GET /v1/spaces", {
+  summary: "Spaces, newest first",
+  description:
+    "An entity's own, with its unread count (at most 99) and the newest message; a secret key without X-Entity-Id sees all, without these.",
+  access: "entity",
+  query: pageQuery(maxSpacesAsked),
+  answers: [listOf(SpaceListItem), "A page"],
+  problems: badPage,
+  handle: async ({ context, principal, query }) => {
     const { entityId } = principal;
-    const page = unwrap(await workspaceOf(context).spaces({ ...context.req.valid("query"), entityId }));
-    const items =
-      entityId === undefined
-        ? page.items
-        : await Promise.all(page.items.map((space) => withLatest(context, principal, space)));
-    return context.json({ items, nextCursor: page.nextCursor }, 200);
+    const page = unwrap(await workspaceOf(context).spaces({ ...query, entityId }));
+    if (entityId === undefined) return page;
+    const items = await Promise.all(page.items.map((space) => withLatest(context, principal, space)));
+    return { items, nextCursor: page.nextCursor };
   },
-);
+});
 
-spaces.openapi(
-  createRoute({
-    method: "get",
-    path,
-    tags,
-    summary: "One space, with its members",
-    ...access("space"),
-    request: { params },
-    responses: { 200: answers(OneSpace, "The space"), ...problems("not_found") },
+spaces.route("GET /v1/spaces/{spaceId}", {
+  summary: "One space, with its members",
+  access: "space",
+  answers: [OneSpace, "The space"],
+  problems: ["not_found"],
+  handle: async ({ context, space }) => ({
+    space: await inSpace(context, (principal) => space.describe(principal)),
   }),
-  async (context) => {
-    const stub = spaceAt(context, context.req.valid("param").spaceId);
-    return context.json({ space: await inSpace(context, (principal) => stub.describe(principal)) }, 200);
-  },
-);
+});
 
-spaces.openapi(
-  createRoute({
-    method: "patch",
-    path,
-    tags,
-    summary: "Change a space",
-    description:
-      "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone.",
-    ...access("space"),
-    request: { params, body: jsonBody(UpdateSpace) },
-    responses: { 200: answers(OneSpace, "The space"), ...problems("not_found", "unknown_reference", ...badBody) },
-  }),
-  async (context) => {
-    const stub = spaceAt(context, context.req.valid("param").spaceId);
-    const changes = context.req.valid("json");
+spaces.route("PATCH /v1/spaces/{spaceId}", {
+  summary: "Change a space",
+  description: "By the workspace, by an admin, or by who created it; its `router` by the workspace or an admin alone.",
+  access: "space",
+  body: UpdateSpace,
+  answers: [OneSpace, "The space"],
+  problems: ["not_found", "unknown_reference"],
+  handle: async ({ context, space, body: changes }) => {
     if (changes.router) {
       if (!(await mayOwn(context))) throw routerForbidden();
       await checkModel(context.env, workspaceOf(context), changes.router.model, "router.model");
     }
-    return context.json({ space: await inSpace(context, (principal) => stub.update(principal, changes)) }, 200);
+    return { space: await inSpace(context, (principal) => space.update(principal, changes)) };
   },
-);
+});
 
-spaces.openapi(
-  createRoute({
-    method: "delete",
-    path,
-    tags,
-    summary: "Delete a space and all that was said in it",
-    description: "By the workspace or an admin. Its sockets are closed with 4404.",
-    ...access("space"),
-    request: { params },
-    responses: { 204: nothing, ...problems("not_found") },
-  }),
-  async (context) => {
-    const stub = spaceAt(context, context.req.valid("param").spaceId);
-    await inSpace(context, (principal) => stub.remove(principal));
-    return context.body(null, 204);
-  },
-);
+spaces.route("DELETE /v1/spaces/{spaceId}", {
+  summary: "Delete a space and all that was said in it",
+  description: "By the workspace or an admin. Its sockets are closed with 4404.",
+  access: "space",
+  problems: ["not_found"],
+  handle: ({ context, space }) => inSpace(context, (principal) => space.remove(principal)),
+});

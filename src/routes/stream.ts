@@ -1,12 +1,11 @@
-import { createRoute, z } from "@hono/zod-openapi";
-import type { Context } from "hono";
+import { z } from "zod";
 import { type Principal, principalHeader } from "../protocol/principal.ts";
 import { Problem } from "../protocol/problem.ts";
 import { ColloquyError, type Outcome, ok, refuse } from "../shared/errors.ts";
-import { access } from "./access.ts";
-import { createRoutes, type House } from "./house.ts";
+import type { HttpContext } from "./http-context.ts";
 import { inSpace, requireParticipant } from "./in-space.ts";
-import { pathId, problems } from "./route-parts.ts";
+import { Resource } from "./route.ts";
+import { bridge } from "./server-sent-events.ts";
 
 const socketHeaders = [
   "sec-websocket-key",
@@ -15,75 +14,87 @@ const socketHeaders = [
   "sec-websocket-protocol",
 ];
 
-/** The request for a socket as an actor is asked it: by whom, and as the client wishes. */
-export const socketRequest = (context: Context<House>, url: URL, principal: Principal): Request => {
+/** The request for a socket as an actor gets it: who asks, and what the client's handshake says. */
+const socketRequest = ({ req }: HttpContext, url: URL, principal: Principal): Request => {
   const headers = new Headers({ upgrade: "websocket", connection: "Upgrade" });
   for (const name of socketHeaders) {
-    const value = context.req.header(name);
+    const value = req.header(name);
     if (value !== undefined) headers.set(name, value);
   }
   headers.set(principalHeader, JSON.stringify(principal));
   return new Request(url, { headers });
 };
 
-/** The socket that an actor answered; its refusal as a value. */
-export const answeredSocket = async (answer: Response): Promise<Outcome<Response>> => {
+/** Asks an actor for a socket. It answers 101 with one, or its refusal as a value. */
+export const socketFrom = async (
+  actor: { fetch(request: Request): Promise<Response> },
+  context: HttpContext,
+  url: URL,
+  principal: Principal,
+): Promise<Outcome<Response>> => {
+  const answer = await actor.fetch(socketRequest(context, url, principal));
   if (answer.webSocket) return ok(answer);
   const { code, detail, issues } = Problem.parse(await answer.json());
   return refuse(code, detail, issues);
 };
 
-export const requireUpgrade = (context: Context<House>, instead: string): void => {
-  if (context.req.header("upgrade")?.toLowerCase() === "websocket") return;
+export const requireUpgrade = ({ req }: HttpContext, instead: string): void => {
+  if (req.header("upgrade")?.toLowerCase() === "websocket") return;
   throw new ColloquyError("upgrade_required", `Connect with a WebSocket client, or ${instead}.`);
 };
 
-export const cursorQuery = z.string().optional().meta({
-  description: "The cursor of the last durable event; left out: from now on; 0: from the start",
-  example: "42",
-});
-
-/** A malformed cursor is refused before anything is opened. */
-export const requireCursor = (cursor: string | undefined): string | undefined => {
-  if (cursor === undefined || /^\d{1,15}$/.test(cursor)) return cursor;
-  throw new ColloquyError("invalid_cursor", "A cursor is the whole number that a durable event carried.");
-};
-
-/** Asks the space for a socket as the caller. It answers 101 with one; its refusals are thrown. */
-export const openSocket = async (
-  context: Context<House>,
-  spaceId: string,
-  cursor: string | undefined,
-): Promise<Response> => {
+/** Asks the space for a socket as the caller, from `cursor` on; a malformed cursor is refused before. */
+const openSocket = async (context: HttpContext, spaceId: string, cursor: string | undefined): Promise<Response> => {
+  if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) {
+    throw new ColloquyError("invalid_cursor", "A cursor is the whole number that a durable event carried.");
+  }
   await requireParticipant(context);
   const url = new URL(`https://space/v1/spaces/${spaceId}/stream`);
   if (cursor !== undefined) url.searchParams.set("cursor", cursor);
-  return inSpace(context, async (principal) =>
-    answeredSocket(await context.env.SPACE.getByName(spaceId).fetch(socketRequest(context, url, principal))),
-  );
+  const space = context.env.SPACE.getByName(spaceId);
+  return inSpace(context, (principal) => socketFrom(space, context, url, principal));
 };
 
-export const stream = createRoutes().openapi(
-  createRoute({
-    method: "get",
-    path: "/v1/spaces/{spaceId}/stream",
-    tags: ["Stream"],
-    summary: "A space's events over WebSocket",
-    description:
-      "Every frame is one JSON object with `type`; durable ones carry `cursor` and are replayed after the one in the query.",
-    ...access("stream"),
-    request: {
-      params: z.object({ spaceId: pathId("spc", "the space") }),
-      query: z.object({ cursor: cursorQuery }),
-    },
-    responses: {
-      101: { description: "The socket" },
-      ...problems("not_found", "invalid_cursor", "upgrade_required", "acting_entity_required", "limit_reached"),
-    },
+const query = z.object({
+  cursor: z.string().optional().meta({
+    description: "The cursor of the last durable event; left out: from now on; 0: from the start",
+    example: "42",
   }),
-  async (context) => {
+});
+
+export const stream = new Resource("Stream");
+
+stream.route("GET /v1/spaces/{spaceId}/stream", {
+  summary: "A space's events over WebSocket",
+  description:
+    "Every frame is one JSON object with `type`; durable ones carry `cursor` and are replayed after the one in the query.",
+  access: "stream",
+  query,
+  responses: { 101: { description: "The socket" } },
+  problems: ["not_found", "invalid_cursor", "upgrade_required", "acting_entity_required", "limit_reached"],
+  handle: async ({ context, params, query: { cursor } }) => {
     requireUpgrade(context, "use /events for Server-Sent Events");
-    const cursor = requireCursor(context.req.valid("query").cursor);
-    return openSocket(context, context.req.valid("param").spaceId, cursor);
+    return openSocket(context, params.spaceId, cursor);
   },
-);
+});
+
+stream.route("GET /v1/spaces/{spaceId}/events", {
+  summary: "The same events as Server-Sent Events",
+  description:
+    "`event:` is the frame's type, `id:` the cursor of durable ones, `data:` the frame. When the space closes the stream, the last event is `closed` with `{code, reason}`.",
+  access: "stream",
+  query,
+  headers: z.object({ "last-event-id": z.string().optional() }),
+  responses: { 200: { description: "The events", content: { "text/event-stream": { schema: z.string() } } } },
+  problems: ["not_found", "invalid_cursor", "acting_entity_required", "limit_reached"],
+  handle: async ({ context, params, query: { cursor }, headers: asked }) => {
+    const answer = await openSocket(context, params.spaceId, asked["last-event-id"] || cursor);
+    const socket = answer.webSocket;
+    if (!socket) return answer;
+    const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" };
+    if (context.req.method !== "HEAD") return new Response(bridge(socket, context.req.raw.signal), { headers });
+    socket.accept();
+    socket.close(1000, "only the headers were asked for");
+    return new Response(null, { headers });
+  },
+});

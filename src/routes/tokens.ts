@@ -1,25 +1,20 @@
-import { createRoute } from "@hono/zod-openapi";
 import { mintToken } from "../auth/tokens.ts";
 import { CreateToken, Token } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
-import { access } from "./access.ts";
-import { createRoutes, workspaceOf } from "./house.ts";
-import { answers, badBody, jsonBody, problems } from "./route-parts.ts";
+import { workspaceOf } from "./http-context.ts";
+import { Resource } from "./route.ts";
 
-export const tokens = createRoutes().openapi(
-  createRoute({
-    method: "post",
-    path: "/v1/tokens",
-    tags: ["Entities"],
-    summary: "Mint a token for a person or a service",
-    ...access("workspace"),
-    request: { body: jsonBody(CreateToken) },
-    responses: { 201: answers(Token, "The token"), ...problems("unknown_reference", ...badBody) },
-  }),
-  async (context) => {
-    const { entityId, expiresInSeconds } = context.req.valid("json");
-    const { workspaceId } = context.var.principal;
+export const tokens = new Resource("Entities");
+
+tokens.route("POST /v1/tokens", {
+  summary: "Mint a token for a person or a service",
+  access: "workspace",
+  body: CreateToken,
+  status: 201,
+  answers: [Token, "The token"],
+  problems: ["unknown_reference"],
+  handle: async ({ context, workspaceId, body: { entityId, expiresInSeconds } }) => {
     const [entity] = unwrap(await workspaceOf(context).resolve([entityId]));
     if (entity?.type === "agent") {
       throw new ColloquyError(
@@ -30,6 +25,6 @@ export const tokens = createRoutes().openapi(
     const issuedAt = systemClock.now();
     const expiresAt = issuedAt + expiresInSeconds * 1000;
     const token = await mintToken(context.env.SIGNING_SECRET, { workspaceId, entityId, issuedAt, expiresAt });
-    return context.json({ token, expiresAt: isoTime(expiresAt) }, 201);
+    return { token, expiresAt: isoTime(expiresAt) };
   },
-);
+});

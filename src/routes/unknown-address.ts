@@ -1,34 +1,23 @@
-import type { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { problem } from "../shared/errors.ts";
-import type { House } from "./house.ts";
 import { problemResponse } from "./problems.ts";
+import type { Route } from "./route.ts";
 
-type Address = { pattern: RegExp; methods: Set<string> };
+type Address = { pattern: RegExp; methods: string[] };
 
-const addressesOf = (app: OpenAPIHono<House>): Address[] => {
-  const byPath = new Map<string, Set<string>>();
-  for (const definition of app.openAPIRegistry.definitions) {
-    if (definition.type !== "route") continue;
-    const { path, method } = definition.route;
-    const methods = byPath.get(path) ?? new Set();
-    methods.add(method.toUpperCase());
-    if (method === "get") methods.add("HEAD");
-    byPath.set(path, methods);
-  }
-  return [...byPath].map(([path, methods]) => ({
+const addressesOf = (routes: Route[]): Address[] =>
+  [...Map.groupBy(routes, ({ path }) => path)].map(([path, all]) => ({
     pattern: new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{[^}]+\}/g, "[^/]+")}$`),
-    methods,
+    methods: all.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])),
   }));
-};
 
-/** What no route took: 405 with `Allow` where the address takes another method, else 404. */
-export const unknownAddress = (app: OpenAPIHono<House>): ((context: Context) => Response) => {
+/** Answers what no route took: 405 with `Allow` where the address takes another method, else 404. */
+export const unknownAddress = (routes: Route[]): ((context: Context) => Response) => {
   let addresses: Address[] | undefined;
   return (context) => {
-    addresses ??= addressesOf(app);
+    addresses ??= addressesOf(routes);
     const { path, method } = context.req;
-    const allowed = addresses.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => [...methods]);
+    const allowed = addresses.flatMap(({ pattern, methods }) => (pattern.test(path) ? methods : []));
     if (allowed.length === 0) {
       return problemResponse(problem("not_found", `There is no address ${path}: see /docs for those there are.`));
     }

@@ -1,4 +1,4 @@
-import type { Issue } from "./errors.ts";
+import { ColloquyError, type Issue } from "./errors.ts";
 
 /** How deep JSON from outside may nest. What is deeper could be parsed, but neither checked nor written again. */
 export const maxJsonDepth = 64;
@@ -27,4 +27,13 @@ export const unsoundness = (json: unknown): Issue | undefined => {
     }
   }
   return undefined;
+};
+
+/** Refuses a body that no schema should look at. */
+export const requireSound = (body: unknown): void => {
+  const issue = unsoundness(body);
+  if (!issue) return;
+  throw new ColloquyError("invalid_request", `In the body: ${issue.path || "it"} ${issue.message}.`, {
+    issues: [issue],
+  });
 };

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { open, seal } from "../../src/auth/sealing.ts";
+import { seal, unseal } from "../../src/auth/sealing.ts";
 
 const secret = "a signing secret of at least 32 characters";
 
 test("[S3] a secret is sealed so that only its own workspace and name open it", async () => {
   const sealed = await seal(secret, "wsp_a", "KEY", "s3cr3t — ü");
   expect(sealed).not.toContain("s3cr3t");
-  expect(await open(secret, "wsp_a", "KEY", sealed)).toBe("s3cr3t — ü");
-  await expect(open(secret, "wsp_b", "KEY", sealed)).rejects.toThrow();
-  await expect(open(secret, "wsp_a", "OTHER", sealed)).rejects.toThrow();
-  await expect(open("another signing secret of 32 characters!!", "wsp_a", "KEY", sealed)).rejects.toThrow();
+  expect(await unseal(secret, "wsp_a", "KEY", sealed)).toBe("s3cr3t — ü");
+  await expect(unseal(secret, "wsp_b", "KEY", sealed)).rejects.toThrow();
+  await expect(unseal(secret, "wsp_a", "OTHER", sealed)).rejects.toThrow();
+  await expect(unseal("another signing secret of 32 characters!!", "wsp_a", "KEY", sealed)).rejects.toThrow();
 });
 
 test("[S3] the same secret never seals to the same text, and a changed text does not open", async () => {
@@ -17,6 +17,6 @@ test("[S3] the same secret never seals to the same text, and a changed text does
   expect(one).not.toBe(other);
   const [form, iv, body = ""] = one.split(".");
   const changed = `${form}.${iv}.${body.startsWith("A") ? "B" : "A"}${body.slice(1)}`;
-  await expect(open(secret, "w", "K", changed)).rejects.toThrow();
-  await expect(open(secret, "w", "K", "v0.x.y")).rejects.toThrow("unknown form");
+  await expect(unseal(secret, "w", "K", changed)).rejects.toThrow();
+  await expect(unseal(secret, "w", "K", "v0.x.y")).rejects.toThrow("unknown form");
 });

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
-import { sealedName } from "../../src/routes/webhooks/sealed-name.ts";
+import { sealedName } from "../../src/routes/hooks.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { ids, runsOf } from "../agent/fixture.ts";
 import type { Gate } from "../support/gate.ts";

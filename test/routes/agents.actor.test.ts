@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
-import { open } from "../../src/auth/sealing.ts";
+import { unseal } from "../../src/auth/sealing.ts";
 import { AgentListItem } from "../../src/protocol/agent.ts";
 import { InboxItem, Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -200,7 +200,7 @@ test("[S3] a secret is never read back, and is carried to the agents sealed", as
     await vi.waitFor(async () => {
       const { KEY = "" } = await secretsOf(id);
       expect(KEY).not.toContain("hunter2");
-      expect(await open(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("hunter2");
+      expect(await unseal(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("hunter2");
     });
   }
   expect((await secret("DELETE")).status).toBe(204);
@@ -229,7 +229,7 @@ test("a secret that is set anew while an agent is made is the one that the agent
   gate.open();
   const { id } = await making;
   const { KEY = "" } = await secretsOf(id);
-  expect(await open(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("new");
+  expect(await unseal(env.SIGNING_SECRET, house.workspaceId, "KEY", KEY)).toBe("new");
 });
 
 test("a service's event is taken in and shows in the runs that it caused", async () => {

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { app } from "../../src/routes/app.ts";
+import { routes } from "../../src/routes/app.ts";
 import { type ApiOperation, documentApi } from "../../src/routes/openapi.ts";
 
 /** Every operation of the API, as its own document tells it: what tables of tests go over. */
 export type Operation = ApiOperation & { method: string; path: string; name: string };
 
-export const apiDocument = documentApi(app);
+export const apiDocument = documentApi(routes);
 
 export const operations: Operation[] = Object.entries(apiDocument.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({

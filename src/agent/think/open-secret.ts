@@ -1,4 +1,4 @@
-import { open } from "../../auth/sealing.ts";
+import { unseal } from "../../auth/sealing.ts";
 import type { Parts } from "./parts.ts";
 
 /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */
@@ -8,5 +8,5 @@ export const openSecret = async (
 ): Promise<string | undefined> => {
   const { workspaceId, secrets } = identity.get();
   const sealed = secrets[name];
-  return sealed === undefined ? undefined : open(env.SIGNING_SECRET, workspaceId, name, sealed);
+  return sealed === undefined ? undefined : unseal(env.SIGNING_SECRET, workspaceId, name, sealed);
 };

@@ -1,5 +1,5 @@
 import { ColloquyError } from "../../shared/errors.ts";
-import { requireSound } from "../sound-body.ts";
+import { requireSound } from "../../shared/sound-json.ts";
 
 /** What JSON can write. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };

@@ -1,4 +1,4 @@
-import { open } from "../../auth/sealing.ts";
+import { unseal } from "../../auth/sealing.ts";
 import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";
@@ -177,7 +177,7 @@ export class Router {
     const { env } = this.#around;
     const sealed = unwrap(await env.WORKSPACE.getByName(workspaceId).sealedSecrets())[name];
     signal.throwIfAborted();
-    return sealed === undefined ? undefined : open(env.SIGNING_SECRET, workspaceId, name, sealed);
+    return sealed === undefined ? undefined : unseal(env.SIGNING_SECRET, workspaceId, name, sealed);
   }
 
   #decided(append: Append, { seq, frame }: LogRow, decision: RouterDecision, startedAt?: number): void {

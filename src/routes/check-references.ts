@@ -4,12 +4,15 @@ import { Compaction } from "../protocol/context-config.ts";
 import type { EmbedderConfig } from "../protocol/embedder.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
+import type { ToolConfig } from "../protocol/tool.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 
+/** What a body names must be there: models' addresses, secrets and aliases, people who approve and consent. */
 type CheckedEnv = Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">;
-type CheckedWorkspace = Pick<WorkspaceRpc, "secretNames">;
+type SecretNames = Pick<WorkspaceRpc, "secretNames">;
+type Directory = Pick<WorkspaceRpc, "resolve">;
 
 const Aliases = z.record(z.string(), z.unknown());
 
@@ -17,23 +20,15 @@ const aliasesOf = (env: CheckedEnv): string[] => {
   try {
     return Object.keys(Aliases.parse(JSON.parse(env.MODEL_ALIASES ?? "{}")));
   } catch (cause) {
-    throw new ColloquyError(
-      "internal",
-      "MODEL_ALIASES of this deployment is not a JSON object: the operator has to correct it.",
-      {
-        cause,
-      },
-    );
+    const detail = "MODEL_ALIASES of this deployment is not a JSON object: the operator has to correct it.";
+    throw new ColloquyError("internal", detail, { cause });
   }
 };
 
-/**
- * Refuses a model, or an embedder, that could never be asked: an address that is closed, a secret or an alias that is not there. `path`
- * is where the model stands in the body.
- */
+/** Refuses a model, or an embedder, that could never be asked. `path` is where the model stands in the body. */
 export const checkModel = async (
   env: CheckedEnv,
-  workspace: CheckedWorkspace,
+  workspace: SecretNames,
   model: ModelConfig | EmbedderConfig,
   path = "model",
 ): Promise<void> => {
@@ -72,10 +67,43 @@ type NamedModels = {
 /** The same for all models that a config, or a patch of one, names. */
 export const checkModels = async (
   env: CheckedEnv,
-  workspace: CheckedWorkspace,
+  workspace: SecretNames,
   { model, embedder, summaries }: NamedModels,
 ): Promise<void> => {
   if (model) await checkModel(env, workspace, model);
   if (embedder) await checkModel(env, workspace, embedder, "embedder");
   if (summaries) await checkModel(env, workspace, summaries, "context.compaction.model");
 };
+
+type Named = { id: string; path: string };
+
+/** Refuses entities that are not there, or are no people. */
+const requirePeople = async (workspace: Directory, named: Named[], detail: string): Promise<void> => {
+  if (named.length === 0) return;
+  const entities = unwrap(await workspace.resolve([...new Set(named.map(({ id }) => id))]));
+  const people = new Set(entities.flatMap(({ id, type }) => (type === "human" ? [id] : [])));
+  const issues = named.filter(({ id }) => !people.has(id)).map(({ path }) => ({ path, message: "must be a person" }));
+  if (issues.length > 0) throw new ColloquyError("invalid_request", detail, { issues });
+};
+
+const approversOf = (tool: ToolConfig, index: number): Named[] => {
+  const [ids = [], place] =
+    tool.executionType === "space" ? [tool.answer.by, "answer.by"] : [tool.approval?.approvers, "approval.approvers"];
+  return ids.map((id, at) => ({ id, path: `tools.${index}.${place}.${at}` }));
+};
+
+/** Refuses tools that ask somebody who could never answer. */
+export const checkApprovers = (workspace: Directory, tools: ToolConfig[]): Promise<void> =>
+  requirePeople(
+    workspace,
+    tools.flatMap(approversOf),
+    "Only people can approve and answer: name people of this workspace.",
+  );
+
+/** Refuses a partner that could never consent. */
+export const checkPartner = (workspace: Directory, partnerId: string | null | undefined): Promise<void> =>
+  requirePeople(
+    workspace,
+    partnerId ? [{ id: partnerId, path: "partnerEntityId" }] : [],
+    "Only people can consent: name a person of this workspace.",
+  );

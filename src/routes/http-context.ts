@@ -1,0 +1,17 @@
+import type { Context } from "hono";
+import type { Principal } from "../protocol/principal.ts";
+import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { Env } from "../shared/env.ts";
+import type { Ids } from "../shared/ids.ts";
+
+/** What every handler finds: the bindings, this deployment's ids and, on a guarded route, the caller. */
+export type HttpEnv = { Bindings: Env; Variables: { ids: Ids; principal: Principal } };
+export type HttpContext = Context<HttpEnv>;
+
+/** The caller's own workspace. */
+export const workspaceOf = ({ env, var: { principal } }: HttpContext): WorkspaceRpc =>
+  env.WORKSPACE.getByName(principal.workspaceId);
+
+export const agentAt = ({ env }: HttpContext, agentId: string): AgentRpc => env.AGENT.getByName(agentId);
+
+export const spaceAt = ({ env }: HttpContext, spaceId: string): SpaceRpc => env.SPACE.getByName(spaceId);

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import type { IdPrefix, OwnedPrefix } from "../protocol/ids.ts";
+import { Label } from "../protocol/text.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import type { HttpContext } from "./http-context.ts";
+
+/** An id in a path. `requireIssued` checks it, so its schema only describes it. */
+export const pathId = (prefix: IdPrefix, what: string) =>
+  z.string().meta({ description: `The id of ${what}`, example: `${prefix}_…` });
+
+/** A name in a path that the caller chose. */
+export const pathLabel = (description: string, example: string) => Label.meta({ description, example });
+
+type IssuedId = { what: string; prefix: IdPrefix } | { what: string; prefix: OwnedPrefix; within: string };
+
+/** `within` names the parameter of the agent or the space that the thing lives in. */
+const issuedIds: Record<string, IssuedId> = {
+  agentId: { prefix: "ent", what: "the agent" },
+  otherAgentId: { prefix: "ent", what: "the agent that it is shared with" },
+  entityId: { prefix: "ent", what: "the entity" },
+  spaceId: { prefix: "spc", what: "the space" },
+  keyId: { prefix: "key", what: "the key" },
+  toolCallId: { prefix: "tc", what: "the tool call" },
+  runId: { prefix: "run", what: "the run", within: "agentId" },
+  eventId: { prefix: "evt", what: "the event", within: "agentId" },
+  messageId: { prefix: "msg", what: "the message", within: "spaceId" },
+  hookId: { prefix: "hook", what: "the hook", within: "agentId" },
+  archivalId: { prefix: "arch", what: "the archival entry", within: "agentId" },
+};
+
+/** Every name that may stand in a path. */
+const pathParameters: Record<string, z.ZodType<string>> = {
+  ...Object.fromEntries(Object.entries(issuedIds).map(([name, { prefix, what }]) => [name, pathId(prefix, what)])),
+  key: pathLabel("The memory's key", "favourite_tea"),
+  goalId: pathLabel("The goal's id, the caller's choice", "q4"),
+  planId: pathLabel("The plan's id, the caller's choice", "daily-report"),
+  label: pathLabel("The block's label", "notes"),
+  name: pathLabel("The secret's name", "OPENAI_API_KEY"),
+};
+
+/** The schema of a path's parameters; `described` takes the place of the usual ones. */
+export const pathSchema = (path: string, described: Record<string, z.ZodType<string>> = {}) => {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const schemas = { ...pathParameters, ...described };
+  return z.object(Object.fromEntries(names.map((name) => [name, schemas[name] ?? z.never()])));
+};
+
+/** Refuses a path with an id that was not issued here, before any actor is asked (S6). */
+export const requireIssued = ({ req, var: { ids } }: HttpContext): void => {
+  const parameters: Record<string, string> = req.param();
+  for (const [name, id] of Object.entries(parameters)) {
+    const issued = issuedIds[name];
+    if (!issued) continue;
+    const isHere =
+      ids.isIssued(issued.prefix, id) &&
+      (!("within" in issued) || ids.ownerOf(issued.prefix, id) === parameters[issued.within]);
+    if (!isHere) throw new ColloquyError("not_found", `There is nothing with this ${name}.`);
+  }
+};

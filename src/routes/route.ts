@@ -1,0 +1,180 @@
+import type { z } from "zod";
+import type { Principal } from "../protocol/principal.ts";
+import type { AgentRpc, SpaceRpc } from "../protocol/rpc.ts";
+import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
+import { requireSound } from "../shared/sound-json.ts";
+import { type Access, admit } from "./access.ts";
+import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
+import { idempotently, type NewId } from "./idempotent.ts";
+import { pathSchema, requireIssued } from "./path-parameters.ts";
+import { misshapen } from "./problems.ts";
+import { IdempotencyHeaders, idempotencyHeader } from "./route-parts.ts";
+
+/**
+ * A route's one definition says who may call it, what it takes and what it answers. Routing, validation and the OpenAPI
+ * document are made from it, so what is documented is what is parsed.
+ */
+type Description<Query = z.ZodType, Headers = z.ZodType, Body = z.ZodType, Answer = z.ZodType> = {
+  summary: string;
+  description?: string;
+  access: Access;
+  query?: Query;
+  headers?: Headers;
+  /** Read as JSON. */
+  body?: Body;
+  /** A body that the handler reads itself: the document alone knows its schema. */
+  ownBody?: { mediaType: string; schema: z.ZodType };
+  /** It takes an `Idempotency-Key`. `sealed`: its answer holds a secret, and is stored sealed. */
+  idempotent?: true | "sealed";
+  /** What it answers as JSON, and its description. If left out, it answers 204 without a body. */
+  answers?: [Answer, string];
+  /** 200, if left out. */
+  status?: 201 | 202;
+  /** What it answers as a `Response` of its own. */
+  responses?: Record<number, { description: string; content?: Record<string, { schema: z.ZodType }> }>;
+  /** The problems that it answers, besides those of every guarded route, of its body and of its `Idempotency-Key`. */
+  problems?: ErrorCode[];
+};
+
+export type Route = Description & {
+  method: string;
+  path: string;
+  tag: string;
+  params: z.ZodObject;
+  respond(context: HttpContext): Promise<Response>;
+};
+
+type NamesIn<Address> = Address extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** One request, parsed. */
+type Call<Address, Query, Headers, Body, Answer> = {
+  context: HttpContext;
+  params: Record<NamesIn<Address>, string>;
+  query: z.output<Query>;
+  headers: z.output<Headers>;
+  body: z.output<Body>;
+  principal: Principal;
+  workspaceId: string;
+  /** The agent and the space that the path names. */
+  agent: "agentId" extends NamesIn<Address> ? AgentRpc : undefined;
+  space: "spaceId" extends NamesIn<Address> ? SpaceRpc : undefined;
+  idempotencyKey: string | undefined;
+  /** Makes the answer once for each `Idempotency-Key` of this caller at this address; without a key, each time. */
+  once(make: (newId: NewId) => Promise<z.output<Answer>>): Promise<z.output<Answer>>;
+};
+
+type Handler<Address, Query, Headers, Body, Answer> = {
+  /** Schemas of path parameters in place of the usual ones. */
+  params?: Record<string, z.ZodType<string>>;
+  handle(call: Call<Address, Query, Headers, Body, Answer>): Promise<z.output<Answer> | Response>;
+};
+
+const jsonType = /^application\/(?:[a-z.-]+\+)?json(?:;\s*[a-z0-9-]+=[^;]+)*$/i;
+
+/** The JSON that a text is; undefined where it is none. */
+const jsonIn = (text: string): unknown => {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** The body for a schema to look at: `text` as JSON, or an empty object where the request has neither body nor type. */
+const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
+  const type = req.header("content-type");
+  if (type === undefined ? text !== "" : !jsonType.test(type)) {
+    throw new ColloquyError("invalid_json", "Send the body as JSON, with content-type: application/json.");
+  }
+  if (type !== undefined && json === undefined) {
+    throw new ColloquyError("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
+  }
+  return type === undefined ? {} : json;
+};
+
+const queryIn = ({ req }: HttpContext): unknown =>
+  Object.fromEntries(Object.entries(req.queries()).map(([name, all]) => [name, all.length === 1 ? all[0] : all]));
+
+const parse = async (schema: z.ZodType, value: unknown, where: string): Promise<unknown> => {
+  const parsed = await schema.safeParseAsync(value);
+  if (!parsed.success) throw misshapen(parsed.error, where);
+  return parsed.data;
+};
+
+/** The resources of one tag of the OpenAPI document. */
+export class Resource {
+  readonly routes: Route[] = [];
+  readonly #tag: string;
+
+  constructor(tag: string) {
+    this.#tag = tag;
+  }
+
+  /** Adds a route at an address such as `GET /v1/agents/{agentId}`. */
+  route<
+    Address extends string,
+    Query extends z.ZodType,
+    Headers extends z.ZodType,
+    Body extends z.ZodType,
+    Answer extends z.ZodType,
+  >(
+    address: Address,
+    {
+      params: described,
+      handle,
+      ...description
+    }: Description<Query, Headers, Body, Answer> & Handler<Address, Query, Headers, Body, Answer>,
+  ): void {
+    const [method = "", path = ""] = address.split(" ");
+    const { access, query, body, answers, idempotent, status = 200 } = description;
+    const headers = idempotent ? IdempotencyHeaders : description.headers;
+    const params = pathSchema(path, described);
+
+    const respond = async (context: HttpContext): Promise<Response> => {
+      const { req } = context;
+      let text = "";
+      let json: unknown;
+      if (access !== "public" && access !== "signature") {
+        await admit(context, access);
+        requireIssued(context);
+        // A body that its handler reads is made sure of as it is read.
+        if (!description.ownBody) {
+          text = await req.text();
+          json = jsonIn(text);
+          requireSound(json);
+        }
+      }
+      const parsed = {
+        query: query && (await parse(query, queryIn(context), "query")),
+        params: await parse(params, req.param(), "path"),
+        headers: headers && (await parse(headers, req.header(), "headers")),
+        body: body && (await parse(body, bodyIn(context, text, json), "body")),
+      };
+      const { principal } = context.var;
+      const answer = await handle({
+        ...parsed,
+        context,
+        principal,
+        workspaceId: principal?.workspaceId,
+        get agent() {
+          return agentAt(context, req.param("agentId") ?? "");
+        },
+        get space() {
+          return spaceAt(context, req.param("spaceId") ?? "");
+        },
+        idempotencyKey: req.header(idempotencyHeader),
+        once: (make) => {
+          if (!answers) throw new Error(`${address} has no answer to give again`);
+          const request = { body: parsed.body, schema: answers[0], status, sealed: idempotent === "sealed" };
+          return idempotently(context, request, make);
+        },
+        // The definition's own schemas parsed it, so it has their types.
+      } as Call<Address, Query, Headers, Body, Answer>);
+      if (answer instanceof Response) return answer;
+      if (!answers) return context.body(null, 204);
+      return context.body(JSON.stringify(answer), status, { "content-type": "application/json" });
+    };
+    const route = { ...description, method, path, tag: this.#tag, params, respond };
+    this.routes.push(headers ? { ...route, headers } : route);
+  }
+}
