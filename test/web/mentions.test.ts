@@ -1,6 +1,7 @@
+import type { Paragraph, PhrasingContent } from "mdast";
 import { describe, expect, test } from "vitest";
 import { completeMention, matchingNames, mentionQueryAt } from "../../src/web/composer/mention-query.ts";
-import { splitMentions } from "../../src/web/timeline/remark-mentions.ts";
+import { remarkMentions } from "../../src/web/timeline/remark-mentions.ts";
 
 const queryIn = (textWithCaret: string) => mentionQueryAt(textWithCaret.replace("|", ""), textWithCaret.indexOf("|"));
 
@@ -31,10 +32,15 @@ describe("completion", () => {
 });
 
 describe("names in a text", () => {
-  const marked = (text: string) =>
-    splitMentions(text, ["Sara", "Sara Lindqvist", "C++ (bot)"])
-      .map((part) => (part.isMention ? `[${part.text}]` : part.text))
-      .join("");
+  const words = (node: PhrasingContent): string => {
+    if (node.type === "text") return node.value;
+    return "children" in node ? `[${node.children.map(words).join("")}]` : "";
+  };
+  const marked = (text: string): string => {
+    const paragraph: Paragraph = { type: "paragraph", children: [{ type: "text", value: text }] };
+    remarkMentions({ names: ["Sara", "Sara Lindqvist", "C++ (bot)"] })({ type: "root", children: [paragraph] });
+    return paragraph.children.map(words).join("");
+  };
 
   test("are marked, the longest first, whatever their case", () => {
     expect(marked("hi @Sara Lindqvist, and @sara!")).toBe("hi [@Sara Lindqvist], and [@sara]!");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { quotedIn } from "../../src/web/timeline/quoted.ts";
-import { asksOf } from "../../src/web/tool-calls/asks.ts";
+import { asksOf } from "../../src/web/tool-calls/standing.ts";
 import { after, called, husam, loaded, message, messageId, nova, sara, welcome } from "../client/frames.ts";
 
 test("a quote is the beginning of a message in plain words, by its sender's name of now", () => {

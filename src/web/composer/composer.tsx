@@ -4,9 +4,8 @@ import { Icon } from "../look/icon.tsx";
 import { recall, remember } from "../session/storage.ts";
 import type { Quoted } from "../timeline/quoted.ts";
 import { useToast } from "../toasts/toasts.tsx";
-import { MentionList, optionId } from "./mention-list.tsx";
-import { ReplyStrip } from "./reply-strip.tsx";
-import { useMentions } from "./use-mentions.ts";
+import { MentionList, optionId, useMentions } from "./mentions.tsx";
+import { ReplyStrip } from "./reply.tsx";
 import "./composer.css";
 
 const bytesShownFrom = maxTextBytes * 0.8;
@@ -15,17 +14,17 @@ const number = new Intl.NumberFormat();
 type ComposerProps = {
   spaceId: string;
   spaceName: string;
-  /** Whom a mention may name. */
+  /** The members that a mention may name. */
   people: readonly Member[];
   isClosed: boolean;
-  /** What the next message answers. */
+  /** The message that the next one answers. */
   replied: Quoted | null;
   onCancelReply: () => void;
   onSend: (text: string) => void;
   onTyping: () => void;
 };
 
-/** Where one writes. Drafts outlive a change of space and a reload. */
+/** The field for a new message. Drafts outlive a change of space and a reload. */
 export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on }: ComposerProps) => {
   const draftKey = `colloquy.draft.${spaceId}`;
   const [edit, setEdit] = useState(() => ({ text: recall("tab", draftKey) ?? "", caret: 0 }));

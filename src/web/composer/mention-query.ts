@@ -1,9 +1,9 @@
-/** What is being typed after an `@`, for completion; positions are in UTF-16 units of the text. */
+/** The text after an `@`, for completion. Positions are in UTF-16 units of the text. */
 export type MentionQuery = { start: number; text: string };
 
 const maxQueryLength = 64;
 
-/** The mention that the caret stands in, or null. An `@` counts at the beginning of a word only. */
+/** The mention at the caret, or null. An `@` counts only at the beginning of a word. */
 export const mentionQueryAt = (text: string, caret: number): MentionQuery | null => {
   const before = text.slice(0, caret);
   const start = before.lastIndexOf("@");
@@ -13,7 +13,7 @@ export const mentionQueryAt = (text: string, caret: number): MentionQuery | null
   return /^\s|\n|\s{2}/.test(query) ? null : { start, text: query };
 };
 
-/** Names that fit a query: those that begin with it, then those of which a later word does. */
+/** Names that begin with a query, then names with a later word that begins with it. */
 export const matchingNames = <Named extends { name: string }>(people: readonly Named[], query: string): Named[] => {
   const wanted = query.toLocaleLowerCase();
   const begins = people.filter(({ name }) => name.toLocaleLowerCase().startsWith(wanted));
@@ -28,7 +28,7 @@ export const matchingNames = <Named extends { name: string }>(people: readonly N
   return [...begins, ...within];
 };
 
-/** The text with the mention completed, and where the caret stands then. */
+/** The text with the mention completed, and the new place of the caret. */
 export const completeMention = (
   text: string,
   query: MentionQuery,

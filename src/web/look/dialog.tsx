@@ -1,12 +1,12 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
-import { Icon } from "./icon.tsx";
+import { IconButton } from "./icon.tsx";
 import "./dialog.css";
 
 type DialogProps = { title: string; onClose: () => void; children: ReactNode };
 
 /**
- * A modal dialog of the platform: it keeps the focus, gives it back, and closes with Escape. The focus begins at
- * what is marked with `data-initial-focus`.
+ * A modal dialog of the platform: it keeps the focus, gives it back, and closes with Escape. The focus begins at the
+ * element with `data-initial-focus`.
  */
 export const Dialog = ({ title, onClose, children }: DialogProps) => {
   const element = useRef<HTMLDialogElement>(null);
@@ -29,9 +29,7 @@ export const Dialog = ({ title, onClose, children }: DialogProps) => {
     >
       <div className="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" className="icon-button" aria-label="Close" onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" label="Close" onClick={onClose} />
       </div>
       {children}
     </dialog>

@@ -26,7 +26,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** Decoration only: whatever carries it has a name of its own. */
+/** Decoration only: the element that carries it has a name of its own. */
 export const Icon = ({ name, size = 20 }: { name: IconName; size?: number }) => (
   <svg
     width={size}
@@ -45,7 +45,7 @@ export const Icon = ({ name, size = 20 }: { name: IconName; size?: number }) => 
 
 type IconButtonProps = ComponentProps<"button"> & { icon: IconName; label: string; size?: number };
 
-/** A button that shows only an icon; its label is for who cannot see it. */
+/** A button that shows nothing but an icon; `label` is its name. */
 export const IconButton = ({ icon, label, size = 20, className, ...button }: IconButtonProps) => (
   <button
     type="button"

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import { recall, remember } from "../session/storage.ts";
-import { Icon } from "./icon.tsx";
+import { IconButton } from "./icon.tsx";
 
 type Theme = "light" | "dark";
 
@@ -12,7 +12,7 @@ const chosen = (): Theme | null => {
   return theme === "light" || theme === "dark" ? theme : null;
 };
 
-/** Light or dark: what the system prefers, until the person chooses. Choosing what the system prefers undoes it. */
+/** Switches between light and dark. The system decides until the person chooses; choosing the same undoes it. */
 export const ThemeToggle = () => {
   const [choice, setChoice] = useState(chosen);
   const [system, setSystem] = useState<Theme>(() => (matchMedia(darkQuery).matches ? "dark" : "light"));
@@ -33,9 +33,5 @@ export const ThemeToggle = () => {
     if (next === null) delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
   };
-  return (
-    <button type="button" className="icon-button" onClick={toggle} aria-label={`Use the ${other} theme`}>
-      <Icon name={other === "dark" ? "moon" : "sun"} />
-    </button>
-  );
+  return <IconButton icon={other === "dark" ? "moon" : "sun"} label={`Use the ${other} theme`} onClick={toggle} />;
 };

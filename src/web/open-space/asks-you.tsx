@@ -1,7 +1,7 @@
 import type { Message, SpaceState } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
 import { nameOf } from "../timeline/presence.ts";
-import { asksOf } from "../tool-calls/asks.ts";
+import { asksOf } from "../tool-calls/standing.ts";
 import { toolTitle } from "../tool-calls/titles.ts";
 import "./asks-you.css";
 

@@ -3,7 +3,7 @@ import type { SpaceListItem, SpaceState } from "../../client/index.ts";
 import { useSpace } from "../../client/react.ts";
 import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
-import { useReply } from "../composer/use-reply.ts";
+import { useReply } from "../composer/reply.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 import type { OpenSpace } from "../spaces/space-items.ts";
 import { Announcer } from "../timeline/announcer.tsx";

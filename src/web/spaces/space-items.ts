@@ -1,6 +1,6 @@
 import type { Message, SpaceListItem } from "../../client/index.ts";
-import { plainText } from "../look/plain-text.ts";
-import { callWords } from "../tool-calls/call-words.ts";
+import { plainText } from "../timeline/quoted.ts";
+import { callWords } from "../tool-calls/standing.ts";
 
 /**
  * What the open space's own stream says of it, which is newer than the list. `isWatched`: its end is in view;

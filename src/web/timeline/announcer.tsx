@@ -1,14 +1,11 @@
 import { useState } from "react";
 import type { SpaceState } from "../../client/index.ts";
-import { callWords } from "../tool-calls/call-words.ts";
+import { callWords } from "../tool-calls/standing.ts";
 import { nameOf } from "./presence.ts";
 
 const kept = 5;
 
-/**
- * Tells a screen reader each finished message of somebody else, once and politely; what is still being written
- * is not read out word by word.
- */
+/** Tells a screen reader each finished message of others once, politely. A growing message is not read out. */
 export const Announcer = ({ state }: { state: SpaceState }) => {
   const [from, setFrom] = useState<number | null>(null);
   if (from === null && state.history.status === "ready") setFrom(state.messages.at(-1)?.seq ?? 0);

@@ -5,7 +5,7 @@ import remend from "remend";
 import { remarkMentions } from "./remark-mentions.ts";
 import "./markdown.css";
 
-/** Participants write these texts: raw HTML is dropped, links leave without a referrer, images are only links. */
+/** The texts are not trusted: raw HTML is dropped, links send no referrer, images become links. */
 const safeAddress = (url: string): string => (/^(https?:|mailto:)/i.test(url) ? url : "");
 
 const SafeLink = ({ href, children }: Pick<ComponentProps<"a">, "href" | "children">) =>
@@ -22,7 +22,7 @@ const components: Components = {
   img: ({ src, alt }) => (
     <SafeLink href={typeof src === "string" ? src : undefined}>{alt ? `${alt} (image)` : "image"}</SafeLink>
   ),
-  // A message's headings stand below those of the page.
+  // The headings of a message are below those of the page.
   h1: ({ children }) => <h3>{children}</h3>,
   h2: ({ children }) => <h4>{children}</h4>,
   h3: ({ children }) => <h5>{children}</h5>,
@@ -35,7 +35,7 @@ const components: Components = {
   ),
 };
 
-/** A text that is still growing may end in the middle of a mark, or of a character. */
+/** Closes the marks of a growing text, which may end in the middle of a mark or of a character. */
 const completed = (text: string): string => remend(text.replace(/[\ud800-\udbff]$/, ""), { linkMode: "text-only" });
 
 type MarkdownProps = { text: string; names: readonly string[]; isGrowing?: boolean };

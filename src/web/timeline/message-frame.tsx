@@ -1,83 +1,97 @@
 import { type ReactNode, useEffect, useRef } from "react";
-import type { EntityType } from "../../client/index.ts";
+import type { EntityType, Message } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
-import { Icon } from "../look/icon.tsx";
+import { IconButton } from "../look/icon.tsx";
 import { clock, full } from "../look/time.ts";
+import type { Quoted } from "./quoted.ts";
 import "./message-frame.css";
 
-type Sender = { id: string; name: string; type: EntityType };
-
 type MessageFrameProps = {
-  sender: Sender;
+  sender: { id: string; name: string; type: EntityType };
   /** ISO 8601; left out while it is being said. */
   createdAt?: string;
   opensGroup: boolean;
   isActive?: boolean;
   isDimmed?: boolean;
-  /** Somebody was led here: it takes the focus and shows it for a moment. */
+  /** A link led here: the message takes the focus and is marked for a moment. */
   isTarget?: boolean;
   onLeft?: (() => void) | undefined;
   onReply?: (() => void) | undefined;
   children: ReactNode;
 };
 
-/** The one shape of everything that somebody says: who, when, what. */
+/** The common shape of messages: sender, time and content. */
 export const MessageFrame = (props: MessageFrameProps) => {
-  const { sender, createdAt, opensGroup, isActive, isDimmed, isTarget = false, onLeft, onReply, children } = props;
+  const { sender, createdAt, opensGroup, isActive = false, isDimmed = false, isTarget = false, ...more } = props;
+  const { onLeft, onReply, children } = more;
   const element = useRef<HTMLElement>(null);
   useEffect(() => {
     if (isTarget) element.current?.focus({ preventScroll: true });
   }, [isTarget]);
+  const time = createdAt && (
+    <time className="message-time" dateTime={createdAt} title={full(createdAt)}>
+      {clock(createdAt)}
+    </time>
+  );
   return (
     <article
       ref={element}
       className="message"
-      // A tap shows on a phone what hovering shows elsewhere.
+      // On a phone a tap shows what hovering shows elsewhere.
       tabIndex={-1}
       data-target={isTarget}
       onBlur={onLeft}
       data-opens-group={opensGroup}
-      data-dimmed={isDimmed ?? false}
+      data-dimmed={isDimmed}
       aria-label={createdAt ? `${sender.name}, ${clock(createdAt)}` : `${sender.name}, writing`}
     >
-      <div className="message-gutter">
-        {opensGroup ? (
-          <Avatar {...sender} active={isActive ?? false} />
-        ) : (
-          createdAt && (
-            <time className="message-time message-time-aside" dateTime={createdAt} title={full(createdAt)}>
-              {clock(createdAt)}
-            </time>
-          )
-        )}
-      </div>
+      <div className="message-gutter">{opensGroup ? <Avatar {...sender} active={isActive} /> : time}</div>
       <div className="message-content">
         {opensGroup && (
           <div className="message-head">
             <span className="message-sender">{sender.name}</span>
             <TypeBadge type={sender.type} />
-            {createdAt && (
-              <time className="message-time" dateTime={createdAt} title={full(createdAt)}>
-                {clock(createdAt)}
-              </time>
-            )}
+            {time}
           </div>
         )}
         {children}
       </div>
       {onReply && (
         <div className="message-actions">
-          <button
-            type="button"
-            className="icon-button"
-            aria-label={`Reply to ${sender.name}`}
-            title="Reply"
-            onClick={onReply}
-          >
-            <Icon name="reply" size={18} />
-          </button>
+          <IconButton icon="reply" size={18} label={`Reply to ${sender.name}`} title="Reply" onClick={onReply} />
         </div>
       )}
     </article>
+  );
+};
+
+/** The reason why an agent speaks here: "because Husam asked in Project Alpha", as far as that space shares it. */
+export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
+  const { sourceSpaceName, sourceSenderName, sourceEvent } = origin;
+  return (
+    <span className="message-line message-origin" title={sourceEvent}>
+      because {sourceSenderName ? <strong>{sourceSenderName}</strong> : "something was"}
+      {sourceSenderName ? " asked in " : " said in "}
+      <strong>{sourceSpaceName ?? "another space"}</strong>
+    </span>
+  );
+};
+
+type QuoteLineProps = { quoted: Quoted; onGoTo?: ((messageId: string) => void) | undefined };
+
+/** The message that this one answers; a link to it once it is loaded. */
+export const QuoteLine = ({ quoted: { id, name, text }, onGoTo }: QuoteLineProps) => {
+  const words = (
+    <>
+      <span className="visually-hidden">Answers </span>
+      <strong>{name}</strong> {text}
+    </>
+  );
+  const className = "message-line message-quote";
+  if (text === null || !onGoTo) return <span className={className}>{words}</span>;
+  return (
+    <button type="button" className={className} title="Go to this message" onClick={() => onGoTo(id)} dir="auto">
+      {words}
+    </button>
   );
 };

@@ -1,32 +1,31 @@
 import { memo } from "react";
 import type { Member, Message } from "../../client/index.ts";
+import { Avatar } from "../look/avatar.tsx";
 import { Icon } from "../look/icon.tsx";
 import { day } from "../look/time.ts";
 import { ToolCallCard } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
-import { MessageFrame } from "./message-frame.tsx";
-import { OriginLine, QuoteLine } from "./message-lines.tsx";
+import { MessageFrame, OriginLine, QuoteLine } from "./message-frame.tsx";
 import type { Quoted } from "./quoted.ts";
-import { ReaderFaces } from "./reader-faces.tsx";
-import type { Reader } from "./readers.ts";
+import type { Reader } from "./rows.ts";
 import "./message-row.css";
 
-/** What rows let a person do; the same functions for all of them. */
+/** The actions of a row; the same functions for all rows. */
 export type RowActions = {
   onReply: (messageId: string) => void;
   onGoTo: (messageId: string) => void;
-  /** The row that somebody was led to is left again. */
+  /** The focus has left the row that a link led to. */
   onLeft: () => void;
 };
 
 type MessageRowProps = {
   message: Message;
-  /** What its sender is called now. */
+  /** The current name of its sender. */
   senderName: string;
   names: readonly string[];
   members: readonly Member[];
   quoted: Quoted | null;
-  /** Whose answer it still waits for. */
+  /** The names of those whose answer it waits for. */
   awaited: string | null;
   opensDay: boolean;
   opensGroup: boolean;
@@ -67,8 +66,23 @@ export const MessageRow = memo((props: MessageRowProps) => {
             <Icon name="clock" size={14} /> waits for {awaited}
           </p>
         )}
-        <ReaderFaces readers={readers} />
+        {readers.length > 0 && <ReaderFaces readers={readers} />}
       </MessageFrame>
     </>
   );
 });
+
+const shownReaders = 3;
+const list = new Intl.ListFormat("en", { type: "conjunction" });
+
+/** The members who have read up to a message, as small faces at its end. */
+const ReaderFaces = ({ readers }: { readers: readonly Reader[] }) => {
+  const words = `Read by ${list.format(readers.map((reader) => reader.words))}`;
+  return (
+    <span className="readers" role="img" aria-label={words} title={words}>
+      {readers.slice(0, shownReaders).map(({ id, name, type }) => (
+        <Avatar key={id} id={id} name={name} type={type} size={16} />
+      ))}
+    </span>
+  );
+};

@@ -1,7 +1,6 @@
-import type { SpaceState } from "../../client/index.ts";
-import { awaited } from "./awaited.ts";
+import type { Message, SpaceState } from "../../client/index.ts";
 
-/** Who does what right now, most telling first. */
+/** The activity of one participant right now. */
 export type Doing = {
   entityId: string;
   name: string;
@@ -15,7 +14,20 @@ const speech = new Set(["send_message", "send_reply"]);
 
 export const isSpeech = (toolName: string): boolean => speech.has(toolName);
 
-/** One entry for each participant that is at something here. */
+const list = new Intl.ListFormat("en", { type: "conjunction" });
+
+/** The members whom a message asked and who have said nothing since; null for a message that waits for nobody. */
+export const awaited = (message: Message, state: Pick<SpaceState, "members" | "messages">): string | null => {
+  if (!message.expectsReply) return null;
+  const later = state.messages.filter(({ seq, sender }) => seq > message.seq && sender.id !== message.sender.id);
+  const spoke = new Set(later.map(({ sender }) => sender.id));
+  const asked = message.mentions ?? [];
+  if (asked.length === 0) return later.length === 0 ? "an answer" : null;
+  const names = state.members.filter(({ id }) => asked.includes(id) && !spoke.has(id)).map(({ name }) => name);
+  return names.length === 0 ? null : list.format(names);
+};
+
+/** One entry for each active participant. An activity of an agent counts in the order of the lines below. */
 export const presence = (state: SpaceState): Doing[] => {
   const found = new Map<string, Doing["doing"]>();
   for (const { entityId, toolName } of state.streams)
@@ -29,8 +41,6 @@ export const presence = (state: SpaceState): Doing[] => {
   for (const { entityId } of state.typing) found.set(entityId, "typing");
   return [...found].map(([entityId, doing]) => ({ entityId, name: nameOf(state, entityId), doing }));
 };
-
-const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 /** "Nova is writing", "Nova and Atlas are thinking · Sara is typing". */
 export const presenceText = (doings: readonly Doing[]): string => {

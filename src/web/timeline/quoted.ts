@@ -1,13 +1,12 @@
 import type { SpaceState } from "../../client/index.ts";
-import { plainText } from "../look/plain-text.ts";
 import { nameOf } from "./presence.ts";
 
-/** A message as another one quotes it; `text` is null where it is not loaded. */
+/** A message as another one quotes it; `text` is null while the message is not loaded. */
 export type Quoted = { id: string; name: string; text: string | null };
 
 const longest = 300;
 
-/** What a message answers, by its id; null where it answers none. */
+/** The quote of a message, by its id; null for no id. */
 export const quotedIn = (
   state: Pick<SpaceState, "members" | "messages">,
   messageId: string | undefined,
@@ -18,3 +17,13 @@ export const quotedIn = (
   const words = plainText(message.text ?? "").slice(0, longest);
   return { id: messageId, name: nameOf(state, message.sender.id, message.sender.name), text: words };
 };
+
+/** A text in Markdown as one line of plain text. */
+export const plainText = (markdown: string): string =>
+  markdown
+    .replace(/```[^\n]*\n?/g, " ")
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/^\s{0,3}(#{1,6}|>|[-*+]|\d+[.)])\s+/gm, "")
+    .replace(/[*_`~|]+/g, "")
+    .replace(/\s+/g, " ")
+    .trim();

@@ -1,4 +1,5 @@
 import {
+  type EntityType,
   keyOfNote,
   type Message,
   type Note,
@@ -7,9 +8,8 @@ import {
   type SpaceState,
 } from "../../client/index.ts";
 import { isSameDay } from "../look/time.ts";
-import { type Reader, readersBySeq } from "./readers.ts";
 
-/** What stands in the timeline, one row each, as a pure function of the space's state. */
+/** A row of the timeline. Rows are a pure function of the space's state. */
 export type Row = { key: string } & (
   | {
       kind: "message";
@@ -24,10 +24,10 @@ export type Row = { key: string } & (
   | { kind: "note"; note: Note }
 );
 
-/** Messages of one sender stand together if no longer than this lies between them. */
+/** Messages of one sender form a group while less than this lies between them. */
 const groupMs = 5 * 60 * 1000;
 
-/** Who speaks in the row before, and when; null where a group cannot go on. */
+/** The sender and time of the row before; null after a row that ends a group. */
 type Speaker = { entityId: string; at: string | null } | null;
 
 const continues = (before: Speaker, entityId: string, at: string | null): boolean => {
@@ -36,12 +36,48 @@ const continues = (before: Speaker, entityId: string, at: string | null): boolea
 };
 
 /**
- * A stream and the message that it becomes have one key, as have a message under way and its stored one: what
- * is on the screen stays there and only changes.
+ * A stream and its message have one key, and so have a message under way and its stored one. React then keeps the row
+ * that is on the screen.
  */
 const keyOfMessage = (message: Message, youId: string | undefined): string => {
   if (message.streamId) return message.streamId;
   return message.clientKey && message.sender.id === youId ? message.clientKey : message.id;
+};
+
+/** A member who has read up to a message; `words` hold the name and, for an agent, the outcome. */
+export type Reader = { id: string; name: string; type: EntityType; words: string };
+
+const wordsFor = (name: string, outcome: string | undefined, reason: string | undefined): string => {
+  if (outcome !== "silent" && outcome !== "failed") return name;
+  return `${name} (${outcome === "silent" ? "said nothing" : "failed"}${reason ? `: ${reason}` : ""})`;
+};
+
+type Reading = { seq: number; outcome?: string; reason?: string };
+
+/** The furthest known reading of an entity: its mark, or a run of it that said nothing. */
+const readingOf = (state: SpaceState, seqs: ReadonlyMap<string, number>, entityId: string): Reading | null => {
+  const known = state.reads[entityId];
+  const mark = known && { ...known, seq: seqs.get(known.messageId) ?? known.seq };
+  const note = state.notes.findLast((one) => one.kind === "silent" && one.entityId === entityId);
+  if (!note || (mark && mark.seq >= note.afterSeq)) return mark ?? null;
+  return { seq: note.afterSeq, outcome: "silent", ...(note.reason ? { reason: note.reason } : {}) };
+};
+
+/**
+ * The readers by the `seq` of the message that they have read up to. A mark finds its message even if that was loaded
+ * later. Members who have spoken since are left out, and so is the person of this page.
+ */
+export const readersBySeq = (state: SpaceState): ReadonlyMap<number, readonly Reader[]> => {
+  const spokenAt = new Map(state.messages.map((message) => [message.sender.id, message.seq]));
+  const seqs = new Map(state.messages.map((message) => [message.id, message.seq]));
+  const found = new Map<number, Reader[]>();
+  for (const { id, name, type } of state.members) {
+    const mark = readingOf(state, seqs, id);
+    if (!mark || mark.seq === 0 || id === state.you?.id || (spokenAt.get(id) ?? 0) >= mark.seq) continue;
+    const reader = { id, name, type, words: wordsFor(name, mark.outcome, mark.reason) };
+    found.set(mark.seq, [...(found.get(mark.seq) ?? []), reader]);
+  }
+  return found;
 };
 
 const nobody: readonly Reader[] = [];
@@ -49,7 +85,7 @@ const nobody: readonly Reader[] = [];
 const messageRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => {
   const rows: Row[] = [];
   const firstSeq = state.messages[0]?.seq ?? 0;
-  // Silence shows in who has read a message; a line for each agent that had nothing to say would drown the rest.
+  // The readers of a message show who was silent. A line for each silent agent would drown the rest.
   const notes = state.notes.filter((note) => note.afterSeq >= firstSeq && note.kind !== "silent");
   const readers = readersBySeq(state);
   let speaker: Speaker = null;
@@ -87,7 +123,7 @@ const speakerOf = (row: Row | undefined): Speaker => {
   return null;
 };
 
-/** Messages with what stands between them; then what is being said; then what is under way. */
+/** Messages and notes, then running streams, then messages under way. */
 export const timelineRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => {
   const rows = messageRows(state, unreadFromSeq);
   let speaker = speakerOf(rows.at(-1));
@@ -104,7 +140,7 @@ export const timelineRows = (state: SpaceState, unreadFromSeq: number | null): R
   return rows;
 };
 
-/** The first of the newest `count` messages that others wrote; null for none, or where they are not all loaded. */
+/** The first of the newest `count` messages that others wrote; null for none, or if they are not all loaded. */
 export const firstUnreadSeq = (state: SpaceState, count: number): number | null => {
   const others = state.messages.filter((message) => message.sender.id !== state.you?.id);
   return count > 0 ? (others.at(-count)?.seq ?? null) : null;

@@ -1,19 +1,19 @@
-import type { LiveSpace, SpaceState } from "../../client/index.ts";
-import { awaited } from "./awaited.ts";
+import { memo } from "react";
+import type { EntityType, LiveSpace, Note, OutgoingMessage, RunningStream, SpaceState } from "../../client/index.ts";
+import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
+import { Markdown } from "./markdown.tsx";
+import { MessageFrame, QuoteLine } from "./message-frame.tsx";
 import { MessageRow, type RowActions } from "./message-row.tsx";
-import { NoteRow } from "./note-row.tsx";
-import { OutgoingRow } from "./outgoing-row.tsx";
-import { nameOf } from "./presence.ts";
-import { quotedIn } from "./quoted.ts";
+import { awaited, isSpeech, nameOf } from "./presence.ts";
+import { type Quoted, quotedIn } from "./quoted.ts";
 import type { Row } from "./rows.ts";
-import { StreamRow } from "./stream-row.tsx";
 
 type TimelineRowProps = {
   row: Row;
   state: SpaceState;
   live: LiveSpace | null;
   names: readonly string[];
-  /** The message that somebody was led to. */
+  /** The message that a link led to. */
   targetId: string | null;
   actions: RowActions;
 };
@@ -28,20 +28,20 @@ export const TimelineRow = (props: TimelineRowProps) => (
 const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowProps) => {
   switch (row.kind) {
     case "message": {
-      const { message, opensDay, opensGroup, opensUnread, readers } = row;
-      const senderName = nameOf(state, message.sender.id, message.sender.name);
-      const quoted = quotedIn(state, message.replyTo);
-      const told = {
-        message,
-        senderName,
-        names,
-        members: state.members,
-        quoted,
-        awaited: awaited(message, state),
-        readers,
-      };
-      const isTarget = message.id === targetId;
-      return <MessageRow {...told} {...{ opensDay, opensGroup, opensUnread, isTarget }} {...actions} />;
+      const { kind: _, key: __, ...shown } = row;
+      const { message } = row;
+      return (
+        <MessageRow
+          {...shown}
+          {...actions}
+          senderName={nameOf(state, message.sender.id, message.sender.name)}
+          names={names}
+          members={state.members}
+          quoted={quotedIn(state, message.replyTo)}
+          awaited={awaited(message, state)}
+          isTarget={message.id === targetId}
+        />
+      );
     }
     case "stream": {
       const { stream, opensGroup } = row;
@@ -58,14 +58,79 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
           names={names}
           opensGroup={row.opensGroup}
           isConnected={state.connection.status === "open"}
-          onRetry={(clientKey) => live?.retry(clientKey)}
-          onDiscard={(clientKey) => live?.discard(clientKey)}
+          live={live}
         />
       );
     case "note": {
       const { note } = row;
       const name = note.kind === "unrouted" ? "The router" : nameOf(state, note.entityId, "An agent");
-      return <NoteRow note={note} name={name} />;
+      return (
+        <p className="note" data-kind={note.kind}>
+          {name} {noteWords[note.kind]}
+          {note.reason ? `: ${note.reason}` : "."}
+        </p>
+      );
     }
   }
 };
+
+/** The outcome of a run that left no message, or of a router that failed. */
+const noteWords: Record<Note["kind"], string> = {
+  failed: "could not answer",
+  silent: "read this and said nothing",
+  canceled: "was stopped",
+  unrouted: "could not decide who is to answer",
+};
+
+type StreamRowProps = {
+  stream: RunningStream;
+  sender: { id: string; name: string; type: EntityType };
+  names: readonly string[];
+  opensGroup: boolean;
+};
+
+/** A message that an agent is writing. Its row becomes the message's row, so nothing jumps at the end. */
+const StreamRow = memo(({ stream, sender, names, opensGroup }: StreamRowProps) => (
+  <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
+    {isSpeech(stream.toolName) ? (
+      <Markdown text={stream.text} names={names} isGrowing />
+    ) : (
+      <GrowingCall name={stream.toolName} text={stream.text} />
+    )}
+  </MessageFrame>
+));
+
+type OutgoingRowProps = {
+  outgoing: OutgoingMessage;
+  quoted: Quoted | null;
+  you: { id: string; name: string };
+  names: readonly string[];
+  opensGroup: boolean;
+  isConnected: boolean;
+  live: LiveSpace | null;
+};
+
+/** A message of this person that the log does not have yet: sent, waiting for the connection, or refused. */
+const OutgoingRow = memo((props: OutgoingRowProps) => {
+  const { outgoing, quoted, you, names, opensGroup, isConnected, live } = props;
+  const { status, clientKey, createdAt, text } = outgoing;
+  const isPending = status.kind === "pending";
+  return (
+    <MessageFrame sender={{ ...you, type: "human" }} {...{ createdAt, opensGroup }} isDimmed={isPending}>
+      {quoted && <QuoteLine quoted={quoted} />}
+      <Markdown text={text} names={names} />
+      {isPending && !isConnected && <p className="outgoing-waits">Will be sent when the connection is back.</p>}
+      {status.kind === "failed" && (
+        <p className="outgoing-failed" role="alert">
+          <span>Not sent: {status.message}</span>
+          <button type="button" className="link-button" onClick={() => live?.retry(clientKey)}>
+            Try again
+          </button>
+          <button type="button" className="link-button" onClick={() => live?.discard(clientKey)}>
+            Discard
+          </button>
+        </p>
+      )}
+    </MessageFrame>
+  );
+});

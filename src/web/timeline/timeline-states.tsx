@@ -1,7 +1,6 @@
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { day } from "../look/time.ts";
-import "./timeline-states.css";
 
 export const TimelineLoading = () => (
   <div className="timeline timeline-state" role="status">
@@ -35,7 +34,7 @@ const list = new Intl.ListFormat("en", { type: "conjunction" });
 export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members" | "you" | "space">) => {
   const others = members.filter((member) => member.id !== you?.id);
   const agent = others.find((member) => member.type === "agent");
-  // Where agents answer only who addresses them, and nobody decides for those who do not.
+  // Here agents answer only messages that address them, and no router decides about the others.
   const addressed = space?.wakePolicy === "addressed" && space.router === undefined && others.length > 1;
   return (
     <div className="timeline timeline-state">
@@ -55,7 +54,7 @@ export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members
   );
 };
 
-/** What stands before the oldest message that is loaded. */
+/** The line before the oldest loaded message. */
 export const TimelineTop = ({ history, space }: Pick<SpaceState, "history" | "space">) => {
   if (history.status !== "ready") return null;
   if (history.hasOlder) {

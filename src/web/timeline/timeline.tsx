@@ -1,20 +1,20 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
+import { Icon } from "../look/icon.tsx";
 import { useToast } from "../toasts/toasts.tsx";
-import { JumpButton } from "./jump-button.tsx";
 import { type Row, timelineRows } from "./rows.ts";
 import { TimelineRow } from "./timeline-row.tsx";
 import { TimelineEmpty, TimelineFailed, TimelineLoading, TimelineTop } from "./timeline-states.tsx";
 import "./timeline.css";
 
-/** Virtuoso counts rows from here, downwards as older ones come before them. */
+/** The index of the first row. It shrinks when older rows come before. */
 const firstIndex = 1_000_000;
 
-/** Whoever fills in a form keeps it under the eyes, whatever comes meanwhile. */
+/** While a person fills in a form, the timeline does not scroll away from it. */
 const isAnswering = (): boolean => document.activeElement?.closest(".call-people") != null;
 
-/** A message that somebody wants to see; another object wants it anew. */
+/** A message to scroll to. A new object scrolls there again. */
 export type Led = { messageId: string };
 
 type TimelineProps = {
@@ -43,7 +43,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
   const list = useRef<VirtuosoHandle>(null);
   const toast = useToast();
   const [seenSeq, setSeenSeq] = useState<number | null>(null);
-  // The row that was first when the list began: how many stand before it now tells where the count begins.
+  // The first row when the list began. The number of rows before it now moves the first index.
   const [anchor, setAnchor] = useState(rows[0]?.key);
   const before = rows.findIndex((row) => row.key === anchor);
   if (before < 0) setAnchor(rows[0]?.key);
@@ -61,11 +61,11 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
     },
     [newestSeq, onAtBottom],
   );
-  /** What grows by less than the threshold still counts as being at the bottom, and must not hide its last line. */
+  /** A row that grows by less than the threshold still counts as at the bottom; its last line must show. */
   const stayAtBottom = useCallback(() => {
     if (isAtBottom && !isAnswering()) list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
   }, [isAtBottom]);
-  // What grows below the list takes its room from it.
+  // An element that grows below the list takes room from it.
   const frame = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const observer = new ResizeObserver(stayAtBottom);
@@ -119,11 +119,12 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
         components={{ Header: TimelineHeader, Footer: TimelineFooter }}
         itemContent={(_, row) => <TimelineRow {...{ row, state, live, names, targetId, actions }} />}
       />
-      <JumpButton
-        isShown={!isAtBottom}
-        count={unseen}
-        onJump={() => list.current?.scrollToIndex({ index: "LAST", align: "end", behavior: "auto" })}
-      />
+      {!isAtBottom && (
+        <JumpButton
+          count={unseen}
+          onJump={() => list.current?.scrollToIndex({ index: "LAST", align: "end", behavior: "auto" })}
+        />
+      )}
     </div>
   );
 };
@@ -132,3 +133,14 @@ const TimelineHeader = ({ context }: { context?: { state: SpaceState } }) =>
   context ? <TimelineTop history={context.state.history} space={context.state.space} /> : null;
 
 const TimelineFooter = () => <div className="timeline-foot" />;
+
+/** Leads back to the newest message, and counts those that came meanwhile. */
+const JumpButton = ({ count, onJump }: { count: number; onJump: () => void }) => {
+  const words = count === 0 ? "Jump to the newest message" : `${count} new ${count === 1 ? "message" : "messages"}`;
+  return (
+    <button type="button" className="jump" data-count={count} onClick={onJump} aria-label={words}>
+      {count > 0 && <span>{words}</span>}
+      <Icon name="down" size={18} />
+    </button>
+  );
+};

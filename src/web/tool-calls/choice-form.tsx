@@ -1,83 +1,64 @@
-import { type Choice, choiceResult, type Option } from "./answer-result.ts";
-import type { Standing } from "./standing.ts";
-import type { Answering } from "./use-answer.ts";
-import { useDrafts } from "./use-drafts.ts";
+import { toggled } from "./answer-form.tsx";
+import { type Choice, choiceResult } from "./choice.ts";
+import type { Option } from "./schema-form.ts";
+import { type Answering, useDrafts } from "./use-answer.ts";
 
 type ChoiceFormProps = {
   toolCallId: string;
   choice: Choice;
   question: string;
   schema: unknown;
-  standing: NonNullable<Standing>;
+  isDisabled: boolean;
   answering: Answering;
 };
 
-/** One of some options is taken by a click; several are ticked and sent. */
-export const ChoiceForm = ({ toolCallId, choice, question, schema, standing, answering }: ChoiceFormProps) => {
+/** A click takes one of the options; several are ticked and sent. */
+export const ChoiceForm = ({ toolCallId, choice, question, schema, isDisabled, answering }: ChoiceFormProps) => {
   const [drafts, change] = useDrafts(toolCallId);
   const ticked = Array.isArray(drafts.ticked) ? drafts.ticked : [];
-  const isDisabled = !standing.may || answering.isSending;
-  const send = (options: readonly Option[]): void =>
-    answering.send({
-      result: choiceResult(
-        schema,
-        choice,
-        options.map(({ value }) => value),
-      ),
-    });
-  if (!choice.isMultiple) {
-    return (
-      <fieldset className="call-options" aria-label={question}>
-        {choice.options.map((option) => (
-          <button
-            key={option.key}
-            type="button"
-            className="call-option"
-            disabled={isDisabled}
-            onClick={() => send([option])}
-          >
-            <OptionWords option={option} />
-          </button>
-        ))}
-      </fieldset>
-    );
-  }
   const chosen = choice.options.filter(({ key }) => ticked.includes(key));
+  const send = (options: readonly Option[]): void => {
+    const values = options.map(({ value }) => value);
+    answering.send({ result: choiceResult(schema, choice, values) });
+  };
   return (
     <>
       <fieldset className="call-options" aria-label={question} disabled={isDisabled}>
-        {choice.options.map((option) => (
-          <label key={option.key} className="call-option">
-            <input
-              type="checkbox"
-              checked={ticked.includes(option.key)}
-              onChange={({ target }) =>
-                change({
-                  ticked: target.checked ? [...ticked, option.key] : ticked.filter((key) => key !== option.key),
-                })
-              }
-            />
-            <OptionWords option={option} />
-          </label>
-        ))}
+        {choice.options.map((option) => {
+          const words = (
+            <span className="call-option-words" dir="auto">
+              <span>{option.label}</span>
+              {option.hint && <span className="field-hint">{option.hint}</span>}
+            </span>
+          );
+          return choice.isMultiple ? (
+            <label key={option.key} className="call-option">
+              <input
+                type="checkbox"
+                checked={ticked.includes(option.key)}
+                onChange={({ target }) => change({ ticked: toggled(ticked, option.key, target.checked) })}
+              />
+              {words}
+            </label>
+          ) : (
+            <button key={option.key} type="button" className="call-option" onClick={() => send([option])}>
+              {words}
+            </button>
+          );
+        })}
       </fieldset>
-      <div className="call-buttons">
-        <button
-          type="button"
-          className="button button-primary"
-          disabled={isDisabled || chosen.length === 0}
-          onClick={() => send(chosen)}
-        >
-          {chosen.length > 0 ? `Choose ${chosen.length}` : "Choose"}
-        </button>
-      </div>
+      {choice.isMultiple && (
+        <div className="call-buttons">
+          <button
+            type="button"
+            className="button button-primary"
+            disabled={isDisabled || chosen.length === 0}
+            onClick={() => send(chosen)}
+          >
+            {chosen.length > 0 ? `Choose ${chosen.length}` : "Choose"}
+          </button>
+        </div>
+      )}
     </>
   );
 };
-
-const OptionWords = ({ option: { label, hint } }: { option: Option }) => (
-  <span className="call-option-words" dir="auto">
-    <span>{label}</span>
-    {hint && <span className="field-hint">{hint}</span>}
-  </span>
-);

@@ -1,121 +1,36 @@
-/** A place in a text that may break off anywhere. `isOver`: nothing after it can be read. */
-type Reader = { readonly text: string; at: number; isOver: boolean };
-
-type Read = { value: unknown } | null;
+import { JSONParser } from "@streamparser/json";
 
 const maxDepth = 64;
 
-/** What a JSON text that is still being written says so far; undefined where it says nothing yet. Never throws. */
-export const parsePartialJson = (text: string): unknown => readValue({ text, at: 0, isOver: false }, maxDepth)?.value;
-
-const skipBlanks = (reader: Reader): string => {
-  while (/\s/.test(reader.text[reader.at] ?? "")) reader.at += 1;
-  const next = reader.text[reader.at];
-  if (next === undefined) reader.isOver = true;
-  return next ?? "";
+/**
+ * The value that a JSON text has so far, while it is being written; undefined where it has none yet. Never throws: the
+ * first mistake ends it, and what came before stays.
+ */
+export const parsePartialJson = (text: string): unknown => {
+  const parser = new JSONParser({ emitPartialTokens: true, emitPartialValues: true });
+  let root: unknown;
+  parser.onError = () => undefined;
+  parser.onValue = ({ value, key, parent, stack, partial }) => {
+    if (stack.length > maxDepth) throw new Error("nested too deep to be shown");
+    // The parser tells a text or number that breaks off, but does not store it. Half a `true` says nothing.
+    const isShown = partial && (typeof value === "string" || typeof value === "number");
+    if (isShown && parent && key !== undefined) Object.assign(parent, { [key]: value });
+    if (!partial || isShown || parent) root = stack[1]?.value ?? parent ?? value;
+  };
+  parser.write(text.replace(endingsAndStrings, repaired));
+  return root;
 };
 
-const giveUp = (reader: Reader): null => {
-  reader.isOver = true;
-  return null;
-};
+/** Strings, and what a number must not end with. */
+const endingsAndStrings = /"[^"\\]*(?:\\.?[^"\\]*)*"?|(?<=\d)(?:\.|e[+-]?)$/gis;
 
-const readValue = (reader: Reader, depth: number): Read => {
-  const next = skipBlanks(reader);
-  if (depth === 0 || next === "") return giveUp(reader);
-  if (next === '"') return { value: readString(reader) };
-  if (next === "{") return { value: readObject(reader, depth) };
-  if (next === "[") return { value: readArray(reader, depth) };
-  return readScalar(reader);
-};
+/** A whole escape, one that breaks off, or a character that JSON wants escaped. */
+const specials = /(\\(?:["\\/bfnrt]|u[\da-f]{4}))|(\\(?:u[\da-f]{0,3})?$)|[\\\p{Cc}]/giu;
 
-/** The index after a character of a string, its escape whole; -1 where it breaks off. */
-const afterCharacter = (text: string, at: number): number => {
-  if (text[at] !== "\\") return at + 1;
-  const length = text[at + 1] === "u" ? 6 : 2;
-  return at + length > text.length ? -1 : at + length;
-};
-
-/** The string that begins here, as far as it goes; half of a character is not shown. */
-const readString = (reader: Reader): string => {
-  const { text } = reader;
-  const from = reader.at + 1;
-  let at = from;
-  while (at < text.length && text[at] !== '"') {
-    const after = afterCharacter(text, at);
-    if (after < 0) break;
-    at = after;
-  }
-  const isWhole = text[at] === '"';
-  reader.at = at + 1;
-  if (!isWhole) reader.isOver = true;
-  const raw = text.slice(from, at);
-  const shown = unescaped(raw);
-  return isWhole ? shown : shown.replace(/[\ud800-\udbff]$/, "");
-};
-
-const unescaped = (raw: string): string => {
-  try {
-    return String(JSON.parse(`"${raw}"`));
-  } catch {
-    return raw; // a line break or an escape that JSON does not know: shown as it was written
-  }
-};
-
-const readScalar = (reader: Reader): Read => {
-  const [word = ""] = /^[^\s,:\]}]*/.exec(reader.text.slice(reader.at, reader.at + 64)) ?? [];
-  reader.at += word.length;
-  const isWhole = reader.at < reader.text.length;
-  if (!isWhole) reader.isOver = true;
-  if (word === "null") return { value: null };
-  if (word === "true" || word === "false") return { value: word === "true" };
-  const number = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/.exec(word)?.[0];
-  if (number === undefined || (isWhole && number !== word)) return giveUp(reader);
-  return { value: Number(number) };
-};
-
-const readArray = (reader: Reader, depth: number): unknown[] => {
-  const items: unknown[] = [];
-  reader.at += 1;
-  while (!reader.isOver) {
-    const next = skipBlanks(reader);
-    if (next === "]") {
-      reader.at += 1;
-      return items;
-    }
-    if (next === ",") {
-      reader.at += 1;
-      continue;
-    }
-    const item = readValue(reader, depth - 1);
-    if (item) items.push(item.value);
-  }
-  return items;
-};
-
-/** Built by entries, so that a key of `__proto__` is a key like any other. */
-const readObject = (reader: Reader, depth: number): Record<string, unknown> => {
-  const entries: [string, unknown][] = [];
-  reader.at += 1;
-  while (!reader.isOver) {
-    const next = skipBlanks(reader);
-    if (next === "}") {
-      reader.at += 1;
-      break;
-    }
-    if (next === ",") {
-      reader.at += 1;
-      continue;
-    }
-    if (next !== '"') giveUp(reader);
-    const key = reader.isOver ? "" : readString(reader);
-    if (reader.isOver || skipBlanks(reader) !== ":") {
-      giveUp(reader);
-      break;
-    }
-    reader.at += 1;
-    const value = readValue(reader, depth - 1);
-    if (value) entries.push([key, value.value]);
-  }
-  return Object.fromEntries(entries);
-};
+/** Models write line breaks and unknown escapes into strings: these are shown as they were written. */
+const repaired = (part: string): string =>
+  part.startsWith('"')
+    ? part.replace(specials, (found, whole?: string, cut?: string) =>
+        cut === undefined ? (whole ?? JSON.stringify(found).slice(1, -1)) : "",
+      )
+    : "";

@@ -1,12 +1,11 @@
-import { useRef } from "react";
+import { useId, useRef } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
 import { clock, full } from "../look/time.ts";
 import { AnswerForm } from "./answer-form.tsx";
-import { choiceOf, questionOf } from "./answer-result.ts";
-import { ApprovalForm } from "./approval-form.tsx";
+import { choiceOf, questionOf } from "./choice.ts";
 import { ChoiceForm } from "./choice-form.tsx";
 import { progressOf, type Standing, timeLeft } from "./standing.ts";
-import { useAnswer } from "./use-answer.ts";
+import { type Answering, useAnswer, useDrafts } from "./use-answer.ts";
 import { isRecord } from "./value-layout.ts";
 
 type PeoplePartProps = {
@@ -18,12 +17,11 @@ type PeoplePartProps = {
   now: number;
 };
 
-/** What people are asked, what they have said so far, and until when they may. */
+/** The question that a call asks people, their answers so far, and the time that is left. */
 export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: PeoplePartProps) => {
   const element = useRef<HTMLDivElement>(null);
-  // The controls go: the focus stays at the card that they were in.
+  // The controls disappear; the focus stays at their card.
   const answering = useAnswer(spaceId, call.id, () => element.current?.closest<HTMLElement>(".call")?.focus());
-  const progress = progressOf(call);
   const left = standing ? timeLeft(awaits.expiresAt, now) : null;
   return (
     <div ref={element} className="call-people">
@@ -45,10 +43,12 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
           ))}
         </ul>
       )}
-      {standing && <Question {...{ call, awaits, standing, answering }} />}
+      {standing && <Question {...{ call, awaits, mayAnswer: standing.may, answering }} />}
       <div className="call-foot">
         <span role="status">
-          {[answering.told, progress, standing && !standing.may ? standing.why : null].filter(Boolean).join(" · ")}
+          {[answering.told, progressOf(call), standing && !standing.may ? standing.why : null]
+            .filter(Boolean)
+            .join(" · ")}
         </span>
         {left && (
           <time dateTime={awaits.expiresAt} title={full(awaits.expiresAt)}>
@@ -63,24 +63,61 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
 const wordsOf = (approved: boolean | undefined): string =>
   approved === undefined ? "answered" : approved ? "approved" : "rejected";
 
-type QuestionProps = Pick<PeoplePartProps, "call" | "awaits"> & {
-  standing: NonNullable<Standing>;
-  answering: ReturnType<typeof useAnswer>;
-};
+type QuestionProps = Pick<PeoplePartProps, "call" | "awaits"> & { mayAnswer: boolean; answering: Answering };
 
-const Question = ({ call, awaits, standing, answering }: QuestionProps) => {
-  if (awaits.kind === "approval")
-    return <ApprovalForm toolCallId={call.id} standing={standing} answering={answering} />;
+const Question = ({ call, awaits, mayAnswer, answering }: QuestionProps) => {
+  const common = { toolCallId: call.id, isDisabled: !mayAnswer || answering.isSending, answering };
+  if (awaits.kind === "approval") return <ApprovalForm {...common} mayAnswer={mayAnswer} />;
   const choice = choiceOf(call.input);
-  const question = questionOf(call.input) ?? "Your answer";
   const { schema } = awaits;
   if (choice && takesChoice(schema)) {
-    return <ChoiceForm toolCallId={call.id} {...{ choice, question, schema, standing, answering }} />;
+    return <ChoiceForm {...common} {...{ choice, schema }} question={questionOf(call.input) ?? "Your answer"} />;
   }
-  const asked = schema ?? (isRecord(call.input) ? call.input.schema : undefined);
-  return <AnswerForm toolCallId={call.id} schema={asked} standing={standing} answering={answering} />;
+  return <AnswerForm {...common} schema={schema ?? (isRecord(call.input) ? call.input.schema : undefined)} />;
 };
 
 /** A schema with more than one property asks for more than a choice. */
 const takesChoice = (schema: unknown): boolean =>
   !isRecord(schema) || !isRecord(schema.properties) || Object.keys(schema.properties).length <= 1;
+
+type ApprovalFormProps = { toolCallId: string; mayAnswer: boolean; isDisabled: boolean; answering: Answering };
+
+const maxNote = 1000;
+
+/** Approve or reject, with an optional note. */
+const ApprovalForm = ({ toolCallId, mayAnswer, isDisabled, answering }: ApprovalFormProps) => {
+  const [{ note = "" }, change] = useDrafts(toolCallId);
+  const noteId = useId();
+  const decide = (approved: boolean): void => {
+    const said = String(note).trim();
+    answering.send({ result: { approved, ...(said === "" ? {} : { note: said }) } });
+  };
+  return (
+    <>
+      {mayAnswer && (
+        <div className="field">
+          <label className="visually-hidden" htmlFor={noteId}>
+            Note
+          </label>
+          <input
+            id={noteId}
+            className="input"
+            placeholder="A note, if you like"
+            maxLength={maxNote}
+            value={String(note)}
+            dir="auto"
+            onChange={(event) => change({ note: event.target.value })}
+          />
+        </div>
+      )}
+      <div className="call-buttons">
+        <button type="button" className="button button-primary" disabled={isDisabled} onClick={() => decide(true)}>
+          Approve
+        </button>
+        <button type="button" className="button button-danger" disabled={isDisabled} onClick={() => decide(false)}>
+          Reject
+        </button>
+      </div>
+    </>
+  );
+};

@@ -1,6 +1,7 @@
-import type { Member, ToolCall } from "../../client/index.ts";
+import type { Member, Message, SpaceState, ToolCall } from "../../client/index.ts";
+import { toolTitle } from "./titles.ts";
 
-/** What one person may do about a call: answer it, or not and why; null where it asks nobody (any more). */
+/** Whether one person may answer a call, and if not, why; null for a call that asks nobody now. */
 export type Standing = { may: true } | { may: false; why: string } | null;
 
 const list = new Intl.ListFormat("en", { type: "disjunction" });
@@ -24,6 +25,12 @@ export const standingOf = (call: ToolCall, youId: string, members: readonly Memb
   return { may: true };
 };
 
+/** The loaded messages whose calls this person may answer now, oldest first. */
+export const asksOf = ({ messages, members, you }: SpaceState, now: number): Message[] =>
+  you === null
+    ? []
+    : messages.filter(({ toolCall }) => toolCall && standingOf(toolCall, you.id, members, now)?.may === true);
+
 export type Chip = { words: string; tone: "busy" | "asks" | "good" | "bad" | "over" };
 
 const chips: Record<ToolCall["status"], Chip> = {
@@ -35,7 +42,7 @@ const chips: Record<ToolCall["status"], Chip> = {
   canceled: { words: "Canceled", tone: "over" },
 };
 
-/** Where a call stands, in a word or two, for this person. */
+/** The state of a call in a word or two, for this person. */
 export const chipOf = (call: ToolCall, standing: Standing): Chip => {
   if (standing?.may) return { words: "Needs you", tone: "asks" };
   if (call.error?.code === "approval_rejected") return { words: "Rejected", tone: "bad" };
@@ -43,7 +50,24 @@ export const chipOf = (call: ToolCall, standing: Standing): Chip => {
   return chips[call.status];
 };
 
-/** "1 of 2 approvals" where more than one person has to agree and none has rejected; null otherwise. */
+const words: Record<ToolCall["status"], string> = {
+  running: "runs",
+  requires_action: "waits for an answer",
+  complete: "is done",
+  error: "failed",
+  expired: "has expired",
+  canceled: "was canceled",
+};
+
+/** A call in one line, for places without room for its card: "Deploy app waits for approval". */
+export const callWords = ({ name, status, awaits, error }: ToolCall): string => {
+  const { title } = toolTitle(name);
+  if (status === "requires_action" && awaits?.kind === "approval") return `${title} waits for approval`;
+  if (error?.code === "outcome_unknown") return `${title} may have been done`;
+  return `${title} ${error?.code === "approval_rejected" ? "was rejected" : words[status]}`;
+};
+
+/** "1 of 2 approvals" for a call that needs several and that nobody has rejected; null otherwise. */
 export const progressOf = ({ awaits }: ToolCall): string | null => {
   if (awaits?.kind !== "approval" || awaits.quorum < 2) return null;
   if (awaits.answers.some(({ approved }) => approved === false)) return null;
@@ -57,7 +81,7 @@ const units = [
   { unit: "second", ms: 1000 },
 ] as const;
 
-/** "in 2 hours", in the largest unit of which there is one and a half; null once the time is up. */
+/** "in 2 hours", in the largest unit that fits at least 1.5 times; null once the time is up. */
 export const timeLeft = (expiresAt: string, now: number): string | null => {
   const left = Date.parse(expiresAt) - now;
   if (left <= 0) return null;

@@ -1,4 +1,4 @@
-/** Names as programs write them, as a person reads them: `fetchWeather`, `fetch_weather` are "Fetch weather". */
+/** A program's name as words: `fetchWeather` and `fetch_weather` become "Fetch weather". */
 export const titleOf = (name: string): string => {
   const words = name
     .replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2")
@@ -10,7 +10,7 @@ export const titleOf = (name: string): string => {
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(" ");
 };
 
-/** A tool's name: that of an MCP server's tool says whose it is. */
+/** The title of a tool. A tool of an MCP server, named `server__tool`, comes with its server. */
 export const toolTitle = (name: string): { title: string; server: string | null } => {
   const [server, ...rest] = name.split("__");
   return rest.length > 0 && server

@@ -1,19 +1,21 @@
-import { memo, useId } from "react";
+import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
-import { CallFrame } from "./call-frame.tsx";
-import { CallInput } from "./call-input.tsx";
+import { chartOf } from "./chart.ts";
+import { ChartView } from "./chart-view.tsx";
+import { choiceOf, questionOf } from "./choice.ts";
+import { parsePartialJson } from "./partial-json.ts";
 import { PeoplePart } from "./people-part.tsx";
-import { isSameValue } from "./same-value.ts";
-import { chipOf, standingOf } from "./standing.ts";
-import { useNow } from "./use-now.ts";
-import { isRecord, lay } from "./value-layout.ts";
-import { ValueView } from "./value-view.tsx";
+import { type Chip, chipOf, standingOf } from "./standing.ts";
+import { toolTitle } from "./titles.ts";
+import { isRecord, isSameValue, lay, tableOf } from "./value-layout.ts";
+import { TableView, ValueView } from "./value-view.tsx";
+import "./tool-call-card.css";
 
 type ToolCallCardProps = { spaceId: string; call: ToolCall; members: readonly Member[] };
 
-/** A tool call that shows: what it is about, whom it asks, and what came of it. */
+/** A tool call in a space: its input, the people whom it asks, and its outcome. */
 export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps) => {
   const { entityId } = useSignedIn();
   const { awaits, status, error, output } = call;
@@ -36,7 +38,61 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
   );
 });
 
-/** An answer of one property is that property's value. */
+/** A call whose input is still being written, with the part that is there. */
+export const GrowingCall = ({ name, text }: { name: string; text: string }) => (
+  <CallFrame name={name} chip={{ words: "Writing", tone: "busy" }}>
+    <CallInput name={name} input={parsePartialJson(text)} isAsking={false} />
+  </CallFrame>
+);
+
+const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; children: ReactNode }) => {
+  const { title, server } = toolTitle(name);
+  return (
+    <section className="call" data-tone={chip.tone} tabIndex={-1} aria-label={`${title}, ${chip.words}`}>
+      <header className="call-head">
+        <Icon name="tool" size={16} />
+        <h3 className="call-title" title={name}>
+          {title}
+          {server && <span className="call-server"> {server}</span>}
+        </h3>
+        <span className="call-chip">{chip.words}</span>
+      </header>
+      <div className="call-body">{children}</div>
+    </section>
+  );
+};
+
+/** Properties of an input that only serve to ask. They show as controls. */
+const controls = new Set(["options", "schema", "multiple", "question", "message", "prompt"]);
+
+/** The input of a call: a chart or table for a tool of that name, a question, or its fields. */
+const CallInput = ({ name, input, isAsking }: { name: string; input: unknown; isAsking: boolean }) => {
+  const kind = name.split("__").at(-1)?.toLowerCase();
+  const chart = kind === "chart" ? chartOf(input) : null;
+  if (chart) return <ChartView chart={chart} />;
+  const table = kind === "table" ? tableOf(input) : null;
+  if (table) return <TableView table={table} />;
+  const question = isAsking || choiceOf(input) ? questionOf(input) : null;
+  if (question === null) return <Fields value={input} />;
+  const rest = isRecord(input)
+    ? Object.entries(input).filter(([key, value]) => !controls.has(key) && value !== question)
+    : [];
+  return (
+    <>
+      <p className="call-question" dir="auto">
+        {question}
+      </p>
+      <Fields value={Object.fromEntries(rest)} />
+    </>
+  );
+};
+
+const Fields = ({ value }: { value: unknown }) => {
+  const laid = lay(value);
+  return laid.kind === "nothing" ? null : <ValueView value={laid} />;
+};
+
+/** An answer of one property shows as that property's value. */
 const bare = (answer: unknown): unknown => {
   const values = isRecord(answer) ? Object.values(answer) : [];
   return values.length === 1 ? values[0] : answer;
@@ -52,4 +108,19 @@ const Result = ({ output, isAnswer }: { output: unknown; isAnswer: boolean }) =>
       <ValueView value={laid} />
     </section>
   );
+};
+
+const minuteMs = 60_000;
+
+/** The time, updated every half minute until `until`, every second in the last two minutes, and right after it. */
+const useNow = (until: string | undefined): number => {
+  const [now, setNow] = useState(Date.now);
+  const end = until === undefined ? 0 : Date.parse(until);
+  useEffect(() => {
+    const left = end - now;
+    if (!(left > 0)) return;
+    const timer = setTimeout(() => setNow(Date.now()), left > 2 * minuteMs ? minuteMs / 2 : Math.min(1000, left + 1));
+    return () => clearTimeout(timer);
+  }, [end, now]);
+  return now;
 };

@@ -1,18 +1,20 @@
 import { useState } from "react";
+import { z } from "zod";
 import { ColloquyError, type ToolAnswer } from "../../client/index.ts";
 import { useSignedIn } from "../session/signed-in.ts";
-import { forgetDrafts } from "./use-drafts.ts";
+import { recall, remember } from "../session/storage.ts";
+import type { Drafts } from "./schema-form.ts";
 
 export type Answering = {
   isSending: boolean;
-  /** What became of the answer, where it did not count as it was given. */
+  /** Why the answer did not count as it was given; null otherwise. */
   told: string | null;
-  /** By the path in the result: what the space found wrong with it. */
+  /** What the space found wrong with the answer, by the path in the result. */
   issues: Readonly<Record<string, string>>;
   send: (answer: ToolAnswer) => void;
 };
 
-/** A refusal as one tells it somebody who meant well. */
+/** A refusal in kind words. */
 const tell = (error: unknown): string => {
   if (!(error instanceof ColloquyError)) return `The answer could not be sent. ${String(error)}`;
   if (error.code === "conflict") return `Thank you, but your answer came second. ${error.message}.`;
@@ -26,7 +28,7 @@ const issuesOf = (error: unknown): Record<string, string> => {
   return Object.fromEntries(issues.map(({ path, message }) => [path.replace(/^result\.?/, ""), message]));
 };
 
-/** Sends a person's answer to a call. That it counted shows by the call itself, which changes for everybody. */
+/** Sends a person's answer to a call. An answer that counts shows in the call itself, which changes for everybody. */
 export const useAnswer = (spaceId: string, toolCallId: string, onAnswered: () => void): Answering => {
   const { client } = useSignedIn();
   const [isSending, setSending] = useState(false);
@@ -37,11 +39,34 @@ export const useAnswer = (spaceId: string, toolCallId: string, onAnswered: () =>
     client
       .answerToolCall(spaceId, toolCallId, answer)
       .then(() => {
-        forgetDrafts(toolCallId);
+        remember("tab", draftsKey(toolCallId), null);
         onAnswered();
       })
       .catch((error: unknown) => setRefusal({ told: tell(error), issues: issuesOf(error) }))
       .finally(() => setSending(false));
   };
   return { isSending, told: refusal?.told ?? null, issues: refusal?.issues ?? {}, send };
+};
+
+const Kept = z.record(z.string(), z.union([z.string(), z.boolean(), z.array(z.string())]));
+
+const draftsKey = (toolCallId: string): string => `colloquy.answer.${toolCallId}`;
+
+const keptDrafts = (toolCallId: string): Drafts => {
+  try {
+    return Kept.parse(JSON.parse(recall("tab", draftsKey(toolCallId)) ?? "{}"));
+  } catch {
+    return {}; // another program wrote it
+  }
+};
+
+/** The unsent answer to a call. It outlives scrolling away, a change of space and a reload. */
+export const useDrafts = (toolCallId: string): [Drafts, (changed: Drafts) => void] => {
+  const [drafts, setDrafts] = useState(() => keptDrafts(toolCallId));
+  const change = (changed: Drafts): void => {
+    const next = { ...drafts, ...changed };
+    setDrafts(next);
+    remember("tab", draftsKey(toolCallId), JSON.stringify(next));
+  };
+  return [drafts, change];
 };

@@ -1,11 +1,7 @@
-import type { Table } from "./table-model.ts";
-import { TableView } from "./table-view.tsx";
-import type { Laid, LaidField } from "./value-layout.ts";
+import type { Laid, LaidField, Table } from "./value-layout.ts";
 import "./value-view.css";
 
-const More = ({ count }: { count: number }) => (count > 0 ? <p className="value-more">and {count} more</p> : null);
-
-/** A value of JSON as fields, lists, tables and texts. What is long is folded. */
+/** A JSON value as fields, lists, tables and texts. A long text is folded. */
 export const ValueView = ({ value }: { value: Laid }) => {
   switch (value.kind) {
     case "nothing":
@@ -41,16 +37,14 @@ export const ValueView = ({ value }: { value: Laid }) => {
       );
     case "table": {
       const columns = value.columns.map((label) => ({ label, isNumeric: false }));
-      return <LaidTable table={{ title: "", columns, rows: value.rows, more: value.more }} />;
+      return <TableView table={{ title: "", columns, rows: value.rows, more: value.more }} />;
     }
     case "fields":
       return <FieldsView fields={value.fields} more={value.more} />;
   }
 };
 
-export const LaidTable = ({ table }: { table: Table }) => (
-  <TableView table={table} cell={(value) => <ValueView value={value} />} />
-);
+const More = ({ count }: { count: number }) => (count > 0 ? <p className="value-more">and {count} more</p> : null);
 
 const LongText = ({ text }: { text: string }) => (
   <details className="value-long">
@@ -67,7 +61,7 @@ const LongText = ({ text }: { text: string }) => (
 
 const isBlock = ({ kind }: Laid): boolean => kind === "fields" || kind === "table";
 
-export const FieldsView = ({ fields, more = 0 }: { fields: readonly LaidField[]; more?: number }) => (
+const FieldsView = ({ fields, more }: { fields: readonly LaidField[]; more: number }) => (
   <>
     <dl className="value-fields">
       {fields.map(({ key, label, value }) => (
@@ -81,4 +75,37 @@ export const FieldsView = ({ fields, more = 0 }: { fields: readonly LaidField[];
     </dl>
     <More count={more} />
   </>
+);
+
+/** Rows and columns. A wide table scrolls in its own frame, by keyboard too. */
+export const TableView = ({ table: { title, columns, rows, more } }: { table: Table }) => (
+  <figure className="call-figure">
+    {title && <figcaption>{title}</figcaption>}
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+    <section className="table-frame" tabIndex={0} aria-label={title || "Table"}>
+      <table className="table">
+        <thead>
+          <tr>
+            {columns.map(({ label, isNumeric }, index) => (
+              <th key={index} scope="col" data-numeric={isNumeric}>
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((value, column) => (
+                <td key={column} data-numeric={columns[column]?.isNumeric ?? false}>
+                  <ValueView value={value} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+    <More count={more} />
+  </figure>
 );

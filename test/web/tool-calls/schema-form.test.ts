@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { formResult } from "../../../src/web/tool-calls/form-result.ts";
-import { fieldsOf } from "../../../src/web/tool-calls/schema-form.ts";
+import { fieldsOf, formResult } from "../../../src/web/tool-calls/schema-form.ts";
 
 const journey = {
   type: "object",

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import type { Member, ToolCall } from "../../../src/client/index.ts";
-import { choiceOf, choiceResult, questionOf } from "../../../src/web/tool-calls/answer-result.ts";
-import { callWords } from "../../../src/web/tool-calls/call-words.ts";
-import { isSameValue } from "../../../src/web/tool-calls/same-value.ts";
-import { chipOf, progressOf, standingOf, timeLeft } from "../../../src/web/tool-calls/standing.ts";
+import { choiceOf, choiceResult, questionOf } from "../../../src/web/tool-calls/choice.ts";
+import { callWords, chipOf, progressOf, standingOf, timeLeft } from "../../../src/web/tool-calls/standing.ts";
+import { isSameValue } from "../../../src/web/tool-calls/value-layout.ts";
 
 const joinedAt = "2026-11-22T08:00:00.000Z";
 const now = Date.parse(joinedAt);

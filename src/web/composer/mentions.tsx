@@ -1,5 +1,6 @@
 import { type KeyboardEvent, useId, useState } from "react";
 import type { Member } from "../../client/index.ts";
+import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { completeMention, matchingNames, mentionQueryAt } from "./mention-query.ts";
 
 const maxOptions = 8;
@@ -10,12 +11,12 @@ type Edit = { text: string; caret: number };
 export const useMentions = (people: readonly Member[], { text, caret }: Edit, onEdit: (edit: Edit) => void) => {
   const listId = useId();
   const [selected, setSelected] = useState(0);
-  /** Where the person said no; typing another `@` asks again. */
+  /** The `@` at which the person closed the list. Another `@` opens it again. */
   const [dismissedAt, setDismissedAt] = useState<number | null>(null);
 
   const query = mentionQueryAt(text, caret);
   const options = query && query.start !== dismissedAt ? matchingNames(people, query.text).slice(0, maxOptions) : [];
-  // Once a name is written out, there is nothing left to complete.
+  // A name that is written out needs no completion.
   const isComplete = options.length === 1 && options[0]?.name.toLowerCase() === query?.text.toLowerCase();
   const isOpen = options.length > 0 && !isComplete;
   const current = Math.min(selected, Math.max(0, options.length - 1));
@@ -25,7 +26,7 @@ export const useMentions = (people: readonly Member[], { text, caret }: Edit, on
     setSelected(0);
   };
 
-  /** Whether the key was for the list. */
+  /** Returns whether the list took the key. */
   const handleKey = (event: KeyboardEvent): boolean => {
     if (!isOpen) return false;
     const chosen = options[current];
@@ -40,3 +41,36 @@ export const useMentions = (people: readonly Member[], { text, caret }: Edit, on
 
   return { listId, options, selected: current, isOpen, pick, handleKey };
 };
+
+type MentionListProps = {
+  id: string;
+  members: readonly Member[];
+  selected: number;
+  onPick: (member: Member) => void;
+};
+
+export const optionId = (listId: string, index: number): string => `${listId}-${index}`;
+
+/** The members who can be mentioned. The composer keeps the focus and moves the selection. */
+export const MentionList = ({ id, members, selected, onPick }: MentionListProps) => (
+  <div id={id} className="mention-list" role="listbox" aria-label="Mention">
+    {members.map((member, index) => (
+      <div
+        key={member.id}
+        id={optionId(id, index)}
+        className="mention-option"
+        role="option"
+        tabIndex={-1}
+        aria-selected={index === selected}
+        onPointerDown={(event) => {
+          event.preventDefault(); // the composer keeps the focus
+          onPick(member);
+        }}
+      >
+        <Avatar id={member.id} name={member.name} type={member.type} size={24} />
+        <span>{member.name}</span>
+        <TypeBadge type={member.type} />
+      </div>
+    ))}
+  </div>
+);

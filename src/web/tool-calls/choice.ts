@@ -1,9 +1,5 @@
-import type { ToolAnswer } from "../../client/index.ts";
+import type { Json, Option } from "./schema-form.ts";
 import { isRecord } from "./value-layout.ts";
-
-export type Json = Extract<ToolAnswer, { result: unknown }>["result"];
-
-export type Option = { key: string; label: string; hint?: string; value: Json };
 
 export type Choice = { options: Option[]; isMultiple: boolean };
 
@@ -30,7 +26,7 @@ const optionOf = (value: unknown, index: number): Option | null => {
 
 const maxOptions = 50;
 
-/** What a call lets people choose from, by its `input.options`; null where it offers none. */
+/** The choice that a call offers in its `input.options`; null for none. */
 export const choiceOf = (input: unknown): Choice | null => {
   if (!isRecord(input) || !Array.isArray(input.options)) return null;
   const options = input.options.slice(0, maxOptions).map(optionOf);
@@ -39,14 +35,11 @@ export const choiceOf = (input: unknown): Choice | null => {
   return { options: usable, isMultiple: input.multiple === true };
 };
 
-/** What is asked, in the words that the call's input has for it. */
+/** The question that a call asks, in the words of its input. */
 export const questionOf = (input: unknown): string | null =>
   (isRecord(input) && first(input, ["question", "message", "prompt", "text", "title"])) || null;
 
-/**
- * A choice as the call's schema wants it: bare, in the one property that the schema has, or else `{choice}` and
- * `{choices}`.
- */
+/** A choice as the call's schema wants it: bare, in the schema's only property, or else as `{choice}` or `{choices}`. */
 export const choiceResult = (schema: unknown, { isMultiple }: Choice, chosen: Json[]): Json => {
   const value = isMultiple ? chosen : (chosen[0] ?? null);
   if (isRecord(schema)) {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { chartOf } from "../../../src/web/tool-calls/chart-model.ts";
-import { labelEvery, scaleOf, share, slicesOf } from "../../../src/web/tool-calls/chart-scale.ts";
-import { tableOf } from "../../../src/web/tool-calls/table-model.ts";
+import { chartOf, labelEvery, scaleOf, share, slicesOf } from "../../../src/web/tool-calls/chart.ts";
+import { tableOf } from "../../../src/web/tool-calls/value-layout.ts";
 
 test.each([
   [{ type: "bar", labels: ["a", "b"], series: [{ name: "x", values: [1, 2] }] }, ["x"], ["a", "b"]],

@@ -29,7 +29,7 @@ const ChartInput = z.object({
 
 export type ChartSeries = { name: string; values: (number | null)[] };
 
-/** A chart whose series all have a value, or null, for each label. */
+/** A chart; each series has one value, or null, for each label. */
 export type Chart = {
   type: "bar" | "line" | "pie";
   title: string;
@@ -58,7 +58,7 @@ const seriesOf = ({ series, values, data }: Parsed): { labels?: string[]; series
   };
 };
 
-/** The chart that a call's input describes; null where it describes none that can be drawn. */
+/** The chart that a call's input describes; null for an input that cannot be drawn. */
 export const chartOf = (input: unknown): Chart | null => {
   const parsed = ChartInput.safeParse(input);
   if (!parsed.success) return null;
@@ -78,3 +78,47 @@ export const chartOf = (input: unknown): Chart | null => {
   if (type === "pie" && !series[0]?.values.some((value) => value !== null && value > 0)) return null;
   return { type, title, unit, labels, series: type === "pie" ? series.slice(0, 1) : series };
 };
+
+/** An axis with round marks, from `low` to `high`. */
+export type Scale = { low: number; high: number; ticks: number[] };
+
+const roundSteps = [1, 2, 2.5, 5, 10];
+
+/** A scale of about `count` round marks that holds all values, and 0, on which bars stand. */
+export const scaleOf = (series: readonly ChartSeries[], count = 5): Scale => {
+  const values = series.flatMap(({ values: all }) => all.filter((value) => value !== null));
+  const min = Math.min(0, ...values);
+  const max = Math.max(0, ...values);
+  const span = max - min || 1;
+  const rough = span / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = (roundSteps.find((one) => one * power >= rough) ?? 10) * power;
+  const from = Math.floor(min / step);
+  const to = Math.max(from + 1, Math.ceil(max / step));
+  // Each mark is computed by itself: sums of steps drift.
+  const ticks = Array.from({ length: to - from + 1 }, (_, index) => Number(((from + index) * step).toPrecision(12)));
+  return { low: ticks[0] ?? 0, high: ticks.at(-1) ?? 1, ticks };
+};
+
+/** The place of a value on a scale: 0 is its low end, 1 its high end. */
+export const share = (value: number, { low, high }: Scale): number => (value - low) / (high - low);
+
+export type Slice = { index: number; value: number; share: number; from: number; to: number };
+
+/** The slices of a pie, in turns from the top. A value that is not above 0 has no slice. */
+export const slicesOf = (values: readonly (number | null)[]): Slice[] => {
+  const total = values.reduce<number>((sum, value) => sum + Math.max(0, value ?? 0), 0);
+  let from = 0;
+  const slices: Slice[] = [];
+  for (const [index, value] of values.entries()) {
+    if (value === null || value <= 0) continue;
+    const part = value / total;
+    slices.push({ index, value, share: part, from, to: from + part });
+    from += part;
+  }
+  return slices;
+};
+
+/** The interval of the labels that fit in `width`, where each takes `labelWidth`. */
+export const labelEvery = (count: number, width: number, labelWidth: number): number =>
+  Math.max(1, Math.ceil((count * labelWidth) / Math.max(1, width)));
