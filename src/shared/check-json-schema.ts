@@ -1,10 +1,11 @@
 import { dereference } from "@cfworker/json-schema";
-import type { Issue } from "./errors.ts";
+import { ColloquyError, type Issue } from "./errors.ts";
+import { LinearPattern } from "./linear-pattern.ts";
 
 /**
  * Whether somebody's JSON Schema 2020-12 can be applied, told when it is written down and not when it is first used.
- * Every keyword that is applied is checked for its form; `$ref` leads only into the schema itself; what may take for
- * ever (nesting, references in a circle, patterns that backtrack) is refused.
+ * Every keyword that is applied is checked for its form. `$ref` leads only into the schema itself. Nesting without end,
+ * references in a circle and patterns that RE2 does not have are refused.
  */
 export const maxSchemaBytes = 16 * 1024;
 const maxSchemaDepth = 24;
@@ -47,51 +48,13 @@ const wordsByName: Check = (value, report) => {
   if (!isRecord(value) || !Object.values(value).every(isStrings)) report("must be an object of lists of strings");
 };
 
-/** What of a pattern stands for a character or for itself: escapes and classes, whole; then one character at a time. */
-const patternTokens = /\\[upPk](?:\{[^}]*\}|<[^>]*>)|\\.|\[(?:[^\]\\]|\\.)*\]|./gsu;
-
-/** How often a group with alternatives may be repeated: what there is to try stays little. */
-const maxAlternatingRepeats = 8;
-
-/** How often the quantifier that begins `text` repeats at most; 0 where there is none. */
-const repeatsOf = (text: string): number => {
-  if (/^[+*]/.test(text)) return Number.POSITIVE_INFINITY;
-  const [, least, range, most] = /^\{(\d+)(,?)(\d*)\}/.exec(text) ?? [];
-  return least === undefined ? 0 : range === "" ? Number(least) : Number(most || Number.POSITIVE_INFINITY);
-};
-
-/**
- * A group that repeats something or has alternatives and is repeated itself, such as `(a+)+` or `((a|aa))*`, may take
- * for ever on a text that does not match.
- */
-const backtracks = (pattern: string): boolean => {
-  /** What there is in each group that is open. */
-  const groups = [{ repeats: false, alternates: false }];
-  for (const { 0: token, index } of pattern.matchAll(patternTokens)) {
-    const here = groups.at(-1);
-    if (token === "(") groups.push({ repeats: false, alternates: false });
-    else if (token === ")" && here) {
-      groups.pop();
-      const times = repeatsOf(pattern.slice(index + 1));
-      if (times > 0 && (here.repeats || (here.alternates && times > maxAlternatingRepeats))) return true;
-      const outer = groups.at(-1);
-      if (outer && here.repeats) outer.repeats = true;
-      if (outer && here.alternates) outer.alternates = true;
-    } else if (here && token === "|") here.alternates = true;
-    else if (here && ["+", "*", "{"].includes(token)) here.repeats = true;
-  }
-  return false;
-};
-
-const patternProblem = (pattern: string): string | undefined => {
-  if (pattern.length > maxPatternCharacters) return `must have at most ${maxPatternCharacters} characters`;
-  if (backtracks(pattern))
-    return "must not repeat a group that repeats itself or has alternatives: it may take for ever";
+const patternProblem = (source: string): string | undefined => {
+  if (source.length > maxPatternCharacters) return `must have at most ${maxPatternCharacters} characters`;
   try {
-    new RegExp(pattern, "u").test("");
+    new LinearPattern(source, "u").test("");
     return undefined;
-  } catch {
-    return "must be a regular expression";
+  } catch (error) {
+    return error instanceof ColloquyError ? error.message : "must be a regular expression";
   }
 };
 const pattern: Check = (value, report) => {

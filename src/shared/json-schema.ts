@@ -1,5 +1,6 @@
 import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
 import type { Issue } from "./errors.ts";
+import { LinearPattern } from "./linear-pattern.ts";
 
 const maxIssues = 20;
 /** Complaints that are looked at: a long list may break its schema once for each item. */
@@ -20,14 +21,25 @@ const contains = (outer: OutputUnit, inner: OutputUnit): boolean =>
 
 const messageOf = ({ keyword, error }: OutputUnit): string => (keyword === "false" ? "is not allowed here" : error);
 
+/** Runs `work`, which is synchronous, with RE2 in place of `RegExp`: the validator takes no engine of our choice. */
+const withLinearPatterns = <T>(work: () => T): T => {
+  const native = globalThis.RegExp;
+  Object.assign(globalThis, { RegExp: LinearPattern });
+  try {
+    return work();
+  } finally {
+    Object.assign(globalThis, { RegExp: native });
+  }
+};
+
 /**
  * What in `value` breaks a JSON Schema 2020-12; empty where it fits. Of nested complaints only the innermost are
  * told. A schema that cannot be applied (a `$ref` that leads nowhere: nothing is ever fetched) fits nothing.
  */
 export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] => {
   try {
-    const result = new Validator(schema as Schema, "2020-12", false).validate(value);
-    const errors = result.errors.slice(0, maxComplaints);
+    const validator = new Validator(schema as Schema, "2020-12", false);
+    const errors = withLinearPatterns(() => validator.validate(value)).errors.slice(0, maxComplaints);
     return errors
       .filter((one) => !errors.some((other) => contains(one, other)))
       .slice(0, maxIssues)

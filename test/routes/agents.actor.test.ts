@@ -106,6 +106,11 @@ test("[S4] tools that cannot be used are refused where they stand, and make no a
   expect(await problemIn(await create(house, { name: "Analyst", tools: [{ ...twice, name: "a__b" }] }))).toMatchObject({
     issues: [{ path: "tools.0.name" }],
   });
+  const looking = { ...schema, properties: { id: { type: "string", pattern: "^(?=a)" } } };
+  const withPattern = { name: "Analyst", tools: [{ ...twice, inputSchema: looking }] };
+  expect(await problemIn(await create(house, withPattern))).toMatchObject({
+    issues: [{ path: "tools.0.inputSchema.properties.id.pattern", message: expect.stringContaining("RE2") }],
+  });
   expect((await create(house, { name: "Analyst", tools: [twice] })).status).toBe(201);
 });
 

@@ -1,6 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { beforeAll, describe, expect, it } from "vitest";
 import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
+import { schemaIssues } from "../../src/shared/json-schema.ts";
 import { call, openHouse } from "../support/house.ts";
 import { append, openAgent, set } from "./block-agent.ts";
 import { problemIn } from "./operations.ts";
@@ -188,6 +189,22 @@ describe("blocks over HTTP", () => {
     expect((await list({ itemSchema: { type: "integer" }, maxItems: 2 })).status).toBe(200);
     expect((await edited({ op: "push_item", item: 7 }, {}, "list")).value).toEqual([6, 7]);
     expect((await send("PATCH", "/notes", { section: "a" })).status).toBe(400);
+  });
+
+  it("[B3] check an item against a pattern that backtracks in less than 50 ms", async () => {
+    const { create, edit } = await openAgent();
+    const itemSchema = { type: "string", pattern: "^a*a*a*a*a*b$" };
+    await create({ schema: { type: "list", itemSchema } });
+    const refused = await edit({ op: "push_item", item: "a".repeat(10_000) });
+    expect((await problemIn(refused)).detail).toContain("The item breaks its schema");
+    // The clock of workerd stands while it computes, and goes on with the next answer.
+    const answeredInMs = async (): Promise<number> => {
+      const from = Date.now();
+      for (let times = 0; times < 10; times += 1) schemaIssues(itemSchema, "a".repeat(10_000));
+      await scheduler.wait(0);
+      return (Date.now() - from) / 10;
+    };
+    expect(await answeredInMs()).toBeLessThan(50);
   });
 
   it("name a person of the workspace as their partner", async () => {

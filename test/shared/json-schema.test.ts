@@ -39,3 +39,25 @@ test("[S4] a schema that cannot be applied fits nothing, and is never fetched", 
     expect(schemaIssues(schema, "x")).toEqual([{ path: "", message: expect.stringContaining("cannot be checked") }]);
   }
 });
+
+test.each(["^a*a*a*a*a*b$", "(a+)+b", "^((?:a|aa))*b$", "^(a*c?){2,9}b$"])(
+  "[B3] a pattern that backtracks answers a long text in less than 50 ms: %s",
+  (pattern) => {
+    const text = "a".repeat(10_000);
+    const answeredInMs = (schema: object, value: unknown): number => {
+      const from = performance.now();
+      expect(schemaIssues(schema, value)).toHaveLength(1);
+      return performance.now() - from;
+    };
+    const tries = [1, 2, 3].map(() => answeredInMs({ type: "string", pattern }, text));
+    expect(Math.min(...tries)).toBeLessThan(50);
+    const names = { patternProperties: { [pattern]: true }, additionalProperties: false };
+    expect(answeredInMs(names, { [text]: 1 })).toBeLessThan(50);
+  },
+);
+
+test("[B3] a pattern that is too large for its text answers with the bound", () => {
+  const schema = { type: "string", pattern: "^(?:[a-z]?c?){900}$" };
+  expect(schemaIssues(schema, "abc")).toEqual([]);
+  expect(schemaIssues(schema, "x".repeat(20_000))[0]?.message).toContain("maxPatternSteps");
+});

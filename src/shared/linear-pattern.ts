@@ -1,0 +1,85 @@
+import { RE2JS, RE2JSException } from "re2js";
+import { ColloquyError } from "./errors.ts";
+
+/**
+ * Patterns that somebody else wrote, run by RE2: the time is linear in the text, whatever the pattern (B3). A pattern is
+ * one of ECMAScript with the `u` flag, as in JSON Schema, and matches what it matches there. RE2 has no lookaround, no
+ * backreferences and no inline flags, and repeats at most 1,000 times.
+ */
+const maxCachedPatterns = 100;
+/** The most that one test may cost: the size of the pattern's program times the length of the text. */
+const maxPatternSteps = 20_000_000;
+
+/** Escapes, whole; the beginning of a group with flags; else one character. */
+const tokens =
+  /\\u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})|\\[pP]\{[^}]*\}|\\.|\(\?(?=[a-z-])|[\s\S]/gu;
+
+/** The characters of `\s` and of `\S`, for a class: RE2 knows those of ASCII only. */
+const spaces = String.raw`\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`;
+const others = String.raw`\x00-\x08\x0e-\x1f!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`;
+
+const unsupported = (reason: string): ColloquyError =>
+  new ColloquyError("invalid_request", `has what RE2 does not: ${reason}`);
+
+const codePointOf = (high: string, low: string): number =>
+  String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low, 16)).codePointAt(0) ?? 0;
+
+/** An ECMAScript pattern in the syntax of RE2, as far as the two differ beyond what `translateRegExp` knows. */
+const translated = (source: string): string => {
+  let inClass = false;
+  return source.replace(tokens, (token: string, high?: string, low?: string) => {
+    if (high !== undefined && low !== undefined) return `\\x{${codePointOf(high, low).toString(16)}}`;
+    if (token.startsWith("\\k")) throw unsupported("a backreference");
+    switch (token) {
+      case "[":
+        if (inClass) return "\\[";
+        inClass = true;
+        return token;
+      case "]":
+        inClass = false;
+        return token;
+      case "(?":
+        if (!inClass) throw unsupported("a group with flags");
+        return token;
+      case ".":
+        return inClass ? token : String.raw`[^\n\r\x{2028}\x{2029}]`;
+      case "\\s":
+        return inClass ? spaces : `[${spaces}]`;
+      case "\\S":
+        return inClass ? others : `[${others}]`;
+      case "\\b":
+        return inClass ? "\\x08" : token;
+      default:
+        return token.replace(/^(\\[pP]\{)(?:Script|sc|General_Category|gc)=/, "$1");
+    }
+  });
+};
+
+const compile = (source: string): RE2JS => {
+  try {
+    return RE2JS.compile(RE2JS.translateRegExp(translated(source)));
+  } catch (error) {
+    throw error instanceof RE2JSException ? unsupported(error.message.replace(/^error parsing regexp: /, "")) : error;
+  }
+};
+
+const compiled = new Map<string, RE2JS>();
+
+/** Stands in for `RegExp` where a library compiles such patterns and only tests by them. */
+export class LinearPattern extends RegExp {
+  /** Throws `invalid_request` where RE2 does not have the pattern, or the text is too long for it. */
+  override test(text: string): boolean {
+    const { source } = this;
+    const known = compiled.get(source);
+    const pattern = known ?? compile(source);
+    if (!known) {
+      if (compiled.size >= maxCachedPatterns) compiled.clear();
+      compiled.set(source, pattern);
+    }
+    if (pattern.programSize() * text.length <= maxPatternSteps) return pattern.test(text);
+    throw new ColloquyError(
+      "invalid_request",
+      `a pattern is too large for a text of ${text.length} characters (maxPatternSteps)`,
+    );
+  }
+}
