@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import { Channel } from "../../src/agent/think/channel.ts";
+import { Channel } from "../../src/agent/run/channel.ts";
 import type { Env } from "../../src/shared/env.ts";
 import { createIds } from "../../src/shared/ids.ts";
 import { type Generation, generate } from "./generate.ts";

@@ -9,17 +9,17 @@ import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault, faultOnceStored } from "../shared/fault.ts";
+import { changedConfig, configure, usableConfig } from "./api/configure.ts";
+import { contextView } from "./api/context-view.ts";
+import type { InMind } from "./api/hooked-agent.ts";
+import { cursorOf, page } from "./api/page.ts";
+import { PortableAgent } from "./api/portable-agent.ts";
+import { runView, runWithInputs } from "./api/run-view.ts";
+import { agentView } from "./api/views.ts";
 import { answerCall, claimCall } from "./calls/for-servers.ts";
-import { changedConfig, configure, usableConfig } from "./configure.ts";
-import { contextView } from "./context-view.ts";
-import { accept } from "./deliver.ts";
-import type { InMind } from "./hooked-agent.ts";
-import { type Mind, openMind, reconsider, stopMind } from "./mind.ts";
-import { cursorOf, page } from "./page.ts";
+import { accept } from "./inbox/deliver.ts";
 import { startHeartbeat } from "./plans/beats.ts";
-import { PortableAgent } from "./portable-agent.ts";
-import { runView, runWithInputs } from "./run-view.ts";
-import { agentView } from "./views.ts";
+import { type Mind, openMind, reconsider, stopMind } from "./runtime.ts";
 
 /** One agent: the one mind. Binds and delegates; what it does is in the modules beside it. */
 export class Agent extends PortableAgent implements AgentRpc {

@@ -23,13 +23,13 @@ import type {
   Receipt,
 } from "./records.ts";
 import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
-import type { Toolset } from "./toolset.ts";
+import type { Toolset } from "./tools/toolset.ts";
 
 export { timers } from "../timers/schema.ts";
-export * from "./carry/schema.ts";
 export * from "./memory/blocks/schema.ts";
 export * from "./memory/search/schema.ts";
 export * from "./summaries/schema.ts";
+export * from "./transfer/schema.ts";
 
 /** One row: who this agent is. */
 export const agent = sqliteTable("agent", {

@@ -1,9 +1,9 @@
 import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import { type Database, prepared } from "../shared/database.ts";
+import { type Settled, settle } from "./inbox/seen-mark.ts";
 import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
-import { type Settled, settle } from "./seen-mark.ts";
 
 /**
  * The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC.

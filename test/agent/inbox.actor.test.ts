@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
 import { keptQuietEvents, maxBatchEvents, maxQuietEvents, maxSeenEvents } from "../../src/agent/bounds.ts";
-import { SeenEvents } from "../../src/agent/seen-events.ts";
+import { SeenEvents } from "../../src/agent/inbox/dedupe-keys.ts";
 import type { Delivery, DeliveryText, TriggerSource } from "../../src/protocol/rpc.ts";
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { assemble } from "../../src/agent/assemble.ts";
 import { keptQuietEvents, maxQuietEvents } from "../../src/agent/bounds.ts";
-import type { NewEvent } from "../../src/agent/inbox.ts";
+import type { NewEvent } from "../../src/agent/inbox/inbox.ts";
+import { assemble } from "../../src/agent/services.ts";
 import type { SpaceSnapshot } from "../../src/protocol/rpc.ts";
 import { isoTime, systemClock } from "../../src/shared/clock.ts";
 import { openDatabase } from "../../src/shared/database.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
-import { Loop } from "../../src/agent/loop.ts";
+import { Loop } from "../../src/agent/run/loop.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";

@@ -1,5 +1,5 @@
 import { lateAnswerMs } from "../bounds.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import type { CallRow } from "./call-row.ts";
 
 /** When nobody waits for a server's answer any more. */

@@ -1,8 +1,8 @@
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { callBlocks } from "../think/call-blocks.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import { builtinNames } from "../tools/registry.ts";
+import { callBlocks } from "./call-blocks.ts";
 import type { CallRow } from "./call-row.ts";
 
 /**

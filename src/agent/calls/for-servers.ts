@@ -3,7 +3,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { CallOutcome } from "../records.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
 import type { Redactor } from "../tools/configured/redact.ts";
 import type { CallRow } from "./call-row.ts";

@@ -1,10 +1,10 @@
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
-import { loggedCall } from "../logged-run.ts";
 import type { CallOutcome } from "../records.ts";
-import { openSecret } from "../think/open-secret.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import { runConfigured } from "../tools/configured/run-configured.ts";
+import { openSecret } from "../tools/open-secret.ts";
+import { loggedCall } from "../tracing/logged-run.ts";
 import type { CallRow } from "./call-row.ts";
 import { callConsented, isConsented } from "./consented.ts";
 import { completed, failed } from "./outcome.ts";

@@ -6,14 +6,14 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
 import { readAnswer } from "../tools/configured/read-answer.ts";
 import { createRedactor } from "../tools/configured/redact.ts";
 import { type RenderedRequest, renderRequest } from "../tools/configured/render-request.ts";
+import { mayRepeat } from "../tools/handling.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallRow } from "./call-row.ts";
-import { mayRepeat } from "./handling.ts";
 import { completed, failed } from "./outcome.ts";
 import { serverSecrets, serverTemplate } from "./server-secrets.ts";
 

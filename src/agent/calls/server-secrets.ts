@@ -1,8 +1,8 @@
 import type { ToolConfig } from "../../protocol/tool.ts";
-import { openSecret } from "../think/open-secret.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { parseTemplate, type RequestTemplate, secretNames } from "../tools/configured/template.ts";
+import { openSecret } from "../tools/open-secret.ts";
 import type { CallRow } from "./call-row.ts";
 
 type Execution = NonNullable<Extract<ToolConfig, { executionType: "external" }>["execution"]>;

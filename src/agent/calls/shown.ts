@@ -1,6 +1,6 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
 import type { AwaitedAnswer } from "../../protocol/tool-call.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
 import type { CallRow } from "./call-row.ts";
 import { statusOf } from "./due.ts";
 

@@ -1,7 +1,7 @@
 import type { BlockType } from "../../protocol/block.ts";
-import { estimateText } from "../tokens.ts";
 import type { Dropped } from "./composed.ts";
 import { type FencedBlock, renderBlock } from "./render-block.ts";
+import { estimateText } from "./tokens.ts";
 
 /** A block that an agent may read, its own or one that is shared with it. */
 export type KnownBlock = FencedBlock & {

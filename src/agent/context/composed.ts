@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolSet } from "ai";
-import { contentText, estimateContent, estimateText } from "../tokens.ts";
 import { toldMessage } from "./grammar.ts";
+import { contentText, estimateContent, estimateText } from "./tokens.ts";
 
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };

@@ -1,10 +1,10 @@
 import type { ToolRule } from "../../protocol/tool.ts";
-import { ruleLine } from "../rule-line.ts";
-import { estimateText } from "../tokens.ts";
 import type { BaseInstructions } from "./agent-state.ts";
 import type { Section } from "./composed.ts";
 import { headings, identityName } from "./grammar.ts";
 import { quote } from "./quote.ts";
+import { ruleLine } from "./rule-line.ts";
+import { estimateText } from "./tokens.ts";
 
 /**
  * Identity, house rules of the agent's kind, and what its owner tells it. The same for every input of the same

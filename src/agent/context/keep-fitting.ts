@@ -1,4 +1,4 @@
-import { estimateText } from "../tokens.ts";
+import { estimateText } from "./tokens.ts";
 
 /** A line with its estimated tokens, the line's end included. */
 export const lineTokens = (line: string): number => estimateText(line) + 1;

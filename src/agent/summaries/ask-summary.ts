@@ -6,10 +6,10 @@ import { maxSummaryCharacters, maxSummaryTokens, summaryTimeoutMs } from "../bou
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { type FoldingLimits, fittedSummary } from "../context/summary/fold.ts";
 import { type SummaryQuestion, summaryPrompt } from "../context/summary/summary-prompt.ts";
-import { composingOf } from "../think/composing.ts";
-import { openSecret } from "../think/open-secret.ts";
-import type { Parts } from "../think/parts.ts";
-import type { SummaryRow } from "./summaries.ts";
+import { composingOf } from "../run/composing.ts";
+import type { Parts } from "../run/parts.ts";
+import type { SummaryRow } from "../run/summaries.ts";
+import { openSecret } from "../tools/open-secret.ts";
 
 const summaryShare = 0.25;
 const wordsPerToken = 0.7;

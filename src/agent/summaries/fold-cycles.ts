@@ -1,11 +1,11 @@
 import { unquoteLines } from "../context/grammar.ts";
 import { nextChunk } from "../context/summary/fold.ts";
 import { cycleText } from "../context/summary/summary-prompt.ts";
-import { composingOf } from "../think/composing.ts";
-import { headOf } from "../think/head.ts";
-import type { Parts } from "../think/parts.ts";
+import { composingOf } from "../run/composing.ts";
+import { headOf } from "../run/head.ts";
+import type { Parts } from "../run/parts.ts";
+import { foldedIn, ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
-import { foldedIn, ownCycles, type SummaryRow } from "./summaries.ts";
 
 /**
  * Folds one more chunk of the cycles that are to make room; once all are folded, the next run begins a new window with

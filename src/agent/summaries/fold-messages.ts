@@ -1,12 +1,12 @@
 import type { Message } from "../../protocol/message.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { maxSummaryBacklog } from "../bounds.ts";
+import { reach } from "../call-with-retry.ts";
 import { nextChunk } from "../context/summary/fold.ts";
 import { messageText } from "../context/summary/summary-prompt.ts";
-import type { Parts } from "../think/parts.ts";
-import { reach } from "../think/reach.ts";
+import type { Parts } from "../run/parts.ts";
+import type { SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
-import type { SummaryRow } from "./summaries.ts";
 
 const mostLooks = 3;
 

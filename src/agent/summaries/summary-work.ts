@@ -3,10 +3,10 @@ import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { deadmanMs, summaryFirstRetryMs, summaryLongestRetryMs } from "../bounds.ts";
-import type { Parts } from "../think/parts.ts";
+import type { Parts } from "../run/parts.ts";
+import { ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { foldCycles } from "./fold-cycles.ts";
 import { foldMessages } from "./fold-messages.ts";
-import { ownCycles, type SummaryRow } from "./summaries.ts";
 
 /**
  * Has summaries written in the agent's own time, chunk after chunk.

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
-import { estimateMessages, estimateText } from "../../tokens.ts";
 import { excerpt } from "../quote.ts";
+import { estimateMessages, estimateText } from "../tokens.ts";
 import type { Cycle } from "./snapshot.ts";
 
 /**

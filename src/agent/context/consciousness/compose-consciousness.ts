@@ -1,5 +1,4 @@
 import type { ModelMessage } from "ai";
-import { estimateMessages } from "../../tokens.ts";
 import {
   type Composed,
   type Section,
@@ -10,6 +9,7 @@ import {
   toldSection,
 } from "../composed.ts";
 import { rulesSection } from "../instructions.ts";
+import { estimateMessages } from "../tokens.ts";
 import type { ConsciousnessSnapshot, Telling } from "./snapshot.ts";
 import { untold } from "./state.ts";
 

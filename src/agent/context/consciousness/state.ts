@@ -1,6 +1,5 @@
 import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
-import { estimateText } from "../../tokens.ts";
 import type { AgentState } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import type { Dropped } from "../composed.ts";
@@ -9,6 +8,7 @@ import { emptyList, goneItems, headings, listItem, stateSections } from "../gram
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
+import { estimateText } from "../tokens.ts";
 import type { HeadBlocks, ToldState } from "./snapshot.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { estimateText } from "../../tokens.ts";
 import { excerpt } from "../quote.ts";
+import { estimateText } from "../tokens.ts";
 
 /** Something that is folded into a summary: a cycle, a message. `at` is its place among its like. */
 export type Foldable = { at: number; text: string };

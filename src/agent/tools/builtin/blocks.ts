@@ -5,7 +5,7 @@ import { Viewport } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
-import { estimateText } from "../../tokens.ts";
+import { estimateText } from "../../context/tokens.ts";
 import { type CallBlocks, defineTool, invalidInput, type ToolContext } from "../tool.ts";
 
 /**

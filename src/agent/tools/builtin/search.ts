@@ -10,7 +10,7 @@ import {
 } from "../../../protocol/search.ts";
 import { Timestamp } from "../../../protocol/text.ts";
 import { maxWindowTokens } from "../../bounds.ts";
-import { estimateText } from "../../tokens.ts";
+import { estimateText } from "../../context/tokens.ts";
 import { defineTool, type ToolContext } from "../tool.ts";
 
 /** What a result holds beside its hits. */

@@ -3,7 +3,7 @@ import type { Message } from "../../../protocol/message.ts";
 import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
-import { estimateText } from "../../tokens.ts";
+import { estimateText } from "../../context/tokens.ts";
 import { defineTool, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);

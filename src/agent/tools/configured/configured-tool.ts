@@ -2,7 +2,7 @@ import { jsonSchema } from "ai";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
-import { mayRepeat } from "../../calls/handling.ts";
+import { mayRepeat } from "../handling.ts";
 import { invalidInput, type Tool } from "../tool.ts";
 import { type RunnableTool, runConfigured } from "./run-configured.ts";
 

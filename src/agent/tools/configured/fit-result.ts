@@ -1,6 +1,6 @@
 import { textBytes } from "../../../protocol/text.ts";
 import { maxToolOutputBytes, maxToolOutputTokens } from "../../bounds.ts";
-import { estimateText } from "../../tokens.ts";
+import { estimateText } from "../../context/tokens.ts";
 
 /** How much more a text holds than a result may: 1 and less fits. */
 const excess = (text: string): number =>

@@ -1,7 +1,7 @@
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
-import { mayRepeat } from "../../calls/handling.ts";
+import { mayRepeat } from "../handling.ts";
 import { unknownOutcome } from "../unknown-outcome.ts";
 import { fitJson, fitText } from "./fit-result.ts";
 import { type Answer, readAnswer } from "./read-answer.ts";

@@ -6,7 +6,7 @@ import { compact, selfSummary } from "../../../../src/agent/context/consciousnes
 import { summaryMessage } from "../../../../src/agent/context/consciousness/compose-consciousness.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/snapshot.ts";
 import { inputParts } from "../../../../src/agent/context/input-parts.ts";
-import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
+import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
 import { analyst, configOf } from "../cast.ts";
 
 const words = (count: number): string => "word ".repeat(count);

@@ -6,7 +6,7 @@ import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { composedConfig } from "../../../../src/agent/context/limits.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
 import type { Cycle } from "../../../../src/agent/context/snapshot.ts";
-import { correct } from "../../../../src/agent/tokens.ts";
+import { correct } from "../../../../src/agent/context/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
 import { unknownModel } from "../cast.ts";
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { quoteLines, unquoteLines } from "../../../../src/agent/context/grammar.ts";
 import { fittedSummary, nextChunk } from "../../../../src/agent/context/summary/fold.ts";
 import { cycleText, messageText, summaryPrompt } from "../../../../src/agent/context/summary/summary-prompt.ts";
-import { estimateText } from "../../../../src/agent/tokens.ts";
+import { estimateText } from "../../../../src/agent/context/tokens.ts";
 import { analyst, husam, said } from "../cast.ts";
 
 const lines = fc.array(fc.string({ unit: "grapheme", maxLength: 60 }), { maxLength: 30 }).map((all) => all.join("\n"));

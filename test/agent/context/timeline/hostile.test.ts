@@ -5,7 +5,7 @@ import type { Deed } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../../../src/agent/context/timeline/snapshot.ts";
-import { estimateMessages, estimateText } from "../../../../src/agent/tokens.ts";
+import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
 import { analyst, configOf, goal, memory, plan, thisRun } from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";

@@ -1,0 +1,116 @@
+import type { ModelMessage } from "ai";
+import { adapters } from "../../models/adapt.ts";
+import type { Run, RunStep, StepInput } from "../../protocol/run.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { maxRunViewCharacters } from "../bounds.ts";
+import type { JournalRow } from "../journal.ts";
+import type { AssistantMeta } from "../records.ts";
+import type { Heads, StepMessages } from "../run/consciousness.ts";
+import type { Parts } from "../run/parts.ts";
+import type { RunRow } from "../runs.ts";
+
+/** What people who hold the workspace's key see of a run. */
+type AssistantRow = JournalRow & { meta: AssistantMeta };
+
+const isAssistant = (row: JournalRow): row is AssistantRow => row.meta?.kind === "assistant";
+
+const stepOf = (parts: Parts, { step, meta }: AssistantRow, rows: JournalRow[]): RunStep => ({
+  index: step,
+  text: meta.text,
+  toolCalls: meta.calls.map((call) => callView(parts, call, rows)),
+  usage: meta.usage,
+  durationMs: meta.durationMs,
+});
+
+const callView = (
+  parts: Parts,
+  call: { callId: string; toolName: string; input: unknown },
+  rows: JournalRow[],
+): RunStep["toolCalls"][number] => {
+  const common = { id: call.callId, name: call.toolName, input: call.input };
+  const result = rows.find((row) => row.meta?.kind === "result" && row.meta.callId === call.callId);
+  if (result?.meta?.kind === "result" && "role" in result.content && result.content.role === "tool") {
+    const [part] = result.content.content;
+    const output = part?.type === "tool-result" && "value" in part.output ? part.output.value : undefined;
+    return { ...common, output, status: result.meta.error ? "error" : "complete" };
+  }
+  const started = rows.some((row) => "callId" in row.content && row.content.callId === call.callId);
+  if (started && parts.calls.isAwaited(call.callId)) return { ...common, status: "waiting" };
+  return { ...common, status: started ? "started" : "pending" };
+};
+
+const rowsOf = (parts: Parts, run: RunRow): JournalRow[] => parts.journal.ofRun(run, run.journalTo ?? undefined);
+
+const withSteps = (parts: Parts, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
+  const [spaceId] = run.spaceIds;
+  return {
+    id: run.id,
+    agentId: parts.identity.get().id,
+    status: run.status,
+    trigger: run.trigger,
+    roots: run.roots,
+    ...(spaceId === undefined ? {} : { spaceId: run.trigger.spaceId ?? spaceId }),
+    steps,
+    ...(nextStep === undefined ? {} : { nextStep }),
+    ...(run.outcome === null ? {} : { outcome: run.outcome }),
+    ...(run.reason === null ? {} : { reason: run.reason }),
+    ...(run.error === null ? {} : { error: run.error }),
+    ...(run.prefixReuse === null ? {} : { prefixReuse: run.prefixReuse }),
+    startedAt: isoTime(run.startedAt),
+    ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
+  };
+};
+
+/** A run without its steps' inputs. */
+export const runView = (parts: Parts, run: RunRow): Run => {
+  const rows = rowsOf(parts, run);
+  const steps = rows.filter(isAssistant).map((row) => stepOf(parts, row, rows));
+  return withSteps(parts, run, steps);
+};
+
+/** An input before it is adapted, and as it was sent. */
+type Sent = { step: number; raw: StepMessages; messages: ModelMessage[] };
+
+/** How many messages of the step before an input begins with; 0 where it does not go on from it. */
+const continued = (before: Sent, now: Sent): number => {
+  const { raw } = before;
+  if (raw.instructions !== now.raw.instructions) return 0;
+  if (!raw.messages.every((message, index) => message === now.raw.messages[index])) return 0;
+  // Adapting keeps what came before, but for the last message: a neighbour of its role may have joined it.
+  const last = before.messages.length - 1;
+  const same = JSON.stringify(before.messages[last]) === JSON.stringify(now.messages[last]);
+  return same ? last + 1 : Math.max(0, last);
+};
+
+const inputView = (meta: AssistantMeta, now: Sent, before: Sent | undefined): StepInput => {
+  const messages = before ? continued(before, now) : 0;
+  if (!before || messages === 0) {
+    return { instructions: now.raw.instructions, messages: now.messages, ...meta.input };
+  }
+  const continues = { step: before.step, messages };
+  return { continues, messages: now.messages.slice(messages), ...meta.input };
+};
+
+/**
+ * A run with its steps' exact inputs, from a step on: each says what it adds to the one before. As many steps as one
+ * answer holds, and one at least; `nextStep` says where to go on.
+ */
+export const runWithInputs = (parts: Parts, run: RunRow, fromStep: number): Run => {
+  const rows = rowsOf(parts, run);
+  const heads: Heads = new Map();
+  const steps: RunStep[] = [];
+  let room = maxRunViewCharacters;
+  let before: Sent | undefined;
+  for (const row of rows.filter(isAssistant).filter(({ step }) => step >= fromStep)) {
+    const raw = parts.consciousness.inputOf(run, rows, row.seq, heads);
+    const family = row.meta.modelId.slice(0, row.meta.modelId.indexOf("/"));
+    const adapt = family in adapters ? adapters[family as keyof typeof adapters] : undefined;
+    const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };
+    const step: RunStep = { ...stepOf(parts, row, rows), ...(now ? { input: inputView(row.meta, now, before) } : {}) };
+    room -= JSON.stringify(step).length;
+    if (room < 0 && steps.length > 0) return withSteps(parts, run, steps, row.step);
+    steps.push(step);
+    before = now ?? undefined;
+  }
+  return withSteps(parts, run, steps);
+};

@@ -1,0 +1,45 @@
+import { desc, eq, lt } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import type { Database } from "../../shared/database.ts";
+import { maxSeenEvents } from "../bounds.ts";
+import { seenEvents } from "../schema.ts";
+
+/** The ids of the services' events that came, for as long as a sender may send one again (R7). */
+export class SeenEvents {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  /** Remembers an id; false if it was known. */
+  firstSight(eventId: string): boolean {
+    const rows = this.#db
+      .insert(seenEvents)
+      .values({ eventId, receivedAt: this.#clock.now() })
+      .onConflictDoNothing()
+      .returning()
+      .all();
+    return rows.length > 0;
+  }
+
+  /** When it came first, in milliseconds since the epoch. */
+  seenAt(eventId: string): number | undefined {
+    return this.#db.select().from(seenEvents).where(eq(seenEvents.eventId, eventId)).get()?.receivedAt;
+  }
+
+  /** Forgets the ids that came before `time`, and the oldest of more than `maxSeenEvents`. */
+  forgetBefore(time: number): void {
+    const newest = this.#db
+      .select({ receivedAt: seenEvents.receivedAt })
+      .from(seenEvents)
+      .orderBy(desc(seenEvents.receivedAt))
+      .limit(1)
+      .offset(maxSeenEvents)
+      .get();
+    const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
+    this.#db.delete(seenEvents).where(lt(seenEvents.receivedAt, before)).run();
+  }
+}

@@ -1,0 +1,77 @@
+import { and, asc, desc, eq, or, sql } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import { keptQuietEvents, maxInboxEvents, maxQuietEvents } from "../bounds.ts";
+import { inbox } from "../schema.ts";
+import { inSpace, mutedByRoot, ready } from "./waking.ts";
+
+/** `spaceId`: of a message. */
+type QuietEvent = Pick<typeof inbox.$inferSelect, "seq" | "eventId" | "type"> & { spaceId: string | null };
+
+/**
+ * The inbox's events that ask for no run: messages that wake nobody, and whatever's root has woken the agent as often
+ * as it may.
+ *
+ * Invariants
+ * 1. `#room` events may be added before more than `maxQuietEvents` of these can wait. It is not known from whenever
+ *    anything else of the inbox changes, or a transaction is rolled back, until they are looked at again.
+ */
+export class QuietEvents {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  #room: number | undefined;
+
+  /** Those of a space. */
+  readonly #in = prepared(() =>
+    this.#db
+      .select()
+      .from(inbox)
+      .where(and(ready, or(eq(inbox.wakes, false), mutedByRoot), inSpace))
+      .orderBy(asc(inbox.seq))
+      .limit(maxQuietEvents)
+      .prepare(),
+  );
+  /** All but the newest `keptQuietEvents`. Of messages, their space's history holds them too. */
+  readonly #beyondKept = prepared(() =>
+    this.#db
+      .select({
+        seq: inbox.seq,
+        eventId: inbox.eventId,
+        type: inbox.type,
+        spaceId: sql<string | null>`json_extract(${inbox.data}, '$.delivered.message.spaceId')`,
+      })
+      .from(inbox)
+      .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
+      .orderBy(desc(inbox.seq))
+      .limit(maxInboxEvents)
+      .offset(keptQuietEvents)
+      .prepare(),
+  );
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  in(spaceId: string, maxWakes: number): (typeof inbox.$inferSelect)[] {
+    return this.#in().all({ spaceId, maxWakes, now: this.#clock.now() });
+  }
+
+  /** So many events more are in the inbox, or so many quiet ones fewer. */
+  count(events: number): void {
+    if (this.#room !== undefined) this.#room -= events;
+  }
+
+  /** They are looked at anew when it is asked next. */
+  forget(): void {
+    this.#room = undefined;
+  }
+
+  /** Where there are more than `maxQuietEvents`: the oldest, down to `keptQuietEvents`. Looks only where it must. */
+  tooMany(maxWakes: number): QuietEvent[] {
+    if (this.#room !== undefined && this.#room >= 0) return [];
+    const beyond = this.#beyondKept().all({ maxWakes, now: this.#clock.now() });
+    this.#room = maxQuietEvents - keptQuietEvents - beyond.length;
+    return this.#room < 0 ? beyond : [];
+  }
+}

@@ -1,0 +1,72 @@
+import { lt, sql } from "drizzle-orm";
+import type { Root } from "../../protocol/rpc.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import { agentRootEveryMs, rootMemoryMs } from "../bounds.ts";
+import type { OwnRoot } from "../records.ts";
+import { roots } from "../schema.ts";
+
+/**
+ * B1: a root wakes this agent at most `maxWakesPerRoot` times. A batch counts once for each root in it; a retry
+ * of the same events does not count.
+ */
+export class Roots {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  readonly #wakes = prepared(() =>
+    this.#db
+      .select()
+      .from(roots)
+      .where(sql`${roots.id} in (select value from json_each(${sql.placeholder("ids")}))`)
+      .prepare(),
+  );
+  readonly #count = prepared(() => {
+    const updatedAt = sql.placeholder("updatedAt");
+    return this.#db
+      .insert(roots)
+      .values({ id: sql.placeholder("id"), wakes: 1, updatedAt })
+      .onConflictDoUpdate({
+        target: roots.id,
+        set: { wakes: sql`${roots.wakes} + 1`, updatedAt: sql`excluded.updated_at` },
+      })
+      .prepare();
+  });
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  wakes(ids: string[]): Map<string, number> {
+    if (ids.length === 0) return new Map();
+    const rows = this.#wakes().all({ ids: JSON.stringify(ids) });
+    return new Map(rows.map((row) => [row.id, row.wakes]));
+  }
+
+  count(ids: string[]): void {
+    const updatedAt = this.#clock.now();
+    for (const id of ids) this.#count().run({ id, updatedAt });
+  }
+
+  forgetOld(): void {
+    this.#db
+      .delete(roots)
+      .where(lt(roots.updatedAt, this.#clock.now() - rootMemoryMs))
+      .run();
+  }
+}
+
+/** The root of a recurring plan that the agent set itself: the last one begun, for as long as no new one may begin. */
+export const ownRoot = (last: OwnRoot | null, eventId: string, now: number): OwnRoot =>
+  last !== null && Math.abs(now - last.beganAt) < agentRootEveryMs ? last : { id: eventId, beganAt: now };
+
+/**
+ * The root of what a run says: that of the newest event whose root a person answers for, else the one that has
+ * woken this agent least. `events` are oldest first.
+ */
+export const rootOfAnswer = (events: Root[], wakes: Map<string, number>): Root | undefined => {
+  const personal = events.findLast((root) => root.kind !== "agent");
+  if (personal) return personal;
+  return [...events].sort((one, other) => (wakes.get(one.id) ?? 0) - (wakes.get(other.id) ?? 0))[0];
+};

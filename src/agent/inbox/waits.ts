@@ -1,0 +1,148 @@
+import { countDistinct, eq, gt, min, ne, sql } from "drizzle-orm";
+import type { Message } from "../../protocol/message.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import { replyWaitMs } from "../bounds.ts";
+import type { Awaited } from "../records.ts";
+import { waits } from "../schema.ts";
+
+/**
+ * Answers that runs wait for.
+ *
+ * Invariants
+ * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
+ * 2. The first message that somebody awaited says in that space after the question is the answer; it belongs to the
+ *    waiting run and begins no other. Until the question's place is known, all that they say is held for the run.
+ * 3. A run waits as long as anybody awaited who is in the space is silent, and the time is not up.
+ */
+export type WaitRow = typeof waits.$inferSelect;
+
+const isOpen = (wait: WaitRow, now: number): boolean =>
+  wait.dueAt > now && wait.awaited.some(({ replyId, left }) => replyId === null && !left);
+
+export class Waits {
+  readonly #db: Database;
+  readonly #clock: Clock;
+
+  readonly #inSpace = prepared(() =>
+    this.#db
+      .select()
+      .from(waits)
+      .where(eq(waits.spaceId, sql.placeholder("spaceId")))
+      .prepare(),
+  );
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  /** Opening the same call's wait again changes nothing. */
+  open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
+    this.#db
+      .insert(waits)
+      .values({
+        ...wait,
+        awaited: awaited.map((who) => ({ ...who, replyId: null })),
+        dueAt: this.#clock.now() + replyWaitMs,
+      })
+      .onConflictDoNothing()
+      .run();
+  }
+
+  /** The message was not said after all. Answers the ids of the messages that were taken for answers to it. */
+  drop(callId: string): string[] {
+    const dropped = this.#db.delete(waits).where(eq(waits.callId, callId)).returning().all();
+    return dropped.flatMap(({ awaited }) =>
+      awaited.flatMap(({ replyId, held = [] }) => [
+        ...(replyId === null ? [] : [replyId]),
+        ...held.map(({ messageId }) => messageId),
+      ]),
+    );
+  }
+
+  /** The question stands at `seq`. Answers the ids of the messages that were held and are no answers to it. */
+  asked(callId: string, seq: number): string[] {
+    const wait = this.#db.select().from(waits).where(eq(waits.callId, callId)).get();
+    if (!wait || wait.questionSeq !== null) return [];
+    const awaited = wait.awaited.map(({ held = [], ...who }) => ({
+      ...who,
+      replyId: held.find((message) => message.seq > seq)?.messageId ?? null,
+    }));
+    this.#db.update(waits).set({ questionSeq: seq, awaited }).where(eq(waits.callId, callId)).run();
+    const answers = new Set(awaited.map(({ replyId }) => replyId));
+    return wait.awaited
+      .flatMap(({ held = [] }) => held.map(({ messageId }) => messageId))
+      .filter((id) => !answers.has(id));
+  }
+
+  /** How many runs wait or are about to, but this one. */
+  runsBeside(runOrdinal: number): number {
+    const others = this.#db
+      .select({ runs: countDistinct(waits.runOrdinal) })
+      .from(waits)
+      .where(ne(waits.runOrdinal, runOrdinal));
+    return others.get()?.runs ?? 0;
+  }
+
+  /** Nobody waits for those who are in the space no more. Answers whether anybody did. */
+  left(spaceId: string, members: Set<string>): boolean {
+    const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
+    const open = this.#inSpace().all({ spaceId });
+    const changed = open.filter(({ awaited }) => awaited.some(isGone));
+    for (const { callId, awaited } of changed) {
+      const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
+      this.#db.update(waits).set({ awaited: rest }).where(eq(waits.callId, callId)).run();
+    }
+    return changed.length > 0;
+  }
+
+  ofRun(runOrdinal: number): WaitRow[] {
+    return this.#db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all();
+  }
+
+  endOf(runOrdinal: number): void {
+    this.#db.delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
+  }
+
+  isWaiting(runOrdinal: number): boolean {
+    return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
+  }
+
+  /** Whether anything that was asked in this space may still be answered. */
+  awaits(spaceId: string): boolean {
+    return this.#inSpace().all({ spaceId }).length > 0;
+  }
+
+  /** Takes a message for the answer that somebody awaits: a tool call is none. The ordinals of the runs it belongs to. */
+  answer(message: Message): number[] {
+    if (message.kind === "tool_call") return [];
+    const open = this.#inSpace()
+      .all({ spaceId: message.spaceId })
+      .filter((wait) => isOpen(wait, this.#clock.now()));
+    const answered = open.filter(
+      ({ awaited, questionSeq }) =>
+        message.seq > (questionSeq ?? 0) &&
+        awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
+    );
+    for (const wait of answered) {
+      const taken = (who: Awaited): Awaited =>
+        wait.questionSeq === null
+          ? { ...who, held: [...(who.held ?? []), { messageId: message.id, seq: message.seq }] }
+          : { ...who, replyId: message.id };
+      const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? taken(who) : who));
+      this.#db.update(waits).set({ awaited }).where(eq(waits.callId, wait.callId)).run();
+    }
+    return [...new Set(answered.map((wait) => wait.runOrdinal))];
+  }
+
+  /** When the next wait's time is up, in milliseconds since the epoch. */
+  nextDueAt(): number | undefined {
+    const next = this.#db
+      .select({ at: min(waits.dueAt) })
+      .from(waits)
+      .where(gt(waits.dueAt, this.#clock.now()))
+      .get();
+    return next?.at ?? undefined;
+  }
+}

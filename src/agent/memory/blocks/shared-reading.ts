@@ -1,0 +1,96 @@
+import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
+import type { SharedEdit } from "../../../protocol/block-rpc.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import { ColloquyError, unwrap } from "../../../shared/errors.ts";
+import { spaceAnswerMs } from "../../bounds.ts";
+import { reach } from "../../call-with-retry.ts";
+import type { Parts } from "../../run/parts.ts";
+import type { SharedBlockRow } from "./shared-blocks.ts";
+
+/**
+ * Blocks that other agents share with this one: their owners hold them, and are asked.
+ *
+ * Invariants
+ * 1. An owner that says that it does not share a block (any more) is believed at once.
+ * 2. One that cannot be reached stops nothing: its blocks read `(unavailable)`.
+ */
+const unavailable = "(unavailable)";
+
+const withheld = ({ label, type, permission, pinned, ownerId, ownerName, createdAt }: SharedBlockRow): Block => ({
+  label,
+  type,
+  permission,
+  description: "",
+  schema: { type: "text" },
+  pinned,
+  charLimit: 0,
+  version: 0,
+  rendered: unavailable,
+  sharedFrom: { agentId: ownerId, agentName: ownerName },
+  createdAt: isoTime(createdAt),
+  updatedAt: isoTime(createdAt),
+});
+
+/** What these blocks show now, one request for each owner, in the order of `rows`. */
+export const readShared = async (parts: Parts, rows: SharedBlockRow[], signal: AbortSignal): Promise<Block[]> => {
+  if (rows.length === 0) return [];
+  const { id, workspaceId } = parts.identity.get();
+  const byOwner = Map.groupBy(rows, ({ ownerId }) => ownerId);
+  const answers = [...byOwner].map(async ([ownerId, wanted]): Promise<[SharedBlockRow, Block | null][]> => {
+    try {
+      const labels = wanted.map(({ label }) => label);
+      const ask = () => parts.env.AGENT.getByName(ownerId).readSharedBlocks(workspaceId, id, labels);
+      const answer = await reach(ask, signal);
+      if (!answer.ok && answer.problem.code === "not_found") return wanted.map((row) => [row, null]);
+      const read = unwrap(answer);
+      return wanted.map((row, index) => [row, read[index] ?? null]);
+    } catch (error) {
+      // Who has waited long enough reads it as withheld; whoever was canceled reads nothing.
+      if (!(error instanceof ColloquyError && error.retryable)) signal.throwIfAborted();
+      return wanted.map((row) => [row, withheld(row)]);
+    }
+  });
+  const known = new Map((await Promise.all(answers)).flat());
+  return rows.flatMap((row) => {
+    const block = known.get(row) ?? null;
+    if (block === null) {
+      parts.sharedBlocks.drop(row.ownerId, row.label);
+      return [];
+    }
+    if (block.version > 0) {
+      const ownerName = block.sharedFrom?.agentName ?? row.ownerName;
+      parts.sharedBlocks.refresh(row, { ownerName, type: block.type, permission: block.permission });
+    }
+    return [{ ...block, pinned: row.pinned }];
+  });
+};
+
+/** Throws what its owner refuses, or `unavailable`. */
+export const loadShared = async (
+  parts: Parts,
+  row: SharedBlockRow,
+  signal: AbortSignal,
+  version?: number,
+): Promise<BlockDetail> => {
+  const { id, workspaceId } = parts.identity.get();
+  const owner = parts.env.AGENT.getByName(row.ownerId);
+  const read = unwrap(await reach(() => owner.readSharedBlock(workspaceId, id, row.label, version), signal));
+  return { ...read, pinned: row.pinned };
+};
+
+/** Throws what its owner refuses, or `unavailable`. */
+export const editShared = async (
+  parts: Parts,
+  row: SharedBlockRow,
+  edit: Omit<SharedEdit, "reader" | "until">,
+  signal: AbortSignal,
+): Promise<EditedBlock> => {
+  const { id, workspaceId, config } = parts.identity.get();
+  const owner = parts.env.AGENT.getByName(row.ownerId);
+  const reader = { agentId: id, name: config.name };
+  const ask = () => {
+    const until = parts.clock.now() + spaceAnswerMs;
+    return owner.editSharedBlock(workspaceId, row.label, { ...edit, reader, until });
+  };
+  return unwrap(await reach(ask, signal));
+};

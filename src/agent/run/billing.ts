@@ -1,0 +1,37 @@
+import { correct } from "../context/tokens.ts";
+import type { JournalRow } from "../journal.ts";
+import type { Billed } from "../ledger.ts";
+import type { AssistantMeta } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+
+/** What a run's steps cost, read from its journal. */
+export const stepName = (run: RunRow, step: number): string => `${run.ordinal}:${step}`;
+
+const assistants = (rows: JournalRow[]): { step: number; meta: AssistantMeta }[] =>
+  rows.flatMap(({ step, meta }) => (meta?.kind === "assistant" ? [{ step, meta }] : []));
+
+/** What the newest finished step was billed. */
+export const lastBilled = (run: RunRow, rows: JournalRow[]): Billed | undefined => {
+  const last = assistants(rows).at(-1);
+  if (!last) return undefined;
+  const { inputTokens, outputTokens } = last.meta.usage;
+  return { step: stepName(run, last.step), tokens: inputTokens + outputTokens };
+};
+
+type Correction = { correction: number; correctionModel: string | null };
+
+/** The correction of our estimates, moved by every step of the run whose provider told what it billed. */
+export const correctionAfter = (before: Correction, rows: JournalRow[]): Correction =>
+  assistants(rows)
+    .filter(({ meta }) => !meta.usage.estimated)
+    .reduce(
+      (known, { meta }) => ({
+        correctionModel: meta.modelId,
+        correction: correct(
+          known.correctionModel === meta.modelId ? known.correction : 1,
+          meta.estimatedInput,
+          meta.usage.inputTokens,
+        ),
+      }),
+      before,
+    );

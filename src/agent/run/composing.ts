@@ -1,0 +1,42 @@
+import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
+import type { ComposedConfig } from "../context/agent-state.ts";
+import { type InputParts, inputParts } from "../context/input-parts.ts";
+import { composedConfig } from "../context/limits.ts";
+import type { RunRow } from "../runs.ts";
+import type { Toolset } from "../tools/toolset.ts";
+import { kindOf, kindWith, rulesOf } from "./kind.ts";
+import type { Parts } from "./parts.ts";
+
+/** What an input is composed by, beside the snapshot: as of now, the agent's config and what is known of its model. */
+export type Composing = {
+  config: ComposedConfig;
+  model: IdentifiedModel;
+  /** Billed over estimated tokens, as this model was billed before. */
+  correction: number;
+};
+
+export const composingOf = (parts: Parts): Composing => {
+  const { config, correction, correctionModel } = parts.identity.get();
+  const model = identifyModel(config.model, parts.env);
+  return {
+    config: composedConfig(config, model),
+    model,
+    correction: correctionModel === model.modelId ? correction : 1,
+  };
+};
+
+/** The parts of an input of this run that its agent's config, its model and its window say. */
+export const partsFor = (parts: Parts, run: RunRow, { config, correction }: Composing): InputParts =>
+  inputParts(config, {
+    toolRules: rulesOf(parts, run),
+    tools: parts.tools.declarations(kindOf(parts, run)),
+    correction,
+  });
+
+/** The same for a run that would begin now, with these tools. */
+export const partsWith = (parts: Parts, toolset: Toolset, { config, correction }: Composing): InputParts =>
+  inputParts(config, {
+    toolRules: toolset.toolRules,
+    tools: parts.tools.declarations(kindWith(parts, config.continuity, toolset)),
+    correction,
+  });

@@ -1,0 +1,231 @@
+import type { ModelMessage } from "ai";
+import { desc, eq, sql } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import type { ComposedConfig } from "../context/agent-state.ts";
+import { compact, keepFrom } from "../context/consciousness/compaction.ts";
+import { summaryMessage } from "../context/consciousness/compose-consciousness.ts";
+import { quoteLines } from "../context/grammar.ts";
+import type { Cycle, HeadBlocks, ToldState } from "../context/snapshot.ts";
+import { estimateMessages, estimateText } from "../context/tokens.ts";
+import type { Journal, JournalRow, Stretch } from "../journal.ts";
+import { isMessage, messagesOf } from "../journal.ts";
+import type { RunRow, Runs } from "../runs.ts";
+import { windows } from "../schema.ts";
+import { sameToolset, type Toolset } from "../tools/toolset.ts";
+import { invocationOf } from "./invocation.ts";
+
+/**
+ * What the agent remembers living through: the cycles of kept runs, read from the journal.
+ *
+ * Invariants
+ * 1. Within a window the past only grows: what a model was given is never rewritten.
+ * 2. A new window begins when the instructions or the tools changed, or a compaction was due; the model is then told the whole
+ *    state again, and earlier cycles stay whole or are summarised whole.
+ * 3. What a compaction leaves out stays in the journal.
+ */
+export type WindowRow = typeof windows.$inferSelect;
+
+/** What a model is given at a step. */
+export type StepMessages = { instructions: string; messages: ModelMessage[] };
+
+/** What inputs begin with, by window and first cycle. */
+export type Heads = Map<string, StepMessages>;
+
+export type OrdinalCycle = Cycle & { ordinal: number };
+
+/** Where the journal holds these runs: neighbours in one stretch, silent runs between them left out. */
+const stretchesOf = (kept: RunRow[]): Stretch[] => {
+  const stretches: Stretch[] = [];
+  for (const { journalFrom: from, journalTo } of kept) {
+    const last = stretches.at(-1);
+    const to = journalTo ?? from;
+    if (last && last.to + 1 === from) last.to = to;
+    else stretches.push({ from, to });
+  }
+  return stretches;
+};
+
+export class Consciousness {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #runs: Runs;
+  readonly #journal: Journal;
+  /** The one that was read last: a window never changes. */
+  #current: WindowRow | undefined;
+  readonly #window = prepared(() =>
+    this.#db
+      .select()
+      .from(windows)
+      .where(eq(windows.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  readonly #newest = prepared(() =>
+    this.#db
+      .select()
+      .from(windows)
+      .where(eq(windows.continuity, sql.placeholder("continuity")))
+      .orderBy(desc(windows.id))
+      .limit(1)
+      .prepare(),
+  );
+
+  constructor(db: Database, clock: Clock, runs: Runs, journal: Journal) {
+    this.#db = db;
+    this.#clock = clock;
+    this.#runs = runs;
+    this.#journal = journal;
+  }
+
+  /**
+   * The window that a run with this head and these tools would have; `id` 0 if it would begin a new one. The blocks in
+   * its instructions are those of its beginning, whatever they are by now.
+   */
+  windowFor(head: Head, toolset: Toolset, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
+    const current = this.#newest().get({ continuity });
+    const isSame = current?.instructions === head.render(current?.blocks ?? {});
+    if (current && isSame && sameToolset(current.toolset, toolset)) return current;
+    return {
+      id: 0,
+      instructions: head.render(head.blocks),
+      blocks: head.blocks,
+      toolset,
+      continuity,
+      summary: current?.summary ?? null,
+      firstRun: current?.firstRun ?? nextOrdinal,
+      toldFrom: nextOrdinal,
+      createdAt: this.#clock.now(),
+    };
+  }
+
+  save(window: WindowRow): WindowRow {
+    if (window.id !== 0) return window;
+    const { id: _, ...values } = window;
+    return this.#db.insert(windows).values(values).returning().get();
+  }
+
+  window(id: number): WindowRow | undefined {
+    if (this.#current?.id !== id) this.#current = this.#window().get({ id });
+    return this.#current;
+  }
+
+  /** What the model was told of its state last in this window; null if it was told nothing yet. */
+  toldBefore(window: WindowRow, nextOrdinal: number): ToldState | null {
+    const last = this.#runs.lastKept(nextOrdinal);
+    return last && last.ordinal >= window.toldFrom ? last.told : null;
+  }
+
+  /** The kept cycles from run `from` on, before run `before`, oldest first. */
+  past(from: number, before: number): OrdinalCycle[] {
+    const kept = this.#runs.kept(from, before);
+    const rows = stretchesOf(kept).flatMap((stretch) => this.#journal.messagesIn(stretch));
+    const byRun = new Map<number, ModelMessage[]>();
+    for (const row of rows) {
+      if (!isMessage(row)) continue;
+      const messages = byRun.get(row.runOrdinal) ?? [];
+      messages.push(row.content);
+      byRun.set(row.runOrdinal, messages);
+    }
+    return kept.map((run) => ({ runId: run.id, ordinal: run.ordinal, messages: byRun.get(run.ordinal) ?? [] }));
+  }
+
+  /** The exact input of a run's last generated step, or null if it generated none. */
+  lastInput(run: RunRow): StepMessages | null {
+    const rows = this.#journal.ofRun(run, run.journalTo ?? undefined);
+    const last = rows.findLast((row) => row.meta?.kind === "assistant");
+    return last ? this.inputOf(run, rows, last.seq) : null;
+  }
+
+  /**
+   * The exact input of the step whose assistant row is `assistantSeq`, before it is adapted to the model's family.
+   * `rows` are the run's own. With the same `heads`, steps share the messages that come before the run.
+   */
+  inputOf(run: RunRow, rows: JournalRow[], assistantSeq: number, heads: Heads = new Map()): StepMessages | null {
+    const assistant = rows.find((row) => row.seq === assistantSeq);
+    if (assistant?.meta?.kind !== "assistant") return null;
+    const { windowId, firstCycle } = assistant.meta;
+    const head = heads.get(`${windowId}:${firstCycle}`) ?? this.#headOf(run, windowId, firstCycle);
+    if (!head) return null;
+    heads.set(`${windowId}:${firstCycle}`, head);
+    const own = messagesOf(invocationOf(rows.filter((row) => row.seq < assistantSeq)));
+    return { instructions: head.instructions, messages: [...head.messages, ...own] };
+  }
+
+  /** What an input of this run begins with. */
+  #headOf(run: RunRow, windowId: number, firstCycle: number): StepMessages | null {
+    const window = this.window(windowId);
+    if (!window) return null;
+    const past = this.past(firstCycle, run.ordinal).flatMap((cycle) => cycle.messages);
+    return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past] };
+  }
+
+  /** The window that the next cycle would have, if nothing but its summary changed; undefined before the first cycle. */
+  newestWindow(): WindowRow | undefined {
+    return this.#newest().get({ continuity: "consciousness" });
+  }
+
+  /** The cycles before run `before` that a compaction now would take out of the input, oldest first. */
+  leaving(window: WindowRow, before: number, config: ComposedConfig, correction: number): OrdinalCycle[] {
+    const past = this.past(window.firstRun, before);
+    return past.slice(0, keepFrom(past, limitsFor(window, config, correction)));
+  }
+
+  /**
+   * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
+   * full by run `toldFrom`. What a model `refused` as too long is halved, whatever the config says that it takes.
+   * `correction` is billed over estimated tokens; `folded` is what a model has made of the oldest of those cycles.
+   */
+  compact(
+    window: WindowRow,
+    before: number,
+    toldFrom: number,
+    { config, correction, head, folded = null, refused = false }: Compacting,
+  ): WindowRow | null {
+    const past = this.past(window.firstRun, before);
+    const usual = limitsFor(window, config, correction);
+    const limits = refused
+      ? {
+          keepRecent: Math.min(usual.keepRecent, Math.floor(past.length / 2)),
+          maxTokens: past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0),
+        }
+      : usual;
+    const { strategy } = config.context.compaction;
+    const inSummary = past.filter(({ ordinal }) => ordinal <= (folded?.upTo ?? 0)).length;
+    const earlier = folded ? quoteLines(folded.text) : window.summary;
+    const compaction = compact(past, earlier, { strategy, ...limits }, inSummary);
+    if (!compaction) return null;
+    const firstRun = past[compaction.keptFrom]?.ordinal ?? before;
+    return this.#begin(window, head, { summary: compaction.summary, firstRun, toldFrom });
+  }
+
+  /** Begins a window in which this summary, as a model wrote it, stands for all cycles up to run `upTo`. */
+  beginWith(window: WindowRow, head: Head, { text, upTo }: Folded, toldFrom: number): WindowRow {
+    const firstRun = this.#runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom;
+    return this.#begin(window, head, { summary: quoteLines(text), firstRun, toldFrom });
+  }
+
+  /** The blocks in its instructions are as they are now: the next run is told the whole state anyway. */
+  #begin(window: WindowRow, head: Head, begun: Pick<WindowRow, "summary" | "firstRun" | "toldFrom">): WindowRow {
+    const { toolset, continuity } = window;
+    const instructions = head.render(head.blocks);
+    const { blocks } = head;
+    return this.save({ id: 0, instructions, blocks, toolset, continuity, ...begun, createdAt: this.#clock.now() });
+  }
+}
+
+/** What the instructions are made of: the blocks that stand in them now, and how they read with any. */
+export type Head = { blocks: HeadBlocks; render: (blocks: HeadBlocks) => string };
+
+/** What a model has made of the oldest cycles: up to the run with this ordinal. */
+export type Folded = { text: string; upTo: number };
+
+type Compacting = { config: ComposedConfig; correction: number; head: Head; folded?: Folded | null; refused?: boolean };
+
+/** What may stay whole. */
+const limitsFor = (window: WindowRow, { context }: ComposedConfig, correction: number) => {
+  const { minRecentCycles, maxTokens, reservedResponseTokens, compaction } = context;
+  return {
+    keepRecent: compaction.keepRecent ?? minRecentCycles,
+    maxTokens: (maxTokens - reservedResponseTokens) / correction - estimateText(window.instructions),
+  };
+};

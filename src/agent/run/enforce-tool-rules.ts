@@ -1,0 +1,66 @@
+import type { AgentConfig } from "../../protocol/agent.ts";
+import type { ToolRule } from "../../protocol/tool.ts";
+import { ruleLine } from "../context/rule-line.ts";
+import type { JournalRow } from "../journal.ts";
+import { endsLoop, goesOn, missingBeforeExit, type PastCall } from "../tools/rules.ts";
+import type { Progress } from "./progress.ts";
+
+/**
+ * What the tool rules make of where a run stands, from its journal alone.
+ *
+ * Invariants
+ * 1. Rules end, or go on with, a run between two steps only: every call of a step has its result by then.
+ * 2. An exit without a required call is answered once in a run; the next one ends it.
+ */
+type Row = Pick<JournalRow, "kind" | "step" | "content" | "meta">;
+
+export type RuledProgress =
+  | Progress
+  /** Answer the exit with these words, as part of step `step`. */
+  | { kind: "remind"; step: number; text: string }
+  | { kind: "broken"; message: string };
+
+/** The calls of these rows, in the order in which they began. */
+export const pastCalls = (rows: Row[]): PastCall[] => {
+  const states = new Map<string, PastCall>();
+  for (const { kind, content, meta } of rows) {
+    if (kind === "call" && "callId" in content) {
+      states.set(content.callId, { toolName: content.toolName, state: "open" });
+    }
+    if (meta?.kind !== "result") continue;
+    const began = states.has(meta.callId);
+    const state = meta.refused || (meta.error && !began) ? "refused" : meta.error ? "failed" : "succeeded";
+    states.set(meta.callId, { toolName: meta.toolName, state });
+  }
+  return [...states.values()];
+};
+
+const sentence = (rules: ToolRule[]): string => rules.map((rule) => `${ruleLine(rule)}.`).join(" ");
+
+/** The run would end here. */
+const exit = (rows: Row[], rules: ToolRule[], step: number): RuledProgress => {
+  const missing = missingBeforeExit(rules, pastCalls(rows));
+  if (missing.length === 0) return { kind: "done" };
+  if (rows.some(({ meta }) => meta?.kind === "reminder")) {
+    return { kind: "broken", message: `the run ended against its rules, though it was reminded: ${sentence(missing)}` };
+  }
+  return { kind: "remind", step, text: `REMINDER: ${sentence(missing)} Do that now; the run cannot end before.` };
+};
+
+export const keepRules = (
+  next: Progress,
+  rows: Row[],
+  rules: ToolRule[],
+  continuity: AgentConfig["continuity"],
+): RuledProgress => {
+  const last = rows.findLastIndex(({ kind }) => kind === "assistant");
+  const step = rows[last]?.step;
+  if (rules.length === 0 || step === undefined) return next;
+  if (next.kind !== "generate" && next.kind !== "wait" && next.kind !== "done") return next;
+  if (rows.slice(last).some(({ meta }) => meta?.kind === "reminder")) return { kind: "generate", step: step + 1 };
+  const ofStep = pastCalls(rows.filter((row) => row.step === step));
+  if (next.kind === "done" || endsLoop(rules, ofStep)) return exit(rows, rules, step + 1);
+  // A living agent's cycle ends where it waits.
+  if (next.kind !== "wait" || continuity !== "consciousness") return next;
+  return goesOn(rules, ofStep) ? { kind: "generate", step: step + 1 } : exit(rows, rules, step + 1);
+};

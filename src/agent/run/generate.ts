@@ -1,0 +1,222 @@
+import { streamText, type ToolCallPart } from "ai";
+import { billedTokens } from "../../models/billed-tokens.ts";
+import type { LanguageModel } from "../../models/language-model.ts";
+import type { ResolvedModel } from "../../models/models.ts";
+import { withStream } from "../../models/with-stream.ts";
+import type { Usage } from "../../protocol/run.ts";
+import { textBytes } from "../../protocol/text.ts";
+import type { Clock } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } from "../bounds.ts";
+import type { Composed } from "../context/composed.ts";
+import { excerpt } from "../context/quote.ts";
+import { estimateText } from "../context/tokens.ts";
+import type { CallRequest } from "../records.ts";
+import type { Speech } from "./speech.ts";
+
+/** One model generation: what was said and called, and what it cost. Nothing of it is stored yet. */
+export type Generation = {
+  text: string;
+  calls: CallRequest[];
+  usage: Usage;
+  durationMs: number;
+  finishReason: string;
+};
+
+export type GenerateInput = {
+  model: ResolvedModel;
+  composed: Composed;
+  temperature: number | undefined;
+  maxOutputTokens: number;
+  speech: Speech;
+  signal: AbortSignal;
+  clock: Clock;
+  /** Makes the id of the step's call number `index`. */
+  callId: (index: number) => string;
+  /** Called with every sign of life of the model. */
+  progressed: () => void;
+};
+
+/** It may repeat the whole input, which the model has seen already. */
+const messageOf = (error: unknown): string =>
+  excerpt(error instanceof Error ? error.message : String(error), maxInvalidCharacters);
+
+const isUnknownTool = (error: unknown): boolean => error instanceof Error && error.name === "AI_NoSuchToolError";
+
+/**
+ * Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere, and may come
+ * again once their call is whole.
+ */
+class CallNumbers {
+  readonly #numbers = new Map<string, number>();
+  #next = 0;
+
+  of(providerId: string): number {
+    const known = this.#numbers.get(providerId);
+    if (known !== undefined) return known;
+    if (this.#next >= maxCallsPerStep) {
+      throw new ColloquyError("model_nonsense", `a step may make at most ${maxCallsPerStep} calls (maxCallsPerStep)`);
+    }
+    const next = this.#next;
+    this.#next += 1;
+    this.#numbers.set(providerId, next);
+    return next;
+  }
+
+  end(providerId: string): void {
+    this.#numbers.delete(providerId);
+  }
+
+  has(providerId: string): boolean {
+    return this.#numbers.has(providerId);
+  }
+}
+
+/** A model that calls `answered` once its provider has answered the request, whatever comes of that. */
+const heard = (model: LanguageModel, answered: () => void): LanguageModel =>
+  withStream(model, async (options) => {
+    try {
+      return await model.doStream(options);
+    } finally {
+      answered();
+    }
+  });
+
+/**
+ * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
+ * the network threw; `models/failure.ts` says what it means.
+ */
+export const generate = async (input: GenerateInput): Promise<Generation> => {
+  const startedAt = input.clock.now();
+  const numbers = new CallNumbers();
+  const calls: CallRequest[] = [];
+  let text = "";
+  let bytes = 0;
+  const weigh = (more: string): void => {
+    bytes += textBytes(more);
+    if (bytes > maxStepBytes) {
+      throw new ColloquyError("model_nonsense", `a step may say at most ${maxStepBytes} bytes (maxStepBytes)`);
+    }
+  };
+  let finishReason = "unknown";
+  let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
+  /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
+  const left = new AbortController();
+  // The SDK watches a stream, and nothing before there is one.
+  const unanswered = setTimeout(() => left.abort(), modelStallMs);
+
+  const result = streamText({
+    model: heard(input.model.model, () => clearTimeout(unanswered)),
+    instructions: input.composed.instructions,
+    messages: input.model.adapt(input.composed.messages),
+    tools: input.composed.tools,
+    maxRetries: 0,
+    maxOutputTokens: input.maxOutputTokens,
+    ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
+    abortSignal: AbortSignal.any([input.signal, left.signal]),
+    timeout: { firstChunkMs: modelStallMs, chunkMs: modelStallMs },
+    // Errors come as parts of the stream; the default would log them with what they hold.
+    onError: () => undefined,
+  });
+
+  try {
+    for await (const part of result.fullStream) {
+      input.progressed();
+      switch (part.type) {
+        case "text-delta":
+          weigh(part.text);
+          text += part.text;
+          break;
+        case "tool-input-start":
+          input.speech.begin(numbers.of(part.id), part.toolName);
+          break;
+        case "tool-input-delta":
+          weigh(part.delta);
+          input.speech.delta(numbers.of(part.id), part.delta);
+          break;
+        case "tool-call": {
+          const streamed = numbers.has(part.toolCallId);
+          const index = numbers.of(part.toolCallId);
+          if (!streamed) {
+            // A provider that sends calls whole: the speech is one delta.
+            const whole = JSON.stringify(part.input) ?? "";
+            weigh(whole);
+            input.speech.begin(index, part.toolName);
+            input.speech.delta(index, whole);
+          }
+          numbers.end(part.toolCallId);
+          const invalid = "invalid" in part && part.invalid === true;
+          calls.push({
+            callId: input.callId(index),
+            index,
+            toolName: part.toolName,
+            input: part.input ?? {},
+            ...(invalid
+              ? {
+                  invalid: {
+                    code: isUnknownTool(part.error) ? ("tool_unknown" as const) : ("tool_input_invalid" as const),
+                    message: messageOf(part.error),
+                  },
+                }
+              : {}),
+          });
+          break;
+        }
+        case "finish-step":
+          finishReason = part.finishReason;
+          billed = part.usage;
+          break;
+        case "error":
+          throw part.error;
+        case "abort":
+          throw input.signal.aborted
+            ? input.signal.reason
+            : new ColloquyError("model_stalled", `the model was silent for longer than modelStallMs (${modelStallMs})`);
+      }
+    }
+  } finally {
+    clearTimeout(unanswered);
+    left.abort();
+  }
+  calls.sort((one, other) => one.index - other.index);
+  return {
+    // A half of a character would be refused by who is sent it again.
+    text: text.toWellFormed(),
+    calls,
+    usage: usageOf(billed, input.composed.tokens, text, calls),
+    durationMs: input.clock.now() - startedAt,
+    finishReason,
+  };
+};
+
+/** Billed tokens; our estimate where the provider told none, or nothing that can be. */
+const usageOf = (
+  billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined,
+  estimatedInput: number,
+  text: string,
+  calls: CallRequest[],
+): Usage => {
+  const inputTokens = billedTokens(billed?.inputTokens);
+  const said = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
+  const outputTokens = billedTokens(billed?.outputTokens) || said;
+  if (inputTokens > 0) return { inputTokens, outputTokens, estimated: false };
+  return { inputTokens: estimatedInput, outputTokens, estimated: true };
+};
+
+/** The assistant message as the journal keeps it. Providers refuse empty content, so silence is said in words. */
+export const assistantContent = (
+  generation: Generation,
+): string | (ToolCallPart | { type: "text"; text: string })[] => {
+  const text = generation.text.trim();
+  if (generation.calls.length === 0) return text === "" ? "(no answer)" : text;
+  return [
+    ...(text === "" ? [] : [{ type: "text" as const, text }]),
+    ...generation.calls.map((call) => ({
+      type: "tool-call" as const,
+      toolCallId: call.callId,
+      toolName: call.toolName,
+      // What could not be parsed is shown back as it came, in a shape that every provider takes.
+      input: typeof call.input === "object" && call.input !== null ? call.input : { unparsed: String(call.input) },
+    })),
+  ];
+};

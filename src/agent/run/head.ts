@@ -1,0 +1,23 @@
+import { renderInstructions } from "../context/instructions.ts";
+import { composingOf } from "./composing.ts";
+import type { Head } from "./consciousness.ts";
+import { shownOwnBlocks } from "./known-blocks.ts";
+import type { Parts } from "./parts.ts";
+
+/**
+ * What a consciousness' instructions are made of: its own core blocks stand in them, where they change rarely. `shown`:
+ * its blocks, where they are known already.
+ */
+export const headOf = (parts: Parts, shown = shownOwnBlocks(parts, composingOf(parts).config, []).shown): Head => {
+  const { id, config } = parts.identity.get();
+  return {
+    blocks: Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text])),
+    render: (blocks) => renderInstructions(id, config, Object.values(blocks)),
+  };
+};
+
+/** A timeline's have none: it reads its blocks anew with every run. */
+export const plainHeadOf = (parts: Parts): Head => {
+  const { id, config } = parts.identity.get();
+  return { blocks: {}, render: () => renderInstructions(id, config) };
+};

@@ -1,0 +1,262 @@
+import { ColloquyError } from "../../shared/errors.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
+import { log } from "../../shared/log.ts";
+import { settledWithin } from "../../shared/within.ts";
+import type { Timers } from "../../timers/timers.ts";
+import { cancelWaitMs, deadmanMs, rootMemoryMs, stallMs } from "../bounds.ts";
+import { isActive, type RunRow } from "../runs.ts";
+import { loggedRun } from "../tracing/logged-run.ts";
+import { begin } from "./begin.ts";
+import { compactIfDue } from "./compact.ts";
+import { finish } from "./finish.ts";
+import type { Parts } from "./parts.ts";
+import { runsToTell, tellReceipts } from "./receipts.ts";
+import { Interrupted, think } from "./run-loop.ts";
+import { noteThinking } from "./thinking-time.ts";
+
+/**
+ * The one loop that handles an agent's events, in the object beside its handlers.
+ *
+ * Invariants
+ * 1. At most one drain is under way; it thinks one run at a time, or of a timeline agent up to `maxConcurrentRuns`,
+ *    and each run in one think (R7).
+ * 2. While there is work, the timer `loop` is due within `deadmanMs`: a crash anywhere is followed by a wake (R1).
+ * 3. Liveness is progress: a run without any for `stallMs` is taken from its think; after the pause of a passing
+ *    fault it goes on from its journal.
+ * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
+ */
+export const loopTimer = "loop";
+const housekeepingEveryRuns = 100;
+
+type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
+
+export type LoopState =
+  | { state: "idle" }
+  | { state: "running"; runId: string; since: number }
+  | { state: "backing_off"; runId: string; since: number; resumesAt: number }
+  | { state: "budget_exhausted"; since?: number; resumesAt: number };
+
+export class Loop {
+  readonly #parts: Parts;
+  readonly #timers: Timers;
+  /** Keeps the object alive for work in the background. */
+  readonly #background: (work: Promise<unknown>) => void;
+  readonly #live = new Map<string, Live>();
+  #draining = false;
+  /** The object came up with something under way: what ended last may not have been told. */
+  #cut: boolean;
+  /** Resolves when something came while a drain waits for its runs. */
+  #poke = Promise.withResolvers<void>();
+  #stopped = false;
+
+  constructor(parts: Parts, timers: Timers, background: (work: Promise<unknown>) => void) {
+    this.#parts = parts;
+    this.#timers = timers;
+    this.#background = background;
+    this.#cut = timers.dueAt(loopTimer) !== undefined;
+  }
+
+  /** Something may be to do: arms the deadman, in the transaction that stores the work. */
+  arm(): void {
+    this.#timers.setNoLater(loopTimer, this.#parts.clock.now() + deadmanMs);
+  }
+
+  wake(): void {
+    if (this.#stopped) return;
+    this.#poke.resolve();
+    if (this.#draining) return;
+    this.#draining = true;
+    if (this.#cut) for (const run of runsToTell(this.#parts)) this.#tell(run);
+    this.#cut = false;
+    const work = this.#drain().catch((error: unknown) => {
+      this.#draining = false;
+      log.error("loop.failed", error, { agentId: this.#parts.identity.find()?.id });
+      if (!this.#stopped) this.arm();
+    });
+    this.#background(work);
+  }
+
+  /** The deadman fired: look whether the runs still move, or wake. */
+  fired(): void {
+    const now = this.#parts.clock.now();
+    this.#timers.set(loopTimer, now + deadmanMs);
+    for (const run of this.#parts.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#parts, run);
+    for (const [runId, live] of this.#live) {
+      if (now - live.progressAt <= stallMs) continue;
+      const run = this.#parts.runs.get(runId);
+      if (run) log.warn("run.stalled", loggedRun(this.#parts, run));
+      live.controller.abort(new Interrupted(`the run made no progress for longer than stallMs (${stallMs})`));
+    }
+    this.wake();
+  }
+
+  /** Something changed that may let it go on at once: its config, a secret. */
+  reconsider(): void {
+    for (const run of this.#parts.runs.running()) {
+      if (run.resumeAt) this.#parts.runs.update(run.ordinal, { resumeAt: null });
+    }
+    // What the budget did not allow, it may allow now.
+    if (this.#budgetResetsAt() !== undefined) this.#parts.identity.update({ lastError: null });
+    this.wake();
+  }
+
+  /** Ends a running run at once; resolves when nothing more of it can appear (R5). */
+  async cancel(runId: string): Promise<RunRow> {
+    const run = this.#parts.runs.get(runId);
+    if (!run) throw new ColloquyError("not_found", "there is no such run");
+    if (!isActive(run)) throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
+    await this.abort(runId, "the run was canceled");
+    const after = this.#parts.runs.get(runId) ?? run;
+    const cutHere = after.completedAt === null;
+    const ended = cutHere ? finish(this.#parts, after, { kind: "canceled" }) : after;
+    if (cutHere) {
+      this.#parts.tracer.flush();
+      this.#tell(ended);
+    }
+    this.wake();
+    return ended;
+  }
+
+  #tell(run: RunRow): void {
+    const failed = (error: unknown): void =>
+      log.warn("receipts.failed", { ...loggedRun(this.#parts, run), error: String(error) });
+    this.#background(tellReceipts(this.#parts, run).catch(failed));
+  }
+
+  /** Stops a run's think, if one is under way, and waits until it has ended. */
+  async abort(runId: string, why: string): Promise<void> {
+    const live = this.#live.get(runId);
+    if (!live) {
+      // What was ended while no think of it was under way has nobody else to tell it.
+      const run = this.#parts.runs.get(runId);
+      if (run && run.status !== "running") this.#tell(run);
+      return;
+    }
+    live.controller.abort(new ColloquyError("run_canceled", why));
+    await settledWithin(cancelWaitMs, live.done);
+  }
+
+  /** The agent is being deleted: ends what runs, and never wakes again. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#live.keys()].map((runId) => this.abort(runId, "the agent was deleted")));
+  }
+
+  state(): LoopState {
+    const runs = this.#parts.runs.running();
+    const now = this.#parts.clock.now();
+    const busy = runs.find((run) => (run.resumeAt ?? 0) <= now);
+    if (busy) return { state: "running", runId: busy.id, since: busy.startedAt };
+    const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
+    if (paused?.resumeAt) {
+      const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = paused;
+      const { lastError } = this.#parts.identity.get();
+      if (lastError?.code === "budget_exhausted") return { state: "budget_exhausted", since: lastError.at, resumesAt };
+      return { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt };
+    }
+    const budget = this.#budgetResetsAt();
+    return budget === undefined ? { state: "idle" } : { state: "budget_exhausted", resumesAt: budget };
+  }
+
+  async #drain(): Promise<void> {
+    while (!this.#stopped) {
+      this.#poke = Promise.withResolvers<void>();
+      for (let run = this.#next(); run; run = this.#next()) {
+        this.arm();
+        this.#start(run);
+      }
+      if (this.#live.size === 0) {
+        // In the turn that found nothing to do: what comes a moment later begins a drain of its own.
+        this.#draining = false;
+        return this.#rest();
+      }
+      await Promise.race([this.#poke.promise, ...[...this.#live.values()].map((live) => live.done)]);
+    }
+  }
+
+  /** A run that was cut or whose pause is over, or a new one, if there is room for it. */
+  #next(): RunRow | undefined {
+    const now = this.#parts.clock.now();
+    const { newest, active } = this.#parts.runs.front();
+    const running = active.filter((run) => run.status === "running");
+    const cut = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
+    if (cut) return cut;
+    const { continuity, limits } = this.#parts.identity.get().config;
+    const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
+    if (running.length >= room) return undefined;
+    // A cycle's rows lie together in the journal: nothing runs beside it.
+    const answered = running.every((run) => run.continuity === "timeline") ? this.#answered(active) : undefined;
+    if (answered) return answered;
+    // A cycle that waits for a server is still the one that the mind is in.
+    if (active.some((run) => run.continuity === "consciousness")) return undefined;
+    // A change of continuity waits until what runs in the old one has ended.
+    if (running.some((run) => run.continuity !== continuity)) return undefined;
+    return this.#budgetResetsAt(newest) === undefined ? begin(this.#parts, newest) : undefined;
+  }
+
+  /** A run that waited for answers or results and has them all, or whose time is up; it goes on. */
+  #answered(active: RunRow[]): RunRow | undefined {
+    const { runs, waits, calls, journal } = this.#parts;
+    const goesOn = ({ status, ordinal }: RunRow): boolean =>
+      (status === "waiting_reply" && !waits.isWaiting(ordinal)) || (status === "waiting_tool" && !calls.holds(ordinal));
+    const heard = runs.those(calls.heard());
+    const run = [...active, ...heard].find((each) => !this.#live.has(each.id) && goesOn(each));
+    return run && runs.goOn(run, journal.nextSeq());
+  }
+
+  #start(run: RunRow): void {
+    const controller = new AbortController();
+    const live: Live = { controller, progressAt: this.#parts.clock.now(), done: Promise.resolve() };
+    const progressed = (): void => {
+      live.progressAt = this.#parts.clock.now();
+    };
+    // From here on whoever ends the run stops this think.
+    this.#live.set(run.id, live);
+    live.done = faultOnceStored("agent.after-take", this.#parts.object)
+      .then(() => think(this.#parts, run, controller.signal, progressed))
+      .then((end) => {
+        if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
+      })
+      .catch((error: unknown) => {
+        log.error("think.failed", error, loggedRun(this.#parts, run));
+        // The deadman takes it up again; at once would be at once again.
+        if (!this.#stopped) this.#parts.runs.update(run.ordinal, { resumeAt: this.#parts.clock.now() + deadmanMs });
+      })
+      .finally(() => {
+        this.#live.delete(run.id);
+      });
+  }
+
+  #after(run: RunRow): void {
+    const parts = this.#parts;
+    if (run.kept) compactIfDue(parts, run);
+    if (run.ordinal % housekeepingEveryRuns === 0) {
+      parts.roots.forgetOld();
+      parts.seenEvents.forgetBefore(parts.clock.now() - rootMemoryMs);
+    }
+  }
+
+  /** Nothing to do now: the timer is set for what is due next, or put away. */
+  #rest(): void {
+    const due = [
+      ...this.#parts.runs.running().map((run) => run.resumeAt),
+      this.#parts.inbox.nextRetryAt(),
+      this.#parts.waits.nextDueAt(),
+      this.#parts.calls.nextDueAt(),
+      this.#budgetResetsAt(),
+    ].filter((at): at is number => typeof at === "number");
+    const next = Math.min(...due);
+    const now = this.#parts.clock.now();
+    if (due.length === 0) this.#timers.clear(loopTimer);
+    // What is due and finds no room would be due again at once, and again.
+    else this.#timers.set(loopTimer, next > now ? next : now + deadmanMs);
+  }
+
+  /** Set while the day's budget is spent: the newest run ended by it today, and nothing was reconsidered since. */
+  #budgetResetsAt(newest = this.#parts.runs.newest()): number | undefined {
+    const { ledger, identity } = this.#parts;
+    if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
+    const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
+    return isToday && identity.get().lastError !== null ? ledger.resetsAt() : undefined;
+  }
+}

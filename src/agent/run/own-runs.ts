@@ -1,0 +1,108 @@
+import { RunStatus } from "../../protocol/run.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import type { Action } from "../context/timeline/snapshot.ts";
+import type { JournalRow } from "../journal.ts";
+import { isActive, type RunRow } from "../runs.ts";
+import type { OwnRuns } from "../tools/tool.ts";
+import { finish } from "./finish.ts";
+import type { Parts } from "./parts.ts";
+import { cancellation, closeCalls, cutOffIn } from "./settle-open-calls.ts";
+
+/**
+ * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
+ * refused, unless it was this very run that did it (a replay).
+ */
+const otherRun = (parts: Parts, self: RunRow, runId: string): RunRow => {
+  const other = parts.runs.get(runId);
+  if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");
+  if (other.ordinal === self.ordinal) throw new ColloquyError("conflict", "that is this run; just end instead");
+  return other;
+};
+
+const alreadyEnded = (run: RunRow): ColloquyError =>
+  new ColloquyError(
+    "conflict",
+    run.status === "canceled" || run.status === "absorbed"
+      ? "run already canceled"
+      : `the run has ended: it is ${run.status}`,
+  );
+
+/** What a `result` row holds; undefined of any other. */
+export const outputOf = ({ meta, content }: Pick<JournalRow, "meta" | "content">): unknown => {
+  if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return undefined;
+  const [part] = content.content;
+  return part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
+};
+
+/** Every call that these rows of a run finished, with what came of it, oldest first. */
+export const callsOf = (rows: JournalRow[]): Action[] => {
+  const inputs = new Map(
+    rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
+  );
+  return rows.flatMap((row) => {
+    const { meta } = row;
+    if (meta?.kind !== "result") return [];
+    return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output: outputOf(row) }];
+  });
+};
+
+/**
+ * Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done.
+ * `notes`: what became of its calls in the background.
+ */
+const toRest = async (parts: Parts, runId: string, why: string): Promise<{ actions: Action[]; notes?: string[] }> => {
+  await parts.stopThink(runId, why);
+  const run = parts.runs.get(runId);
+  if (!run) return { actions: [] };
+  closeCalls(parts, run, parts.journal.ofRun(run), cancellation, true);
+  const rows = parts.journal.ofRun(run);
+  const notes = cutOffIn(rows);
+  return { actions: callsOf(rows), ...(notes.length === 0 ? {} : { notes }) };
+};
+
+/** A run that was ended by another ends none: what it took over would be nobody's. */
+const requireActive = (parts: Parts, self: RunRow): void => {
+  const now = parts.runs.at(self.ordinal);
+  if (!now || !isActive(now)) throw new ColloquyError("run_canceled", "this run has ended");
+};
+
+export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
+  list: (status, limit) => {
+    const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
+    if (wanted && !wanted.success) {
+      throw new ColloquyError("tool_input_invalid", `status must be one of ${RunStatus.options.join(", ")}`);
+    }
+    return parts.runs.page(undefined, limit, wanted?.data).map((run) => ({
+      runId: run.id,
+      status: run.status,
+      thisRun: run.ordinal === self.ordinal,
+      trigger: run.trigger,
+      startedAt: isoTime(run.startedAt),
+      ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
+    }));
+  },
+  stop: async (runId) => {
+    requireActive(parts, self);
+    const other = otherRun(parts, self, runId);
+    if (other.status !== "canceled" || other.endedBy !== self.id) {
+      if (!isActive(other)) throw alreadyEnded(other);
+      finish(parts, other, { kind: "canceled", by: self.id });
+    }
+    await toRest(parts, runId, "another run of the agent stopped it");
+  },
+  absorb: async (runId) => {
+    requireActive(parts, self);
+    const other = otherRun(parts, self, runId);
+    if (other.status !== "absorbed" || other.endedBy !== self.id) {
+      if (!isActive(other)) throw alreadyEnded(other);
+      parts.transaction(() => {
+        const absorbed = finish(parts, other, { kind: "absorbed", by: self.id });
+        // Its events are acknowledged, or given back, with this run.
+        const events = [...(parts.runs.at(self.ordinal)?.events ?? self.events), ...absorbed.events];
+        parts.runs.update(self.ordinal, { events });
+      });
+    }
+    return { trigger: other.trigger, ...(await toRest(parts, runId, "another run of the agent absorbed it")) };
+  },
+});

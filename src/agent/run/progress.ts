@@ -1,0 +1,79 @@
+import type { JournalRow } from "../journal.ts";
+import type { AssistantMeta, CallRequest } from "../records.ts";
+import { invocationOf } from "./invocation.ts";
+
+/**
+ * Where a run stands, from its journal alone: what a replay after a crash, and the run itself, do next (R3).
+ *
+ * Invariants
+ * 1. A finished step is not generated again; a call with a result is not executed again.
+ * 2. The active space follows from where the run began and the results of its calls.
+ */
+export type Progress =
+  | { kind: "generate"; step: number }
+  | { kind: "execute"; step: number; call: CallRequest; started: boolean }
+  /** What is left of the step waits for people or servers. */
+  | { kind: "await" }
+  | { kind: "skip"; reason: string | undefined }
+  /** The step asked for answers; when they are there, the run goes on with step `next` in a fresh invocation. */
+  | { kind: "wait"; next: number }
+  | { kind: "done" };
+
+type Row = Pick<JournalRow, "kind" | "step" | "content" | "meta">;
+
+const assistantMeta = (row: Row | undefined): AssistantMeta | undefined =>
+  row?.meta?.kind === "assistant" ? row.meta : undefined;
+
+/** `skip` counts only as the first step's only call. */
+export const skipOf = (meta: AssistantMeta, step: number): CallRequest | undefined => {
+  const [only, ...others] = meta.calls;
+  return step === 0 && only?.toolName === "skip" && others.length === 0 && !only.invalid ? only : undefined;
+};
+
+const reasonOf = (input: unknown): string | undefined =>
+  typeof input === "object" && input !== null && "reason" in input && typeof input.reason === "string"
+    ? input.reason
+    : undefined;
+
+/** `isAwaited`: whether somebody outside has a call that was begun. */
+export const progressOf = (all: Row[], isAwaited: (callId: string) => boolean): Progress => {
+  const rows = invocationOf(all);
+  const last = rows.findLast((row) => row.kind === "assistant");
+  const meta = assistantMeta(last);
+  if (!last || !meta) return { kind: "generate", step: rows[0]?.step ?? 0 };
+  const skip = skipOf(meta, last.step);
+  if (skip) return { kind: "skip", reason: reasonOf(skip.input) };
+  if (meta.calls.length === 0) return { kind: "done" };
+  const finished = new Set(rows.flatMap((row) => (row.meta?.kind === "result" ? [row.meta.callId] : [])));
+  const unfinished = meta.calls.filter((request) => !finished.has(request.callId));
+  const begun = new Set(rows.flatMap((row) => ("callId" in row.content ? [row.content.callId] : [])));
+  const call = unfinished.find(({ callId }) => !begun.has(callId) || !isAwaited(callId));
+  if (!call && unfinished.length > 0) return { kind: "await" };
+  if (!call) {
+    const waits = rows.some((row) => row.step === last.step && row.meta?.kind === "result" && row.meta.waits);
+    return waits ? { kind: "wait", next: last.step + 1 } : { kind: "generate", step: last.step + 1 };
+  }
+  return { kind: "execute", step: last.step, call, started: begun.has(call.callId) };
+};
+
+export const activeSpaceOf = (begunIn: string | null, rows: Row[]): string | null => {
+  const moved = rows.findLast((row) => row.meta?.kind === "result" && row.meta.activeSpaceId !== undefined);
+  return moved?.meta?.kind === "result" ? (moved.meta.activeSpaceId ?? null) : begunIn;
+};
+
+/** How many of the newest steps in a row made calls, all of them invalid. */
+export const invalidStepsInARow = (rows: Row[]): number => {
+  const metas = rows.flatMap((row) => assistantMeta(row) ?? []);
+  const valid = metas.findLastIndex((meta) => meta.calls.length === 0 || meta.calls.some((call) => !call.invalid));
+  return metas.length - 1 - valid;
+};
+
+/** Tokens that the run has added: all its output, and by how much its input grew since its first step. */
+export const tokensAdded = (rows: Row[]): number => {
+  const metas = rows.flatMap((row) => assistantMeta(row) ?? []);
+  const first = metas[0];
+  const last = metas.at(-1);
+  if (!first || !last) return 0;
+  const output = metas.reduce((sum, meta) => sum + meta.usage.outputTokens, 0);
+  return output + Math.max(0, last.usage.inputTokens - first.usage.inputTokens);
+};

@@ -1,0 +1,82 @@
+import { backoff, type Pauses } from "../../shared/backoff.ts";
+import { endWaitMs } from "../bounds.ts";
+import { excerpt } from "../context/quote.ts";
+import type { InboxRow } from "../inbox/inbox.ts";
+import type { Receipt } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { Channel, type ReadFrame } from "./channel.ts";
+import type { Parts } from "./parts.ts";
+
+/**
+ * What a run was done with is told to each space: the agent's read mark there, with what came of it. It is told when
+ * the run ends, and once more where the object may have crashed before it was; the space ignores what it has.
+ */
+const reasonCharacters = 500;
+/** Ended runs that are looked at after a restart: some may have ended side by side. */
+const restartRuns = 10;
+const mostTries = 4;
+const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
+
+/** The newest message of each space among these events, and the oldest. Belongs before they are gone. */
+export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
+  const bySpace = new Map<string, Receipt & { newest: number; oldest: number }>();
+  for (const { data } of rows) {
+    if (data.type !== "space_message") continue;
+    const { id: messageId, spaceId, seq } = data.delivered.message;
+    const known = bySpace.get(spaceId) ?? { spaceId, messageId, firstMessageId: messageId, newest: seq, oldest: seq };
+    if (seq > known.newest) Object.assign(known, { messageId, newest: seq });
+    if (seq < known.oldest) Object.assign(known, { firstMessageId: messageId, oldest: seq });
+    bySpace.set(spaceId, known);
+  }
+  return [...bySpace.values()].map(({ spaceId, messageId, firstMessageId }) =>
+    firstMessageId === undefined || firstMessageId === messageId
+      ? { spaceId, messageId }
+      : { spaceId, messageId, firstMessageId },
+  );
+};
+
+/** A run's read marks, one for each space that the agent is still in. */
+export const readFramesOf = (parts: Parts, run: RunRow): { spaceId: string; frame: ReadFrame }[] =>
+  (run.receipts ?? [])
+    .filter(({ spaceId }) => parts.spaces.isMember(spaceId))
+    .map(({ spaceId, ...messages }) => {
+      // What was cut said nothing; why, is said as its reason.
+      const { outcome } = run;
+      const reason = run.reason ?? run.error?.message ?? (outcome === null ? "the run was canceled" : undefined);
+      const why = reason === undefined ? {} : { reason: excerpt(reason, reasonCharacters) };
+      return { spaceId, frame: { type: "read", ...messages, outcome: outcome ?? "silent", ...why } };
+    });
+
+/** Answers the spaces that crashed meanwhile. */
+const tellOnce = async (parts: Parts, run: RunRow): Promise<string[]> => {
+  const { id: agentId, workspaceId } = parts.identity.get();
+  const told = readFramesOf(parts, run).map(async ({ spaceId, frame }) => {
+    const channel = new Channel(parts.env.SPACE.getByName(spaceId), { workspaceId, agentId, runId: run.id });
+    channel.send(frame);
+    return (await channel.end(undefined, endWaitMs)) ? [] : spaceId;
+  });
+  return (await Promise.all(told)).flat();
+};
+
+/**
+ * Tells a run's read marks on channels of their own. A space that crashes meanwhile is told again, a few times: past
+ * them the next run's mark tells it, which reaches further.
+ */
+export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => {
+  let untold = run.receipts ?? [];
+  for (let attempt = 0; untold.length > 0 && attempt < mostTries; attempt += 1) {
+    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
+    const unheard = await tellOnce(parts, { ...run, receipts: untold });
+    untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));
+  }
+};
+
+/** After a restart that came while something was under way: the newest ended run of each space may be untold. */
+export const runsToTell = (parts: Parts): RunRow[] => {
+  const spaces = new Set<string>();
+  return parts.runs.page(undefined, restartRuns, undefined).map((run) => {
+    const receipts = (run.receipts ?? []).filter(({ spaceId }) => !spaces.has(spaceId));
+    for (const { spaceId } of receipts) spaces.add(spaceId);
+    return { ...run, receipts };
+  });
+};

@@ -1,0 +1,325 @@
+import type { ModelFailure } from "../../models/failure.ts";
+import { resolveModel } from "../../models/models.ts";
+import { backoff } from "../../shared/backoff.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
+import { log } from "../../shared/log.ts";
+import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
+import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
+import { asEvent } from "../inbox/inbox.ts";
+import type { JournalRow } from "../journal.ts";
+import type { Failure } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { handlingOf } from "../tools/handling.ts";
+import { openSecret } from "../tools/open-secret.ts";
+import { loggedRun } from "../tracing/logged-run.ts";
+import { lastBilled } from "./billing.ts";
+import { Channels } from "./channels.ts";
+import { compactForRun } from "./compact.ts";
+import { composeRun, composeShorter } from "./compose-run.ts";
+import { keepRules } from "./enforce-tool-rules.ts";
+import { execute } from "./execute.ts";
+import { type Ending, finish, pauseAfter } from "./finish.ts";
+import { kindOf, rulesOf } from "./kind.ts";
+import { ModelError } from "./model-error.ts";
+import type { Parts } from "./parts.ts";
+import { tellOthers } from "./peer-updates.ts";
+import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
+import { readFramesOf, tellReceipts } from "./receipts.ts";
+import { mayHaveActed } from "./side-effects.ts";
+import { Speech } from "./speech.ts";
+import { type StepInput, step } from "./step.ts";
+import { beginThinking, endThinking } from "./thinking-time.ts";
+
+/**
+ * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step. The
+ * only caller of `streamText`.
+ *
+ * Invariants
+ * 1. What to do next follows from the journal alone, so a run that was cut anywhere goes on (R3).
+ * 2. An aborted run generates nothing more and appends nothing more but what was under way (R5).
+ * 3. A step starts only after its tokens were reserved (B2).
+ */
+export type ThinkEnd = { kind: "ended"; run: RunRow } | { kind: "paused"; resumeAt: number } | { kind: "waiting" };
+
+/** The signal's reason where a run is taken from this think, to go on from its journal in another. */
+export class Interrupted extends Error {}
+
+type Thinking = StepInput & { channels: Channels };
+
+export const think = async (
+  parts: Parts,
+  run: RunRow,
+  signal: AbortSignal,
+  progressed: () => void,
+): Promise<ThinkEnd> => {
+  const { id: agentId, workspaceId, config } = parts.identity.get();
+  const channels = new Channels(
+    (spaceId) => parts.env.SPACE.getByName(spaceId),
+    { workspaceId, agentId, runId: run.id },
+    run.spaceIds.filter((spaceId) => parts.spaces.isMember(spaceId)),
+  );
+  const minutes = new AbortController();
+  const leftMs = config.limits.maxRunMinutes * 60_000 - beginThinking(parts, run);
+  if (leftMs <= 0) minutes.abort();
+  const deadline = setTimeout(() => minutes.abort(), leftMs);
+  try {
+    parts.mcp.runBegins();
+    const lived = parts.journal.ofRun(run).length > 1;
+    channels.tellRun({ event: lived || run.faults > 0 ? "run.resumed" : "run.started" });
+    const model = await resolveModel(config.model, {
+      env: parts.env,
+      openSecret: (name) => openSecret(parts, name),
+    });
+    const ending = await steps({
+      parts,
+      run,
+      signal: AbortSignal.any([signal, minutes.signal]),
+      progressed,
+      channels,
+      model,
+    });
+    return typeof ending === "string"
+      ? await wait(parts, run, channels, ending)
+      : await conclude(parts, run, channels, ending);
+  } catch (error) {
+    if (signal.aborted && signal.reason instanceof Interrupted) {
+      return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
+    }
+    if (signal.aborted) return await end(parts, run, channels, { kind: "canceled" });
+    if (minutes.signal.aborted) {
+      const message = `the run thought for longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
+      return end(parts, run, channels, overLimit("time_limit", message));
+    }
+    return await failed(parts, run, channels, error);
+  } finally {
+    clearTimeout(deadline);
+    parts.tracer.flush();
+  }
+};
+
+type Rest = "waiting_reply" | "waiting_tool";
+
+/** The run rests until somebody answers or the time is up; it holds nothing in memory. */
+const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
+  // Another run may have ended it a moment ago.
+  if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
+  parts.transaction(() => {
+    // It may rest for long, and what it reserved is lent to nobody meanwhile.
+    parts.ledger.settle(String(run.ordinal), lastBilled(run, parts.journal.ofRun(run)));
+    parts.runs.rest(run, rest, parts.journal.nextSeq(), endThinking(parts, run));
+  });
+  await faultOnceStored("agent.after-rest", parts.object);
+  channels.tellRun({ event: `run.${rest}` });
+  await channels.end(rest);
+  return { kind: "waiting" };
+};
+
+const overLimit = (code: Failure["code"], message: string): Ending => ({
+  kind: "failed",
+  error: { code, message },
+  events: "acknowledged",
+});
+
+/** A run over one of its limits, or null. */
+const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): Ending | null => {
+  const { limits } = parts.identity.get().config;
+  if (step >= limits.maxSteps) return overLimit("step_limit", `the run made maxSteps (${limits.maxSteps}) steps`);
+  if (tokensAdded(rows) > limits.maxTokensPerRun) {
+    return overLimit("token_limit", `the run added more than maxTokensPerRun (${limits.maxTokensPerRun}) tokens`);
+  }
+  if (invalidStepsInARow(rows) >= maxInvalidSteps) {
+    const message = `the model made ${maxInvalidSteps} steps in a row in which no call was valid (maxInvalidSteps)`;
+    return { kind: "failed", error: { code: "model_nonsense", message }, events: "failed" };
+  }
+  return null;
+};
+
+const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
+  const { parts, run, signal, progressed } = thinking;
+  let speech: Speech | undefined;
+  let compacted = false;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      let rows = parts.journal.ofRun(run);
+      if (rows.length === 0) {
+        await composeRun(parts, run, 0, null, signal);
+        continue;
+      }
+      if (!rows.some(({ kind }) => kind === "assistant")) {
+        await tellOthers(parts, run, signal);
+        rows = parts.journal.ofRun(run);
+      }
+      const next = keepRules(
+        progressOf(rows, (callId) => parts.calls.isAwaited(callId)),
+        rows,
+        rulesOf(parts, run),
+        run.continuity,
+      );
+      progressed();
+      if (next.kind === "done") return { kind: "completed" };
+      if (next.kind === "await") return "waiting_tool";
+      if (next.kind === "broken") return overLimit("tool_rule_broken", next.message);
+      if (next.kind === "remind") {
+        remind(parts, run, next.step, next.text);
+        continue;
+      }
+      if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
+      // A living agent's cycle ends here: the answers come as ordinary events.
+      if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
+      const lastSpaceId = activeSpaceOf(run.activeSpaceId, rows);
+      const activeSpaceId = memberSpace(parts, lastSpaceId);
+      if (next.kind === "wait") {
+        if (parts.waits.isWaiting(run.ordinal)) return "waiting_reply";
+        await composeRun(parts, run, next.next, activeSpaceId, signal);
+        continue;
+      }
+      if (next.kind === "execute") {
+        // What was begun in a space was done there, whether or not the agent has left it since.
+        const where = { activeSpaceId: next.started ? lastSpaceId : activeSpaceId };
+        const entered = await execute(parts, { run, ...next, ...where, speech, signal, progressed });
+        // Its members see that the agent is there.
+        if (entered) thinking.channels.to(entered);
+        continue;
+      }
+      const limit = limitReached(thinking, rows, next.step);
+      if (limit) return limit;
+      if (next.step > 0 && run.continuity === "consciousness") preview(parts, run, next.step, rows);
+      speech = speechFor(thinking, activeSpaceId);
+      try {
+        const exhausted = await step(thinking, next.step, speech);
+        if (exhausted) return exhausted;
+      } catch (error) {
+        speech.dropAll("interrupted", "the message was given up");
+        if (compacted || signal.aborted || failureOf(error).code !== "context_overflow") throw error;
+        compacted = true;
+        const shorter =
+          run.continuity === "timeline"
+            ? await composeShorter(parts, run, next.step, activeSpaceId, signal)
+            : compactForRun(parts, run, next.step, true);
+        if (!shorter) throw error;
+      }
+    }
+  } finally {
+    speech?.dropAll("interrupted", "the message was given up");
+  }
+};
+
+/** The active space, unless the agent is no member of it any more. */
+const memberSpace = (parts: Parts, spaceId: string | null): string | null =>
+  spaceId !== null && parts.spaces.isMember(spaceId) ? spaceId : null;
+
+const speechFor = ({ parts, run, channels }: Thinking, activeSpaceId: string | null): Speech =>
+  new Speech(
+    activeSpaceId === null ? null : () => channels.to(activeSpaceId),
+    () => parts.ids.mint("str"),
+    (toolName) => {
+      const tool = parts.tools.find(toolName, kindOf(parts, run));
+      return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, run.continuity).shows };
+    },
+  );
+
+const remind = (parts: Parts, run: RunRow, step: number, text: string): void =>
+  void parts.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "preview",
+    content: { role: "user", content: text },
+    meta: { kind: "reminder" },
+  });
+
+const previewEvents = 10;
+
+/** What arrived since the model last looked is shown once, appended and kept: the model acts on it. */
+const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): void => {
+  const shownTo = rows.reduce(
+    (upTo, row) => (row.meta?.kind === "preview" ? Math.max(upTo, row.meta.upTo) : upTo),
+    Math.max(0, ...run.events),
+  );
+  const arrived = parts.inbox.arrivedAfter(shownTo, previewEvents);
+  const newest = arrived.rows.at(-1);
+  if (!newest) return;
+  parts.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "preview",
+    content: { role: "user", content: renderInboxPreview(arrived.rows.map(asEvent), arrived.total) },
+    meta: { kind: "preview", upTo: newest.seq },
+  });
+};
+
+/** It goes on from its journal at `resumeAt`. */
+const pause = async (
+  parts: Parts,
+  run: RunRow,
+  channels: Channels,
+  error: Failure,
+  resumeAt: number,
+  faults: Partial<Pick<RunRow, "faults" | "firstFaultAt">> = {},
+): Promise<ThinkEnd> => {
+  parts.transaction(() => {
+    parts.runs.update(run.ordinal, { ...faults, resumeAt, ...endThinking(parts, run) });
+    parts.identity.noteError(error);
+  });
+  log.warn("run.paused", { ...loggedRun(parts, run), code: error.code, resumeAt });
+  await channels.end(error.code);
+  return { kind: "paused", resumeAt };
+};
+
+/**
+ * A failure pauses the run, which goes on from its journal, if it is a passing fault, of the model or of what we asked,
+ * or if the run may have acted: that one is tried as often as others are begun anew. Any other fails it.
+ */
+const failed = async (parts: Parts, run: RunRow, channels: Channels, thrown: unknown): Promise<ThinkEnd> => {
+  const { code, message, terminal, retryAfterMs } = failureOf(thrown);
+  const error: Failure = { code, message };
+  if (code === "internal") log.error("run.failed", thrown, loggedRun(parts, run));
+  const now = parts.clock.now();
+  const firstFaultAt = run.firstFaultAt ?? now;
+  const faults = { faults: run.faults + 1, firstFaultAt };
+  if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
+    const pauses = { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs };
+    return pause(parts, run, channels, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
+  }
+  if (terminal && mayHaveActed(parts, run)) {
+    const attempts = parts.inbox.strike(run.events, error);
+    if (attempts < maxAttempts) return pause(parts, run, channels, error, now + pauseAfter(attempts), faults);
+  }
+  return conclude(parts, run, channels, { kind: "failed", error, events: "failed" });
+};
+
+/** Ends the run; but what may have acted waits for the budget where it is, and is never begun anew by itself. */
+const conclude = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+  const isAnew = ending.kind === "failed" && ending.events !== "acknowledged";
+  if (!isAnew || !mayHaveActed(parts, run)) return end(parts, run, channels, ending);
+  if (ending.events === "given_back") return pause(parts, run, channels, ending.error, parts.ledger.resetsAt());
+  return end(parts, run, channels, { ...ending, events: "dead" });
+};
+
+const internal: ModelFailure = { code: "internal", message: "Something went wrong here.", terminal: true };
+
+/** Only what the model's call threw is the model's; what nobody foresaw is our own, and waiting does not mend it. */
+const failureOf = (error: unknown): ModelFailure => {
+  if (error instanceof ModelError) return error.failure;
+  if (!(error instanceof ColloquyError)) return internal;
+  return { code: error.code, message: error.message, terminal: !error.retryable };
+};
+
+const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+  await faultOnceStored("agent.before-commit", parts.object);
+  const ended = finish(parts, run, ending);
+  await faultOnceStored("agent.after-commit", parts.object);
+  const event = ending.kind === "failed" ? "run.failed" : ending.kind === "canceled" ? "run.canceled" : "run.completed";
+  channels.tellRun({
+    event,
+    ...(ended.outcome === null ? {} : { outcome: ended.outcome }),
+    ...(ended.reason === null ? {} : { reason: ended.reason }),
+    ...(ended.error === null ? {} : { error: ended.error }),
+  });
+  for (const { spaceId, frame } of readFramesOf(parts, ended)) channels.tellRead(spaceId, frame);
+  const unheard = await channels.end();
+  const receipts = (ended.receipts ?? []).filter(({ spaceId }) => unheard.includes(spaceId));
+  await tellReceipts(parts, { ...ended, receipts });
+  return { kind: "ended", run: ended };
+};

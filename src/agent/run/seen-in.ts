@@ -1,0 +1,44 @@
+import type { Message } from "../../protocol/message.ts";
+import type { InboxRow } from "../inbox/inbox.ts";
+import { isSeen } from "../inbox/seen-mark.ts";
+import type { JournalRow } from "../journal.ts";
+import type { Shown } from "../records.ts";
+import type { Parts } from "./parts.ts";
+
+/** Which messages of a space this agent's runs are done with, as of now. Its own always are. */
+export const seenIn = (parts: Parts, spaceId: string): ((message: Message) => boolean) => {
+  const row = parts.spaces.get(spaceId);
+  const mark = { upTo: row?.processedSeq ?? 0, beyond: row?.acknowledged ?? [] };
+  const known = { deliveredTo: row?.cursor ?? 0, waiting: parts.inbox.unprocessed(spaceId) };
+  const { id: agentId } = parts.identity.get();
+  return ({ seq, sender }) => sender.id === agentId || isSeen(mark, known, seq);
+};
+
+/** The newest message that is shown of a space. */
+export const shownOf = (spaceId: string, messages: Message[]): Shown[] => {
+  const newest = messages.at(-1);
+  return newest ? [{ spaceId, upTo: newest.seq }] : [];
+};
+
+const shownIn = (rows: JournalRow[]): Shown[] =>
+  rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "result" ? (meta.shown ?? []) : []));
+
+/** A timeline run has ended with these events acknowledged; only what a committed one was shown counts as shown. */
+export const settleSeen = (parts: Parts, events: InboxRow[], rows: JournalRow[], committed: boolean): void => {
+  const bySpace = new Map<string, { acknowledged: number[]; shownTo: number }>();
+  const of = (spaceId: string) => {
+    const settled = bySpace.get(spaceId) ?? { acknowledged: [], shownTo: 0 };
+    bySpace.set(spaceId, settled);
+    return settled;
+  };
+  for (const { data } of events) {
+    if (data.type !== "space_message") continue;
+    const { spaceId, seq } = data.delivered.message;
+    of(spaceId).acknowledged.push(seq);
+  }
+  for (const { spaceId, upTo } of committed ? shownIn(rows) : []) {
+    const settled = of(spaceId);
+    settled.shownTo = Math.max(settled.shownTo, upTo);
+  }
+  for (const [spaceId, settled] of bySpace) parts.spaces.settle(spaceId, settled);
+};

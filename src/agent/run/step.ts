@@ -1,0 +1,175 @@
+import { failureOfFinish } from "../../models/failure.ts";
+import { identifyModel } from "../../models/identify-model.ts";
+import { isRefusal } from "../../models/is-refusal.ts";
+import type { ResolvedModel } from "../../models/models.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
+import { compose } from "../context/compose.ts";
+import type { Composed } from "../context/composed.ts";
+import { limitsOf } from "../context/limits.ts";
+import { estimateMessages, estimateText } from "../context/tokens.ts";
+import { type JournalRow, messagesOf } from "../journal.ts";
+import type { AssistantMeta, MadeOf } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import { lastBilled, stepName } from "./billing.ts";
+import { compactForRun } from "./compact.ts";
+import { composingOf, partsFor } from "./composing.ts";
+import type { OrdinalCycle } from "./consciousness.ts";
+import type { Ending } from "./finish.ts";
+import { assistantContent, generate } from "./generate.ts";
+import { invocationOf } from "./invocation.ts";
+import { ModelError } from "./model-error.ts";
+import type { Parts } from "./parts.ts";
+import { tellingsIn } from "./peer-updates.ts";
+import type { Speech } from "./speech.ts";
+
+/** What a step needs of the run that it is part of. */
+export type StepInput = {
+  parts: Parts;
+  run: RunRow;
+  model: ResolvedModel;
+  signal: AbortSignal;
+  /** Called with every sign of life. */
+  progressed: () => void;
+};
+
+type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
+
+const inputOf = ({ parts, run, model }: StepInput, all: JournalRow[]): Input => {
+  const composing = composingOf(parts);
+  const { config, correction: known, model: present } = composing;
+  const window = parts.consciousness.window(run.windowId);
+  if (!window) throw new Error(`run ${run.id} has no window`);
+  const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
+  const rows = invocationOf(all);
+  const { told } = run;
+  const correction = present.modelId === model.modelId ? known : 1;
+  const composed = compose({
+    ...partsFor(parts, run, { ...composing, correction }),
+    continuity: "consciousness",
+    window,
+    told,
+    withheld: rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "told" ? (meta.dropped ?? []) : [])),
+    past,
+    own: messagesOf(rows),
+    tellings: tellingsIn(rows),
+  });
+  const made = { ...madeOf(composed, rows), tokens: composed.tokens, limits: limitsOf(config) };
+  const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
+  return { composed, past, made, maxOutputTokens };
+};
+
+/** What an input is made of. A timeline's was composed before its first step; since then the invocation grew. */
+const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => {
+  const [first] = rows;
+  const own = sections.map(({ name, tokens }) => ({ name, tokens }));
+  if (first?.meta?.kind !== "inbox" || !first.meta.made) return { sections: own, dropped };
+  const { made } = first.meta;
+  const since = estimateMessages(messagesOf(rows.filter(({ kind }) => kind !== "inbox")));
+  const grown = since === 0 ? [] : [{ name: "this_invocation", tokens: since }];
+  return { sections: [...made.sections, ...grown], dropped: made.dropped };
+};
+
+/** No reset lets a step go on that alone may cost more than a day. */
+const overBudget = (maxTokensPerDay: number, cost: number): Ending => {
+  const remedy =
+    cost > maxTokensPerDay ? `it may cost ${cost} tokens: raise the limit` : "it goes on after the reset at 00:00 UTC";
+  const message = `maxTokensPerDay (${maxTokensPerDay}) does not allow this step; ${remedy}`;
+  return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
+};
+
+const tracedModel = ({ parts, model }: StepInput) => ({
+  provider: model.family,
+  name: identifyModel(parts.identity.get().config.model, parts.env).name,
+});
+
+/** Generates one step and journals it. Answers an ending where the budget does not allow it. */
+export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
+  const { parts, run, model, signal, progressed } = input;
+  const { id: agentId, config } = parts.identity.get();
+  const rows = parts.journal.ofRun(run);
+  const first = inputOf(input, rows);
+  // Cycles that do not fit are summarised rather than left out, before the model misses them.
+  const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
+  const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input, parts.journal.ofRun(run)) : first;
+
+  const cost = composed.tokens + maxOutputTokens;
+  const name = stepName(run, index);
+  const { maxTokensPerDay } = config.limits;
+  const before = lastBilled(run, rows);
+  if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay, cost);
+  const once = async () => {
+    await storedBeforeRequest(parts.object);
+    const startedAt = parts.clock.now();
+    const traced = { index, startedAt, model: tracedModel(input), maxOutputTokens, composed };
+    const generated = generate({
+      model,
+      composed,
+      temperature: config.model.temperature,
+      maxOutputTokens,
+      speech,
+      signal,
+      clock: parts.clock,
+      callId: (call) => parts.ids.deriveOwned("tc", agentId, run.id, index, call),
+      progressed: () => {
+        progressed();
+        fault("agent.mid-stream", parts.object);
+      },
+    });
+    try {
+      const came = await generated;
+      parts.tracer.step(run, { ...traced, came });
+      return came;
+    } catch (cause) {
+      const error = new ModelError(cause);
+      parts.tracer.step(run, { ...traced, came: { error: error.failure.code } });
+      throw error;
+    }
+  };
+  let generation = await once().catch((error: unknown) => {
+    if (error instanceof ModelError && isRefusal(error.cause)) parts.ledger.release(name);
+    throw error;
+  });
+  // An empty first answer gets one retry and is then silence (R4). Both are billed.
+  if (index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
+    speech.dropAll("interrupted", "the message was given up");
+    const { inputTokens, outputTokens } = generation.usage;
+    const billed = { step: name, tokens: inputTokens + outputTokens };
+    if (!parts.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay, cost);
+    generation = await once();
+  }
+  signal.throwIfAborted();
+  const called = generation.calls.map((each) => each.index);
+  speech.dropExcept(called, "interrupted", "the message was given up");
+  const refused = failureOfFinish(generation.finishReason);
+  if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
+  const estimatedInput = estimateText(composed.instructions) + estimateMessages(composed.messages);
+  parts.transaction(() => {
+    parts.journal.append({
+      runOrdinal: run.ordinal,
+      step: index,
+      kind: "assistant",
+      content: { role: "assistant", content: assistantContent(generation) },
+      meta: {
+        kind: "assistant",
+        text: generation.text,
+        calls: generation.calls,
+        usage: generation.usage,
+        estimatedInput,
+        firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
+        windowId: run.windowId,
+        modelId: model.modelId,
+        input: made,
+        durationMs: generation.durationMs,
+        finishReason: generation.finishReason,
+      },
+    });
+    if (run.faults > 0) {
+      run.faults = 0;
+      run.firstFaultAt = null;
+      parts.runs.update(run.ordinal, { faults: 0, firstFaultAt: null, resumeAt: null });
+    }
+  });
+  await faultOnceStored("agent.after-journal", parts.object);
+  return null;
+};

@@ -1,0 +1,113 @@
+import { asc, eq, isNotNull, min, sql } from "drizzle-orm";
+import type { Clock } from "../../shared/clock.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import type { Failure } from "../records.ts";
+import { summaries } from "../summaries/schema.ts";
+import type { Folded, WindowRow } from "./consciousness.ts";
+
+/**
+ * The summaries that models have made for this agent, one for its cycles and one for each space, and what they are
+ * still to take up.
+ *
+ * Invariants
+ * 1. A summary and how far it goes are written together: no chunk is folded twice, none is left out.
+ * 2. Whatever is wanted has a time at which it is tried, until it is there or nobody wants it any more.
+ */
+export type SummaryRow = typeof summaries.$inferSelect;
+
+/** The subject of an agent's own cycles. Others are ids of spaces. */
+export const ownCycles = "cycles";
+
+export class Summaries {
+  readonly #db: Database;
+  readonly #clock: Clock;
+  readonly #find = prepared(() =>
+    this.#db
+      .select()
+      .from(summaries)
+      .where(eq(summaries.subject, sql.placeholder("subject")))
+      .prepare(),
+  );
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  find(subject: string): SummaryRow | undefined {
+    return this.#find().get({ subject });
+  }
+
+  /** Up to `wanted` messages of a space, beginning after `base` where there is none yet; of cycles both are 0. */
+  want(subject: string, wanted: number, base: number): void {
+    const now = this.#clock.now();
+    this.#db
+      .insert(summaries)
+      .values({ subject, base, upTo: base, wanted, tryAt: now, failures: 0, updatedAt: now })
+      .onConflictDoUpdate({
+        target: summaries.subject,
+        // What failed keeps its pause.
+        set: { wanted, tryAt: sql`coalesce(${summaries.tryAt}, ${now})`, updatedAt: now },
+      })
+      .run();
+  }
+
+  /** The ones that are to be tried by now, the longest due first. */
+  due(): SummaryRow[] {
+    const now = this.#clock.now();
+    const rows = this.#db
+      .select()
+      .from(summaries)
+      .where(isNotNull(summaries.tryAt))
+      .orderBy(asc(summaries.tryAt), asc(summaries.subject))
+      .all();
+    return rows.filter(({ tryAt }) => (tryAt ?? now) <= now);
+  }
+
+  nextTryAt(): number | null {
+    return (
+      this.#db
+        .select({ at: min(summaries.tryAt) })
+        .from(summaries)
+        .get()?.at ?? null
+    );
+  }
+
+  folded(subject: string, folded: { text: string; base: number; upTo: number }): void {
+    this.#set(subject, { ...folded, tryAt: this.#clock.now(), failures: 0, lastError: null });
+  }
+
+  /** Nothing more is wanted of it for now. */
+  done(subject: string): void {
+    this.#set(subject, { tryAt: null, failures: 0, lastError: null });
+  }
+
+  /** It is tried again at `tryAt`. */
+  failed(subject: string, lastError: Failure, tryAt: number): void {
+    const failures = (this.find(subject)?.failures ?? 0) + 1;
+    this.#set(subject, { failures, lastError, tryAt });
+  }
+
+  /** Something changed that may let those go on that failed. */
+  reconsider(): void {
+    this.#db.update(summaries).set({ tryAt: this.#clock.now() }).where(isNotNull(summaries.tryAt)).run();
+  }
+
+  forget(subject: string): void {
+    this.#db.delete(summaries).where(eq(summaries.subject, subject)).run();
+  }
+
+  #set(subject: string, values: Partial<SummaryRow>): void {
+    this.#db
+      .update(summaries)
+      .set({ ...values, updatedAt: this.#clock.now() })
+      .where(eq(summaries.subject, subject))
+      .run();
+  }
+}
+
+/** What a model has made by now of the oldest cycles in a window. */
+export const foldedIn = (summaries: Pick<Summaries, "find">, window: WindowRow): Folded | null => {
+  const row = summaries.find(ownCycles);
+  return row && row.text !== null && row.base === window.firstRun ? { text: row.text, upTo: row.upTo } : null;
+};

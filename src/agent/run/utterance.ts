@@ -1,0 +1,47 @@
+import type { Origin } from "../../protocol/message.ts";
+import type { Root } from "../../protocol/rpc.ts";
+import type { InboxRow } from "../inbox/inbox.ts";
+import { rootOf } from "../inbox/inbox.ts";
+import { rootOfAnswer } from "../inbox/roots.ts";
+import type { RunRow } from "../runs.ts";
+import type { Parts } from "./parts.ts";
+
+/** What the run took, with what joined it since: answers that it waited for, and what a run had that it absorbed. */
+export const eventsOf = (parts: Parts, run: RunRow): InboxRow[] =>
+  parts.inbox.rows(parts.runs.at(run.ordinal)?.events ?? run.events);
+
+/** Where what a run says comes from: the root that it passes on (B1), and its origin if it speaks elsewhere. */
+export const rootOfRun = (parts: Parts, run: RunRow): Root => {
+  const roots = eventsOf(parts, run).map(rootOf);
+  const root = rootOfAnswer(roots, parts.roots.wakes(roots.map(({ id }) => id)));
+  if (!root) throw new Error(`run ${run.id} has no events`);
+  return root;
+};
+
+export const isPersons = (row: InboxRow): boolean =>
+  row.data.type === "space_message" && row.data.delivered.message.sender.type !== "agent";
+
+/** Where an event came from, or where the call was made whose result it brings. */
+const spaceIdOf = ({ data }: InboxRow): string | null => {
+  if (data.type === "space_message") return data.delivered.message.spaceId;
+  return data.type === "tool_result" ? data.activeSpaceId : null;
+};
+
+/**
+ * None if any event of the batch came from the target space; else of the newest person's event, as far as the
+ * space that it came from shares.
+ */
+export const originFor = (parts: Parts, run: RunRow, targetSpaceId: string): Origin | undefined => {
+  const events = eventsOf(parts, run);
+  if (events.some((row) => spaceIdOf(row) === targetSpaceId)) return undefined;
+  const source = events.findLast(isPersons);
+  if (source?.data.type !== "space_message") return undefined;
+  const { message } = source.data.delivered;
+  const space = parts.spaces.get(message.spaceId)?.snapshot;
+  if (!space || space.shareOrigin === "none") return undefined;
+  return {
+    sourceSpaceId: message.spaceId,
+    sourceSpaceName: space.name,
+    ...(space.shareOrigin === "text" ? { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" } : {}),
+  };
+};
