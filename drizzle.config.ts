@@ -9,6 +9,6 @@ if (actor !== "workspace" && actor !== "space" && actor !== "agent") {
 export default defineConfig({
   dialect: "sqlite",
   driver: "durable-sqlite",
-  schema: `./src/${actor}/schema.ts`,
+  schema: `./src/${actor}/**/schema.ts`,
   out: `./migrations/${actor}`,
 });

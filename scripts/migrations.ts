@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
@@ -34,7 +34,8 @@ const faultsOf = async (actor: string): Promise<string[]> => {
   const last = String(entries.at(-1)?.idx ?? 0).padStart(4, "0");
   const applied = tablesOf(JSON.parse(readFileSync(join(folder, `meta/${last}_snapshot.json`), "utf8")));
   const { generateSQLiteDrizzleJson } = await import("drizzle-kit/api");
-  const schema = (await import(join(root, "src", actor, "schema.ts"))) as Record<string, unknown>;
+  const schemas = globSync(`src/${actor}/**/schema.ts`, { cwd: root }).map((file) => import(join(root, file)));
+  const schema = Object.assign({}, ...(await Promise.all(schemas))) as Record<string, unknown>;
   // A round trip through JSON, as the snapshot made.
   const wanted = tablesOf(JSON.parse(JSON.stringify(await generateSQLiteDrizzleJson(schema))));
   if (!isDeepStrictEqual(applied, wanted)) faults.push("differs from its schema: npm run migrations");

@@ -2,7 +2,6 @@ import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
 import { inTime, unlessAborted } from "../shared/within.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "./bounds.ts";
-import { unknownOutcome } from "./tools/unknown-outcome.ts";
 
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
 
@@ -11,7 +10,7 @@ const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
  * so it is asked again. An answer that is under way is waited for even by a run that was canceled: nothing may appear
  * afterwards. What may not come late is asked with `until`, which is when nobody waits for it any more.
  */
-export const reach = async <T>(
+export const callWithRetry = async <T>(
   ask: () => Promise<Outcome<T>>,
   signal: AbortSignal,
   whom = "the space",
@@ -29,14 +28,5 @@ export const reach = async <T>(
       // Nothing is asked for a run that was canceled meanwhile (R5).
       await unlessAborted(signal, new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses))));
     }
-  }
-};
-
-/** Of what changes something: where nobody answered, one of the tries may have been heard, and its answer lost (R3). */
-export const orUnknown = async <T>(asking: Promise<T>): Promise<T> => {
-  try {
-    return await asking;
-  } catch (error) {
-    throw error instanceof ColloquyError && error.code === "unavailable" ? unknownOutcome(error.message, error) : error;
   }
 };

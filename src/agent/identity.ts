@@ -1,3 +1,4 @@
+import { unseal } from "../auth/sealing.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
@@ -9,8 +10,8 @@ import { agent } from "./schema.ts";
  * Who this agent is: its one row.
  *
  * Invariants
- * 1. The row is read once and kept until it is written: this object is its only writer. What was read in a
- *    transaction that is rolled back must be forgotten (`assemble.ts`).
+ * 1. The row is read once and kept until it is written: this object is its only writer. A row that was read in a
+ *    transaction must be forgotten when that is rolled back (`services.ts`).
  * 2. Nobody changes a row that was handed out.
  */
 export type AgentRow = typeof agent.$inferSelect;
@@ -18,12 +19,14 @@ export type AgentRow = typeof agent.$inferSelect;
 export class Identity {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #signingSecret: string;
   #known: AgentRow | undefined;
   readonly #row = prepared(() => this.#db.select().from(agent).prepare());
 
-  constructor(db: Database, clock: Clock) {
+  constructor(db: Database, clock: Clock, signingSecret: string) {
     this.#db = db;
     this.#clock = clock;
+    this.#signingSecret = signingSecret;
   }
 
   create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
@@ -59,5 +62,12 @@ export class Identity {
 
   noteError(error: Failure): void {
     this.update({ lastError: { ...error, at: this.#clock.now() } });
+  }
+
+  /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */
+  async openSecret(name: string): Promise<string | undefined> {
+    const { workspaceId, secrets } = this.get();
+    const sealed = secrets[name];
+    return sealed === undefined ? undefined : unseal(this.#signingSecret, workspaceId, name, sealed);
   }
 }

@@ -1,11 +1,10 @@
 import type { ModelMessage } from "ai";
+import type { AgentConfig } from "../protocol/agent.ts";
 import type { ContextLimits } from "../protocol/context-config.ts";
 import type { DeliveredMessage, Root } from "../protocol/rpc.ts";
 import type { Usage } from "../protocol/run.ts";
 import type { SearchType } from "../protocol/search.ts";
 import type { ErrorCode } from "../shared/errors.ts";
-import type { Dropped } from "./context/composed.ts";
-import type { Resume } from "./context/timeline/snapshot.ts";
 
 /** What the agent's tables hold as JSON. */
 export type Failure = { code: ErrorCode; message: string };
@@ -110,6 +109,28 @@ export type ResultMeta = {
   refused?: true;
   shown?: Shown[];
 };
+/** What was left out of an input, and by which rule. */
+export type Dropped = { name: string; reason: string };
+
+/** Core blocks that stand in the instructions, as they were when their window began: their texts by key. */
+export type HeadBlocks = Record<string, string>;
+
+/**
+ * What the model was last told of its state: section → the lines by their key. Kept with each run, so that the
+ * next one is told only what changed since.
+ */
+export type ToldState = Record<string, Record<string, string>>;
+
+/** What came of the questions that a run waited for. */
+export type Answers = {
+  /** Who answered; their messages are in the history. */
+  replies: { messageId: string; name: string }[];
+  /** Names of those who did not answer in time. */
+  timedOut: string[];
+  /** Names of those who left the space before they answered. */
+  gone?: string[];
+};
+
 /** What an input is made of, its texts aside. Tokens are estimates before correction. */
 export type MadeOf = { sections: { name: string; tokens: number }[]; dropped: Dropped[] };
 
@@ -121,7 +142,7 @@ export type InboxMeta = {
   history?: LeftToHistory[];
   made?: MadeOf;
   /** Who answered, where the run goes on after a wait. */
-  answers?: Omit<Resume, "soFar">;
+  answers?: Answers;
   /** The input before it was refused as too long. */
   shortened?: true;
   /** Of a cycle's beginning, which is composed anew with each step, what did not fit it. */
@@ -136,3 +157,27 @@ export type ToldSection = "shared_blocks" | "activity";
 export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta | ReminderMeta | ToldMeta;
 
 export type SearchCounts = Partial<Record<SearchType, number>>;
+
+/** What is fixed for all runs in a window: the ways to speak, the tools beside the built-in ones, and their rules. */
+export type Toolset = Pick<AgentConfig, "messaging" | "tools" | "toolRules"> & {
+  /** The list of what its MCP servers bring; null if they never brought any. */
+  mcpListId: number | null;
+  /** Set where it has no tools for its memory. */
+  memoryTools?: false;
+};
+
+/** A server's tool as the agent has it: bounded, named for the model, ready to be declared. */
+export type McpTool = {
+  /** What the model calls it by. */
+  name: string;
+  server: string;
+  /** What its server calls it by. */
+  tool: string;
+  description: string;
+  inputSchema: Record<string, unknown>;
+  /** Its server says that calling it again changes nothing more. */
+  idempotent: boolean;
+};
+
+/** A tool that its server has and the agent has not, and why. */
+export type LeftOut = { tool: string; reason: string };

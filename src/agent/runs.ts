@@ -249,3 +249,13 @@ export const past = (previous: PastRun | undefined): Pick<RunRow, "keptBefore" |
   const silent = isSilent(previous) ? previous.events.length : 0;
   return { keptBefore: previous.keptBefore, silentBefore: previous.silentBefore + silent };
 };
+
+/** What identifies a run in a log line: its agent, itself, and the event that began it. */
+export const loggedRun = (
+  { identity }: { identity: { get(): { id: string } } },
+  { id: runId, trigger }: Pick<RunRow, "id" | "trigger">,
+): { agentId: string; runId: string; eventId: string } => ({
+  agentId: identity.get().id,
+  runId,
+  eventId: trigger.eventId,
+});

@@ -8,28 +8,26 @@ import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
 import type { RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
-import type { HeadBlocks, ToldState } from "./context/snapshot.ts";
 import type {
   Awaited,
   CallApproval,
   CallLease,
   CallOutcome,
   Failure,
+  HeadBlocks,
   InboxData,
   JournalContent,
   JournalMeta,
   JournalRest,
+  LeftOut,
+  McpTool,
   OwnRoot,
   Receipt,
+  ToldState,
+  Toolset,
 } from "./records.ts";
-import type { LeftOut, McpTool } from "./tools/mcp/tool-list.ts";
-import type { Toolset } from "./tools/toolset.ts";
 
 export { timers } from "../timers/schema.ts";
-export * from "./memory/blocks/schema.ts";
-export * from "./memory/search/schema.ts";
-export * from "./summaries/schema.ts";
-export * from "./transfer/schema.ts";
 
 /** One row: who this agent is. */
 export const agent = sqliteTable("agent", {
@@ -82,7 +80,7 @@ export const inbox = sqliteTable("inbox", {
 });
 
 /** Service events that were taken in before, by their sender's own key. */
-export const seenEvents = sqliteTable("seen_events", {
+export const dedupeKeys = sqliteTable("seen_events", {
   eventId: text("event_id").primaryKey(),
   receivedAt: integer("received_at").notNull(),
 });
@@ -329,4 +327,25 @@ export const mcpLists = sqliteTable("mcp_lists", {
   id: integer("id").primaryKey(),
   tools: text("tools", { mode: "json" }).$type<McpTool[]>().notNull(),
   createdAt: integer("created_at").notNull(),
+});
+
+/**
+ * What a model made of what is read no more, each taking up the one before: of cycles (`cycles`) and of a space's
+ * messages (the space's id); and what it is still to take up.
+ */
+export const summaries = sqliteTable("summaries", {
+  subject: text("subject").primaryKey(),
+  /** Null until the first chunk was folded. */
+  text: text("text"),
+  /** Of cycles: the first run of the window whose past it folds. Of messages: how many came before its first. */
+  base: integer("base").notNull(),
+  /** The last that is in it: a run's ordinal; a message's place among the space's, from 1 on. */
+  upTo: integer("up_to").notNull(),
+  /** Up to which messages it is wanted; of cycles, 0: that follows from the window. */
+  wanted: integer("wanted").notNull(),
+  /** When the next chunk is folded; null if none is wanted. */
+  tryAt: integer("try_at"),
+  failures: integer("failures").notNull(),
+  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+  updatedAt: integer("updated_at").notNull(),
 });

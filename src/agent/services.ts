@@ -1,13 +1,15 @@
+import { embedderIdOf, resolveEmbedder } from "../models/embedders/embedders.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
+import { unwrap } from "../shared/errors.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
 import { maxOpenCalls } from "./bounds.ts";
 import { Calls } from "./calls/calls.ts";
 import { Identity } from "./identity.ts";
-import { DeadEvents } from "./inbox/dead-letters.ts";
-import { SeenEvents } from "./inbox/dedupe-keys.ts";
+import { DeadLetters } from "./inbox/dead-letters.ts";
+import { DedupeKeys } from "./inbox/dedupe-keys.ts";
 import { Hooks } from "./inbox/hooks.ts";
 import { Inbox } from "./inbox/inbox.ts";
 import { Roots } from "./inbox/roots.ts";
@@ -24,36 +26,105 @@ import { Watchers } from "./memory/blocks/watchers.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
-import { openSearch } from "./memory/search/open-search.ts";
-import type { Search } from "./memory/search/search.ts";
+import { bookedEmbedder } from "./memory/search/booked-embedder.ts";
+import { Search } from "./memory/search/search.ts";
 import { Plans } from "./plans/plans.ts";
 import { Consciousness } from "./run/consciousness.ts";
-import type { Parts } from "./run/parts.ts";
+import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
 import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
-import { openSecret } from "./tools/open-secret.ts";
-import { createRegistry } from "./tools/registry.ts";
+import { builtinNames, createRegistry } from "./tools/registry.ts";
 import { Tracer } from "./tracing/tracer.ts";
+import { knownName } from "./transfer/known-names.ts";
+import { livedElsewhere } from "./transfer/lived-elsewhere.ts";
 
-/** An agent's parts over its database. */
-export const assemble = (
+/** What search reads. Archival entries are made after it, since they tell it what was deleted. */
+type Searched = Pick<
+  RunServices,
+  "clock" | "identity" | "spaces" | "journal" | "runs" | "ledger" | "blocks" | "transaction"
+> & {
+  archival: () => Archival;
+};
+
+/** A label may be used again: its versions begin anew, its times do not. */
+const versionOf = ({ updatedAt, version }: { updatedAt: number; version: number }): number =>
+  updatedAt * 1000 + (version % 1000);
+
+/** The agent's search, over what its other services keep. */
+const createSearch = (db: Database, env: Env, timers: Timers, needed: Searched): Search => {
+  const { clock, identity, spaces, journal, runs, ledger, blocks, transaction } = needed;
+  const config = () => identity.get().config;
+  return new Search(
+    {
+      clock,
+      timers,
+      transaction,
+      agent: () => ({ id: identity.get().id, name: config().name }),
+      spaces: () =>
+        spaces.followed().map(({ id, cursor, snapshot }) => ({
+          id,
+          cursor,
+          name: snapshot.name,
+          memberName: (memberId) => snapshot.members.find((member) => member.id === memberId)?.name,
+        })),
+      knownName: (id) => knownName(db, id),
+      livedElsewhere: () => livedElsewhere(db),
+      journalAfter: (seq, limit) => {
+        const rows = journal.after(seq, limit);
+        const ids = new Map(
+          runs.those([...new Set(rows.map(({ runOrdinal }) => runOrdinal))]).map((run) => [run.ordinal, run.id]),
+        );
+        return rows.map((row) => ({ ...row, runId: ids.get(row.runOrdinal) ?? "" }));
+      },
+      archivalAfter: (ordinal, limit) => needed.archival().after(ordinal, limit),
+      blocks: {
+        versions: () => blocks.list().map((row) => ({ label: row.label, version: versionOf(row) })),
+        read: async (label) => {
+          const row = blocks.find(label);
+          if (!row) return undefined;
+          const text = await blocks.wholeText(label);
+          return { label, version: versionOf(row), description: row.description, text, updatedAt: row.updatedAt };
+        },
+      },
+      isBuiltin: (toolName) => builtinNames.has(toolName),
+      history: async (spaceId, after, limit) => {
+        const { id, workspaceId } = identity.get();
+        const answer = await env.SPACE.getByName(spaceId).history(workspaceId, id, { after, limit });
+        if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;
+        return unwrap(answer);
+      },
+      embedderId: () => embedderIdOf(config().embedder),
+      embedder: async () => {
+        const embedder = await resolveEmbedder(config().embedder, {
+          env,
+          openSecret: (name) => identity.openSecret(name),
+        });
+        return embedder && bookedEmbedder(embedder, ledger, () => config().limits.maxTokensPerDay, clock.now);
+      },
+    },
+    db,
+  );
+};
+
+/** All that an agent is made of: its tables over its database, its clock, its way to the world. */
+export const createServices = (
   db: Database,
   ctx: DurableObjectState,
   env: Env,
   clock: Clock,
   timers: Timers,
-  work: Pick<Parts, "stopThink" | "tellCall" | "wakeCalls" | "wantSummary"> & {
+  work: Pick<RunServices, "stopRun" | "tellCall" | "wakeCalls" | "wantSummary"> & {
     background: (work: Promise<unknown>) => void;
   },
-): Parts => {
+): RunServices => {
   const { background, ...own } = work;
-  const identity = new Identity(db, clock);
+  const identity = new Identity(db, clock, env.SIGNING_SECRET);
   const spaces = new Spaces(db);
   const inbox = new Inbox(db, clock);
-  const transaction: Parts["transaction"] = (work) => {
+  const transaction: RunServices["transaction"] = (work) => {
     try {
       return ctx.storage.transactionSync(work);
     } catch (error) {
@@ -76,7 +147,7 @@ export const assemble = (
       runs
         .windowsOf(calls.waitingRuns(maxOpenCalls))
         .flatMap((id) => consciousness.window(id)?.toolset.mcpListId ?? []),
-    openSecret: (name) => openSecret({ env, identity }, name),
+    openSecret: (name) => identity.openSecret(name),
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
   });
@@ -87,10 +158,9 @@ export const assemble = (
     changed: (change) => tellWatchers({ watchers, blockSpaces, identity }, change),
   });
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
-  const search: Search = openSearch(db, env, timers, {
+  const search: Search = createSearch(db, env, timers, {
     ...{ clock, identity, spaces, journal, runs, ledger, blocks, transaction },
     archival: () => archival,
-    openSecret: (name) => openSecret({ env, identity }, name),
   });
   return {
     env,
@@ -105,8 +175,8 @@ export const assemble = (
     mcp,
     ids: createIds(env.SIGNING_SECRET),
     inbox,
-    seenEvents: new SeenEvents(db, clock),
-    deadEvents: new DeadEvents(db, clock, { inbox, spaces, identity }),
+    dedupeKeys: new DedupeKeys(db, clock),
+    deadLetters: new DeadLetters(db, clock, { inbox, spaces, identity }),
     spaces,
     roots: new Roots(db, clock),
     ledger,

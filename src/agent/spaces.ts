@@ -1,7 +1,7 @@
 import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import { type Database, prepared } from "../shared/database.ts";
-import { type Settled, settle } from "./inbox/seen-mark.ts";
+import { maxWindowMessages } from "./bounds.ts";
 import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
 
@@ -10,7 +10,7 @@ import { spaces } from "./schema.ts";
  *
  * Invariants
  * 1. A row is read once and remembered until anything else than its cursor is written: this object is the table's only
- *    writer. What was kept in a transaction that is rolled back must be forgotten (`assemble.ts`).
+ *    writer. What was kept in a transaction that is rolled back must be forgotten (`createServices.ts`).
  */
 export type SpaceRow = typeof spaces.$inferSelect;
 
@@ -158,3 +158,35 @@ export class Spaces {
     }
   }
 }
+
+/**
+ * How far an agent has come in the messages of one space, whose places in its log are `seq`s. Pure.
+ *
+ * Invariants
+ * 1. Only a run that ends moves it, and only what a committed one was shown counts as shown: nothing is `[NEW]` again
+ *    after that, and nothing is `[SEEN]` that no committed run was shown, but what was acknowledged itself.
+ * 2. A message that still waits to be acknowledged is `[NEW]`, whoever was shown it.
+ */
+export type SeenMark = {
+  /** The highest that committed runs were shown. What their windows left out below it, they were told the number of. */
+  upTo: number;
+  /** Those above it that were acknowledged and not shown by a committed run, such as a canceled one's; ascending. */
+  beyond: number[];
+};
+
+/** What an ended run leaves in one space: the messages acknowledged with it, and up to where it was shown any. */
+export type Settled = { acknowledged: number[]; shownTo: number };
+
+export const settle = (mark: SeenMark, { acknowledged, shownTo }: Settled): SeenMark => {
+  const upTo = Math.max(mark.upTo, shownTo);
+  const beyond = [...new Set([...mark.beyond, ...acknowledged])].filter((seq) => seq > upTo);
+  // Older ones are beyond every window.
+  return { upTo, beyond: beyond.sort((one, other) => one - other).slice(-maxWindowMessages) };
+};
+
+/** What is known of a space's messages now: up to where they were delivered, and which of them wait. */
+export type Known = { deliveredTo: number; waiting: ReadonlySet<number> };
+
+/** Of a message that was not delivered yet, nobody knows whether it waits. */
+export const isSeen = ({ upTo, beyond }: SeenMark, { deliveredTo, waiting }: Known, seq: number): boolean =>
+  !waiting.has(seq) && (seq <= Math.min(upTo, deliveredTo) || beyond.includes(seq));

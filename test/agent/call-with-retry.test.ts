@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { spaceAnswerMs } from "../../src/agent/bounds.ts";
-import { reach } from "../../src/agent/call-with-retry.ts";
+import { callWithRetry } from "../../src/agent/call-with-retry.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
 
 beforeEach(() => vi.useFakeTimers());
@@ -10,7 +10,7 @@ test("[R5] who is canceled between two tries asks no more", async () => {
   const canceled = new AbortController();
   const reason = new Error("the run was canceled");
   const ask = vi.fn(async () => refuse("unavailable", "It restarts"));
-  const asking = expect(reach(ask, canceled.signal)).rejects.toBe(reason);
+  const asking = expect(callWithRetry(ask, canceled.signal)).rejects.toBe(reason);
   await vi.advanceTimersByTimeAsync(1);
   expect(ask).toHaveBeenCalledTimes(1);
   canceled.abort(reason);
@@ -22,7 +22,7 @@ test("[R5] who is canceled between two tries asks no more", async () => {
 test("[R5] an answer that is under way is waited for by who is canceled meanwhile", async () => {
   const canceled = new AbortController();
   const ask = () => new Promise<ReturnType<typeof ok<string>>>((resolve) => setTimeout(() => resolve(ok("said")), 10));
-  const asking = reach(ask, canceled.signal);
+  const asking = callWithRetry(ask, canceled.signal);
   canceled.abort(new Error("the run was canceled"));
   await vi.advanceTimersByTimeAsync(10);
   expect(await asking).toEqual(ok("said"));

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { keptQuietEvents, maxQuietEvents } from "../../src/agent/bounds.ts";
 import type { NewEvent } from "../../src/agent/inbox/inbox.ts";
-import { assemble } from "../../src/agent/services.ts";
+import { createServices } from "../../src/agent/services.ts";
 import type { SpaceSnapshot } from "../../src/protocol/rpc.ts";
 import { isoTime, systemClock } from "../../src/shared/clock.ts";
 import { openDatabase } from "../../src/shared/database.ts";
@@ -36,8 +36,8 @@ test("what was read in a transaction that is rolled back is not remembered", asy
   await runInDurableObject(agentStub(analyst), async (_, state) => {
     const db = openDatabase(state.storage);
     const timers = new Timers(db, state.storage, systemClock);
-    const { identity, spaces, inbox, transaction } = assemble(db, state, env, systemClock, timers, {
-      stopThink: async () => undefined,
+    const { identity, spaces, inbox, transaction } = createServices(db, state, env, systemClock, timers, {
+      stopRun: async () => undefined,
       tellCall: async () => undefined,
       wakeCalls: () => undefined,
       wantSummary: () => undefined,

@@ -14,9 +14,9 @@ import type { InboxRow } from "../inbox/inbox.ts";
 import type { InboxData } from "../records.ts";
 import { nextEvent, triggerOf } from "../run/begin.ts";
 import { type Composing, composingOf, partsWith } from "../run/composing.ts";
-import type { Parts } from "../run/parts.ts";
 import { tellingsTo } from "../run/peer-updates.ts";
 import { nextBatch, prepare } from "../run/prepare.ts";
+import type { RunServices } from "../run/run-services.ts";
 import { begunBy, gatherTimeline } from "../run/timeline.ts";
 import { toolsetOf } from "../tools/toolset.ts";
 
@@ -31,36 +31,36 @@ const nothingWaits = {
   root: { id: "", kind: "service" },
 } satisfies InboxData;
 
-const nextTimeline = async (parts: Parts, composing: Composing, signal: AbortSignal): Promise<Next> => {
-  const row = nextEvent(parts);
+const nextTimeline = async (services: RunServices, composing: Composing, signal: AbortSignal): Promise<Next> => {
+  const row = nextEvent(services);
   const events = row ? [row] : [];
-  const ordinal = parts.runs.nextOrdinal();
-  const toolset = toolsetOf(parts.identity.get().config, parts.mcp.newestList());
-  const common = { ...partsWith(parts, toolset, composing), config: composing.config };
-  const snapshot = await gatherTimeline(parts, common, row?.data ?? nothingWaits, ordinal, signal);
+  const ordinal = services.runs.nextOrdinal();
+  const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
+  const common = { ...partsWith(services, toolset, composing), config: composing.config };
+  const snapshot = await gatherTimeline(services, common, row?.data ?? nothingWaits, ordinal, signal);
   // The run that would come is among the active ones that it reads of.
   const itself: ActiveRun = {
-    runId: parts.ids.deriveOwned("run", snapshot.state.agentId, ordinal),
+    runId: services.ids.deriveOwned("run", snapshot.state.agentId, ordinal),
     status: "running",
     isThis: true,
-    begunBy: row ? begunBy(parts, triggerOf(events)) : { type: "service", name: nothingWaits.serviceName, text: "" },
+    begunBy: row ? begunBy(services, triggerOf(events)) : { type: "service", name: nothingWaits.serviceName, text: "" },
   };
   const { shown: blocks } = snapshot.state.blocks ?? { shown: [] };
   return { snapshot: { ...snapshot, activeRuns: [...snapshot.activeRuns, itself] }, blocks, events };
 };
 
-const nextCycle = async (parts: Parts, composing: Composing, signal: AbortSignal): Promise<Next> => {
-  const { rows: events } = nextBatch(parts);
-  const { window, told, blocks, withheld, ordinal, text } = prepare(parts, events, parts.runs.nextOrdinal());
+const nextCycle = async (services: RunServices, composing: Composing, signal: AbortSignal): Promise<Next> => {
+  const { rows: events } = nextBatch(services);
+  const { window, told, blocks, withheld, ordinal, text } = prepare(services, events, services.runs.nextOrdinal());
   const before = {
-    told: () => parts.consciousness.toldBefore(window, ordinal),
+    told: () => services.consciousness.toldBefore(window, ordinal),
     events: () => events.map(({ data }) => data),
   };
-  const { tellings, dropped, blocks: others } = await tellingsTo(parts, before, signal);
-  const past = parts.consciousness.past(window.firstRun, ordinal);
+  const { tellings, dropped, blocks: others } = await tellingsTo(services, before, signal);
+  const past = services.consciousness.past(window.firstRun, ordinal);
   const own: ModelMessage[] = [{ role: "user", content: text }, ...tellings.map(({ message }) => message)];
   const snapshot: Snapshot = {
-    ...partsWith(parts, window.toolset, composing),
+    ...partsWith(services, window.toolset, composing),
     continuity: "consciousness",
     ...{ window, told, past, own, tellings },
     withheld: [...withheld, ...dropped],
@@ -69,9 +69,12 @@ const nextCycle = async (parts: Parts, composing: Composing, signal: AbortSignal
 };
 
 /** How much of the newest run's last input the next one repeats; it was compared as it was journaled. */
-const reuseOf = (parts: Parts, next: { instructions: string; messages: ModelMessage[] }): { prefixReuse?: number } => {
-  const newest = parts.runs.newest();
-  const before = newest ? parts.consciousness.lastInput(newest) : null;
+const reuseOf = (
+  services: RunServices,
+  next: { instructions: string; messages: ModelMessage[] },
+): { prefixReuse?: number } => {
+  const newest = services.runs.newest();
+  const before = newest ? services.consciousness.lastInput(newest) : null;
   return before ? { prefixReuse: prefixReuse(before, next) } : {};
 };
 
@@ -81,11 +84,11 @@ const blockView = ({ key, label, type, text }: ShownBlock): ContextView["blocks"
 };
 
 /** What the next run's input would be, whether or not anything wakes it now. Writes nothing. */
-export const contextView = async (parts: Parts): Promise<ContextView> => {
-  const composing = composingOf(parts);
+export const contextView = async (services: RunServices): Promise<ContextView> => {
+  const composing = composingOf(services);
   const isTimeline = composing.config.continuity === "timeline";
   const next = isTimeline ? nextTimeline : nextCycle;
-  const { snapshot, blocks, events } = await next(parts, composing, overAfter(viewTimeoutMs));
+  const { snapshot, blocks, events } = await next(services, composing, overAfter(viewTimeoutMs));
   const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   return {
     ...(events.length === 0 ? {} : { trigger: triggerOf(events) }),
@@ -97,6 +100,6 @@ export const contextView = async (parts: Parts): Promise<ContextView> => {
     tokens,
     dropped,
     limits: limitsOf(composing.config),
-    ...reuseOf(parts, { instructions, messages }),
+    ...reuseOf(services, { instructions, messages }),
   };
 };

@@ -3,15 +3,14 @@ import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
-import { reach } from "../call-with-retry.ts";
-import { acceptToolResult } from "../inbox/deliver.ts";
+import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
-import type { Parts } from "../run/parts.ts";
 import { mayRepeat } from "../tools/handling.ts";
 import { interruptedCall, unknownInWords } from "../tools/unknown-outcome.ts";
-import { loggedCall } from "../tracing/logged-run.ts";
 import { beginExecution } from "./begin-execution.ts";
 import type { CallRow } from "./call-row.ts";
+import type { CallServices } from "./call-services.ts";
+import { loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { waitingCall } from "./for-servers.ts";
 import { failed } from "./outcome.ts";
@@ -32,11 +31,12 @@ import { shownCall } from "./shown.ts";
  *    has answered without waiting for its turn to.
  */
 export class CallWork {
-  readonly #parts: Parts;
+  readonly #services: CallServices;
   readonly #background: (work: Promise<unknown>) => void;
   /** Something came of a call that a run may wait for, or the inbox has got a result. */
   readonly #wakeLoop: () => void;
-  readonly #armLoop: () => void;
+  /** Puts a call's result into the inbox, within a transaction. Throws while the inbox is full. */
+  readonly #handOver: (row: CallRow) => void;
   readonly #live = new Map<string, { work: Promise<void>; over: AbortController }>();
   /** Those of them that may take as long as a server takes. */
   readonly #slow = new Set<string>();
@@ -45,26 +45,26 @@ export class CallWork {
   readonly #stopped = new AbortController();
 
   constructor(
-    parts: Parts,
-    around: { background: (work: Promise<unknown>) => void; wakeLoop: () => void; armLoop: () => void },
+    services: CallServices,
+    around: { background: (work: Promise<unknown>) => void; wakeLoop: () => void; handOver: (row: CallRow) => void },
   ) {
-    this.#parts = parts;
+    this.#services = services;
     this.#background = around.background;
     this.#wakeLoop = around.wakeLoop;
-    this.#armLoop = around.armLoop;
+    this.#handOver = around.handOver;
   }
 
   /** Something may be to do. */
   wake(): void {
     if (this.#stopped.signal.aborted) return;
     for (const [callId, { over }] of this.#live) {
-      if (this.#parts.calls.get(callId)?.outcome) over.abort(new ColloquyError("run_canceled", "the call is over"));
+      if (this.#services.calls.get(callId)?.outcome) over.abort(new ColloquyError("run_canceled", "the call is over"));
     }
     for (const slow of [false, true]) {
       const live = slow ? this.#slow.size : this.#live.size - this.#slow.size;
       const free = maxErrands - live;
       if (free <= 0) continue;
-      const due = this.#parts.calls.due(slow, free + live).filter(({ callId }) => !this.#live.has(callId));
+      const due = this.#services.calls.due(slow, free + live).filter(({ callId }) => !this.#live.has(callId));
       for (const { callId } of due.slice(0, free)) this.#background(this.#begin(callId, slow));
     }
   }
@@ -72,14 +72,14 @@ export class CallWork {
   /** The timer `calls` went off: what was cut is begun again. */
   fired(): void {
     this.wake();
-    this.#parts.calls.rearm();
+    this.#services.calls.rearm();
   }
 
   /** Tells the space of a call now. Throws what it refuses, or `unavailable`. */
   async tell(callId: string): Promise<void> {
     await this.#live.get(callId)?.work;
-    const row = this.#parts.calls.get(callId);
-    if (row && errandOf(row, this.#parts.clock.now()) === "tell") await this.#tell(row);
+    const row = this.#services.calls.get(callId);
+    if (row && errandOf(row, this.#services.clock.now()) === "tell") await this.#tell(row);
   }
 
   /** The agent is being deleted. */
@@ -95,7 +95,7 @@ export class CallWork {
       this.#live.delete(callId);
       this.#slow.delete(callId);
       if (this.#stopped.signal.aborted) return;
-      this.#parts.calls.rearm();
+      this.#services.calls.rearm();
       this.wake();
     });
     this.#live.set(callId, { work, over });
@@ -106,7 +106,7 @@ export class CallWork {
   async #goOn(callId: string, over: AbortSignal): Promise<void> {
     const ended = AbortSignal.any([this.#stopped.signal, over]);
     for (;;) {
-      const row = this.#parts.calls.get(callId);
+      const row = this.#services.calls.get(callId);
       const errand = this.#errand(row);
       if (!row || !errand || this.#stopped.signal.aborted) return;
       if (isSlow(errand) && !this.#slow.has(callId)) return;
@@ -115,22 +115,27 @@ export class CallWork {
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         // It is over meanwhile: what is to be told of that does not wait for another try of what is not asked any more.
-        if (isSlow(errand) && this.#errand(this.#parts.calls.get(callId)) !== errand) continue;
+        if (isSlow(errand) && this.#errand(this.#services.calls.get(callId)) !== errand) continue;
         const pause = backoff(row.failures, { firstMs: callBackoffMs, longestMs: longestCallBackoffMs });
         const reason = error instanceof Error ? error.message : String(error);
-        log.warn("call.errand_failed", { ...loggedCall(this.#parts, row), errand, failures: row.failures + 1, reason });
-        this.#parts.calls.postpone(row, this.#parts.clock.now() + pause);
+        log.warn("call.errand_failed", {
+          ...loggedCall(this.#services, row),
+          errand,
+          failures: row.failures + 1,
+          reason,
+        });
+        this.#services.calls.postpone(row, this.#services.clock.now() + pause);
         return;
       }
     }
   }
 
   #errand(row: CallRow | undefined): Errand | null {
-    return row ? errandOf(row, this.#parts.clock.now()) : null;
+    return row ? errandOf(row, this.#services.clock.now()) : null;
   }
 
   async #do(errand: Errand, row: CallRow, ended: AbortSignal): Promise<void> {
-    const { calls } = this.#parts;
+    const { calls } = this.#services;
     switch (errand) {
       case "tell":
         return this.#tell(row).catch((error: unknown) => {
@@ -142,7 +147,7 @@ export class CallWork {
       case "push": {
         // Counted before it is sent: a crash would forget that its server may have it.
         if (!mayRepeat(row.tool)) calls.change(row.callId, { failures: row.failures + 1 });
-        const outcome = await push(this.#parts, row, ended);
+        const outcome = await push(this.#services, row, ended);
         calls.change(row.callId, { pushed: true, failures: 0 });
         if (outcome) this.#settle(row.callId, outcome);
         return;
@@ -157,11 +162,11 @@ export class CallWork {
         return;
       }
       case "hand_over":
-        this.#parts.transaction(() => {
-          acceptToolResult(this.#parts, row, this.#armLoop);
+        this.#services.transaction(() => {
+          this.#handOver(row);
           calls.handedOver(row.callId);
         });
-        await faultOnceStored("call.after-hand-over", this.#parts.object);
+        await faultOnceStored("call.after-hand-over", this.#services.object);
         return this.#wakeLoop();
       case "forget":
         return calls.forget(row.callId);
@@ -169,7 +174,7 @@ export class CallWork {
   }
 
   async #tell(row: CallRow): Promise<void> {
-    const { calls, env, clock } = this.#parts;
+    const { calls, env, clock } = this.#services;
     const { spaceId } = row;
     if (spaceId === null) return;
     let status = statusOf(row);
@@ -178,11 +183,11 @@ export class CallWork {
       const current = calls.get(row.callId) ?? row;
       status = statusOf(current);
       const until = clock.now() + spaceAnswerMs;
-      return env.SPACE.getByName(spaceId).recordToolCall({ ...shownCall(this.#parts, current, spaceId), until });
+      return env.SPACE.getByName(spaceId).recordToolCall({ ...shownCall(this.#services, current, spaceId), until });
     };
-    const told: Outcome<unknown> = await reach(ask, this.#stopped.signal);
+    const told: Outcome<unknown> = await callWithRetry(ask, this.#stopped.signal);
     if (told.ok) {
-      await faultOnceStored("call.after-tell", this.#parts.object);
+      await faultOnceStored("call.after-tell", this.#services.object);
       calls.change(row.callId, { told: status, failures: 0 });
       return;
     }
@@ -203,13 +208,13 @@ export class CallWork {
       this.#settle(row.callId, failed("error", "outcome_unknown", interruptedCall));
       return;
     }
-    const begun = beginExecution(this.#parts, row);
+    const begun = beginExecution(this.#services, row);
     if (begun.phase !== "running") return;
-    await faultOnceStored("call.after-begin", this.#parts.object);
+    await faultOnceStored("call.after-begin", this.#services.object);
     this.#executing.add(row.callId);
     try {
-      const outcome = await perform(this.#parts, begun, ended);
-      await faultOnceStored("call.after-perform", this.#parts.object);
+      const outcome = await perform(this.#services, begun, ended);
+      await faultOnceStored("call.after-perform", this.#services.object);
       this.#settle(row.callId, outcome);
     } finally {
       this.#executing.delete(row.callId);
@@ -217,16 +222,16 @@ export class CallWork {
   }
 
   async #list(row: CallRow): Promise<void> {
-    const { identity, env, calls } = this.#parts;
+    const { identity, env, calls } = this.#services;
     const { id: agentId, workspaceId } = identity.get();
     const listed = shouldBeListed(row);
     const ask = () => env.WORKSPACE.getByName(workspaceId).noteToolCall(waitingCall(agentId, row), listed);
-    const noted = await reach(ask, this.#stopped.signal, "the workspace");
+    const noted = await callWithRetry(ask, this.#stopped.signal, "the workspace");
     if (!noted.ok) throw new ColloquyError(noted.problem.code, noted.problem.detail);
     calls.change(row.callId, { listed, failures: 0 });
   }
 
   #settle(callId: string, outcome: CallOutcome): void {
-    if (this.#parts.calls.settle(callId, outcome)) this.#wakeLoop();
+    if (this.#services.calls.settle(callId, outcome)) this.#wakeLoop();
   }
 }

@@ -6,6 +6,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, deadmanMs, lateAnswerMs, maxOpenCalls } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
+import { loggedRun, type RunRow } from "../runs.ts";
 import { calls } from "../schema.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallRow } from "./call-row.ts";
@@ -301,3 +302,12 @@ const canceledWithRun = ({ phase }: CallRow): CallOutcome => {
 
 const isAwaited = (row: CallRow, now: number): boolean =>
   row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));
+
+/** What identifies a call in a log line, and its run as long as that is known. */
+export const loggedCall = (
+  services: Parameters<typeof loggedRun>[0] & { runs: { at(ordinal: number): RunRow | undefined } },
+  { callId, runOrdinal }: Pick<CallRow, "callId" | "runOrdinal">,
+): { agentId: string; callId: string; runId?: string; eventId?: string } => {
+  const run = services.runs.at(runOrdinal);
+  return { ...(run ? loggedRun(services, run) : { agentId: services.identity.get().id }), callId };
+};

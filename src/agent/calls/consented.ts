@@ -1,9 +1,9 @@
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import type { Parts } from "../run/parts.ts";
 import { builtinNames } from "../tools/registry.ts";
 import { callBlocks } from "./call-blocks.ts";
 import type { CallRow } from "./call-row.ts";
+import type { CallServices } from "./call-services.ts";
 
 /**
  * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
@@ -24,10 +24,10 @@ export const consentedTool = (name: string, approval: Approval): ToolConfig => (
 export const isConsented = ({ name }: ToolConfig): boolean => builtinNames.has(name);
 
 /** Does what was agreed to. Throws what refuses it. */
-export const callConsented = async (parts: Parts, row: CallRow, signal: AbortSignal): Promise<unknown> => {
+export const callConsented = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
   const { callId, tool, input } = row;
-  const known = parts.tools.builtin(tool.name);
+  const known = services.tools.builtin(tool.name);
   if (!known?.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
-  const blocks = callBlocks(parts, { callId, replayed: true, consented: true, signal });
+  const blocks = callBlocks(services, { callId, replayed: true, consented: true, signal });
   return known.consent.carryOut(input, blocks);
 };

@@ -3,10 +3,10 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { CallOutcome } from "../records.ts";
-import type { Parts } from "../run/parts.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
 import type { Redactor } from "../tools/configured/redact.ts";
 import type { CallRow } from "./call-row.ts";
+import type { CallServices } from "./call-services.ts";
 import { statusOf } from "./due.ts";
 import { completed, failed } from "./outcome.ts";
 import { serverRedactor } from "./server-secrets.ts";
@@ -22,8 +22,8 @@ export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => (
   ...(row.lease === null ? {} : { claim: { holder: row.lease.holder, until: isoTime(row.lease.until) } }),
 });
 
-const external = (parts: Parts, callId: string): CallRow => {
-  const row = parts.calls.get(callId);
+const external = (services: CallServices, callId: string): CallRow => {
+  const row = services.calls.get(callId);
   if (row?.tool.executionType === "external" && row.phase !== "asked") return row;
   throw new ColloquyError("not_found", "there is no such call that waits for a server, or it is long over");
 };
@@ -31,17 +31,21 @@ const external = (parts: Parts, callId: string): CallRow => {
 const isOver = ({ phase }: CallRow): boolean => phase === "answered" || phase === "done";
 
 /** It is its holder's alone until the lease ends. */
-export const claimCall = (parts: Parts, callId: string, { holder, leaseSeconds }: ClaimToolCall): WaitingToolCall => {
-  const row = external(parts, callId);
+export const claimCall = (
+  services: CallServices,
+  callId: string,
+  { holder, leaseSeconds }: ClaimToolCall,
+): WaitingToolCall => {
+  const row = external(services, callId);
   if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
-  const now = parts.clock.now();
+  const now = services.clock.now();
   if (row.lease && row.lease.until > now && row.lease.holder !== holder) {
     throw new ColloquyError("conflict", `it is claimed until ${isoTime(row.lease.until)}: take another, or wait`);
   }
   const lease = { holder, until: now + leaseSeconds * 1000 };
   // What is listed is listed anew, with the lease.
-  const claimed = parts.calls.change(callId, { lease, listed: false });
-  return waitingCall(parts.identity.get().id, claimed ?? row);
+  const claimed = services.calls.change(callId, { lease, listed: false });
+  return waitingCall(services.identity.get().id, claimed ?? row);
 };
 
 /** What of an answer the model and the space are told: no secret that its server was sent, and no more than fits. */
@@ -52,17 +56,17 @@ const outcomeOf = (answer: ToolAnswer, { approval }: CallRow, redactor: Redactor
 
 /** The first answer wins. */
 export const answerCall = async (
-  parts: Parts,
+  services: CallServices,
   callId: string,
   answer: ToolAnswer,
   arm: () => void,
 ): Promise<AnsweredToolCall> => {
-  const redactor = await serverRedactor(parts, external(parts, callId));
-  const row = external(parts, callId);
+  const redactor = await serverRedactor(services, external(services, callId));
+  const row = external(services, callId);
   const outcome = outcomeOf(answer, row, redactor);
   if (!isOver(row)) {
-    parts.transaction(() => {
-      parts.calls.settle(callId, outcome);
+    services.transaction(() => {
+      services.calls.settle(callId, outcome);
       arm();
     });
     return { toolCallId: callId, status: outcome.status, created: true };

@@ -6,7 +6,6 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
-import type { Parts } from "../run/parts.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
 import { readAnswer } from "../tools/configured/read-answer.ts";
 import { createRedactor } from "../tools/configured/redact.ts";
@@ -14,6 +13,7 @@ import { type RenderedRequest, renderRequest } from "../tools/configured/render-
 import { mayRepeat } from "../tools/handling.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallRow } from "./call-row.ts";
+import type { CallServices } from "./call-services.ts";
 import { completed, failed } from "./outcome.ts";
 import { serverSecrets, serverTemplate } from "./server-secrets.ts";
 
@@ -36,13 +36,13 @@ const rendered = (...what: Parameters<typeof renderRequest>): RenderedRequest | 
  * Sends a call to its server, signed as Standard Webhooks with the call's id as `webhook-id` and `Idempotency-Key`. The
  * outcome, where the server answers at once or can never be asked; null where it took it in. Throws what may pass.
  */
-export const push = async (parts: Parts, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
+export const push = async (services: CallServices, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
   const { callId, tool, input, spaceId, createdAt, approval } = row;
   if (tool.executionType !== "external" || !tool.execution) return null;
   const { execution } = tool;
-  const template = serverTemplate(parts, execution);
+  const template = serverTemplate(services, execution);
   if (!template) return misconfigured("the tool's request cannot be made");
-  const secrets = await serverSecrets(parts, execution, template);
+  const secrets = await serverSecrets(services, execution, template);
   for (const [name, value] of secrets) if (!value) return misconfigured(`the workspace has no secret ${name}`);
   const key = secrets.get(execution.secret) ?? "";
   const fault = standard.secretFault(key);
@@ -53,14 +53,14 @@ export const push = async (parts: Parts, row: CallRow, stopped: AbortSignal): Pr
   const body = JSON.stringify({
     type: "tool_call",
     timestamp: isoTime(createdAt),
-    data: { toolCallId: callId, agentId: parts.identity.get().id, spaceId, name: tool.name, input },
+    data: { toolCallId: callId, agentId: services.identity.get().id, spaceId, name: tool.name, input },
   });
-  const signed = signStandard(key, callId, parts.clock.now(), body);
+  const signed = signStandard(key, callId, services.clock.now(), body);
   const own = [...Object.entries(signed), ["content-type", "application/json"], ["idempotency-key", callId]];
   const ownNames = new Set(own.map(([name]) => name));
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(Math.min(pushTimeoutMs, tool.timeoutMs))]);
   const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own] as [string, string][];
-  const isDevelopment = parts.env.ENVIRONMENT === "development";
+  const isDevelopment = services.env.ENVIRONMENT === "development";
   const answered = await fetchOutgoing(
     { method: "POST", url, headers: all, body },
     { fetch: (request, init) => globalThis.fetch(request, init), allowLoopback: isDevelopment, signal },

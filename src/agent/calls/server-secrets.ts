@@ -1,33 +1,38 @@
 import type { ToolConfig } from "../../protocol/tool.ts";
-import type { Parts } from "../run/parts.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { parseTemplate, type RequestTemplate, secretNames } from "../tools/configured/template.ts";
-import { openSecret } from "../tools/open-secret.ts";
 import type { CallRow } from "./call-row.ts";
+import type { CallServices } from "./call-services.ts";
 
 type Execution = NonNullable<Extract<ToolConfig, { executionType: "external" }>["execution"]>;
 
 /** The request that sends a call to its server; undefined where it cannot be made. */
-export const serverTemplate = (parts: Pick<Parts, "env">, execution: Execution): RequestTemplate | undefined => {
+export const serverTemplate = (
+  services: Pick<CallServices, "env">,
+  execution: Execution,
+): RequestTemplate | undefined => {
   const { secret: _, ...http } = execution;
-  const parsed = parseTemplate({ ...http, method: "POST" }, { allowLoopback: parts.env.ENVIRONMENT === "development" });
+  const parsed = parseTemplate(
+    { ...http, method: "POST" },
+    { allowLoopback: services.env.ENVIRONMENT === "development" },
+  );
   return parsed.ok ? parsed.template : undefined;
 };
 
 /** The secrets that such a request holds or is signed with, by name; empty where the workspace has none. */
 export const serverSecrets = async (
-  parts: Parts,
+  services: CallServices,
   execution: Execution,
   template: RequestTemplate,
 ): Promise<Map<string, string>> => {
   const names = [execution.secret, ...secretNames(template).all];
-  const opened = names.map(async (name) => [name, (await openSecret(parts, name))?.trim() ?? ""] as const);
+  const opened = names.map(async (name) => [name, (await services.identity.openSecret(name))?.trim() ?? ""] as const);
   return new Map(await Promise.all(opened));
 };
 
 /** Takes out of a server's answer what it was sent (S3). */
-export const serverRedactor = async (parts: Parts, { tool }: Pick<CallRow, "tool">): Promise<Redactor> => {
+export const serverRedactor = async (services: CallServices, { tool }: Pick<CallRow, "tool">): Promise<Redactor> => {
   const execution = tool.executionType === "external" ? tool.execution : undefined;
-  const template = execution && serverTemplate(parts, execution);
-  return createRedactor(execution && template ? (await serverSecrets(parts, execution, template)).values() : []);
+  const template = execution && serverTemplate(services, execution);
+  return createRedactor(execution && template ? (await serverSecrets(services, execution, template)).values() : []);
 };

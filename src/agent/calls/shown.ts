@@ -1,7 +1,7 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
 import type { AwaitedAnswer } from "../../protocol/tool-call.ts";
-import type { Parts } from "../run/parts.ts";
 import type { CallRow } from "./call-row.ts";
+import type { CallServices } from "./call-services.ts";
 import { statusOf } from "./due.ts";
 
 const minute = 60_000;
@@ -31,14 +31,18 @@ const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> 
 };
 
 /** The call as its space is to show it now. */
-export const shownCall = (parts: Pick<Parts, "identity" | "ids">, row: CallRow, spaceId: string): AgentToolCall => {
-  const { id: agentId, workspaceId } = parts.identity.get();
+export const shownCall = (
+  services: Pick<CallServices, "identity" | "ids">,
+  row: CallRow,
+  spaceId: string,
+): AgentToolCall => {
+  const { id: agentId, workspaceId } = services.identity.get();
   const { outcome } = row;
   return {
     workspaceId,
     agentId,
-    runId: parts.ids.deriveOwned("run", agentId, row.runOrdinal),
-    messageId: parts.ids.deriveOwned("msg", spaceId, row.callId),
+    runId: services.ids.deriveOwned("run", agentId, row.runOrdinal),
+    messageId: services.ids.deriveOwned("msg", spaceId, row.callId),
     toolCallId: row.callId,
     name: row.tool.name,
     input: row.input,

@@ -1,6 +1,7 @@
 import type { Message } from "../../protocol/message.ts";
 import { activityMemoryMs, maxActivityLines, maxActivityTokens } from "../bounds.ts";
-import type { Cut, Dropped } from "./composed.ts";
+import type { Dropped } from "../records.ts";
+import type { Cut } from "./composed.ts";
 import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import { quote } from "./quote.ts";
 

@@ -1,5 +1,5 @@
 import type { BlockType } from "../../protocol/block.ts";
-import type { Dropped } from "./composed.ts";
+import type { Dropped } from "../records.ts";
 import { type FencedBlock, renderBlock } from "./render-block.ts";
 import { estimateText } from "./tokens.ts";
 

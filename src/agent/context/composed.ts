@@ -1,4 +1,5 @@
 import type { ModelMessage, ToolSet } from "ai";
+import type { Dropped } from "../records.ts";
 import { toldMessage } from "./grammar.ts";
 import { contentText, estimateContent, estimateText } from "./tokens.ts";
 
@@ -20,9 +21,6 @@ export const systemSections = (instructions: string, parts: Section[]): Section[
   const tokens = Math.max(0, estimateText(instructions) - within);
   return [{ name: "instructions", tokens, text: instructions }, ...parts];
 };
-
-/** What was left out of an input, and by which rule. */
-export type Dropped = { name: string; reason: string };
 
 /** A section with what its own rule left out. */
 export type Cut = { section: Section; dropped: Dropped[] };

@@ -17,7 +17,7 @@ import type { Inbox, InboxRow } from "./inbox.ts";
  *    their space's history, as the agent is told; of others the log keeps the ids.
  * 2. They take no room from what comes (`Inbox.isFull`): what an agent could not do does not make it deaf.
  */
-export class DeadEvents {
+export class DeadLetters {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #inbox: Inbox;

@@ -2,10 +2,10 @@ import { desc, eq, lt } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { maxSeenEvents } from "../bounds.ts";
-import { seenEvents } from "../schema.ts";
+import { dedupeKeys } from "../schema.ts";
 
 /** The ids of the services' events that came, for as long as a sender may send one again (R7). */
-export class SeenEvents {
+export class DedupeKeys {
   readonly #db: Database;
   readonly #clock: Clock;
 
@@ -17,7 +17,7 @@ export class SeenEvents {
   /** Remembers an id; false if it was known. */
   firstSight(eventId: string): boolean {
     const rows = this.#db
-      .insert(seenEvents)
+      .insert(dedupeKeys)
       .values({ eventId, receivedAt: this.#clock.now() })
       .onConflictDoNothing()
       .returning()
@@ -27,19 +27,19 @@ export class SeenEvents {
 
   /** When it came first, in milliseconds since the epoch. */
   seenAt(eventId: string): number | undefined {
-    return this.#db.select().from(seenEvents).where(eq(seenEvents.eventId, eventId)).get()?.receivedAt;
+    return this.#db.select().from(dedupeKeys).where(eq(dedupeKeys.eventId, eventId)).get()?.receivedAt;
   }
 
   /** Forgets the ids that came before `time`, and the oldest of more than `maxSeenEvents`. */
   forgetBefore(time: number): void {
     const newest = this.#db
-      .select({ receivedAt: seenEvents.receivedAt })
-      .from(seenEvents)
-      .orderBy(desc(seenEvents.receivedAt))
+      .select({ receivedAt: dedupeKeys.receivedAt })
+      .from(dedupeKeys)
+      .orderBy(desc(dedupeKeys.receivedAt))
       .limit(1)
       .offset(maxSeenEvents)
       .get();
     const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
-    this.#db.delete(seenEvents).where(lt(seenEvents.receivedAt, before)).run();
+    this.#db.delete(dedupeKeys).where(lt(dedupeKeys.receivedAt, before)).run();
   }
 }

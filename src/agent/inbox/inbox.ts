@@ -9,7 +9,7 @@ import type { InboxEvent } from "../context/snapshot.ts";
 import type { Failure, InboxData } from "../records.ts";
 import { inbox } from "../schema.ts";
 import { fitting } from "./fitting.ts";
-import { QuietEvents } from "./overheard.ts";
+import { Overheard } from "./overheard.ts";
 import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
 
 /**
@@ -18,7 +18,7 @@ import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  * Invariants
  * 1. An event id is taken in once, however often it is delivered (R7).
  * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
- *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead (`DeadEvents`).
+ *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead (`DeadLetters`).
  * 3. Batches are taken in the order of arrival. Of what wakes nobody, or nobody any more, the oldest are let go (messages
  *    to their history, others to the log) rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, where it
@@ -46,7 +46,7 @@ export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
 export class Inbox {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #quiet: QuietEvents;
+  readonly #quiet: Overheard;
 
   /** All columns, in the table's order, of rows that are one JSON array: `seq` is given, the rest begins as ever. */
   readonly #add = prepared(() =>
@@ -110,7 +110,7 @@ export class Inbox {
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    this.#quiet = new QuietEvents(db, clock);
+    this.#quiet = new Overheard(db, clock);
   }
 
   /** Whether so many more are too many. Dead ones take no room. */

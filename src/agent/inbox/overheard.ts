@@ -16,7 +16,7 @@ type QuietEvent = Pick<typeof inbox.$inferSelect, "seq" | "eventId" | "type"> & 
  * 1. `#room` events may be added before more than `maxQuietEvents` of these can wait. It is not known from whenever
  *    anything else of the inbox changes, or a transaction is rolled back, until they are looked at again.
  */
-export class QuietEvents {
+export class Overheard {
   readonly #db: Database;
   readonly #clock: Clock;
   #room: number | undefined;

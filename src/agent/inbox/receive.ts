@@ -2,20 +2,20 @@ import type { ProvenDelivery } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxPayloadBytes, sameBodyMs } from "../bounds.ts";
-import type { Parts } from "../run/parts.ts";
 import { requireRoom } from "./deliver.ts";
+import type { InboxServices } from "./inbox-services.ts";
 
 /**
  * Takes in what a hook's sender delivers, its name remembered in the same transaction: sent again it answers the same
  * event, which is made once (D5). Throws `not_found`, `payload_too_large`, and `unavailable` while the inbox is full.
  */
 export const receive = (
-  parts: Parts,
+  services: InboxServices,
   hookId: string,
   { name, payload }: ProvenDelivery,
   arm: () => void,
 ): { eventId: string } => {
-  const { name: serviceName } = parts.hooks.get(hookId);
+  const { name: serviceName } = services.hooks.get(hookId);
   const bytes = textBytes(JSON.stringify(payload));
   if (bytes > maxPayloadBytes) {
     throw new ColloquyError(
@@ -23,13 +23,13 @@ export const receive = (
       `The delivery has ${bytes} bytes; maxPayloadBytes is ${maxPayloadBytes}. A template of the hook picks what the agent reads of it.`,
     );
   }
-  const { known, eventId } = identified(parts, hookId, name);
+  const { known, eventId } = identified(services, hookId, name);
   if (known) return { eventId };
-  return parts.transaction(() => {
-    requireRoom(parts, 1);
-    parts.seenEvents.firstSight(eventId);
+  return services.transaction(() => {
+    requireRoom(services, 1);
+    services.dedupeKeys.firstSight(eventId);
     const root = { id: eventId, kind: "service" } as const;
-    parts.inbox.add(eventId, { type: "service", serviceName, payload, root }, true);
+    services.inbox.add(eventId, { type: "service", serviceName, payload, root }, true);
     arm();
     return { eventId };
   });
@@ -40,21 +40,21 @@ export const receive = (
  * so its event's id follows from the body and the stretch of that length in which it came first: this one, or the last.
  */
 const identified = (
-  parts: Parts,
+  services: InboxServices,
   hookId: string,
   name: ProvenDelivery["name"],
 ): { eventId: string; known: boolean } => {
-  const { id: agentId } = parts.identity.get();
-  const idOf = (...names: (string | number)[]) => parts.ids.deriveOwned("evt", agentId, "hook", hookId, ...names);
-  const isKnown = (eventId: string) => parts.seenEvents.seenAt(eventId) !== undefined;
+  const { id: agentId } = services.identity.get();
+  const idOf = (...names: (string | number)[]) => services.ids.deriveOwned("evt", agentId, "hook", hookId, ...names);
+  const isKnown = (eventId: string) => services.dedupeKeys.seenAt(eventId) !== undefined;
   if ("id" in name) {
     const eventId = idOf("id", name.id);
     return { eventId, known: isKnown(eventId) };
   }
-  const now = parts.clock.now();
+  const now = services.clock.now();
   const stretch = Math.floor(now / sameBodyMs);
   const last = idOf("body", name.bodyHash, stretch - 1);
-  const isRecent = (parts.seenEvents.seenAt(last) ?? Number.NEGATIVE_INFINITY) > now - sameBodyMs;
+  const isRecent = (services.dedupeKeys.seenAt(last) ?? Number.NEGATIVE_INFINITY) > now - sameBodyMs;
   if (isRecent) return { eventId: last, known: true };
   const eventId = idOf("body", name.bodyHash, stretch);
   return { eventId, known: isKnown(eventId) };

@@ -2,12 +2,11 @@ import type { RunTrigger } from "../../protocol/run.ts";
 import { log } from "../../shared/log.ts";
 import { excerpt } from "../context/quote.ts";
 import { type InboxRow, isRetry } from "../inbox/inbox.ts";
-import { ordinalAfter, type RunRow } from "../runs.ts";
+import { loggedRun, ordinalAfter, type RunRow } from "../runs.ts";
 import { toolsetOf } from "../tools/toolset.ts";
-import { loggedRun } from "../tracing/logged-run.ts";
 import { plainHeadOf } from "./head.ts";
-import type { Parts } from "./parts.ts";
 import { nextBatch, prepare } from "./prepare.ts";
+import type { RunServices } from "./run-services.ts";
 
 const triggerTextCharacters = 200;
 
@@ -32,10 +31,10 @@ export const triggerOf = (batch: InboxRow[]): RunTrigger => {
 };
 
 /** Whether anything that waits may still wake this agent: B1 for fresh events; a retry and an answer always may. */
-const somethingWakes = (parts: Parts): boolean => {
-  const waiting = parts.inbox.wakingRoots();
-  const wakes = parts.roots.wakes(waiting.map(({ rootId }) => rootId));
-  const { maxWakesPerRoot } = parts.identity.get().config.limits;
+const somethingWakes = (services: RunServices): boolean => {
+  const waiting = services.inbox.wakingRoots();
+  const wakes = services.roots.wakes(waiting.map(({ rootId }) => rootId));
+  const { maxWakesPerRoot } = services.identity.get().config.limits;
   return waiting.some(({ rootId, unbounded }) => unbounded || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
 };
 
@@ -48,28 +47,28 @@ const spaceOf = ({ data }: InboxRow): string[] => {
 const eventSpaces = (batch: InboxRow[]): string[] => [...new Set(batch.flatMap(spaceOf))];
 
 /** Begins a run of the agent's kind, if something waits that may wake it. `newest` is its newest run so far. */
-export const begin = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
-  const { continuity } = parts.identity.get().config;
-  const run = continuity === "timeline" ? beginTimelineRun(parts, newest) : beginCycle(parts, newest);
-  if (run) log.info("run.begun", { ...loggedRun(parts, run), events: run.events.length });
+export const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+  const { continuity } = services.identity.get().config;
+  const run = continuity === "timeline" ? beginTimelineRun(services, newest) : beginCycle(services, newest);
+  if (run) log.info("run.begun", { ...loggedRun(services, run), events: run.events.length });
   return run;
 };
 
 /** The event that a timeline's next run would answer: the first that may wake this agent. */
-export const nextEvent = (parts: Parts): InboxRow | undefined =>
-  parts.inbox.nextWaking(parts.identity.get().config.limits.maxWakesPerRoot);
+export const nextEvent = (services: RunServices): InboxRow | undefined =>
+  services.inbox.nextWaking(services.identity.get().config.limits.maxWakesPerRoot);
 
 /** One event, one run. Its input is gathered by the run itself. */
-const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
-  const agent = parts.identity.get();
-  const row = nextEvent(parts);
+const beginTimelineRun = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+  const agent = services.identity.get();
+  const row = nextEvent(services);
   if (!row) return undefined;
-  return parts.transaction(() => {
+  return services.transaction(() => {
     const ordinal = ordinalAfter(newest);
-    const window = parts.consciousness.save(
-      parts.consciousness.windowFor(
-        plainHeadOf(parts),
-        toolsetOf(agent.config, parts.mcp.newestList()),
+    const window = services.consciousness.save(
+      services.consciousness.windowFor(
+        plainHeadOf(services),
+        toolsetOf(agent.config, services.mcp.newestList()),
         ordinal,
         "timeline",
       ),
@@ -78,23 +77,23 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
     const [home] = spaceIds;
     const { maxWakesPerRoot } = agent.config.limits;
     // No other run would acknowledge them; the history shows them.
-    const quiet = home === undefined ? [] : parts.inbox.quietIn(home, maxWakesPerRoot);
+    const quiet = home === undefined ? [] : services.inbox.quietIn(home, maxWakesPerRoot);
     const events = [row, ...quiet].map(({ seq }) => seq);
-    parts.inbox.take(events, maxWakesPerRoot);
-    if (!isRetry(row)) parts.roots.count([row.rootId]);
-    return parts.runs.begin(
+    services.inbox.take(events, maxWakesPerRoot);
+    if (!isRetry(row)) services.roots.count([row.rootId]);
+    return services.runs.begin(
       {
-        id: parts.ids.deriveOwned("run", agent.id, ordinal),
+        id: services.ids.deriveOwned("run", agent.id, ordinal),
         continuity: "timeline",
         trigger: triggerOf([row]),
         events,
         roots: [row.rootId],
         spaceIds,
         windowId: window.id,
-        journalFrom: parts.journal.nextSeq(),
+        journalFrom: services.journal.nextSeq(),
         told: {},
-        activeSpaceId: home !== undefined && parts.spaces.isMember(home) ? home : null,
-        startedAt: parts.clock.now(),
+        activeSpaceId: home !== undefined && services.spaces.isMember(home) ? home : null,
+        startedAt: services.clock.now(),
       },
       newest,
     );
@@ -105,22 +104,22 @@ const beginTimelineRun = (parts: Parts, newest: RunRow | undefined): RunRow | un
  * Begins a cycle, if something waits that may wake this agent: the run, its inbox message in the journal, its events
  * taken and its roots counted, in one transaction.
  */
-const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefined => {
-  if (!somethingWakes(parts)) return undefined;
-  const { rows: batch, passed } = nextBatch(parts);
+const beginCycle = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+  if (!somethingWakes(services)) return undefined;
+  const { rows: batch, passed } = nextBatch(services);
   if (batch.length === 0) return undefined;
-  return parts.transaction(() => {
-    parts.spaces.leaveAllToHistory(parts.inbox.leave(passed));
-    const prepared = prepare(parts, batch, ordinalAfter(newest));
-    const window = parts.consciousness.save(prepared.window);
-    const agent = parts.identity.get();
+  return services.transaction(() => {
+    services.spaces.leaveAllToHistory(services.inbox.leave(passed));
+    const prepared = prepare(services, batch, ordinalAfter(newest));
+    const window = services.consciousness.save(prepared.window);
+    const agent = services.identity.get();
     const fresh = batch.filter((row) => !isRetry(row));
-    parts.inbox.take(
+    services.inbox.take(
       batch.map((row) => row.seq),
       agent.config.limits.maxWakesPerRoot,
     );
-    parts.roots.count([...new Set(fresh.map((row) => row.rootId))]);
-    const inboxRow = parts.journal.append({
+    services.roots.count([...new Set(fresh.map((row) => row.rootId))]);
+    const inboxRow = services.journal.append({
       runOrdinal: prepared.ordinal,
       step: 0,
       kind: "inbox",
@@ -132,9 +131,9 @@ const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefine
         ...(prepared.history.length === 0 ? {} : { history: prepared.history }),
       },
     });
-    return parts.runs.begin(
+    return services.runs.begin(
       {
-        id: parts.ids.deriveOwned("run", agent.id, prepared.ordinal),
+        id: services.ids.deriveOwned("run", agent.id, prepared.ordinal),
         trigger: triggerOf(batch),
         events: batch.map((row) => row.seq),
         roots: [...new Set(batch.map((row) => row.rootId))],
@@ -144,7 +143,7 @@ const beginCycle = (parts: Parts, newest: RunRow | undefined): RunRow | undefine
         journalFrom: inboxRow.seq,
         told: prepared.told,
         activeSpaceId: prepared.activeSpaceId,
-        startedAt: parts.clock.now(),
+        startedAt: services.clock.now(),
       },
       newest,
     );

@@ -5,7 +5,7 @@ import type { RunRow } from "../runs.ts";
 import { composingOf } from "./composing.ts";
 import { headOf } from "./head.ts";
 import { shownOwnBlocks } from "./known-blocks.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 import { foldedIn, ownCycles } from "./summaries.ts";
 
 /** Share of the budget from which on a compaction is due: early enough that no run has to wait for one. */
@@ -15,56 +15,56 @@ const dueShare = 0.8;
  * After a run and in the agent's own time: if its last input came near `context.maxTokens`, the next run begins a
  * new window with the earlier cycles summarised; a later one, where a model has to write the summary.
  */
-export const compactIfDue = (parts: Parts, run: RunRow): boolean => {
-  const { config, correction } = composingOf(parts);
-  const rows = parts.journal.ofRun(run, run.journalTo ?? undefined);
+export const compactIfDue = (services: RunServices, run: RunRow): boolean => {
+  const { config, correction } = composingOf(services);
+  const rows = services.journal.ofRun(run, run.journalTo ?? undefined);
   const last = rows.findLast((row) => row.meta?.kind === "assistant")?.meta;
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
   if (last?.kind !== "assistant" || last.estimatedInput * correction < budget * dueShare) return false;
-  const window = parts.consciousness.window(run.windowId);
+  const window = services.consciousness.window(run.windowId);
   if (!window) return false;
   if (config.context.compaction.strategy === "recursive_summarization") {
-    parts.wantSummary(ownCycles);
+    services.wantSummary(ownCycles);
     return true;
   }
-  const next = parts.runs.nextOrdinal();
-  return parts.consciousness.compact(window, next, next, { config, correction, head: headOf(parts) }) !== null;
+  const next = services.runs.nextOrdinal();
+  return services.consciousness.compact(window, next, next, { config, correction, head: headOf(services) }) !== null;
 };
 
 /** The blocks that a run reads, as they are now. */
-const shownTo = (parts: Parts, { events }: RunRow, config: ComposedConfig): ShownBlock[] =>
+const shownTo = (services: RunServices, { events }: RunRow, config: ComposedConfig): ShownBlock[] =>
   shownOwnBlocks(
-    parts,
+    services,
     config,
-    parts.inbox.rows(events).map(({ data }) => data),
+    services.inbox.rows(events).map(({ data }) => data),
   ).shown;
 
 /**
  * The input of a running run is too long: compacts what lies before it and moves it to the new window. The cycle
  * that told the whole state may be gone with that, so the run is told it again. `refused`: the model said so.
  */
-export const compactForRun = (parts: Parts, run: RunRow, step: number, refused = false): boolean => {
-  const window = parts.consciousness.window(run.windowId);
+export const compactForRun = (services: RunServices, run: RunRow, step: number, refused = false): boolean => {
+  const window = services.consciousness.window(run.windowId);
   if (!window) return false;
-  return parts.transaction(() => {
-    const { config, correction } = composingOf(parts);
-    const folded = foldedIn(parts.summaries, window);
-    const next = parts.consciousness.compact(window, run.ordinal, run.ordinal, {
+  return services.transaction(() => {
+    const { config, correction } = composingOf(services);
+    const folded = foldedIn(services.summaries, window);
+    const next = services.consciousness.compact(window, run.ordinal, run.ordinal, {
       config,
       correction,
-      head: headOf(parts),
+      head: headOf(services),
       folded,
       refused,
     });
     if (!next) return false;
-    parts.journal.append({
+    services.journal.append({
       runOrdinal: run.ordinal,
       step,
       kind: "preview",
-      content: { role: "user", content: renderState(run.told, shownTo(parts, run, config), next.blocks) },
+      content: { role: "user", content: renderState(run.told, shownTo(services, run, config), next.blocks) },
     });
     run.windowId = next.id;
-    parts.runs.update(run.ordinal, { windowId: next.id });
+    services.runs.update(run.ordinal, { windowId: next.id });
     return true;
   });
 };

@@ -8,7 +8,7 @@ import type { InboxMeta } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { composingOf, partsFor } from "./composing.ts";
 import { invocationOf } from "./invocation.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 import { shownOf } from "./seen-in.ts";
 import { gatherTimeline, wantSummaries } from "./timeline.ts";
 
@@ -23,19 +23,19 @@ type Input = { snapshot: TimelineSnapshot; composed: Composed };
 
 /** `refused`: estimated tokens of an input that the model refused as too long. */
 const inputFor = async (
-  parts: Parts,
+  services: RunServices,
   run: RunRow,
   step: number,
   activeSpaceId: string | null,
   signal: AbortSignal,
   refused?: number,
 ): Promise<Input> => {
-  const row = parts.inbox.byEventId(run.trigger.eventId);
+  const row = services.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
-  const composing = composingOf(parts);
+  const composing = composingOf(services);
   const gathered = await gatherTimeline(
-    parts,
-    { ...partsFor(parts, run, composing), config: composing.config },
+    services,
+    { ...partsFor(services, run, composing), config: composing.config },
     row.data,
     run.ordinal,
     signal,
@@ -48,7 +48,7 @@ const inputFor = async (
 
 /** `more`: what its first row says beside that. */
 const journal = (
-  parts: Parts,
+  services: RunServices,
   run: RunRow,
   step: number,
   { snapshot, composed }: Input,
@@ -66,10 +66,10 @@ const journal = (
   };
   const { soFar: _, ...answers } = snapshot.resume ?? { soFar: [] };
   const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
-  wantSummaries(parts, composed);
-  if (step > 0) parts.waits.endOf(run.ordinal);
+  wantSummaries(services, composed);
+  if (step > 0) services.waits.endOf(run.ordinal);
   for (const [index, message] of composed.messages.entries()) {
-    parts.journal.append({
+    services.journal.append({
       runOrdinal: run.ordinal,
       step,
       kind: "inbox",
@@ -81,14 +81,14 @@ const journal = (
 
 /** Composes the input of a run's next invocation, which begins with this step, and journals it. */
 export const composeRun = async (
-  parts: Parts,
+  services: RunServices,
   run: RunRow,
   step: number,
   activeSpaceId: string | null,
   signal: AbortSignal,
 ): Promise<void> => {
-  const input = await inputFor(parts, run, step, activeSpaceId, signal);
-  parts.transaction(() => journal(parts, run, step, input));
+  const input = await inputFor(services, run, step, activeSpaceId, signal);
+  services.transaction(() => journal(services, run, step, input));
 };
 
 /** What the rules said after the last step: the model has not acted on it. */
@@ -100,25 +100,25 @@ const unheeded = (rows: JournalRow[]): JournalRow[] =>
  * it does after a wait. False if that was done in this run before, or nothing would be shorter by it.
  */
 export const composeShorter = async (
-  parts: Parts,
+  services: RunServices,
   run: RunRow,
   step: number,
   activeSpaceId: string | null,
   signal: AbortSignal,
 ): Promise<boolean> => {
-  const all = parts.journal.ofRun(run);
+  const all = services.journal.ofRun(run);
   if (all.some(({ meta }) => meta?.kind === "inbox" && meta.shortened)) return false;
   const rows = invocationOf(all);
-  const instructions = estimateText(parts.consciousness.window(run.windowId)?.instructions ?? "");
+  const instructions = estimateText(services.consciousness.window(run.windowId)?.instructions ?? "");
   const refused = instructions + estimateMessages(messagesOf(rows));
-  const input = await inputFor(parts, run, step, activeSpaceId, signal, refused);
+  const input = await inputFor(services, run, step, activeSpaceId, signal, refused);
   const again = unheeded(rows);
   const shorter = instructions + estimateMessages([...input.composed.messages, ...messagesOf(again)]);
   if (shorter >= refused) return false;
-  parts.transaction(() => {
-    journal(parts, run, step, input, { shortened: true });
+  services.transaction(() => {
+    journal(services, run, step, input, { shortened: true });
     for (const { kind, content, meta } of again) {
-      parts.journal.append({ runOrdinal: run.ordinal, step, kind, content, ...(meta ? { meta } : {}) });
+      services.journal.append({ runOrdinal: run.ordinal, step, kind, content, ...(meta ? { meta } : {}) });
     }
   });
   return true;

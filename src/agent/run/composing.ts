@@ -2,10 +2,10 @@ import { type IdentifiedModel, identifyModel } from "../../models/identify-model
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { type InputParts, inputParts } from "../context/input-parts.ts";
 import { composedConfig } from "../context/limits.ts";
+import type { Toolset } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import type { Toolset } from "../tools/toolset.ts";
 import { kindOf, kindWith, rulesOf } from "./kind.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** What an input is composed by, beside the snapshot: as of now, the agent's config and what is known of its model. */
 export type Composing = {
@@ -15,9 +15,9 @@ export type Composing = {
   correction: number;
 };
 
-export const composingOf = (parts: Parts): Composing => {
-  const { config, correction, correctionModel } = parts.identity.get();
-  const model = identifyModel(config.model, parts.env);
+export const composingOf = (services: RunServices): Composing => {
+  const { config, correction, correctionModel } = services.identity.get();
+  const model = identifyModel(config.model, services.env);
   return {
     config: composedConfig(config, model),
     model,
@@ -26,17 +26,17 @@ export const composingOf = (parts: Parts): Composing => {
 };
 
 /** The parts of an input of this run that its agent's config, its model and its window say. */
-export const partsFor = (parts: Parts, run: RunRow, { config, correction }: Composing): InputParts =>
+export const partsFor = (services: RunServices, run: RunRow, { config, correction }: Composing): InputParts =>
   inputParts(config, {
-    toolRules: rulesOf(parts, run),
-    tools: parts.tools.declarations(kindOf(parts, run)),
+    toolRules: rulesOf(services, run),
+    tools: services.tools.declarations(kindOf(services, run)),
     correction,
   });
 
 /** The same for a run that would begin now, with these tools. */
-export const partsWith = (parts: Parts, toolset: Toolset, { config, correction }: Composing): InputParts =>
+export const partsWith = (services: RunServices, toolset: Toolset, { config, correction }: Composing): InputParts =>
   inputParts(config, {
     toolRules: toolset.toolRules,
-    tools: parts.tools.declarations(kindWith(parts, config.continuity, toolset)),
+    tools: services.tools.declarations(kindWith(services, config.continuity, toolset)),
     correction,
   });

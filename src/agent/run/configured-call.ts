@@ -10,8 +10,8 @@ import type { CallOutcome } from "../records.ts";
 import { type Handling, handlingOf, mayRepeat } from "../tools/handling.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import type { Execution } from "./execution.ts";
-import type { Parts } from "./parts.ts";
 import type { Result } from "./result.ts";
+import type { RunServices } from "./run-services.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
 /**
@@ -24,36 +24,37 @@ import { originFor, rootOfRun } from "./utterance.ts";
  */
 const resultOf = (outcome: CallOutcome): Result => ({ value: outcome.value, error: outcome.status !== "complete" });
 
-const settled = (parts: Parts, row: CallRow, outcome: CallOutcome): Result => {
-  parts.calls.settle(row.callId, outcome);
+const settled = (services: RunServices, row: CallRow, outcome: CallOutcome): Result => {
+  services.calls.settle(row.callId, outcome);
   return resultOf(outcome);
 };
 
 const pending = (callId: string): Result => ({ value: { status: "pending", toolCallId: callId }, error: false });
 
 /** Where it is to show; null where it does not. */
-const placeOf = (parts: Parts, { shows }: Handling, activeSpaceId: string | null): string | null => {
+const placeOf = (services: RunServices, { shows }: Handling, activeSpaceId: string | null): string | null => {
   if (!shows) return null;
   if (activeSpaceId === null) {
     throw new ColloquyError("no_active_space", "no space is active: call enter_space first, the call shows there");
   }
-  if (!parts.spaces.isMember(activeSpaceId)) throw new ColloquyError("not_a_member", "you are in that space no more");
+  if (!services.spaces.isMember(activeSpaceId))
+    throw new ColloquyError("not_a_member", "you are in that space no more");
   return activeSpaceId;
 };
 
 /** Results that no person gives, and that wake: they end with their root's bound, so that they cannot go on for ever (B1). */
-const checkRoot = (parts: Parts, { attached, asks }: Handling, rootId: string): void => {
-  const { maxWakesPerRoot } = parts.identity.get().config.limits;
-  if (attached || asks !== null || (parts.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
+const checkRoot = (services: RunServices, { attached, asks }: Handling, rootId: string): void => {
+  const { maxWakesPerRoot } = services.identity.get().config.limits;
+  if (attached || asks !== null || (services.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
   const message = `maxWakesPerRoot (${maxWakesPerRoot}) is reached: no result could wake you any more; end here`;
   throw new ColloquyError("limit_reached", message);
 };
 
-const newCall = (parts: Parts, { run, call, activeSpaceId, speech }: Execution, tool: ToolConfig): NewCall => {
+const newCall = (services: RunServices, { run, call, activeSpaceId, speech }: Execution, tool: ToolConfig): NewCall => {
   const handling = handlingOf(tool, run.continuity);
-  const spaceId = placeOf(parts, handling, activeSpaceId);
-  const root = rootOfRun(parts, run);
-  checkRoot(parts, handling, root.id);
+  const spaceId = placeOf(services, handling, activeSpaceId);
+  const root = rootOfRun(services, run);
+  checkRoot(services, handling, root.id);
   const outside = tool.executionType === "external";
   const { attached } = handling;
   const unasked = outside ? "out" : attached ? "running" : "ready";
@@ -66,42 +67,42 @@ const newCall = (parts: Parts, { run, call, activeSpaceId, speech }: Execution, 
     spaceId,
     activeSpaceId,
     root,
-    origin: spaceId === null ? null : (originFor(parts, run, spaceId) ?? null),
+    origin: spaceId === null ? null : (originFor(services, run, spaceId) ?? null),
     streamId: speech?.streamOf(call.index) ?? null,
     attached,
     phase,
-    dueAt: phase === "out" ? serverDueAt({ tool, attached }, parts.clock.now()) : null,
+    dueAt: phase === "out" ? serverDueAt({ tool, attached }, services.clock.now()) : null,
   };
 };
 
 /** Executes what may run now, within the run. */
-const runHere = async (parts: Parts, { signal }: Execution, row: CallRow): Promise<Result> => {
-  await faultOnceStored("call.after-begin", parts.object);
+const runHere = async (services: RunServices, { signal }: Execution, row: CallRow): Promise<Result> => {
+  await faultOnceStored("call.after-begin", services.object);
   signal.throwIfAborted();
-  const outcome = await perform(parts, row, signal);
-  await faultOnceStored("call.after-perform", parts.object);
+  const outcome = await perform(services, row, signal);
+  await faultOnceStored("call.after-perform", services.object);
   signal.throwIfAborted();
-  parts.calls.settle(row.callId, outcome);
+  services.calls.settle(row.callId, outcome);
   return resultOf(outcome);
 };
 
 /** What is next for a call that has a row. */
 const goOn = async (
-  parts: Parts,
+  services: RunServices,
   execution: Execution,
   row: CallRow,
   begunHere: boolean,
 ): Promise<Result | "waiting"> => {
   if (!row.attached) {
-    parts.wakeCalls();
+    services.wakeCalls();
     return pending(row.callId);
   }
   switch (row.phase) {
     case "asked":
       return "waiting";
     case "out":
-      if (parts.calls.isAwaited(row.callId)) {
-        parts.wakeCalls();
+      if (services.calls.isAwaited(row.callId)) {
+        services.wakeCalls();
         return "waiting";
       }
       return resultOf(
@@ -112,58 +113,59 @@ const goOn = async (
         ),
       );
     case "ready": {
-      const begun = beginExecution(parts, row);
-      return goOn(parts, execution, begun, true);
+      const begun = beginExecution(services, row);
+      return goOn(services, execution, begun, true);
     }
     case "running":
-      if (begunHere || mayRepeat(row.tool)) return runHere(parts, execution, row);
-      return settled(parts, row, failed("error", "outcome_unknown", interruptedCall));
+      if (begunHere || mayRepeat(row.tool)) return runHere(services, execution, row);
+      return settled(services, row, failed("error", "outcome_unknown", interruptedCall));
     default:
       return resultOf(row.outcome ?? failed("canceled", "run_canceled", "the call was canceled"));
   }
 };
 
 /** Has the space show it. What runs at once does not run unseen; what waits is shown as soon as the space is reached. */
-const show = async (parts: Parts, { call, speech }: Execution, row: CallRow): Promise<void> => {
+const show = async (services: RunServices, { call, speech }: Execution, row: CallRow): Promise<void> => {
   try {
-    await parts.tellCall(row.callId);
+    await services.tellCall(row.callId);
     speech?.said(call.index);
   } catch (error) {
     if (!(error instanceof ColloquyError)) throw error;
     if (error.retryable && !(row.attached && row.phase === "running")) return;
-    parts.calls.settle(row.callId, failed("error", error.code, error.message));
+    services.calls.settle(row.callId, failed("error", error.code, error.message));
     // Its run is told here and now: through the inbox it would be told again, and woken by nobody's word (B1).
-    parts.calls.change(row.callId, { attached: true });
+    services.calls.change(row.callId, { attached: true });
     throw error;
   }
 };
 
 /** The call's result, or `waiting` where somebody outside has it now. Refusals are thrown. */
 export const callConfigured = async (
-  parts: Parts,
+  services: RunServices,
   execution: Execution,
   tool: ToolConfig,
 ): Promise<Result | "waiting"> => {
   const { call, run, step } = execution;
-  const known = parts.calls.get(call.callId);
+  const known = services.calls.get(call.callId);
   if (known) {
     // It was cut before the space had shown it.
-    if (known.phase === "running" && known.spaceId !== null && known.told === null) await show(parts, execution, known);
-    return goOn(parts, execution, parts.calls.get(call.callId) ?? known, false);
+    if (known.phase === "running" && known.spaceId !== null && known.told === null)
+      await show(services, execution, known);
+    return goOn(services, execution, services.calls.get(call.callId) ?? known, false);
   }
   if (execution.started) throw new ColloquyError("outcome_unknown", interruptedCall);
-  const row = parts.transaction(() => {
-    parts.journal.append({
+  const row = services.transaction(() => {
+    services.journal.append({
       runOrdinal: run.ordinal,
       step,
       kind: "call",
       content: { callId: call.callId, toolName: call.toolName },
     });
-    return parts.calls.begin(newCall(parts, execution, tool));
+    return services.calls.begin(newCall(services, execution, tool));
   });
-  await faultOnceStored("agent.after-call", parts.object);
+  await faultOnceStored("agent.after-call", services.object);
   execution.signal.throwIfAborted();
-  if (row.spaceId !== null) await show(parts, execution, row);
+  if (row.spaceId !== null) await show(services, execution, row);
   execution.signal.throwIfAborted();
-  return goOn(parts, execution, parts.calls.get(row.callId) ?? row, true);
+  return goOn(services, execution, services.calls.get(row.callId) ?? row, true);
 };

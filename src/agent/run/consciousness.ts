@@ -6,13 +6,14 @@ import type { ComposedConfig } from "../context/agent-state.ts";
 import { compact, keepFrom } from "../context/consciousness/compaction.ts";
 import { summaryMessage } from "../context/consciousness/compose-consciousness.ts";
 import { quoteLines } from "../context/grammar.ts";
-import type { Cycle, HeadBlocks, ToldState } from "../context/snapshot.ts";
+import type { Cycle } from "../context/snapshot.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
 import type { Journal, JournalRow, Stretch } from "../journal.ts";
 import { isMessage, messagesOf } from "../journal.ts";
+import type { HeadBlocks, ToldState, Toolset } from "../records.ts";
 import type { RunRow, Runs } from "../runs.ts";
 import { windows } from "../schema.ts";
-import { sameToolset, type Toolset } from "../tools/toolset.ts";
+import { sameToolset } from "../tools/toolset.ts";
 import { invocationOf } from "./invocation.ts";
 
 /**

@@ -4,12 +4,11 @@ import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
-import { isActive, overRests, type RunRow } from "../runs.ts";
-import { loggedRun } from "../tracing/logged-run.ts";
+import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
-import type { Parts } from "./parts.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
+import type { RunServices } from "./run-services.ts";
 import { settleSeen } from "./seen-in.ts";
 import { cancellation, closeCalls, tellCutOff } from "./settle-open-calls.ts";
 import { mayHaveActed } from "./side-effects.ts";
@@ -36,11 +35,11 @@ const answered = (rows: JournalRow[]): boolean =>
   rows.some((row) => row.meta?.kind === "result" && !row.meta.error && speaking.has(row.meta.toolName));
 
 /** How much of the previous input this run's first input repeats. */
-const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null => {
-  const previous = parts.runs.at(run.ordinal - 1);
+const reuseOf = (services: RunServices, run: RunRow, rows: JournalRow[]): number | null => {
+  const previous = services.runs.at(run.ordinal - 1);
   const first = rows.find((row) => row.kind === "assistant");
-  const before = previous ? parts.consciousness.lastInput(previous) : null;
-  const now = first ? parts.consciousness.inputOf(run, rows, first.seq) : null;
+  const before = previous ? services.consciousness.lastInput(previous) : null;
+  const now = first ? services.consciousness.inputOf(run, rows, first.seq) : null;
   return before && now ? prefixReuse(before, now) : null;
 };
 
@@ -48,35 +47,36 @@ const reuseOf = (parts: Parts, run: RunRow, rows: JournalRow[]): number | null =
  * Ends a run in one transaction: its status, what becomes of its events, where it left the active space. A run ends
  * once: one that has ended already is answered as it is.
  */
-export const finish = (parts: Parts, running: RunRow, ending: Ending): RunRow => {
-  const now = parts.runs.at(running.ordinal);
+export const finish = (services: RunServices, running: RunRow, ending: Ending): RunRow => {
+  const now = services.runs.at(running.ordinal);
   // Answers, and what an absorbed run had taken, have joined its events since it began.
   const events = now?.events ?? running.events;
   if (now && !isActive(now)) return now;
-  const rests = running.rests && overRests(running, parts.journal.nextSeq());
+  const rests = running.rests && overRests(running, services.journal.nextSeq());
   const run = { ...running, rests };
-  const before = parts.journal.ofRun(run);
-  const reuse = reuseOf(parts, run, before);
-  const ended = parts.transaction(() => {
+  const before = services.journal.ofRun(run);
+  const reuse = reuseOf(services, run, before);
+  const ended = services.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
     // What reached a limit is done with, and remembered as far as it came.
     const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
-    const lived = done || (ending.kind !== "skipped" && mayHaveActed(parts, run, before));
+    const lived = done || (ending.kind !== "skipped" && mayHaveActed(services, run, before));
     // A timeline run is read back from its space's history, not lived through.
     const kept = lived && run.continuity === "consciousness";
     // What another run ends is under way until its think has heard of it.
-    if (error) closeCalls(parts, run, before, error, !("by" in ending));
+    if (error) closeCalls(services, run, before, error, !("by" in ending));
     // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
-    const cutOff = parts.calls.endOf(run.ordinal, cut);
-    if (cut) tellCutOff(parts, run, before, cutOff);
-    const rows = parts.journal.ofRun(run);
-    if (kept) for (const { meta } of rows) if (meta?.kind === "inbox") parts.spaces.toldOfHistory(meta.history ?? []);
-    const receipts = settleEvents(parts, { ...run, events }, rows, ending);
+    const cutOff = services.calls.endOf(run.ordinal, cut);
+    if (cut) tellCutOff(services, run, before, cutOff);
+    const rows = services.journal.ofRun(run);
+    if (kept)
+      for (const { meta } of rows) if (meta?.kind === "inbox") services.spaces.toldOfHistory(meta.history ?? []);
+    const receipts = settleEvents(services, { ...run, events }, rows, ending);
 
-    if (run.continuity === "timeline") parts.waits.endOf(run.ordinal);
-    parts.ledger.settle(String(run.ordinal), lastBilled(run, rows));
-    updateIdentity(parts, run, rows, ending, kept);
+    if (run.continuity === "timeline") services.waits.endOf(run.ordinal);
+    services.ledger.settle(String(run.ordinal), lastBilled(run, rows));
+    updateIdentity(services, run, rows, ending, kept);
 
     const changes = {
       status: ending.kind,
@@ -90,54 +90,60 @@ export const finish = (parts: Parts, running: RunRow, ending: Ending): RunRow =>
       prefixReuse: reuse,
       endedBy: "by" in ending ? (ending.by ?? null) : null,
       resumeAt: null,
-      completedAt: parts.clock.now(),
+      completedAt: services.clock.now(),
     } as const;
-    parts.runs.end(run, changes);
+    services.runs.end(run, changes);
     return { ...run, events, ...changes };
   });
-  parts.tracer.run(ended);
-  log.info("run.ended", { ...loggedRun(parts, run), status: ended.status, code: ended.error?.code });
-  parts.wakeCalls();
+  services.tracer.run(ended);
+  log.info("run.ended", { ...loggedRun(services, run), status: ended.status, code: ended.error?.code });
+  services.wakeCalls();
   return ended;
 };
 
 /** What becomes of the run's events; answers what it is done with, in each space. */
-const settleEvents = (parts: Parts, run: RunRow, rows: JournalRow[], ending: Ending): Receipt[] => {
+const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], ending: Ending): Receipt[] => {
   if (ending.kind === "failed" && ending.events === "failed") {
-    parts.inbox.failed(run.events, ending.error, pauseAfter);
-    const dead = parts.inbox.rows(run.events).filter(({ status }) => status === "dead");
-    if (dead.length > 0) parts.deadEvents.letGo();
+    services.inbox.failed(run.events, ending.error, pauseAfter);
+    const dead = services.inbox.rows(run.events).filter(({ status }) => status === "dead");
+    if (dead.length > 0) services.deadLetters.letGo();
     return receiptsOf(dead);
   }
   if (ending.kind === "failed" && ending.events === "dead") {
-    parts.inbox.bury(run.events, ending.error);
-    parts.deadEvents.letGo();
-    return receiptsOf(parts.inbox.rows(run.events));
+    services.inbox.bury(run.events, ending.error);
+    services.deadLetters.letGo();
+    return receiptsOf(services.inbox.rows(run.events));
   }
   if (ending.kind === "failed" && ending.events === "given_back") {
-    parts.inbox.giveBack(run.events);
+    services.inbox.giveBack(run.events);
     return [];
   }
   // What an absorbed run took goes with the run that absorbed it.
   if (ending.kind === "absorbed") return [];
-  const taken = parts.inbox.rows(run.events);
-  if (run.continuity === "timeline") settleSeen(parts, taken, rows, ending.kind !== "canceled");
-  parts.inbox.acknowledge(run.events);
+  const taken = services.inbox.rows(run.events);
+  if (run.continuity === "timeline") settleSeen(services, taken, rows, ending.kind !== "canceled");
+  services.inbox.acknowledge(run.events);
   return receiptsOf(taken);
 };
 
 /** One write at most: where it left the active space, how good our estimates were, what went wrong last. */
-const updateIdentity = (parts: Parts, run: RunRow, rows: JournalRow[], ending: Ending, kept: boolean): void => {
-  const agent = parts.identity.get();
+const updateIdentity = (
+  services: RunServices,
+  run: RunRow,
+  rows: JournalRow[],
+  ending: Ending,
+  kept: boolean,
+): void => {
+  const agent = services.identity.get();
   const { activeSpaceId, correction, correctionModel } = agent;
   const next = {
     ...correctionAfter({ correction, correctionModel }, rows),
     activeSpaceId: kept ? activeSpaceOf(run.activeSpaceId, rows) : activeSpaceId,
   };
-  const error = ending.kind === "failed" ? { ...ending.error, at: parts.clock.now() } : null;
+  const error = ending.kind === "failed" ? { ...ending.error, at: services.clock.now() } : null;
   const same =
     next.activeSpaceId === activeSpaceId && next.correction === correction && next.correctionModel === correctionModel;
-  if (!same || error !== null || agent.lastError !== null) parts.identity.update({ ...next, lastError: error });
+  if (!same || error !== null || agent.lastError !== null) services.identity.update({ ...next, lastError: error });
 };
 
 const outcomeOf = (ending: Ending, rows: JournalRow[]): "answered" | "silent" | "failed" | null => {

@@ -3,8 +3,8 @@ import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/within.ts";
 import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../bounds.ts";
 import { type Activity, deedsIn } from "../context/activity.ts";
-import type { Dropped } from "../context/composed.ts";
-import type { Parts } from "./parts.ts";
+import type { Dropped } from "../records.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** How far of each space's log what others did there was told before: its `seq`, by the space's id. */
 export type ToldUpTo = Record<string, string>;
@@ -29,14 +29,14 @@ const droppedOf = (unasked: number, silent: number): Dropped[] => [
  * already. All together they have `activityWaitMs`: one that does not answer is left out, and stops nothing.
  */
 export const gatherActivity = async (
-  parts: Parts,
+  services: RunServices,
   told: ToldUpTo,
   signal: AbortSignal,
   known: ReadonlyMap<string, Read> = new Map(),
 ): Promise<GatheredActivity> => {
-  const { id: agentId, workspaceId } = parts.identity.get();
+  const { id: agentId, workspaceId } = services.identity.get();
   const newsOf = ({ id, cursor }: { id: string; cursor: number }): number => cursor - Number(told[id] ?? 0);
-  const withNews = parts.spaces
+  const withNews = services.spaces
     .followed()
     .filter((space) => newsOf(space) > 0)
     .sort((one, other) => newsOf(other) - newsOf(one));
@@ -50,7 +50,7 @@ export const gatherActivity = async (
   const askNext = async (): Promise<void> => {
     for (let space = waiting.shift(); space && !isLate; space = waiting.shift()) {
       try {
-        const answer = await parts.env.SPACE.getByName(space.id).window(workspaceId, agentId, page);
+        const answer = await services.env.SPACE.getByName(space.id).window(workspaceId, agentId, page);
         if (answer.ok) read.set(space.id, { name: answer.value.space.name, messages: answer.value.messages });
         else closed.add(space.id);
       } catch (error) {
@@ -63,7 +63,7 @@ export const gatherActivity = async (
   isLate = true;
   signal.throwIfAborted();
   // It may have left one meanwhile.
-  const mine = wanted.filter(({ id }) => parts.spaces.isMember(id));
+  const mine = wanted.filter(({ id }) => services.spaces.isMember(id));
   const silent = mine.filter(({ id }) => !read.has(id) && !closed.has(id)).length;
   const heard = mine.flatMap(({ id, cursor }) => {
     const page = read.get(id);
@@ -73,7 +73,7 @@ export const gatherActivity = async (
   const deeds = heard.flatMap(({ id, name, messages }) =>
     deedsIn({ id, name }, messages, agentId).filter(({ seq }) => seq > Number(told[id] ?? 0)),
   );
-  const before = Object.entries(told).filter(([id]) => parts.spaces.isMember(id));
+  const before = Object.entries(told).filter(([id]) => services.spaces.isMember(id));
   return {
     activity: { deeds, dropped: droppedOf(withNews.length - wanted.length, silent) },
     upTo: Object.fromEntries([...before, ...upTo]),

@@ -2,7 +2,7 @@ import type { ComposedConfig } from "../context/agent-state.ts";
 import { blocksInInput, type KnownBlock, keyOf, type ShownBlocks, tokensOf } from "../context/blocks.ts";
 import { readShared } from "../memory/blocks/shared-reading.ts";
 import type { InboxData } from "../records.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** The labels of blocks that events name: a service beside its payload, a tool in its result. */
 const batchBlocksOf = (events: InboxData[]): ReadonlySet<string> =>
@@ -20,8 +20,8 @@ const refsIn = (result: unknown): string[] => {
 };
 
 /** The agent's own blocks, as its input may show them. Opens no document. */
-const ownBlocks = (parts: Parts, config: ComposedConfig): KnownBlock[] =>
-  parts.blocks.list().map(({ label, type, permission, description, pinned, rendered, lastUsedAt }) => ({
+const ownBlocks = (services: RunServices, config: ComposedConfig): KnownBlock[] =>
+  services.blocks.list().map(({ label, type, permission, description, pinned, rendered, lastUsedAt }) => ({
     key: keyOf(label),
     label,
     type,
@@ -34,15 +34,15 @@ const ownBlocks = (parts: Parts, config: ComposedConfig): KnownBlock[] =>
 
 /** Blocks that other agents share with it: each owner is asked, and one that is silent stops nothing. */
 const othersBlocks = async (
-  parts: Parts,
+  services: RunServices,
   config: ComposedConfig,
   batchBlocks: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<KnownBlock[]> => {
-  const rows = parts.sharedBlocks
+  const rows = services.sharedBlocks
     .list()
     .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
-  const read = await readShared(parts, rows, signal);
+  const read = await readShared(services, rows, signal);
   return read.map(({ label, type, permission, description, pinned, rendered, sharedFrom, updatedAt }) => ({
     key: keyOf(label, sharedFrom?.agentId),
     label,
@@ -57,34 +57,34 @@ const othersBlocks = async (
 };
 
 /** Of its own blocks, those that an input holds. */
-export const shownOwnBlocks = (parts: Parts, config: ComposedConfig, events: InboxData[]): ShownBlocks =>
-  blocksInInput(ownBlocks(parts, config), {
+export const shownOwnBlocks = (services: RunServices, config: ComposedConfig, events: InboxData[]): ShownBlocks =>
+  blocksInInput(ownBlocks(services, config), {
     batchBlocks: batchBlocksOf(events),
     maxTokens: config.context.memoryTokens,
   });
 
 /** Of those that others share with it, what fits beside its own. */
 export const shownSharedBlocks = async (
-  parts: Parts,
+  services: RunServices,
   config: ComposedConfig,
   events: InboxData[],
   signal: AbortSignal,
 ): Promise<ShownBlocks> => {
   const batchBlocks = batchBlocksOf(events);
-  const others = await othersBlocks(parts, config, batchBlocks, signal);
-  const own = tokensOf(shownOwnBlocks(parts, config, events).shown);
+  const others = await othersBlocks(services, config, batchBlocks, signal);
+  const own = tokensOf(shownOwnBlocks(services, config, events).shown);
   return blocksInInput(others, { batchBlocks, maxTokens: Math.max(0, config.context.memoryTokens - own) });
 };
 
 /** The same with those that others share. */
 export const shownBlocks = async (
-  parts: Parts,
+  services: RunServices,
   config: ComposedConfig,
   events: InboxData[],
   signal: AbortSignal,
 ): Promise<ShownBlocks> => {
   const batchBlocks = batchBlocksOf(events);
-  const others = await othersBlocks(parts, config, batchBlocks, signal);
+  const others = await othersBlocks(services, config, batchBlocks, signal);
   const { memoryTokens: maxTokens } = config.context;
-  return blocksInInput([...ownBlocks(parts, config), ...others], { batchBlocks, maxTokens });
+  return blocksInInput([...ownBlocks(services, config), ...others], { batchBlocks, maxTokens });
 };

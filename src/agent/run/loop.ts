@@ -4,14 +4,13 @@ import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/within.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, deadmanMs, rootMemoryMs, stallMs } from "../bounds.ts";
-import { isActive, type RunRow } from "../runs.ts";
-import { loggedRun } from "../tracing/logged-run.ts";
+import { isActive, loggedRun, type RunRow } from "../runs.ts";
 import { begin } from "./begin.ts";
 import { compactIfDue } from "./compact.ts";
 import { finish } from "./finish.ts";
-import type { Parts } from "./parts.ts";
 import { runsToTell, tellReceipts } from "./receipts.ts";
 import { Interrupted, think } from "./run-loop.ts";
+import type { RunServices } from "./run-services.ts";
 import { noteThinking } from "./thinking-time.ts";
 
 /**
@@ -37,7 +36,7 @@ export type LoopState =
   | { state: "budget_exhausted"; since?: number; resumesAt: number };
 
 export class Loop {
-  readonly #parts: Parts;
+  readonly #services: RunServices;
   readonly #timers: Timers;
   /** Keeps the object alive for work in the background. */
   readonly #background: (work: Promise<unknown>) => void;
@@ -49,8 +48,8 @@ export class Loop {
   #poke = Promise.withResolvers<void>();
   #stopped = false;
 
-  constructor(parts: Parts, timers: Timers, background: (work: Promise<unknown>) => void) {
-    this.#parts = parts;
+  constructor(services: RunServices, timers: Timers, background: (work: Promise<unknown>) => void) {
+    this.#services = services;
     this.#timers = timers;
     this.#background = background;
     this.#cut = timers.dueAt(loopTimer) !== undefined;
@@ -58,7 +57,7 @@ export class Loop {
 
   /** Something may be to do: arms the deadman, in the transaction that stores the work. */
   arm(): void {
-    this.#timers.setNoLater(loopTimer, this.#parts.clock.now() + deadmanMs);
+    this.#timers.setNoLater(loopTimer, this.#services.clock.now() + deadmanMs);
   }
 
   wake(): void {
@@ -66,11 +65,11 @@ export class Loop {
     this.#poke.resolve();
     if (this.#draining) return;
     this.#draining = true;
-    if (this.#cut) for (const run of runsToTell(this.#parts)) this.#tell(run);
+    if (this.#cut) for (const run of runsToTell(this.#services)) this.#tell(run);
     this.#cut = false;
     const work = this.#drain().catch((error: unknown) => {
       this.#draining = false;
-      log.error("loop.failed", error, { agentId: this.#parts.identity.find()?.id });
+      log.error("loop.failed", error, { agentId: this.#services.identity.find()?.id });
       if (!this.#stopped) this.arm();
     });
     this.#background(work);
@@ -78,13 +77,13 @@ export class Loop {
 
   /** The deadman fired: look whether the runs still move, or wake. */
   fired(): void {
-    const now = this.#parts.clock.now();
+    const now = this.#services.clock.now();
     this.#timers.set(loopTimer, now + deadmanMs);
-    for (const run of this.#parts.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#parts, run);
+    for (const run of this.#services.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#services, run);
     for (const [runId, live] of this.#live) {
       if (now - live.progressAt <= stallMs) continue;
-      const run = this.#parts.runs.get(runId);
-      if (run) log.warn("run.stalled", loggedRun(this.#parts, run));
+      const run = this.#services.runs.get(runId);
+      if (run) log.warn("run.stalled", loggedRun(this.#services, run));
       live.controller.abort(new Interrupted(`the run made no progress for longer than stallMs (${stallMs})`));
     }
     this.wake();
@@ -92,25 +91,25 @@ export class Loop {
 
   /** Something changed that may let it go on at once: its config, a secret. */
   reconsider(): void {
-    for (const run of this.#parts.runs.running()) {
-      if (run.resumeAt) this.#parts.runs.update(run.ordinal, { resumeAt: null });
+    for (const run of this.#services.runs.running()) {
+      if (run.resumeAt) this.#services.runs.update(run.ordinal, { resumeAt: null });
     }
     // What the budget did not allow, it may allow now.
-    if (this.#budgetResetsAt() !== undefined) this.#parts.identity.update({ lastError: null });
+    if (this.#budgetResetsAt() !== undefined) this.#services.identity.update({ lastError: null });
     this.wake();
   }
 
   /** Ends a running run at once; resolves when nothing more of it can appear (R5). */
   async cancel(runId: string): Promise<RunRow> {
-    const run = this.#parts.runs.get(runId);
+    const run = this.#services.runs.get(runId);
     if (!run) throw new ColloquyError("not_found", "there is no such run");
     if (!isActive(run)) throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
     await this.abort(runId, "the run was canceled");
-    const after = this.#parts.runs.get(runId) ?? run;
+    const after = this.#services.runs.get(runId) ?? run;
     const cutHere = after.completedAt === null;
-    const ended = cutHere ? finish(this.#parts, after, { kind: "canceled" }) : after;
+    const ended = cutHere ? finish(this.#services, after, { kind: "canceled" }) : after;
     if (cutHere) {
-      this.#parts.tracer.flush();
+      this.#services.tracer.flush();
       this.#tell(ended);
     }
     this.wake();
@@ -119,8 +118,8 @@ export class Loop {
 
   #tell(run: RunRow): void {
     const failed = (error: unknown): void =>
-      log.warn("receipts.failed", { ...loggedRun(this.#parts, run), error: String(error) });
-    this.#background(tellReceipts(this.#parts, run).catch(failed));
+      log.warn("receipts.failed", { ...loggedRun(this.#services, run), error: String(error) });
+    this.#background(tellReceipts(this.#services, run).catch(failed));
   }
 
   /** Stops a run's think, if one is under way, and waits until it has ended. */
@@ -128,7 +127,7 @@ export class Loop {
     const live = this.#live.get(runId);
     if (!live) {
       // What was ended while no think of it was under way has nobody else to tell it.
-      const run = this.#parts.runs.get(runId);
+      const run = this.#services.runs.get(runId);
       if (run && run.status !== "running") this.#tell(run);
       return;
     }
@@ -143,14 +142,14 @@ export class Loop {
   }
 
   state(): LoopState {
-    const runs = this.#parts.runs.running();
-    const now = this.#parts.clock.now();
+    const runs = this.#services.runs.running();
+    const now = this.#services.clock.now();
     const busy = runs.find((run) => (run.resumeAt ?? 0) <= now);
     if (busy) return { state: "running", runId: busy.id, since: busy.startedAt };
     const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
     if (paused?.resumeAt) {
       const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = paused;
-      const { lastError } = this.#parts.identity.get();
+      const { lastError } = this.#services.identity.get();
       if (lastError?.code === "budget_exhausted") return { state: "budget_exhausted", since: lastError.at, resumesAt };
       return { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt };
     }
@@ -176,12 +175,12 @@ export class Loop {
 
   /** A run that was cut or whose pause is over, or a new one, if there is room for it. */
   #next(): RunRow | undefined {
-    const now = this.#parts.clock.now();
-    const { newest, active } = this.#parts.runs.front();
+    const now = this.#services.clock.now();
+    const { newest, active } = this.#services.runs.front();
     const running = active.filter((run) => run.status === "running");
     const cut = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
     if (cut) return cut;
-    const { continuity, limits } = this.#parts.identity.get().config;
+    const { continuity, limits } = this.#services.identity.get().config;
     const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
     if (running.length >= room) return undefined;
     // A cycle's rows lie together in the journal: nothing runs beside it.
@@ -191,12 +190,12 @@ export class Loop {
     if (active.some((run) => run.continuity === "consciousness")) return undefined;
     // A change of continuity waits until what runs in the old one has ended.
     if (running.some((run) => run.continuity !== continuity)) return undefined;
-    return this.#budgetResetsAt(newest) === undefined ? begin(this.#parts, newest) : undefined;
+    return this.#budgetResetsAt(newest) === undefined ? begin(this.#services, newest) : undefined;
   }
 
   /** A run that waited for answers or results and has them all, or whose time is up; it goes on. */
   #answered(active: RunRow[]): RunRow | undefined {
-    const { runs, waits, calls, journal } = this.#parts;
+    const { runs, waits, calls, journal } = this.#services;
     const goesOn = ({ status, ordinal }: RunRow): boolean =>
       (status === "waiting_reply" && !waits.isWaiting(ordinal)) || (status === "waiting_tool" && !calls.holds(ordinal));
     const heard = runs.those(calls.heard());
@@ -206,21 +205,22 @@ export class Loop {
 
   #start(run: RunRow): void {
     const controller = new AbortController();
-    const live: Live = { controller, progressAt: this.#parts.clock.now(), done: Promise.resolve() };
+    const live: Live = { controller, progressAt: this.#services.clock.now(), done: Promise.resolve() };
     const progressed = (): void => {
-      live.progressAt = this.#parts.clock.now();
+      live.progressAt = this.#services.clock.now();
     };
     // From here on whoever ends the run stops this think.
     this.#live.set(run.id, live);
-    live.done = faultOnceStored("agent.after-take", this.#parts.object)
-      .then(() => think(this.#parts, run, controller.signal, progressed))
+    live.done = faultOnceStored("agent.after-take", this.#services.object)
+      .then(() => think(this.#services, run, controller.signal, progressed))
       .then((end) => {
         if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
       })
       .catch((error: unknown) => {
-        log.error("think.failed", error, loggedRun(this.#parts, run));
+        log.error("think.failed", error, loggedRun(this.#services, run));
         // The deadman takes it up again; at once would be at once again.
-        if (!this.#stopped) this.#parts.runs.update(run.ordinal, { resumeAt: this.#parts.clock.now() + deadmanMs });
+        if (!this.#stopped)
+          this.#services.runs.update(run.ordinal, { resumeAt: this.#services.clock.now() + deadmanMs });
       })
       .finally(() => {
         this.#live.delete(run.id);
@@ -228,33 +228,33 @@ export class Loop {
   }
 
   #after(run: RunRow): void {
-    const parts = this.#parts;
-    if (run.kept) compactIfDue(parts, run);
+    const services = this.#services;
+    if (run.kept) compactIfDue(services, run);
     if (run.ordinal % housekeepingEveryRuns === 0) {
-      parts.roots.forgetOld();
-      parts.seenEvents.forgetBefore(parts.clock.now() - rootMemoryMs);
+      services.roots.forgetOld();
+      services.dedupeKeys.forgetBefore(services.clock.now() - rootMemoryMs);
     }
   }
 
   /** Nothing to do now: the timer is set for what is due next, or put away. */
   #rest(): void {
     const due = [
-      ...this.#parts.runs.running().map((run) => run.resumeAt),
-      this.#parts.inbox.nextRetryAt(),
-      this.#parts.waits.nextDueAt(),
-      this.#parts.calls.nextDueAt(),
+      ...this.#services.runs.running().map((run) => run.resumeAt),
+      this.#services.inbox.nextRetryAt(),
+      this.#services.waits.nextDueAt(),
+      this.#services.calls.nextDueAt(),
       this.#budgetResetsAt(),
     ].filter((at): at is number => typeof at === "number");
     const next = Math.min(...due);
-    const now = this.#parts.clock.now();
+    const now = this.#services.clock.now();
     if (due.length === 0) this.#timers.clear(loopTimer);
     // What is due and finds no room would be due again at once, and again.
     else this.#timers.set(loopTimer, next > now ? next : now + deadmanMs);
   }
 
   /** Set while the day's budget is spent: the newest run ended by it today, and nothing was reconsidered since. */
-  #budgetResetsAt(newest = this.#parts.runs.newest()): number | undefined {
-    const { ledger, identity } = this.#parts;
+  #budgetResetsAt(newest = this.#services.runs.newest()): number | undefined {
+    const { ledger, identity } = this.#services;
     if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;
     const isToday = ledger.dayOf(newest.completedAt) === ledger.today();
     return isToday && identity.get().lastError !== null ? ledger.resetsAt() : undefined;

@@ -6,15 +6,15 @@ import type { JournalRow } from "../journal.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import type { OwnRuns } from "../tools/tool.ts";
 import { finish } from "./finish.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 import { cancellation, closeCalls, cutOffIn } from "./settle-open-calls.ts";
 
 /**
  * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
  * refused, unless it was this very run that did it (a replay).
  */
-const otherRun = (parts: Parts, self: RunRow, runId: string): RunRow => {
-  const other = parts.runs.get(runId);
+const otherRun = (services: RunServices, self: RunRow, runId: string): RunRow => {
+  const other = services.runs.get(runId);
   if (!other) throw new ColloquyError("not_found", "you have no such run; get_my_runs lists yours");
   if (other.ordinal === self.ordinal) throw new ColloquyError("conflict", "that is this run; just end instead");
   return other;
@@ -51,29 +51,33 @@ export const callsOf = (rows: JournalRow[]): Action[] => {
  * Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done.
  * `notes`: what became of its calls in the background.
  */
-const toRest = async (parts: Parts, runId: string, why: string): Promise<{ actions: Action[]; notes?: string[] }> => {
-  await parts.stopThink(runId, why);
-  const run = parts.runs.get(runId);
+const toRest = async (
+  services: RunServices,
+  runId: string,
+  why: string,
+): Promise<{ actions: Action[]; notes?: string[] }> => {
+  await services.stopRun(runId, why);
+  const run = services.runs.get(runId);
   if (!run) return { actions: [] };
-  closeCalls(parts, run, parts.journal.ofRun(run), cancellation, true);
-  const rows = parts.journal.ofRun(run);
+  closeCalls(services, run, services.journal.ofRun(run), cancellation, true);
+  const rows = services.journal.ofRun(run);
   const notes = cutOffIn(rows);
   return { actions: callsOf(rows), ...(notes.length === 0 ? {} : { notes }) };
 };
 
 /** A run that was ended by another ends none: what it took over would be nobody's. */
-const requireActive = (parts: Parts, self: RunRow): void => {
-  const now = parts.runs.at(self.ordinal);
+const requireActive = (services: RunServices, self: RunRow): void => {
+  const now = services.runs.at(self.ordinal);
   if (!now || !isActive(now)) throw new ColloquyError("run_canceled", "this run has ended");
 };
 
-export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
+export const ownRuns = (services: RunServices, self: RunRow): OwnRuns => ({
   list: (status, limit) => {
     const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
     if (wanted && !wanted.success) {
       throw new ColloquyError("tool_input_invalid", `status must be one of ${RunStatus.options.join(", ")}`);
     }
-    return parts.runs.page(undefined, limit, wanted?.data).map((run) => ({
+    return services.runs.page(undefined, limit, wanted?.data).map((run) => ({
       runId: run.id,
       status: run.status,
       thisRun: run.ordinal === self.ordinal,
@@ -83,26 +87,26 @@ export const ownRuns = (parts: Parts, self: RunRow): OwnRuns => ({
     }));
   },
   stop: async (runId) => {
-    requireActive(parts, self);
-    const other = otherRun(parts, self, runId);
+    requireActive(services, self);
+    const other = otherRun(services, self, runId);
     if (other.status !== "canceled" || other.endedBy !== self.id) {
       if (!isActive(other)) throw alreadyEnded(other);
-      finish(parts, other, { kind: "canceled", by: self.id });
+      finish(services, other, { kind: "canceled", by: self.id });
     }
-    await toRest(parts, runId, "another run of the agent stopped it");
+    await toRest(services, runId, "another run of the agent stopped it");
   },
   absorb: async (runId) => {
-    requireActive(parts, self);
-    const other = otherRun(parts, self, runId);
+    requireActive(services, self);
+    const other = otherRun(services, self, runId);
     if (other.status !== "absorbed" || other.endedBy !== self.id) {
       if (!isActive(other)) throw alreadyEnded(other);
-      parts.transaction(() => {
-        const absorbed = finish(parts, other, { kind: "absorbed", by: self.id });
+      services.transaction(() => {
+        const absorbed = finish(services, other, { kind: "absorbed", by: self.id });
         // Its events are acknowledged, or given back, with this run.
-        const events = [...(parts.runs.at(self.ordinal)?.events ?? self.events), ...absorbed.events];
-        parts.runs.update(self.ordinal, { events });
+        const events = [...(services.runs.at(self.ordinal)?.events ?? self.events), ...absorbed.events];
+        services.runs.update(self.ordinal, { events });
       });
     }
-    return { trigger: other.trigger, ...(await toRest(parts, runId, "another run of the agent absorbed it")) };
+    return { trigger: other.trigger, ...(await toRest(services, runId, "another run of the agent absorbed it")) };
   },
 });

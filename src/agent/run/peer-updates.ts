@@ -1,16 +1,15 @@
 import { isoTime } from "../../shared/clock.ts";
 import { activitySection } from "../context/activity.ts";
 import type { ShownBlock } from "../context/blocks.ts";
-import type { Dropped } from "../context/composed.ts";
-import type { Telling, ToldState } from "../context/consciousness/snapshot.ts";
+import type { Telling } from "../context/consciousness/snapshot.ts";
 import { renderStateChanges, toldBlocks } from "../context/consciousness/state.ts";
 import { isMessage, type JournalRow } from "../journal.ts";
-import type { InboxData } from "../records.ts";
+import type { Dropped, InboxData, ToldState } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { composingOf } from "./composing.ts";
 import { gatherActivity } from "./gather-activity.ts";
 import { shownSharedBlocks } from "./known-blocks.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /**
  * What a living agent is told of others as its cycle begins: the blocks that they share with it, and what they did
@@ -36,10 +35,14 @@ type News = {
 /** What the model was told before, and what the cycle is about; read only where there is anything to ask for. */
 type Before = { told: () => ToldState | null; events: () => InboxData[] };
 
-const sharedBlocks = async (parts: Parts, { told, events }: Before, signal: AbortSignal): Promise<News | null> => {
+const sharedBlocks = async (
+  services: RunServices,
+  { told, events }: Before,
+  signal: AbortSignal,
+): Promise<News | null> => {
   const before = told()?.[keys.shared_blocks] ?? {};
-  if (parts.sharedBlocks.list().length === 0 && Object.keys(before).length === 0) return null;
-  const { shown, dropped } = await shownSharedBlocks(parts, composingOf(parts).config, events(), signal);
+  if (services.sharedBlocks.list().length === 0 && Object.keys(before).length === 0) return null;
+  const { shown, dropped } = await shownSharedBlocks(services, composingOf(services).config, events(), signal);
   const now = toldBlocks(shown);
   return {
     section: "shared_blocks",
@@ -50,18 +53,23 @@ const sharedBlocks = async (parts: Parts, { told, events }: Before, signal: Abor
   };
 };
 
-const activity = async (parts: Parts, { told }: Before, signal: AbortSignal): Promise<News | null> => {
-  if (!parts.identity.get().config.context.activity) return null;
-  const gathered = await gatherActivity(parts, told()?.[keys.activity] ?? {}, signal);
-  const { section, dropped } = activitySection(gathered.activity, isoTime(parts.clock.now()));
+const activity = async (services: RunServices, { told }: Before, signal: AbortSignal): Promise<News | null> => {
+  if (!services.identity.get().config.context.activity) return null;
+  const gathered = await gatherActivity(services, told()?.[keys.activity] ?? {}, signal);
+  const { section, dropped } = activitySection(gathered.activity, isoTime(services.clock.now()));
   return { section: "activity", text: section.text === "" ? null : section.text, told: gathered.upTo, dropped };
 };
 
 /** What there is to be told now, but of `done`. Nobody is asked where nothing is shared, and activity is off. */
-const newsOfOthers = async (parts: Parts, before: Before, signal: AbortSignal, done: Told[] = []): Promise<News[]> => {
+const newsOfOthers = async (
+  services: RunServices,
+  before: Before,
+  signal: AbortSignal,
+  done: Told[] = [],
+): Promise<News[]> => {
   const ways = { shared_blocks: sharedBlocks, activity };
   const left = sections.filter((section) => !done.includes(section));
-  const news = await Promise.all(left.map((section) => ways[section](parts, before, signal)));
+  const news = await Promise.all(left.map((section) => ways[section](services, before, signal)));
   signal.throwIfAborted();
   return news.filter((each) => each !== null);
 };
@@ -71,11 +79,11 @@ const tellingOf = ({ section, text }: News): Telling[] =>
 
 /** What the next cycle would be told, and the blocks that others share with it. */
 export const tellingsTo = async (
-  parts: Parts,
+  services: RunServices,
   before: Before,
   signal: AbortSignal,
 ): Promise<{ tellings: Telling[]; dropped: Dropped[]; blocks: ShownBlock[] }> => {
-  const news = await newsOfOthers(parts, before, signal);
+  const news = await newsOfOthers(services, before, signal);
   return {
     tellings: news.flatMap(tellingOf),
     dropped: news.flatMap(({ dropped }) => dropped),
@@ -84,20 +92,20 @@ export const tellingsTo = async (
 };
 
 /** Tells a cycle that has just begun. A timeline reads both in its one message. */
-export const tellOthers = async (parts: Parts, run: RunRow, signal: AbortSignal): Promise<void> => {
+export const tellOthers = async (services: RunServices, run: RunRow, signal: AbortSignal): Promise<void> => {
   if (run.continuity !== "consciousness") return;
   const done = sections.filter((section) => run.told[keys[section]] !== undefined);
-  const window = parts.consciousness.window(run.windowId);
+  const window = services.consciousness.window(run.windowId);
   const before = {
-    told: () => (window ? parts.consciousness.toldBefore(window, run.ordinal) : null),
-    events: () => parts.inbox.rows(run.events).map(({ data }) => data),
+    told: () => (window ? services.consciousness.toldBefore(window, run.ordinal) : null),
+    events: () => services.inbox.rows(run.events).map(({ data }) => data),
   };
-  const news = await newsOfOthers(parts, before, signal, done);
+  const news = await newsOfOthers(services, before, signal, done);
   if (news.length === 0) return;
-  parts.transaction(() => {
+  services.transaction(() => {
     for (const { section, dropped, ...each } of news) {
       for (const { message } of tellingOf({ section, dropped, ...each })) {
-        parts.journal.append({
+        services.journal.append({
           runOrdinal: run.ordinal,
           step: 0,
           kind: "preview",
@@ -107,7 +115,7 @@ export const tellOthers = async (parts: Parts, run: RunRow, signal: AbortSignal)
       }
       run.told = { ...run.told, [keys[section]]: each.told };
     }
-    parts.runs.update(run.ordinal, { told: run.told });
+    services.runs.update(run.ordinal, { told: run.told });
   });
 };
 

@@ -5,7 +5,7 @@ import type { InboxRow } from "../inbox/inbox.ts";
 import type { Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { Channel, type ReadFrame } from "./channel.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /**
  * What a run was done with is told to each space: the agent's read mark there, with what came of it. It is told when
@@ -36,9 +36,9 @@ export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
 };
 
 /** A run's read marks, one for each space that the agent is still in. */
-export const readFramesOf = (parts: Parts, run: RunRow): { spaceId: string; frame: ReadFrame }[] =>
+export const readFramesOf = (services: RunServices, run: RunRow): { spaceId: string; frame: ReadFrame }[] =>
   (run.receipts ?? [])
-    .filter(({ spaceId }) => parts.spaces.isMember(spaceId))
+    .filter(({ spaceId }) => services.spaces.isMember(spaceId))
     .map(({ spaceId, ...messages }) => {
       // What was cut said nothing; why, is said as its reason.
       const { outcome } = run;
@@ -48,10 +48,10 @@ export const readFramesOf = (parts: Parts, run: RunRow): { spaceId: string; fram
     });
 
 /** Answers the spaces that crashed meanwhile. */
-const tellOnce = async (parts: Parts, run: RunRow): Promise<string[]> => {
-  const { id: agentId, workspaceId } = parts.identity.get();
-  const told = readFramesOf(parts, run).map(async ({ spaceId, frame }) => {
-    const channel = new Channel(parts.env.SPACE.getByName(spaceId), { workspaceId, agentId, runId: run.id });
+const tellOnce = async (services: RunServices, run: RunRow): Promise<string[]> => {
+  const { id: agentId, workspaceId } = services.identity.get();
+  const told = readFramesOf(services, run).map(async ({ spaceId, frame }) => {
+    const channel = new Channel(services.env.SPACE.getByName(spaceId), { workspaceId, agentId, runId: run.id });
     channel.send(frame);
     return (await channel.end(undefined, endWaitMs)) ? [] : spaceId;
   });
@@ -62,19 +62,19 @@ const tellOnce = async (parts: Parts, run: RunRow): Promise<string[]> => {
  * Tells a run's read marks on channels of their own. A space that crashes meanwhile is told again, a few times: past
  * them the next run's mark tells it, which reaches further.
  */
-export const tellReceipts = async (parts: Parts, run: RunRow): Promise<void> => {
+export const tellReceipts = async (services: RunServices, run: RunRow): Promise<void> => {
   let untold = run.receipts ?? [];
   for (let attempt = 0; untold.length > 0 && attempt < mostTries; attempt += 1) {
     if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses)));
-    const unheard = await tellOnce(parts, { ...run, receipts: untold });
+    const unheard = await tellOnce(services, { ...run, receipts: untold });
     untold = untold.filter(({ spaceId }) => unheard.includes(spaceId));
   }
 };
 
 /** After a restart that came while something was under way: the newest ended run of each space may be untold. */
-export const runsToTell = (parts: Parts): RunRow[] => {
+export const runsToTell = (services: RunServices): RunRow[] => {
   const spaces = new Set<string>();
-  return parts.runs.page(undefined, restartRuns, undefined).map((run) => {
+  return services.runs.page(undefined, restartRuns, undefined).map((run) => {
     const receipts = (run.receipts ?? []).filter(({ spaceId }) => !spaces.has(spaceId));
     for (const { spaceId } of receipts) spaces.add(spaceId);
     return { ...run, receipts };

@@ -1,6 +1,6 @@
 import type { CallRequest, Shown } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** What came of one call. */
 export type Result = {
@@ -13,12 +13,18 @@ export type Result = {
 };
 
 /** Journals it: the call's `result` row, which is also the message that the model reads. The call's span is over. */
-export const recordResult = (parts: Parts, run: RunRow, step: number, call: CallRequest, result: Result): void => {
-  if (parts.tracer.isOn) {
-    const startedAt = parts.journal.startOf(run, call.callId) ?? parts.clock.now();
-    parts.tracer.call(run, { step, startedAt, call, value: result.value, error: result.error });
+export const recordResult = (
+  services: RunServices,
+  run: RunRow,
+  step: number,
+  call: CallRequest,
+  result: Result,
+): void => {
+  if (services.tracer.isOn) {
+    const startedAt = services.journal.startOf(run, call.callId) ?? services.clock.now();
+    services.tracer.call(run, { step, startedAt, call, value: result.value, error: result.error });
   }
-  const row = parts.journal.append({
+  const row = services.journal.append({
     runOrdinal: run.ordinal,
     step,
     kind: "result",
@@ -46,6 +52,6 @@ export const recordResult = (parts: Parts, run: RunRow, step: number, call: Call
     },
   });
   // It was under way when its run was ended: it belongs to that run all the same.
-  const now = parts.runs.at(run.ordinal);
-  if (now?.journalTo != null && !now.kept) parts.runs.update(run.ordinal, { journalTo: row.seq });
+  const now = services.runs.at(run.ordinal);
+  if (now?.journalTo != null && !now.kept) services.runs.update(run.ordinal, { journalTo: row.seq });
 };

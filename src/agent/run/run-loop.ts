@@ -10,9 +10,8 @@ import { asEvent } from "../inbox/inbox.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { loggedRun } from "../runs.ts";
 import { handlingOf } from "../tools/handling.ts";
-import { openSecret } from "../tools/open-secret.ts";
-import { loggedRun } from "../tracing/logged-run.ts";
 import { lastBilled } from "./billing.ts";
 import { Channels } from "./channels.ts";
 import { compactForRun } from "./compact.ts";
@@ -22,10 +21,10 @@ import { execute } from "./execute.ts";
 import { type Ending, finish, pauseAfter } from "./finish.ts";
 import { kindOf, rulesOf } from "./kind.ts";
 import { ModelError } from "./model-error.ts";
-import type { Parts } from "./parts.ts";
 import { tellOthers } from "./peer-updates.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { readFramesOf, tellReceipts } from "./receipts.ts";
+import type { RunServices } from "./run-services.ts";
 import { mayHaveActed } from "./side-effects.ts";
 import { Speech } from "./speech.ts";
 import { type StepInput, step } from "./step.ts";
@@ -48,31 +47,31 @@ export class Interrupted extends Error {}
 type Thinking = StepInput & { channels: Channels };
 
 export const think = async (
-  parts: Parts,
+  services: RunServices,
   run: RunRow,
   signal: AbortSignal,
   progressed: () => void,
 ): Promise<ThinkEnd> => {
-  const { id: agentId, workspaceId, config } = parts.identity.get();
+  const { id: agentId, workspaceId, config } = services.identity.get();
   const channels = new Channels(
-    (spaceId) => parts.env.SPACE.getByName(spaceId),
+    (spaceId) => services.env.SPACE.getByName(spaceId),
     { workspaceId, agentId, runId: run.id },
-    run.spaceIds.filter((spaceId) => parts.spaces.isMember(spaceId)),
+    run.spaceIds.filter((spaceId) => services.spaces.isMember(spaceId)),
   );
   const minutes = new AbortController();
-  const leftMs = config.limits.maxRunMinutes * 60_000 - beginThinking(parts, run);
+  const leftMs = config.limits.maxRunMinutes * 60_000 - beginThinking(services, run);
   if (leftMs <= 0) minutes.abort();
   const deadline = setTimeout(() => minutes.abort(), leftMs);
   try {
-    parts.mcp.runBegins();
-    const lived = parts.journal.ofRun(run).length > 1;
+    services.mcp.runBegins();
+    const lived = services.journal.ofRun(run).length > 1;
     channels.tellRun({ event: lived || run.faults > 0 ? "run.resumed" : "run.started" });
     const model = await resolveModel(config.model, {
-      env: parts.env,
-      openSecret: (name) => openSecret(parts, name),
+      env: services.env,
+      openSecret: (name) => services.identity.openSecret(name),
     });
     const ending = await steps({
-      parts,
+      services,
       run,
       signal: AbortSignal.any([signal, minutes.signal]),
       progressed,
@@ -80,36 +79,36 @@ export const think = async (
       model,
     });
     return typeof ending === "string"
-      ? await wait(parts, run, channels, ending)
-      : await conclude(parts, run, channels, ending);
+      ? await wait(services, run, channels, ending)
+      : await conclude(services, run, channels, ending);
   } catch (error) {
     if (signal.aborted && signal.reason instanceof Interrupted) {
-      return await failed(parts, run, channels, new ColloquyError("model_stalled", signal.reason.message));
+      return await failed(services, run, channels, new ColloquyError("model_stalled", signal.reason.message));
     }
-    if (signal.aborted) return await end(parts, run, channels, { kind: "canceled" });
+    if (signal.aborted) return await end(services, run, channels, { kind: "canceled" });
     if (minutes.signal.aborted) {
       const message = `the run thought for longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
-      return end(parts, run, channels, overLimit("time_limit", message));
+      return end(services, run, channels, overLimit("time_limit", message));
     }
-    return await failed(parts, run, channels, error);
+    return await failed(services, run, channels, error);
   } finally {
     clearTimeout(deadline);
-    parts.tracer.flush();
+    services.tracer.flush();
   }
 };
 
 type Rest = "waiting_reply" | "waiting_tool";
 
 /** The run rests until somebody answers or the time is up; it holds nothing in memory. */
-const wait = async (parts: Parts, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
+const wait = async (services: RunServices, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
   // Another run may have ended it a moment ago.
-  if (parts.runs.at(run.ordinal)?.status !== "running") return end(parts, run, channels, { kind: "canceled" });
-  parts.transaction(() => {
+  if (services.runs.at(run.ordinal)?.status !== "running") return end(services, run, channels, { kind: "canceled" });
+  services.transaction(() => {
     // It may rest for long, and what it reserved is lent to nobody meanwhile.
-    parts.ledger.settle(String(run.ordinal), lastBilled(run, parts.journal.ofRun(run)));
-    parts.runs.rest(run, rest, parts.journal.nextSeq(), endThinking(parts, run));
+    services.ledger.settle(String(run.ordinal), lastBilled(run, services.journal.ofRun(run)));
+    services.runs.rest(run, rest, services.journal.nextSeq(), endThinking(services, run));
   });
-  await faultOnceStored("agent.after-rest", parts.object);
+  await faultOnceStored("agent.after-rest", services.object);
   channels.tellRun({ event: `run.${rest}` });
   await channels.end(rest);
   return { kind: "waiting" };
@@ -122,8 +121,8 @@ const overLimit = (code: Failure["code"], message: string): Ending => ({
 });
 
 /** A run over one of its limits, or null. */
-const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): Ending | null => {
-  const { limits } = parts.identity.get().config;
+const limitReached = ({ services }: Thinking, rows: JournalRow[], step: number): Ending | null => {
+  const { limits } = services.identity.get().config;
   if (step >= limits.maxSteps) return overLimit("step_limit", `the run made maxSteps (${limits.maxSteps}) steps`);
   if (tokensAdded(rows) > limits.maxTokensPerRun) {
     return overLimit("token_limit", `the run added more than maxTokensPerRun (${limits.maxTokensPerRun}) tokens`);
@@ -136,25 +135,25 @@ const limitReached = ({ parts }: Thinking, rows: JournalRow[], step: number): En
 };
 
 const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
-  const { parts, run, signal, progressed } = thinking;
+  const { services, run, signal, progressed } = thinking;
   let speech: Speech | undefined;
   let compacted = false;
   try {
     for (;;) {
       signal.throwIfAborted();
-      let rows = parts.journal.ofRun(run);
+      let rows = services.journal.ofRun(run);
       if (rows.length === 0) {
-        await composeRun(parts, run, 0, null, signal);
+        await composeRun(services, run, 0, null, signal);
         continue;
       }
       if (!rows.some(({ kind }) => kind === "assistant")) {
-        await tellOthers(parts, run, signal);
-        rows = parts.journal.ofRun(run);
+        await tellOthers(services, run, signal);
+        rows = services.journal.ofRun(run);
       }
       const next = keepRules(
-        progressOf(rows, (callId) => parts.calls.isAwaited(callId)),
+        progressOf(rows, (callId) => services.calls.isAwaited(callId)),
         rows,
-        rulesOf(parts, run),
+        rulesOf(services, run),
         run.continuity,
       );
       progressed();
@@ -162,30 +161,30 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
       if (next.kind === "await") return "waiting_tool";
       if (next.kind === "broken") return overLimit("tool_rule_broken", next.message);
       if (next.kind === "remind") {
-        remind(parts, run, next.step, next.text);
+        remind(services, run, next.step, next.text);
         continue;
       }
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
       // A living agent's cycle ends here: the answers come as ordinary events.
       if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
       const lastSpaceId = activeSpaceOf(run.activeSpaceId, rows);
-      const activeSpaceId = memberSpace(parts, lastSpaceId);
+      const activeSpaceId = memberSpace(services, lastSpaceId);
       if (next.kind === "wait") {
-        if (parts.waits.isWaiting(run.ordinal)) return "waiting_reply";
-        await composeRun(parts, run, next.next, activeSpaceId, signal);
+        if (services.waits.isWaiting(run.ordinal)) return "waiting_reply";
+        await composeRun(services, run, next.next, activeSpaceId, signal);
         continue;
       }
       if (next.kind === "execute") {
         // What was begun in a space was done there, whether or not the agent has left it since.
         const where = { activeSpaceId: next.started ? lastSpaceId : activeSpaceId };
-        const entered = await execute(parts, { run, ...next, ...where, speech, signal, progressed });
+        const entered = await execute(services, { run, ...next, ...where, speech, signal, progressed });
         // Its members see that the agent is there.
         if (entered) thinking.channels.to(entered);
         continue;
       }
       const limit = limitReached(thinking, rows, next.step);
       if (limit) return limit;
-      if (next.step > 0 && run.continuity === "consciousness") preview(parts, run, next.step, rows);
+      if (next.step > 0 && run.continuity === "consciousness") preview(services, run, next.step, rows);
       speech = speechFor(thinking, activeSpaceId);
       try {
         const exhausted = await step(thinking, next.step, speech);
@@ -196,8 +195,8 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
         compacted = true;
         const shorter =
           run.continuity === "timeline"
-            ? await composeShorter(parts, run, next.step, activeSpaceId, signal)
-            : compactForRun(parts, run, next.step, true);
+            ? await composeShorter(services, run, next.step, activeSpaceId, signal)
+            : compactForRun(services, run, next.step, true);
         if (!shorter) throw error;
       }
     }
@@ -207,21 +206,21 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
 };
 
 /** The active space, unless the agent is no member of it any more. */
-const memberSpace = (parts: Parts, spaceId: string | null): string | null =>
-  spaceId !== null && parts.spaces.isMember(spaceId) ? spaceId : null;
+const memberSpace = (services: RunServices, spaceId: string | null): string | null =>
+  spaceId !== null && services.spaces.isMember(spaceId) ? spaceId : null;
 
-const speechFor = ({ parts, run, channels }: Thinking, activeSpaceId: string | null): Speech =>
+const speechFor = ({ services, run, channels }: Thinking, activeSpaceId: string | null): Speech =>
   new Speech(
     activeSpaceId === null ? null : () => channels.to(activeSpaceId),
-    () => parts.ids.mint("str"),
+    () => services.ids.mint("str"),
     (toolName) => {
-      const tool = parts.tools.find(toolName, kindOf(parts, run));
+      const tool = services.tools.find(toolName, kindOf(services, run));
       return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, run.continuity).shows };
     },
   );
 
-const remind = (parts: Parts, run: RunRow, step: number, text: string): void =>
-  void parts.journal.append({
+const remind = (services: RunServices, run: RunRow, step: number, text: string): void =>
+  void services.journal.append({
     runOrdinal: run.ordinal,
     step,
     kind: "preview",
@@ -232,15 +231,15 @@ const remind = (parts: Parts, run: RunRow, step: number, text: string): void =>
 const previewEvents = 10;
 
 /** What arrived since the model last looked is shown once, appended and kept: the model acts on it. */
-const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): void => {
+const preview = (services: RunServices, run: RunRow, step: number, rows: JournalRow[]): void => {
   const shownTo = rows.reduce(
     (upTo, row) => (row.meta?.kind === "preview" ? Math.max(upTo, row.meta.upTo) : upTo),
     Math.max(0, ...run.events),
   );
-  const arrived = parts.inbox.arrivedAfter(shownTo, previewEvents);
+  const arrived = services.inbox.arrivedAfter(shownTo, previewEvents);
   const newest = arrived.rows.at(-1);
   if (!newest) return;
-  parts.journal.append({
+  services.journal.append({
     runOrdinal: run.ordinal,
     step,
     kind: "preview",
@@ -251,18 +250,18 @@ const preview = (parts: Parts, run: RunRow, step: number, rows: JournalRow[]): v
 
 /** It goes on from its journal at `resumeAt`. */
 const pause = async (
-  parts: Parts,
+  services: RunServices,
   run: RunRow,
   channels: Channels,
   error: Failure,
   resumeAt: number,
   faults: Partial<Pick<RunRow, "faults" | "firstFaultAt">> = {},
 ): Promise<ThinkEnd> => {
-  parts.transaction(() => {
-    parts.runs.update(run.ordinal, { ...faults, resumeAt, ...endThinking(parts, run) });
-    parts.identity.noteError(error);
+  services.transaction(() => {
+    services.runs.update(run.ordinal, { ...faults, resumeAt, ...endThinking(services, run) });
+    services.identity.noteError(error);
   });
-  log.warn("run.paused", { ...loggedRun(parts, run), code: error.code, resumeAt });
+  log.warn("run.paused", { ...loggedRun(services, run), code: error.code, resumeAt });
   await channels.end(error.code);
   return { kind: "paused", resumeAt };
 };
@@ -271,30 +270,30 @@ const pause = async (
  * A failure pauses the run, which goes on from its journal, if it is a passing fault, of the model or of what we asked,
  * or if the run may have acted: that one is tried as often as others are begun anew. Any other fails it.
  */
-const failed = async (parts: Parts, run: RunRow, channels: Channels, thrown: unknown): Promise<ThinkEnd> => {
+const failed = async (services: RunServices, run: RunRow, channels: Channels, thrown: unknown): Promise<ThinkEnd> => {
   const { code, message, terminal, retryAfterMs } = failureOf(thrown);
   const error: Failure = { code, message };
-  if (code === "internal") log.error("run.failed", thrown, loggedRun(parts, run));
-  const now = parts.clock.now();
+  if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
+  const now = services.clock.now();
   const firstFaultAt = run.firstFaultAt ?? now;
   const faults = { faults: run.faults + 1, firstFaultAt };
   if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
     const pauses = { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs };
-    return pause(parts, run, channels, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
+    return pause(services, run, channels, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
   }
-  if (terminal && mayHaveActed(parts, run)) {
-    const attempts = parts.inbox.strike(run.events, error);
-    if (attempts < maxAttempts) return pause(parts, run, channels, error, now + pauseAfter(attempts), faults);
+  if (terminal && mayHaveActed(services, run)) {
+    const attempts = services.inbox.strike(run.events, error);
+    if (attempts < maxAttempts) return pause(services, run, channels, error, now + pauseAfter(attempts), faults);
   }
-  return conclude(parts, run, channels, { kind: "failed", error, events: "failed" });
+  return conclude(services, run, channels, { kind: "failed", error, events: "failed" });
 };
 
 /** Ends the run; but what may have acted waits for the budget where it is, and is never begun anew by itself. */
-const conclude = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+const conclude = async (services: RunServices, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
   const isAnew = ending.kind === "failed" && ending.events !== "acknowledged";
-  if (!isAnew || !mayHaveActed(parts, run)) return end(parts, run, channels, ending);
-  if (ending.events === "given_back") return pause(parts, run, channels, ending.error, parts.ledger.resetsAt());
-  return end(parts, run, channels, { ...ending, events: "dead" });
+  if (!isAnew || !mayHaveActed(services, run)) return end(services, run, channels, ending);
+  if (ending.events === "given_back") return pause(services, run, channels, ending.error, services.ledger.resetsAt());
+  return end(services, run, channels, { ...ending, events: "dead" });
 };
 
 const internal: ModelFailure = { code: "internal", message: "Something went wrong here.", terminal: true };
@@ -306,10 +305,10 @@ const failureOf = (error: unknown): ModelFailure => {
   return { code: error.code, message: error.message, terminal: !error.retryable };
 };
 
-const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
-  await faultOnceStored("agent.before-commit", parts.object);
-  const ended = finish(parts, run, ending);
-  await faultOnceStored("agent.after-commit", parts.object);
+const end = async (services: RunServices, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+  await faultOnceStored("agent.before-commit", services.object);
+  const ended = finish(services, run, ending);
+  await faultOnceStored("agent.after-commit", services.object);
   const event = ending.kind === "failed" ? "run.failed" : ending.kind === "canceled" ? "run.canceled" : "run.completed";
   channels.tellRun({
     event,
@@ -317,9 +316,9 @@ const end = async (parts: Parts, run: RunRow, channels: Channels, ending: Ending
     ...(ended.reason === null ? {} : { reason: ended.reason }),
     ...(ended.error === null ? {} : { error: ended.error }),
   });
-  for (const { spaceId, frame } of readFramesOf(parts, ended)) channels.tellRead(spaceId, frame);
+  for (const { spaceId, frame } of readFramesOf(services, ended)) channels.tellRead(spaceId, frame);
   const unheard = await channels.end();
   const receipts = (ended.receipts ?? []).filter(({ spaceId }) => unheard.includes(spaceId));
-  await tellReceipts(parts, { ...ended, receipts });
+  await tellReceipts(services, { ...ended, receipts });
   return { kind: "ended", run: ended };
 };

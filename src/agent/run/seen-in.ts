@@ -1,16 +1,16 @@
 import type { Message } from "../../protocol/message.ts";
 import type { InboxRow } from "../inbox/inbox.ts";
-import { isSeen } from "../inbox/seen-mark.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Shown } from "../records.ts";
-import type { Parts } from "./parts.ts";
+import { isSeen } from "../spaces.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** Which messages of a space this agent's runs are done with, as of now. Its own always are. */
-export const seenIn = (parts: Parts, spaceId: string): ((message: Message) => boolean) => {
-  const row = parts.spaces.get(spaceId);
+export const seenIn = (services: RunServices, spaceId: string): ((message: Message) => boolean) => {
+  const row = services.spaces.get(spaceId);
   const mark = { upTo: row?.processedSeq ?? 0, beyond: row?.acknowledged ?? [] };
-  const known = { deliveredTo: row?.cursor ?? 0, waiting: parts.inbox.unprocessed(spaceId) };
-  const { id: agentId } = parts.identity.get();
+  const known = { deliveredTo: row?.cursor ?? 0, waiting: services.inbox.unprocessed(spaceId) };
+  const { id: agentId } = services.identity.get();
   return ({ seq, sender }) => sender.id === agentId || isSeen(mark, known, seq);
 };
 
@@ -24,7 +24,7 @@ const shownIn = (rows: JournalRow[]): Shown[] =>
   rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "result" ? (meta.shown ?? []) : []));
 
 /** A timeline run has ended with these events acknowledged; only what a committed one was shown counts as shown. */
-export const settleSeen = (parts: Parts, events: InboxRow[], rows: JournalRow[], committed: boolean): void => {
+export const settleSeen = (services: RunServices, events: InboxRow[], rows: JournalRow[], committed: boolean): void => {
   const bySpace = new Map<string, { acknowledged: number[]; shownTo: number }>();
   const of = (spaceId: string) => {
     const settled = bySpace.get(spaceId) ?? { acknowledged: [], shownTo: 0 };
@@ -40,5 +40,5 @@ export const settleSeen = (parts: Parts, events: InboxRow[], rows: JournalRow[],
     const settled = of(spaceId);
     settled.shownTo = Math.max(settled.shownTo, upTo);
   }
-  for (const [spaceId, settled] of bySpace) parts.spaces.settle(spaceId, settled);
+  for (const [spaceId, settled] of bySpace) services.spaces.settle(spaceId, settled);
 };

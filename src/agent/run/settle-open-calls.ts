@@ -5,8 +5,8 @@ import type { CallRequest, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { RunRef } from "../tools/builtin/runs.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
-import type { Parts } from "./parts.ts";
 import { type Result, recordResult } from "./result.ts";
+import type { RunServices } from "./run-services.ts";
 import { openCalls } from "./side-effects.ts";
 
 export const cancellation: Failure = {
@@ -31,9 +31,9 @@ const knownOf = (row: CallRow | undefined, begun: boolean, error: Failure): Resu
 const ending = new Set(["stop_run", "absorb_run"]);
 
 /** The run that this call of `run` has ended. */
-const endedBy = (parts: Parts, run: RunRow, { toolName, input }: CallRequest): RunRow | undefined => {
+const endedBy = (services: RunServices, run: RunRow, { toolName, input }: CallRequest): RunRow | undefined => {
   const named = ending.has(toolName) ? RunRef.safeParse(input).data : undefined;
-  const other = named && parts.runs.get(named.runId);
+  const other = named && services.runs.get(named.runId);
   return other?.endedBy === run.id ? other : undefined;
 };
 
@@ -42,14 +42,20 @@ const endedBy = (parts: Parts, run: RunRow, { toolName, input }: CallRequest): R
  * `error`; what was begun may be done (R3). `atRest`: nothing of it is under way any more. Until then, what comes of a
  * call that was begun is told as it was.
  */
-export const closeCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error: Failure, atRest: boolean): void => {
+export const closeCalls = (
+  services: RunServices,
+  run: RunRow,
+  rows: JournalRow[],
+  error: Failure,
+  atRest: boolean,
+): void => {
   for (const { step, call, begun } of openCalls(rows)) {
-    const known = knownOf(parts.calls.get(call.callId), begun, error);
+    const known = knownOf(services.calls.get(call.callId), begun, error);
     if (!known && !atRest) continue;
-    recordResult(parts, run, step, call, known ?? failure({ code: "outcome_unknown", message: interruptedCall }));
+    recordResult(services, run, step, call, known ?? failure({ code: "outcome_unknown", message: interruptedCall }));
     // It was cut before it had heard what that one had begun; nobody else asks.
-    const other = endedBy(parts, run, call);
-    if (other) closeCalls(parts, other, parts.journal.ofRun(other), cancellation, true);
+    const other = endedBy(services, run, call);
+    if (other) closeCalls(services, other, services.journal.ofRun(other), cancellation, true);
   }
 };
 
@@ -57,7 +63,7 @@ export const closeCalls = (parts: Parts, run: RunRow, rows: JournalRow[], error:
  * The model read of these calls that they are pending, and nothing else will tell what became of them: it is journaled for
  * who remembers the run, and for the run that absorbed it.
  */
-export const tellCutOff = (parts: Parts, run: RunRow, rows: JournalRow[], cutOff: CallRow[]): void => {
+export const tellCutOff = (services: RunServices, run: RunRow, rows: JournalRow[], cutOff: CallRow[]): void => {
   if (cutOff.length === 0) return;
   const lines = cutOff.map(({ callId, tool, outcome, activeSpaceId, root }) =>
     eventLine({
@@ -65,7 +71,7 @@ export const tellCutOff = (parts: Parts, run: RunRow, rows: JournalRow[], cutOff
       ...{ failed: outcome?.status !== "complete", activeSpaceId, root },
     }),
   );
-  parts.journal.append({
+  services.journal.append({
     runOrdinal: run.ordinal,
     step: rows.at(-1)?.step ?? 0,
     kind: "preview",

@@ -2,7 +2,7 @@ import type { JournalRow } from "../journal.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { kindOf } from "./kind.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** What a run that is ended in the middle may have done, and what it left open. */
 const effects = new Set([
@@ -36,14 +36,14 @@ const begunIn = (rows: JournalRow[]): Set<string> =>
  * Whether it may have changed something that outlives it: a call that was begun may have done what it should, whatever
  * came of it. Such a run is remembered, however it ended, and not begun anew, which would do it again.
  */
-export const mayHaveActed = (parts: Parts, run: RunRow, rows = parts.journal.ofRun(run)): boolean => {
-  const kind = kindOf(parts, run);
+export const mayHaveActed = (services: RunServices, run: RunRow, rows = services.journal.ofRun(run)): boolean => {
+  const kind = kindOf(services, run);
   const begun = begunIn(rows);
   const acts = ({ toolName, input }: CallRequest): boolean => {
     if (toolName === "recall") return !isSearch(input);
-    if (parts.tools.builtin(toolName)) return effects.has(toolName);
+    if (services.tools.builtin(toolName)) return effects.has(toolName);
     // Of a tool that is there no more it cannot be told that it changes nothing.
-    return parts.tools.find(toolName, kind)?.effect ?? true;
+    return services.tools.find(toolName, kind)?.effect ?? true;
   };
   return callsOf(rows).some((call) => begun.has(call.callId) && acts(call));
 };

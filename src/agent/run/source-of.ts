@@ -1,14 +1,14 @@
 import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { RunRow } from "../runs.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 import { eventsOf, isPersons } from "./utterance.ts";
 
 /**
  * Where what a run keeps comes from: the newest message that it took in the space where it is, a person's rather than
  * an agent's; else the newest of any space; else the space alone.
  */
-export const sourceOf = (parts: Parts, run: RunRow, activeSpaceId: string | null): ArchivalSource => {
-  const rows = eventsOf(parts, run);
+export const sourceOf = (services: RunServices, run: RunRow, activeSpaceId: string | null): ArchivalSource => {
+  const rows = eventsOf(services, run);
   const messages = [...rows.filter((row) => !isPersons(row)), ...rows.filter(isPersons)].flatMap(({ data }) =>
     data.type === "space_message" ? [data.delivered.message] : [],
   );

@@ -19,13 +19,13 @@ import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import { invocationOf } from "./invocation.ts";
 import { ModelError } from "./model-error.ts";
-import type { Parts } from "./parts.ts";
 import { tellingsIn } from "./peer-updates.ts";
+import type { RunServices } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 
 /** What a step needs of the run that it is part of. */
 export type StepInput = {
-  parts: Parts;
+  services: RunServices;
   run: RunRow;
   model: ResolvedModel;
   signal: AbortSignal;
@@ -35,17 +35,17 @@ export type StepInput = {
 
 type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
 
-const inputOf = ({ parts, run, model }: StepInput, all: JournalRow[]): Input => {
-  const composing = composingOf(parts);
+const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input => {
+  const composing = composingOf(services);
   const { config, correction: known, model: present } = composing;
-  const window = parts.consciousness.window(run.windowId);
+  const window = services.consciousness.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
-  const past = run.continuity === "timeline" ? [] : parts.consciousness.past(window.firstRun, run.ordinal);
+  const past = run.continuity === "timeline" ? [] : services.consciousness.past(window.firstRun, run.ordinal);
   const rows = invocationOf(all);
   const { told } = run;
   const correction = present.modelId === model.modelId ? known : 1;
   const composed = compose({
-    ...partsFor(parts, run, { ...composing, correction }),
+    ...partsFor(services, run, { ...composing, correction }),
     continuity: "consciousness",
     window,
     told,
@@ -78,29 +78,29 @@ const overBudget = (maxTokensPerDay: number, cost: number): Ending => {
   return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
 };
 
-const tracedModel = ({ parts, model }: StepInput) => ({
+const tracedModel = ({ services, model }: StepInput) => ({
   provider: model.family,
-  name: identifyModel(parts.identity.get().config.model, parts.env).name,
+  name: identifyModel(services.identity.get().config.model, services.env).name,
 });
 
 /** Generates one step and journals it. Answers an ending where the budget does not allow it. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
-  const { parts, run, model, signal, progressed } = input;
-  const { id: agentId, config } = parts.identity.get();
-  const rows = parts.journal.ofRun(run);
+  const { services, run, model, signal, progressed } = input;
+  const { id: agentId, config } = services.identity.get();
+  const rows = services.journal.ofRun(run);
   const first = inputOf(input, rows);
   // Cycles that do not fit are summarised rather than left out, before the model misses them.
-  const compacted = first.composed.firstCycle > 0 && compactForRun(parts, run, index);
-  const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input, parts.journal.ofRun(run)) : first;
+  const compacted = first.composed.firstCycle > 0 && compactForRun(services, run, index);
+  const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input, services.journal.ofRun(run)) : first;
 
   const cost = composed.tokens + maxOutputTokens;
   const name = stepName(run, index);
   const { maxTokensPerDay } = config.limits;
   const before = lastBilled(run, rows);
-  if (!parts.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay, cost);
+  if (!services.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay, cost);
   const once = async () => {
-    await storedBeforeRequest(parts.object);
-    const startedAt = parts.clock.now();
+    await storedBeforeRequest(services.object);
+    const startedAt = services.clock.now();
     const traced = { index, startedAt, model: tracedModel(input), maxOutputTokens, composed };
     const generated = generate({
       model,
@@ -109,25 +109,25 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
       maxOutputTokens,
       speech,
       signal,
-      clock: parts.clock,
-      callId: (call) => parts.ids.deriveOwned("tc", agentId, run.id, index, call),
+      clock: services.clock,
+      callId: (call) => services.ids.deriveOwned("tc", agentId, run.id, index, call),
       progressed: () => {
         progressed();
-        fault("agent.mid-stream", parts.object);
+        fault("agent.mid-stream", services.object);
       },
     });
     try {
       const came = await generated;
-      parts.tracer.step(run, { ...traced, came });
+      services.tracer.step(run, { ...traced, came });
       return came;
     } catch (cause) {
       const error = new ModelError(cause);
-      parts.tracer.step(run, { ...traced, came: { error: error.failure.code } });
+      services.tracer.step(run, { ...traced, came: { error: error.failure.code } });
       throw error;
     }
   };
   let generation = await once().catch((error: unknown) => {
-    if (error instanceof ModelError && isRefusal(error.cause)) parts.ledger.release(name);
+    if (error instanceof ModelError && isRefusal(error.cause)) services.ledger.release(name);
     throw error;
   });
   // An empty first answer gets one retry and is then silence (R4). Both are billed.
@@ -135,7 +135,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     speech.dropAll("interrupted", "the message was given up");
     const { inputTokens, outputTokens } = generation.usage;
     const billed = { step: name, tokens: inputTokens + outputTokens };
-    if (!parts.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay, cost);
+    if (!services.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay, cost);
     generation = await once();
   }
   signal.throwIfAborted();
@@ -144,8 +144,8 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const refused = failureOfFinish(generation.finishReason);
   if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
   const estimatedInput = estimateText(composed.instructions) + estimateMessages(composed.messages);
-  parts.transaction(() => {
-    parts.journal.append({
+  services.transaction(() => {
+    services.journal.append({
       runOrdinal: run.ordinal,
       step: index,
       kind: "assistant",
@@ -167,9 +167,9 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     if (run.faults > 0) {
       run.faults = 0;
       run.firstFaultAt = null;
-      parts.runs.update(run.ordinal, { faults: 0, firstFaultAt: null, resumeAt: null });
+      services.runs.update(run.ordinal, { faults: 0, firstFaultAt: null, resumeAt: null });
     }
   });
-  await faultOnceStored("agent.after-journal", parts.object);
+  await faultOnceStored("agent.after-journal", services.object);
   return null;
 };

@@ -2,7 +2,7 @@ import { asc, eq, isNotNull, min, sql } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import type { Failure } from "../records.ts";
-import { summaries } from "../summaries/schema.ts";
+import { summaries } from "../schema.ts";
 import type { Folded, WindowRow } from "./consciousness.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { deadmanMs } from "../bounds.ts";
 import type { RunRow } from "../runs.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /**
  * How long a run has thought in all, in its row: `maxRunMinutes` bounds it (B3).
@@ -21,23 +21,23 @@ const since = ({ thinksSince }: ThinkingTime, now: number): number =>
   thinksSince === null ? 0 : Math.max(0, now - thinksSince);
 
 /** A think takes up the run, whose row is as it was read just now. Answers for how long it has thought before. */
-export const beginThinking = (parts: Parts, run: RunRow): number => {
-  const now = parts.clock.now();
+export const beginThinking = (services: RunServices, run: RunRow): number => {
+  const now = services.clock.now();
   if (run.thinksSince !== null && since(run, now) < justBegunMs) return run.thoughtMs;
   const thoughtMs = run.thoughtMs + Math.min(since(run, now), deadmanMs);
-  parts.runs.update(run.ordinal, { thoughtMs, thinksSince: now });
+  services.runs.update(run.ordinal, { thoughtMs, thinksSince: now });
   return thoughtMs;
 };
 
 /** A think of this run, whose row is as it was read just now, is under way. */
-export const noteThinking = (parts: Parts, run: RunRow): void => {
+export const noteThinking = (services: RunServices, run: RunRow): void => {
   if (run.thinksSince === null) return;
-  const now = parts.clock.now();
-  parts.runs.update(run.ordinal, { thoughtMs: run.thoughtMs + since(run, now), thinksSince: now });
+  const now = services.clock.now();
+  services.runs.update(run.ordinal, { thoughtMs: run.thoughtMs + since(run, now), thinksSince: now });
 };
 
 /** What to store where the run pauses or rests. */
-export const endThinking = (parts: Parts, run: RunRow): ThinkingTime => {
-  const row = parts.runs.at(run.ordinal) ?? run;
-  return { thoughtMs: row.thoughtMs + since(row, parts.clock.now()), thinksSince: null };
+export const endThinking = (services: RunServices, run: RunRow): ThinkingTime => {
+  const row = services.runs.at(run.ordinal) ?? run;
+  return { thoughtMs: row.thoughtMs + since(row, services.clock.now()), thinksSince: null };
 };

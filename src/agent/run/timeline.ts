@@ -4,7 +4,7 @@ import type { RunTrigger } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { unwrap } from "../../shared/errors.ts";
 import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../bounds.ts";
-import { reach } from "../call-with-retry.ts";
+import { callWithRetry } from "../call-with-retry.ts";
 import type { Activity } from "../context/activity.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
 import type { Composed } from "../context/composed.ts";
@@ -25,7 +25,7 @@ import { gatherActivity } from "./gather-activity.ts";
 import { invocationOf } from "./invocation.ts";
 import { shownBlocks } from "./known-blocks.ts";
 import { callsOf, outputOf } from "./own-runs.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 import { seenIn } from "./seen-in.ts";
 
 /**
@@ -74,11 +74,11 @@ const triggerOf = (data: InboxData): Trigger => {
 };
 
 /** What the agent did in silence in earlier runs for this space, and what it may have done, oldest first. */
-const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[] => {
-  const runs = parts.runs
+const actionsIn = (services: RunServices, spaceId: string, before: number): HistoryEntry[] => {
+  const runs = services.runs
     .page(before, actionRuns, undefined)
     .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null);
-  const rows = parts.journal.ofRuns(runs);
+  const rows = services.journal.ofRuns(runs);
   const inputs = new Map(
     rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
   );
@@ -95,50 +95,55 @@ const actionsIn = (parts: Parts, spaceId: string, before: number): HistoryEntry[
 const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entry.message.createdAt : entry.at);
 
 /** The window of a space, its messages marked by what this agent's runs have acknowledged. */
-const historyOf = async (parts: Parts, spaceId: string, before: number, signal: AbortSignal): Promise<History> => {
-  const { id: agentId, workspaceId, config } = parts.identity.get();
+const historyOf = async (
+  services: RunServices,
+  spaceId: string,
+  before: number,
+  signal: AbortSignal,
+): Promise<History> => {
+  const { id: agentId, workspaceId, config } = services.identity.get();
   const page = { limit: config.context.historyMessages, offset: 0 };
   const window = unwrap(
-    await reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
+    await callWithRetry(() => services.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
   );
-  const isSeen = seenIn(parts, spaceId);
+  const isSeen = seenIn(services, spaceId);
   const messages = window.messages.map(
     (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
   );
   const oldest = window.messages[0]?.createdAt ?? "";
-  const actions = actionsIn(parts, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
+  const actions = actionsIn(services, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
   const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
-  const summary = summaryOf(parts, spaceId);
+  const summary = summaryOf(services, spaceId);
   return { space: { id: spaceId, name: window.space.name }, entries, total: window.total, ...summary };
 };
 
 /** What a model made of the space's older messages, where the agent has such summaries written. */
-const summaryOf = (parts: Parts, spaceId: string): Pick<History, "summary"> => {
-  if (!foldsMessages(parts)) return {};
-  const row = parts.summaries.find(spaceId);
+const summaryOf = (services: RunServices, spaceId: string): Pick<History, "summary"> => {
+  if (!foldsMessages(services)) return {};
+  const row = services.summaries.find(spaceId);
   if (!row || row.text === null) return {};
   return { summary: { text: row.text, messages: row.upTo - row.base, upTo: row.upTo } };
 };
 
-const foldsMessages = (parts: Parts): boolean =>
-  parts.identity.get().config.context.compaction.strategy === "recursive_summarization";
+const foldsMessages = (services: RunServices): boolean =>
+  services.identity.get().config.context.compaction.strategy === "recursive_summarization";
 
 /** What is shown no more is summarised, a chunk at a time; of what is older than the agent, the newest part. */
-export const wantSummaries = (parts: Parts, { unshown }: Composed): void => {
-  if (!foldsMessages(parts)) return;
-  const { chunkSize = defaultChunkSize } = parts.identity.get().config.context.compaction;
+export const wantSummaries = (services: RunServices, { unshown }: Composed): void => {
+  if (!foldsMessages(services)) return;
+  const { chunkSize = defaultChunkSize } = services.identity.get().config.context.compaction;
   for (const { spaceId, messages } of unshown) {
     const from = Math.max(0, messages - maxSummaryBacklog);
-    const upTo = parts.summaries.find(spaceId)?.upTo ?? from;
-    if (messages - upTo >= chunkSize) parts.wantSummary(spaceId, { from, upTo: messages });
+    const upTo = services.summaries.find(spaceId)?.upTo ?? from;
+    if (messages - upTo >= chunkSize) services.wantSummary(spaceId, { from, upTo: messages });
   }
 };
 
 /** What the run did in earlier invocations, who answered what it asked, and who did not in time. */
-const resumeOf = (parts: Parts, run: RunRow): Resume => {
-  const rows = parts.journal.ofRun(run);
+const resumeOf = (services: RunServices, run: RunRow): Resume => {
+  const rows = services.journal.ofRun(run);
   const soFar = callsOf(rows);
-  const waits = parts.waits.ofRun(run.ordinal);
+  const waits = services.waits.ofRun(run.ordinal);
   const [input] = invocationOf(rows);
   // They end with the composing: who answered stands beside the input that is composed again.
   if (waits.length === 0 && input?.meta?.kind === "inbox" && input.meta.answers)
@@ -152,47 +157,47 @@ const resumeOf = (parts: Parts, run: RunRow): Resume => {
   };
 };
 
-const calledOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
-  const call = parts.calls
+const calledOf = (services: RunServices, run: RunRow): Pick<ActiveRun, "waiting"> => {
+  const call = services.calls
     .ofRun(run.ordinal)
     .find(({ attached, phase }) => attached && (phase === "asked" || phase === "out"));
   if (!call) return {};
   const { tool, input, spaceId, phase } = call;
-  const spaceName = spaceId === null ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
+  const spaceName = spaceId === null ? undefined : services.spaces.get(spaceId)?.snapshot.name;
   const people = tool.executionType === "space" ? "answer" : "approval";
   const awaits = phase === "asked" ? people : "server";
   return { waiting: { call: { toolName: tool.name, input }, spaceName, awaits } };
 };
 
-const waitingOf = (parts: Parts, run: RunRow): Pick<ActiveRun, "waiting"> => {
-  if (run.status === "waiting_tool") return calledOf(parts, run);
-  const [wait] = run.status === "waiting_reply" ? parts.waits.ofRun(run.ordinal) : [];
+const waitingOf = (services: RunServices, run: RunRow): Pick<ActiveRun, "waiting"> => {
+  if (run.status === "waiting_tool") return calledOf(services, run);
+  const [wait] = run.status === "waiting_reply" ? services.waits.ofRun(run.ordinal) : [];
   if (!wait) return {};
   const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);
-  const spaceName = parts.spaces.get(wait.spaceId)?.snapshot.name ?? "";
+  const spaceName = services.spaces.get(wait.spaceId)?.snapshot.name ?? "";
   return { waiting: { text: wait.text, spaceName, names } };
 };
 
 /** What began a run, as the list of active runs tells it. */
-export const begunBy = (parts: Parts, trigger: RunTrigger): ActiveRun["begunBy"] => {
+export const begunBy = (services: RunServices, trigger: RunTrigger): ActiveRun["begunBy"] => {
   const { type, senderName = "", text = "", spaceId } = trigger;
-  const spaceName = spaceId === undefined ? undefined : parts.spaces.get(spaceId)?.snapshot.name;
+  const spaceName = spaceId === undefined ? undefined : services.spaces.get(spaceId)?.snapshot.name;
   return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
 };
 
 /** Those under way and those that wait, oldest first; of the ones that wait for tools the newest, and how many more. */
-const activeRunsOf = (parts: Parts, thisRun: number): { activeRuns: ActiveRun[]; moreRuns: number } => {
-  const active = parts.runs.active();
+const activeRunsOf = (services: RunServices, thisRun: number): { activeRuns: ActiveRun[]; moreRuns: number } => {
+  const active = services.runs.active();
   const known = new Set(active.map(({ ordinal }) => ordinal));
-  const waiting = parts.calls.waitingRuns(maxOpenCalls).filter((ordinal) => !known.has(ordinal));
-  const newest = parts.runs.those(waiting.slice(-maxToldRuns));
+  const waiting = services.calls.waitingRuns(maxOpenCalls).filter((ordinal) => !known.has(ordinal));
+  const newest = services.runs.those(waiting.slice(-maxToldRuns));
   const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
   const activeRuns = told.map((run) => ({
     runId: run.id,
     status: run.status,
     isThis: run.ordinal === thisRun,
-    begunBy: begunBy(parts, run.trigger),
-    ...waitingOf(parts, run),
+    begunBy: begunBy(services, run.trigger),
+    ...waitingOf(services, run),
   }));
   return { activeRuns, moreRuns: waiting.length - newest.length };
 };
@@ -209,54 +214,58 @@ const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {
 };
 
 /** What other agents did, where the config asks for it: the spaces that were read already are not asked again. */
-const activityIn = async (parts: Parts, histories: History[], signal: AbortSignal): Promise<Activity | undefined> => {
-  if (!parts.identity.get().config.context.activity) return undefined;
+const activityIn = async (
+  services: RunServices,
+  histories: History[],
+  signal: AbortSignal,
+): Promise<Activity | undefined> => {
+  if (!services.identity.get().config.context.activity) return undefined;
   const known = histories.map(({ space, entries }): [string, { name: string; messages: Message[] }] => [
     space.id,
     { name: space.name, messages: entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])) },
   ]);
-  return (await gatherActivity(parts, {}, signal, new Map(known))).activity;
+  return (await gatherActivity(services, {}, signal, new Map(known))).activity;
 };
 
 /** As of now. `ordinal` is that of the run, or of the one that would come next; `common` what its config says. */
 export const gatherTimeline = async (
-  parts: Parts,
+  services: RunServices,
   { config, ...common }: InputParts & { config: ComposedConfig },
   event: InboxData,
   ordinal: number,
   signal: AbortSignal,
   resumed: { run: RunRow; activeSpaceId: string | null } | null = null,
 ): Promise<TimelineSnapshot> => {
-  const { id: agentId } = parts.identity.get();
-  const spaces = parts.spaces.mine();
+  const { id: agentId } = services.identity.get();
+  const spaces = services.spaces.mine();
   const trigger = triggerOf(event);
   const homeId = homeOf(event);
   const home = spaces.find((space) => space.id === homeId);
   const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
   const histories: History[] = [];
   for (const space of new Set([home, waited])) {
-    if (space) histories.push(await historyOf(parts, space.id, ordinal, signal));
+    if (space) histories.push(await historyOf(services, space.id, ordinal, signal));
   }
   const active = resumed ? waited : home;
   const state = {
     agentId,
     spaces,
-    goals: parts.goals.list(),
-    memories: parts.memories.list(),
-    plans: parts.plans.list(),
-    blocks: await shownBlocks(parts, config, [event], signal),
-    activity: await activityIn(parts, histories, signal),
+    goals: services.goals.list(),
+    memories: services.memories.list(),
+    plans: services.plans.list(),
+    blocks: await shownBlocks(services, config, [event], signal),
+    activity: await activityIn(services, histories, signal),
   };
   return {
     ...common,
     continuity: "timeline",
-    now: isoTime(parts.clock.now()),
+    now: isoTime(services.clock.now()),
     state,
     histories,
-    ...activeRunsOf(parts, ordinal),
+    ...activeRunsOf(services, ordinal),
     trigger,
     activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
-    resume: resumed ? resumeOf(parts, resumed.run) : null,
+    resume: resumed ? resumeOf(services, resumed.run) : null,
     own: [],
   };
 };

@@ -2,15 +2,15 @@ import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
 import { composingOf } from "./composing.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** What a result may hold where an input is full already: enough to say what it is. */
 const leastTokens = 250;
 
 /** The estimated tokens that the model's next input has room for, beside all that the run holds by now. */
-export const roomOf = (parts: Parts, run: RunRow): number => {
-  const { config, correction } = composingOf(parts);
-  const rows = parts.journal.ofRun(run);
+export const roomOf = (services: RunServices, run: RunRow): number => {
+  const { config, correction } = composingOf(services);
+  const rows = services.journal.ofRun(run);
   const from = rows.findLastIndex((row) => row.kind === "assistant");
   const meta = rows[from]?.meta;
   const before = meta?.kind === "assistant" ? meta.input.tokens / correction : 0;

@@ -4,16 +4,16 @@ import type { InboxRow } from "../inbox/inbox.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
 import type { RunRow } from "../runs.ts";
-import type { Parts } from "./parts.ts";
+import type { RunServices } from "./run-services.ts";
 
 /** What the run took, with what joined it since: answers that it waited for, and what a run had that it absorbed. */
-export const eventsOf = (parts: Parts, run: RunRow): InboxRow[] =>
-  parts.inbox.rows(parts.runs.at(run.ordinal)?.events ?? run.events);
+export const eventsOf = (services: RunServices, run: RunRow): InboxRow[] =>
+  services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
 
 /** Where what a run says comes from: the root that it passes on (B1), and its origin if it speaks elsewhere. */
-export const rootOfRun = (parts: Parts, run: RunRow): Root => {
-  const roots = eventsOf(parts, run).map(rootOf);
-  const root = rootOfAnswer(roots, parts.roots.wakes(roots.map(({ id }) => id)));
+export const rootOfRun = (services: RunServices, run: RunRow): Root => {
+  const roots = eventsOf(services, run).map(rootOf);
+  const root = rootOfAnswer(roots, services.roots.wakes(roots.map(({ id }) => id)));
   if (!root) throw new Error(`run ${run.id} has no events`);
   return root;
 };
@@ -31,13 +31,13 @@ const spaceIdOf = ({ data }: InboxRow): string | null => {
  * None if any event of the batch came from the target space; else of the newest person's event, as far as the
  * space that it came from shares.
  */
-export const originFor = (parts: Parts, run: RunRow, targetSpaceId: string): Origin | undefined => {
-  const events = eventsOf(parts, run);
+export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
+  const events = eventsOf(services, run);
   if (events.some((row) => spaceIdOf(row) === targetSpaceId)) return undefined;
   const source = events.findLast(isPersons);
   if (source?.data.type !== "space_message") return undefined;
   const { message } = source.data.delivered;
-  const space = parts.spaces.get(message.spaceId)?.snapshot;
+  const space = services.spaces.get(message.spaceId)?.snapshot;
   if (!space || space.shareOrigin === "none") return undefined;
   return {
     sourceSpaceId: message.spaceId,

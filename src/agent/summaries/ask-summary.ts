@@ -7,9 +7,8 @@ import type { ComposedConfig } from "../context/agent-state.ts";
 import { type FoldingLimits, fittedSummary } from "../context/summary/fold.ts";
 import { type SummaryQuestion, summaryPrompt } from "../context/summary/summary-prompt.ts";
 import { composingOf } from "../run/composing.ts";
-import type { Parts } from "../run/parts.ts";
+import type { RunServices } from "../run/run-services.ts";
 import type { SummaryRow } from "../run/summaries.ts";
-import { openSecret } from "../tools/open-secret.ts";
 
 const summaryShare = 0.25;
 const wordsPerToken = 0.7;
@@ -26,10 +25,10 @@ export const summaryTokens = ({ context }: ComposedConfig): number =>
  * What one question may hold, by the config and by what its model takes; of a model that finds it too long, half, and
  * half again.
  */
-export const foldingLimits = (parts: Parts, { failures, lastError }: SummaryRow): FoldingLimits => {
-  const { config } = composingOf(parts);
+export const foldingLimits = (services: RunServices, { failures, lastError }: SummaryRow): FoldingLimits => {
+  const { config } = composingOf(services);
   const { model = config.model, chunkSize = defaultChunkSize } = config.context.compaction;
-  const { window } = identifyModel(model, parts.env);
+  const { window } = identifyModel(model, services.env);
   const most = Math.min(window ?? defaultMaxTokens, config.context.maxTokens);
   const tooLong = lastError?.code === "context_overflow" ? failures : 0;
   return { chunkSize, maxTokens: Math.floor(((most - 2 * summaryTokens(config)) * chunkShare) / 2 ** tooLong) };
@@ -40,27 +39,27 @@ export const foldingLimits = (parts: Parts, { failures, lastError }: SummaryRow)
  * what the model threw, `budget_exhausted`, or `model_nonsense` for an empty answer.
  */
 export const askSummary = async (
-  parts: Parts,
+  services: RunServices,
   question: Omit<SummaryQuestion, "agent" | "words">,
   signal: AbortSignal,
 ): Promise<string> => {
-  const { config } = composingOf(parts);
+  const { config } = composingOf(services);
   const { maxTokensPerDay } = config.limits;
   const tokens = summaryTokens(config);
   const text = await askModel({
-    env: parts.env,
-    openSecret: (name) => openSecret(parts, name),
+    env: services.env,
+    openSecret: (name) => services.identity.openSecret(name),
     config: config.context.compaction.model ?? config.model,
     prompt: summaryPrompt({ ...question, agent: config.name, words: Math.floor(tokens * wordsPerToken) }),
     maxOutputTokens: tokens * 2,
     maxCharacters: { name: "maxSummaryCharacters", characters: maxSummaryCharacters },
     signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),
     reserve: (cost) => {
-      const step = `${ledgerName}:${parts.clock.now()}`;
-      if (!parts.ledger.reserve(step, cost, maxTokensPerDay, undefined)) {
+      const step = `${ledgerName}:${services.clock.now()}`;
+      if (!services.ledger.reserve(step, cost, maxTokensPerDay, undefined)) {
         throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
       }
-      return (billed) => parts.ledger.settle(ledgerName, { step, tokens: billed });
+      return (billed) => services.ledger.settle(ledgerName, { step, tokens: billed });
     },
   });
   const summary = fittedSummary(text, tokens);

@@ -3,7 +3,7 @@ import { nextChunk } from "../context/summary/fold.ts";
 import { cycleText } from "../context/summary/summary-prompt.ts";
 import { composingOf } from "../run/composing.ts";
 import { headOf } from "../run/head.ts";
-import type { Parts } from "../run/parts.ts";
+import type { RunServices } from "../run/run-services.ts";
 import { foldedIn, ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
 
@@ -11,9 +11,9 @@ import { askSummary, foldingLimits } from "./ask-summary.ts";
  * Folds one more chunk of the cycles that are to make room; once all are folded, the next run begins a new window with
  * the summary in their place. They stay in the journal.
  */
-export const foldCycles = async (parts: Parts, row: SummaryRow, signal: AbortSignal): Promise<void> => {
-  const { consciousness, summaries, runs } = parts;
-  const { config, correction } = composingOf(parts);
+export const foldCycles = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
+  const { consciousness, summaries, runs } = services;
+  const { config, correction } = composingOf(services);
   const window = consciousness.newestWindow();
   if (!window) return summaries.done(ownCycles);
   const leaving = consciousness.leaving(window, runs.nextOrdinal(), config, correction);
@@ -24,14 +24,14 @@ export const foldCycles = async (parts: Parts, row: SummaryRow, signal: AbortSig
     leaving
       .filter(({ ordinal }) => ordinal > (folded?.upTo ?? 0))
       .map(({ ordinal, messages }) => ({ at: ordinal, text: cycleText(messages) })),
-    foldingLimits(parts, row),
+    foldingLimits(services, row),
   );
   const end = chunk.at(-1);
   if (!end) {
-    return parts.transaction(() => {
+    return services.transaction(() => {
       consciousness.beginWith(
         window,
-        headOf(parts),
+        headOf(services),
         { text: folded?.text ?? "", upTo: last.ordinal },
         runs.nextOrdinal(),
       );
@@ -40,7 +40,7 @@ export const foldCycles = async (parts: Parts, row: SummaryRow, signal: AbortSig
   }
   const earlier = folded?.text ?? (window.summary === null ? null : unquoteLines(window.summary));
   const text = await askSummary(
-    parts,
+    services,
     { of: { kind: "cycles" }, earlier, parts: chunk.map((each) => each.text) },
     signal,
   );

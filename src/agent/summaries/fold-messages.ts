@@ -1,10 +1,10 @@
 import type { Message } from "../../protocol/message.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { maxSummaryBacklog } from "../bounds.ts";
-import { reach } from "../call-with-retry.ts";
+import { callWithRetry } from "../call-with-retry.ts";
 import { nextChunk } from "../context/summary/fold.ts";
 import { messageText } from "../context/summary/summary-prompt.ts";
-import type { Parts } from "../run/parts.ts";
+import type { RunServices } from "../run/run-services.ts";
 import type { SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
 
@@ -12,15 +12,18 @@ const mostLooks = 3;
 
 /** The messages of a space from place `from` on (the first is 0), oldest first, and the space's name. */
 const messagesFrom = async (
-  parts: Parts,
+  services: RunServices,
   spaceId: string,
   page: { from: number; limit: number },
   signal: AbortSignal,
 ): Promise<{ name: string; messages: Message[] }> => {
-  const { id: agentId, workspaceId } = parts.identity.get();
+  const { id: agentId, workspaceId } = services.identity.get();
   const look = async (limit: number, offset: number) =>
     unwrap(
-      await reach(() => parts.env.SPACE.getByName(spaceId).window(workspaceId, agentId, { limit, offset }), signal),
+      await callWithRetry(
+        () => services.env.SPACE.getByName(spaceId).window(workspaceId, agentId, { limit, offset }),
+        signal,
+      ),
     );
   let { total } = await look(1, 0);
   // A window is counted from the newest message, and more may come while it is asked for.
@@ -33,15 +36,15 @@ const messagesFrom = async (
 };
 
 /** Folds one more chunk of a space's messages into the summary of it, up to where its history is read whole. */
-export const foldMessages = async (parts: Parts, row: SummaryRow, signal: AbortSignal): Promise<void> => {
-  const { summaries, spaces, identity } = parts;
+export const foldMessages = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
+  const { summaries, spaces, identity } = services;
   const { subject: spaceId } = row;
   if (!spaces.isMember(spaceId)) return summaries.forget(spaceId);
-  const limits = foldingLimits(parts, row);
+  const limits = foldingLimits(services, row);
   // What is older than anyone would pay for is left to read_messages.
   const from = Math.max(row.upTo, row.wanted - maxSummaryBacklog);
   if (row.wanted - from < limits.chunkSize) return summaries.done(spaceId);
-  const { name, messages } = await messagesFrom(parts, spaceId, { from, limit: limits.chunkSize }, signal);
+  const { name, messages } = await messagesFrom(services, spaceId, { from, limit: limits.chunkSize }, signal);
   const agentId = identity.get().id;
   const chunk = nextChunk(
     messages.map((message, index) => ({ at: from + index + 1, text: messageText(message, agentId) })),
@@ -50,7 +53,7 @@ export const foldMessages = async (parts: Parts, row: SummaryRow, signal: AbortS
   const end = chunk.at(-1);
   if (!end) return summaries.done(spaceId);
   const text = await askSummary(
-    parts,
+    services,
     { of: { kind: "messages", space: name }, earlier: row.text, parts: chunk.map((each) => each.text) },
     signal,
   );

@@ -3,7 +3,7 @@ import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { deadmanMs, summaryFirstRetryMs, summaryLongestRetryMs } from "../bounds.ts";
-import type { Parts } from "../run/parts.ts";
+import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { foldCycles } from "./fold-cycles.ts";
 import { foldMessages } from "./fold-messages.ts";
@@ -22,35 +22,35 @@ export const summariesTimer = "summaries";
 const pauses: Pauses = { firstMs: summaryFirstRetryMs, longestMs: summaryLongestRetryMs };
 
 export class SummaryWork {
-  readonly #parts: Parts;
+  readonly #services: RunServices;
   readonly #timers: Timers;
   /** Keeps the object alive for work in the background. */
   readonly #background: (work: Promise<unknown>) => void;
   readonly #stop = new AbortController();
   #running = false;
 
-  constructor(parts: Parts, timers: Timers, background: (work: Promise<unknown>) => void) {
-    this.#parts = parts;
+  constructor(services: RunServices, timers: Timers, background: (work: Promise<unknown>) => void) {
+    this.#services = services;
     this.#timers = timers;
     this.#background = background;
   }
 
   /** Belongs in the transaction that wants it; it begins when that is over. */
   want(subject: string, { from, upTo } = { from: 0, upTo: 0 }): void {
-    this.#parts.summaries.want(subject, upTo, from);
-    this.#timers.setNoLater(summariesTimer, this.#parts.clock.now() + deadmanMs);
+    this.#services.summaries.want(subject, upTo, from);
+    this.#timers.setNoLater(summariesTimer, this.#services.clock.now() + deadmanMs);
     this.#background(Promise.resolve().then(() => this.#begin()));
   }
 
   /** The config or a secret changed: what failed may go on now. */
   reconsider(): void {
-    this.#parts.summaries.reconsider();
-    if (this.#parts.summaries.nextTryAt() !== null) this.fired();
+    this.#services.summaries.reconsider();
+    if (this.#services.summaries.nextTryAt() !== null) this.fired();
   }
 
   /** The timer `summaries` went off. */
   fired(): void {
-    this.#timers.set(summariesTimer, this.#parts.clock.now() + deadmanMs);
+    this.#timers.set(summariesTimer, this.#services.clock.now() + deadmanMs);
     this.#background(this.#begin());
   }
 
@@ -74,23 +74,23 @@ export class SummaryWork {
       await this.#fold(row);
       if (this.#stop.signal.aborted) return;
     }
-    const next = this.#parts.summaries.nextTryAt();
+    const next = this.#services.summaries.nextTryAt();
     if (next === null) this.#timers.clear(summariesTimer);
     else this.#timers.set(summariesTimer, next);
   }
 
   #due(): SummaryRow[] {
-    return this.#parts.summaries.due();
+    return this.#services.summaries.due();
   }
 
   async #fold(row: SummaryRow): Promise<void> {
-    const { summaries, identity, ledger, clock } = this.#parts;
+    const { summaries, identity, ledger, clock } = this.#services;
     const { signal } = this.#stop;
     const { config, id: agentId } = identity.get();
     try {
       if (config.context.compaction.strategy !== "recursive_summarization") return summaries.done(row.subject);
-      if (row.subject === ownCycles) await foldCycles(this.#parts, row, signal);
-      else await foldMessages(this.#parts, row, signal);
+      if (row.subject === ownCycles) await foldCycles(this.#services, row, signal);
+      else await foldMessages(this.#services, row, signal);
     } catch (error) {
       if (signal.aborted) return;
       const { code, message, retryAfterMs } = classifyFailure(error);

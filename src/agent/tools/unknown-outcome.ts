@@ -9,6 +9,15 @@ export const unknownInWords = (what: string): string =>
 export const unknownOutcome = (what: string, cause?: unknown): ColloquyError =>
   new ColloquyError("outcome_unknown", unknownInWords(what), { cause });
 
+/** Turns an `unavailable` change into an unknown outcome: a try may have been heard and its answer lost (R3). */
+export const asUnknownOutcome = async <T>(asking: Promise<T>): Promise<T> => {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof ColloquyError && error.code === "unavailable" ? unknownOutcome(error.message, error) : error;
+  }
+};
+
 /** What a call is told whose agent was cut while it ran. */
 export const interruptedCall = unknownInWords("the call was interrupted");
 

@@ -4,7 +4,14 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { blockView } from "../memory/blocks/block-view.ts";
 import type { BlockRow } from "../memory/blocks/blocks.ts";
-import { blockShares, blockSnapshots, blockSpaces, blocks, blockVersions, sharedBlocks } from "../schema.ts";
+import {
+  blockShares,
+  blockSnapshots,
+  blockSpaces,
+  blocks,
+  blockVersions,
+  sharedBlocks,
+} from "../memory/blocks/schema.ts";
 import { isNew, type ListOf } from "./carried-list.ts";
 
 /** Blocks with their history: rows and bytes as they are stored, so that no document is opened to be exported. */

@@ -1,8 +1,9 @@
 import { and, asc, gt, isNotNull, lte, ne, or, sql } from "drizzle-orm";
 import type { CarriedItem } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";
+import { archival } from "../memory/search/schema.ts";
 import { ownCycles } from "../run/summaries.ts";
-import { archival, goals, memories, plans, summaries } from "../schema.ts";
+import { goals, memories, plans, summaries } from "../schema.ts";
 import { isNew, type ListOf } from "./carried-list.ts";
 import { knownNames } from "./schema.ts";
 

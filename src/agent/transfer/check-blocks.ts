@@ -7,12 +7,12 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
 import { maxBlocks, maxForeignReads } from "../bounds.ts";
 import { BlockHistory } from "../memory/blocks/block-history.ts";
+import { blocks, blockVersions } from "../memory/blocks/schema.ts";
 import { sizeOf } from "../memory/documents/check-content.ts";
 import { contentAt, hasState, stateOf } from "../memory/documents/document.ts";
 import { checkBlockSchema } from "../memory/documents/fill-document.ts";
 import type { Loro } from "../memory/documents/loro.ts";
 import { render } from "../memory/documents/render.ts";
-import { blocks, blockVersions } from "../schema.ts";
 import { unfit } from "./carried-list.ts";
 
 /** Whether the blocks that an import has brought are what they say, one document in memory at a time. */

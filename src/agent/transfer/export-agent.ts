@@ -4,10 +4,11 @@ import { type CarriedHead, type CarriedList, carriedLists } from "../../protocol
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { exportPageCharacters, exportTailBytes } from "../bounds.ts";
-import type { Parts } from "../run/parts.ts";
+import { archival } from "../memory/search/schema.ts";
+import type { RunServices } from "../run/run-services.ts";
 import { isUndone } from "../run/settle-open-calls.ts";
 import { mayHaveActed, openCalls } from "../run/side-effects.ts";
-import { archival, journal, runs, windows } from "../schema.ts";
+import { journal, runs, windows } from "../schema.ts";
 import { nextBlock } from "./carried-blocks.ts";
 import type { Place, Read } from "./carried-list.ts";
 import { namesFor } from "./known-names.ts";
@@ -45,14 +46,14 @@ const boundsOf = (db: Database, at: number): ExportBounds => ({
 });
 
 /** As a run that is canceled (`think/finish.ts`): who carries an agent takes along all that it said and stored. */
-const cutOf = (parts: Parts, to: number): ExportBounds["cut"] => {
-  const run = parts.runs.active().find(({ continuity }) => continuity === "consciousness");
+const cutOf = (services: RunServices, to: number): ExportBounds["cut"] => {
+  const run = services.runs.active().find(({ continuity }) => continuity === "consciousness");
   if (!run) return undefined;
-  const rows = parts.journal.ofRun(run, to);
-  if (!mayHaveActed(parts, run, rows)) return undefined;
+  const rows = services.journal.ofRun(run, to);
+  if (!mayHaveActed(services, run, rows)) return undefined;
   const open = openCalls(rows).map(({ step, call: { callId, toolName }, begun }) => ({
     ...{ step, callId, toolName },
-    ...(isUndone(parts.calls.get(callId), begun) ? { undone: true as const } : {}),
+    ...(isUndone(services.calls.get(callId), begun) ? { undone: true as const } : {}),
   }));
   return { run: run.ordinal, open };
 };
@@ -67,8 +68,8 @@ const leftBehind = (db: Database): CarriedHead["left"] => {
   };
 };
 
-export const exportHead = async (db: Database, parts: Parts): Promise<ExportHead> => {
-  const { identity, clock, env } = parts;
+export const exportHead = async (db: Database, services: RunServices): Promise<ExportHead> => {
+  const { identity, clock, env } = services;
   const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId, correction, correctionModel } = identity.get();
   const head: CarriedHead = {
     id,
@@ -80,7 +81,7 @@ export const exportHead = async (db: Database, parts: Parts): Promise<ExportHead
     left: leftBehind(db),
   };
   const ends = boundsOf(db, clock.now());
-  const cut = cutOf(parts, ends.journal);
+  const cut = cutOf(services, ends.journal);
   const bounds = cut ? { ...ends, cut } : ends;
   return { head, bounds, names: await namesFor(db, env.WORKSPACE.getByName(workspaceId), id) };
 };
@@ -88,7 +89,7 @@ export const exportHead = async (db: Database, parts: Parts): Promise<ExportHead
 const listAfter = (list: CarriedList): CarriedList | undefined => carriedLists[carriedLists.indexOf(list) + 1];
 
 /** A block that was changed much since its snapshot is folded first: then it fits into one page. */
-const prepared = async (db: Database, { blocks }: Parts, after: Place): Promise<void> => {
+const prepared = async (db: Database, { blocks }: RunServices, after: Place): Promise<void> => {
   const next = nextBlock(db, Number(after[0] ?? 0));
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
@@ -96,7 +97,7 @@ const prepared = async (db: Database, { blocks }: Parts, after: Place): Promise<
 /** From `from` on, or from the beginning. */
 export const exportPage = async (
   db: Database,
-  parts: Parts,
+  services: RunServices,
   bounds: ExportBounds,
   from: ExportPlace | null,
 ): Promise<ExportPage> => {
@@ -105,7 +106,7 @@ export const exportPage = async (
   let place: ExportPlace | null = from ?? { list: "names", after: [] };
   while (place && room > 0) {
     const { list, after }: ExportPlace = place;
-    if (list === "blocks") await prepared(db, parts, after);
+    if (list === "blocks") await prepared(db, services, after);
     const rows: Read<CarriedList>[] = lists[list].read(db, after, bounds);
     const items: string[] = [];
     for (const { item, place: to } of rows) {

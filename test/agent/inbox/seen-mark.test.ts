@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isSeen, type SeenMark, settle } from "../../../src/agent/inbox/seen-mark.ts";
+import { isSeen, type SeenMark, settle } from "../../../src/agent/spaces.ts";
 
 /**
  * A conversation as an agent lives through it, with the marks alone: its space's log, what was delivered of it, what

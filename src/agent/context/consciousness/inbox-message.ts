@@ -1,3 +1,4 @@
+import type { HeadBlocks, ToldState } from "../../records.ts";
 import type { ShownBlock } from "../blocks.ts";
 import { shownCall } from "../call-line.ts";
 import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
@@ -5,7 +6,7 @@ import { originNote } from "../origin.ts";
 import { plain } from "../plain.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
-import type { HeadBlocks, InboxEvent, ToldState } from "./snapshot.ts";
+import type { InboxEvent } from "./snapshot.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { DeliveredMessage } from "../../../protocol/rpc.ts";
-import type { Dropped } from "../composed.ts";
+import type { Dropped, HeadBlocks, ToldState } from "../../records.ts";
 import type { InputParts } from "../input-parts.ts";
 
 /** One event of a batch, as the inbox keeps it. */
@@ -9,12 +9,6 @@ export type InboxEvent =
   | { type: "plan"; eventId: string; planName: string; instruction: string }
   | { type: "service"; eventId: string; serviceName: string; payload: unknown }
   | { type: "tool_result"; eventId: string; tool: string; toolCallId: string; result: unknown };
-
-/**
- * What the model was last told of its state: section → the lines by their key. Kept with each run, so that the
- * next one is told only what changed since.
- */
-export type ToldState = Record<string, Record<string, string>>;
 
 /** One earlier cycle that the agent lived through: its model messages, untouched. */
 export type Cycle = { runId: string; messages: ModelMessage[] };
@@ -26,8 +20,6 @@ export type Window = {
   /** The core blocks that are in the instructions, as they were when it began: their texts by key. */
   blocks?: HeadBlocks;
 };
-
-export type HeadBlocks = Record<string, string>;
 
 /** A message of the running cycle that tells of others: the section that it is. */
 export type Telling = { section: "shared_blocks" | "activity"; message: ModelMessage };

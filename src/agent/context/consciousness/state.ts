@@ -1,15 +1,14 @@
 import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
+import type { Dropped, HeadBlocks, ToldState } from "../../records.ts";
 import type { AgentState } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
-import type { Dropped } from "../composed.ts";
 import { digest } from "../digest.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
 import { estimateText } from "../tokens.ts";
-import type { HeadBlocks, ToldState } from "./snapshot.ts";
 
 /**
  * What an agent has and knows, section by section. In full at the start of a window; afterwards only the lines

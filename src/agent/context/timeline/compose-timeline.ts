@@ -1,9 +1,9 @@
 import type { ModelMessage } from "ai";
+import type { Dropped } from "../../records.ts";
 import { activitySection } from "../activity.ts";
 import {
   type Composed,
   type Cut,
-  type Dropped,
   type Section,
   type Strategy,
   sectionOfBlocks,

@@ -1,4 +1,5 @@
-import type { Dropped, Section } from "../composed.ts";
+import type { Dropped } from "../../records.ts";
+import type { Section } from "../composed.ts";
 import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
 import { turnOf } from "./as-messages.ts";
 import { entryLines, headingLines, type Marks, type Shown } from "./history.ts";

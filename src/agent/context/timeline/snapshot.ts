@@ -3,6 +3,7 @@ import type { EntityType } from "../../../protocol/entity.ts";
 import type { Message } from "../../../protocol/message.ts";
 import type { TriggerSource } from "../../../protocol/rpc.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
+import type { Answers } from "../../records.ts";
 import type { AgentState, SpaceRef } from "../agent-state.ts";
 import type { InputParts } from "../input-parts.ts";
 
@@ -55,15 +56,9 @@ export type ActiveRun = {
 };
 
 /** A run that goes on after a wait, in a fresh invocation. */
-export type Resume = {
+export type Resume = Answers & {
   /** What it had done before, oldest first. */
   soFar: Action[];
-  /** Who answered; their messages are in the history. */
-  replies: { messageId: string; name: string }[];
-  /** Names of those who did not answer in time. */
-  timedOut: string[];
-  /** Names of those who left the space before they answered. */
-  gone?: string[];
 };
 
 /** `why`: the trigger's space, where the run was when it began to wait, or where the call was made whose result came. */

@@ -3,8 +3,8 @@ import type { SharedEdit } from "../../../protocol/block-rpc.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { spaceAnswerMs } from "../../bounds.ts";
-import { reach } from "../../call-with-retry.ts";
-import type { Parts } from "../../run/parts.ts";
+import { callWithRetry } from "../../call-with-retry.ts";
+import type { BlockServices } from "./block-services.ts";
 import type { SharedBlockRow } from "./shared-blocks.ts";
 
 /**
@@ -32,15 +32,19 @@ const withheld = ({ label, type, permission, pinned, ownerId, ownerName, created
 });
 
 /** What these blocks show now, one request for each owner, in the order of `rows`. */
-export const readShared = async (parts: Parts, rows: SharedBlockRow[], signal: AbortSignal): Promise<Block[]> => {
+export const readShared = async (
+  services: BlockServices,
+  rows: SharedBlockRow[],
+  signal: AbortSignal,
+): Promise<Block[]> => {
   if (rows.length === 0) return [];
-  const { id, workspaceId } = parts.identity.get();
+  const { id, workspaceId } = services.identity.get();
   const byOwner = Map.groupBy(rows, ({ ownerId }) => ownerId);
   const answers = [...byOwner].map(async ([ownerId, wanted]): Promise<[SharedBlockRow, Block | null][]> => {
     try {
       const labels = wanted.map(({ label }) => label);
-      const ask = () => parts.env.AGENT.getByName(ownerId).readSharedBlocks(workspaceId, id, labels);
-      const answer = await reach(ask, signal);
+      const ask = () => services.env.AGENT.getByName(ownerId).readSharedBlocks(workspaceId, id, labels);
+      const answer = await callWithRetry(ask, signal);
       if (!answer.ok && answer.problem.code === "not_found") return wanted.map((row) => [row, null]);
       const read = unwrap(answer);
       return wanted.map((row, index) => [row, read[index] ?? null]);
@@ -54,12 +58,12 @@ export const readShared = async (parts: Parts, rows: SharedBlockRow[], signal: A
   return rows.flatMap((row) => {
     const block = known.get(row) ?? null;
     if (block === null) {
-      parts.sharedBlocks.drop(row.ownerId, row.label);
+      services.sharedBlocks.drop(row.ownerId, row.label);
       return [];
     }
     if (block.version > 0) {
       const ownerName = block.sharedFrom?.agentName ?? row.ownerName;
-      parts.sharedBlocks.refresh(row, { ownerName, type: block.type, permission: block.permission });
+      services.sharedBlocks.refresh(row, { ownerName, type: block.type, permission: block.permission });
     }
     return [{ ...block, pinned: row.pinned }];
   });
@@ -67,30 +71,30 @@ export const readShared = async (parts: Parts, rows: SharedBlockRow[], signal: A
 
 /** Throws what its owner refuses, or `unavailable`. */
 export const loadShared = async (
-  parts: Parts,
+  services: BlockServices,
   row: SharedBlockRow,
   signal: AbortSignal,
   version?: number,
 ): Promise<BlockDetail> => {
-  const { id, workspaceId } = parts.identity.get();
-  const owner = parts.env.AGENT.getByName(row.ownerId);
-  const read = unwrap(await reach(() => owner.readSharedBlock(workspaceId, id, row.label, version), signal));
+  const { id, workspaceId } = services.identity.get();
+  const owner = services.env.AGENT.getByName(row.ownerId);
+  const read = unwrap(await callWithRetry(() => owner.readSharedBlock(workspaceId, id, row.label, version), signal));
   return { ...read, pinned: row.pinned };
 };
 
 /** Throws what its owner refuses, or `unavailable`. */
 export const editShared = async (
-  parts: Parts,
+  services: BlockServices,
   row: SharedBlockRow,
   edit: Omit<SharedEdit, "reader" | "until">,
   signal: AbortSignal,
 ): Promise<EditedBlock> => {
-  const { id, workspaceId, config } = parts.identity.get();
-  const owner = parts.env.AGENT.getByName(row.ownerId);
+  const { id, workspaceId, config } = services.identity.get();
+  const owner = services.env.AGENT.getByName(row.ownerId);
   const reader = { agentId: id, name: config.name };
   const ask = () => {
-    const until = parts.clock.now() + spaceAnswerMs;
+    const until = services.clock.now() + spaceAnswerMs;
     return owner.editSharedBlock(workspaceId, row.label, { ...edit, reader, until });
   };
-  return unwrap(await reach(ask, signal));
+  return unwrap(await callWithRetry(ask, signal));
 };

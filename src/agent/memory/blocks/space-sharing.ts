@@ -1,6 +1,6 @@
 import type { Block, BlockSpace, SpacePermission } from "../../../protocol/block.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import type { Parts } from "../../run/parts.ts";
+import type { BlockServices } from "./block-services.ts";
 import { sharedView } from "./block-view.ts";
 import type { BlockRow } from "./blocks.ts";
 import { tellWatchers } from "./tell-watchers.ts";
@@ -12,7 +12,7 @@ import { tellWatchers } from "./tell-watchers.ts";
 
 /** What a space's people may do with a block. Throws `not_found` where it is not shared there, as if it were not. */
 export const grantedIn = (
-  { blocks, blockSpaces }: Parts,
+  { blocks, blockSpaces }: BlockServices,
   spaceId: string,
   label: string,
 ): { row: BlockRow; permission: SpacePermission } => {
@@ -23,28 +23,28 @@ export const grantedIn = (
 };
 
 /** A block as the people of a space see it. Throws `not_found`. */
-export const viewInSpace = (parts: Parts, spaceId: string, label: string): Block => {
-  const { id: agentId, config } = parts.identity.get();
-  const { row, permission } = grantedIn(parts, spaceId, label);
+export const viewInSpace = (services: BlockServices, spaceId: string, label: string): Block => {
+  const { id: agentId, config } = services.identity.get();
+  const { row, permission } = grantedIn(services, spaceId, label);
   return sharedView(row, permission, { agentId, agentName: config.name });
 };
 
 /** Lets a space's people use a block. Those who watch it there learn of another permission at once. */
 export const openBlock = async (
-  parts: Parts,
+  services: BlockServices,
   label: string,
   { spaceId, permission }: Omit<BlockSpace, "createdAt">,
 ): Promise<BlockSpace> => {
-  const { row, value } = await parts.blocks.read(label);
-  const space = parts.blockSpaces.put(row.id, spaceId, permission);
-  tellWatchers(parts, { what: "updated", row, by: "system", value });
+  const { row, value } = await services.blocks.read(label);
+  const space = services.blockSpaces.put(row.id, spaceId, permission);
+  tellWatchers(services, { what: "updated", row, by: "system", value });
   return space;
 };
 
 /** Takes it back; who watches it there does not from now on. Throws `not_found` where it is not shared there. */
-export const closeBlock = (parts: Parts, label: string, spaceId: string): void => {
-  if (!parts.blockSpaces.remove(parts.blocks.get(label).id, spaceId)) {
+export const closeBlock = (services: BlockServices, label: string, spaceId: string): void => {
+  if (!services.blockSpaces.remove(services.blocks.get(label).id, spaceId)) {
     throw new ColloquyError("not_found", `"${label}" is not shared with that space`);
   }
-  parts.watchers.closeFrom(spaceId, label);
+  services.watchers.closeFrom(spaceId, label);
 };

@@ -1,10 +1,10 @@
-import type { Parts } from "../../run/parts.ts";
+import type { BlockServices } from "./block-services.ts";
 import { blockView, detailOf, sharedView } from "./block-view.ts";
 import type { StoredChange } from "./blocks.ts";
 
 /** Tells who watches a block of a change that is stored: each as the block is seen from where they watch. */
 export const tellWatchers = (
-  { watchers, blockSpaces, identity }: Pick<Parts, "watchers" | "blockSpaces" | "identity">,
+  { watchers, blockSpaces, identity }: Pick<BlockServices, "watchers" | "blockSpaces" | "identity">,
   { what, row, by, value }: StoredChange,
 ): void => {
   const { label } = row;

@@ -1,6 +1,6 @@
 import { Principal, principalHeader } from "../../../protocol/principal.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import type { Parts } from "../../run/parts.ts";
+import type { BlockServices } from "./block-services.ts";
 import { blockView, detailOf } from "./block-view.ts";
 import { viewInSpace } from "./space-sharing.ts";
 
@@ -14,23 +14,23 @@ const principalOf = (header: string | null): Principal => {
 };
 
 /** Opens a socket on a block of this agent: the welcome first, then each change as it is stored. */
-export const watchBlock = async (parts: Parts, request: Request): Promise<Response> => {
+export const subscribeBlock = async (services: BlockServices, request: Request): Promise<Response> => {
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new ColloquyError("upgrade_required", "Connect with a WebSocket");
   }
   const principal = principalOf(request.headers.get(principalHeader));
-  if (principal.workspaceId !== parts.identity.get().workspaceId) {
+  if (principal.workspaceId !== services.identity.get().workspaceId) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
   const { searchParams } = new URL(request.url);
   const label = searchParams.get("label") ?? "";
   const spaceId = searchParams.get("space") ?? undefined;
   // Nothing is awaited after this, so that no change falls between the welcome and what follows it.
-  const { row, value, rendered } = await parts.blocks.read(label);
-  const view = spaceId === undefined ? blockView(row) : viewInSpace(parts, spaceId, label);
+  const { row, value, rendered } = await services.blocks.read(label);
+  const view = spaceId === undefined ? blockView(row) : viewInSpace(services, spaceId, label);
   const [client, server] = Object.values(new WebSocketPair());
-  if (!client || !server) throw new Error("watchBlock: a WebSocketPair is two sockets");
-  parts.watchers.accept(server, label, principal, spaceId);
+  if (!client || !server) throw new Error("subscribeBlock: a WebSocketPair is two sockets");
+  services.watchers.accept(server, label, principal, spaceId);
   const block = detailOf(view, { value, rendered, version: row.version });
   server.send(JSON.stringify({ type: "welcome", cursor: row.version, block }));
   return new Response(null, { status: 101, webSocket: client });

@@ -1,9 +1,8 @@
 import { and, asc, desc, eq, isNotNull, lte, min, not, sql } from "drizzle-orm";
 import type { McpServer } from "../../../protocol/tool.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
-import type { Failure } from "../../records.ts";
+import type { Failure, LeftOut, McpTool } from "../../records.ts";
 import { mcpLists, mcpServers } from "../../schema.ts";
-import type { LeftOut, McpTool } from "./tool-list.ts";
 
 /**
  * What is known of an agent's MCP servers, and the lists of tools that its runs have.

@@ -1,7 +1,7 @@
 import { jsonSchema } from "ai";
 import { z } from "zod";
+import type { McpTool } from "../../records.ts";
 import { invalidInput, type Tool } from "../tool.ts";
-import type { McpTool } from "./tool-list.ts";
 
 /** Whatever its schema says: the server that wrote it is the judge of it, and may change it. */
 const Input = z.record(z.string(), z.unknown());

@@ -5,6 +5,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
+import type { McpTool } from "../../records.ts";
 import { createRedactor, type Redactor } from "../configured/redact.ts";
 import type { Tool } from "../tool.ts";
 import { unknownOutcome } from "../unknown-outcome.ts";
@@ -16,7 +17,7 @@ import { mcpTool } from "./mcp-tool.ts";
 import { resultValue } from "./result-value.ts";
 import { serverHeaders } from "./server-headers.ts";
 import { McpSessions } from "./sessions.ts";
-import { acceptTools, type McpTool } from "./tool-list.ts";
+import { acceptTools } from "./tool-list.ts";
 
 /**
  * An agent's MCP servers: which tools they bring, how they are, and the calls to them.

@@ -7,23 +7,8 @@ import {
   maxMcpSchemaBytes,
   maxMcpTools,
 } from "../../bounds.ts";
+import type { LeftOut, McpTool } from "../../records.ts";
 import { mcpToolName } from "./tool-name.ts";
-
-/** A server's tool as the agent has it: bounded, named for the model, ready to be declared. */
-export type McpTool = {
-  /** What the model calls it by. */
-  name: string;
-  server: string;
-  /** What its server calls it by. */
-  tool: string;
-  description: string;
-  inputSchema: Record<string, unknown>;
-  /** Its server says that calling it again changes nothing more. */
-  idempotent: boolean;
-};
-
-/** A tool that its server has and the agent has not, and why. */
-export type LeftOut = { tool: string; reason: string };
 
 const Listed = z.looseObject({
   name: z.string().min(1).max(128),

@@ -2,28 +2,32 @@ import type { ModelMessage } from "ai";
 import { adapters } from "../../models/adapt.ts";
 import type { Run, RunStep, StepInput } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta } from "../records.ts";
 import type { Heads, StepMessages } from "../run/consciousness.ts";
-import type { Parts } from "../run/parts.ts";
+import type { RunServices } from "../run/run-services.ts";
 import type { RunRow } from "../runs.ts";
+import type { Area } from "./agent-runtime.ts";
+import { cursorOf, page } from "./page.ts";
 
 /** What people who hold the workspace's key see of a run. */
 type AssistantRow = JournalRow & { meta: AssistantMeta };
 
 const isAssistant = (row: JournalRow): row is AssistantRow => row.meta?.kind === "assistant";
 
-const stepOf = (parts: Parts, { step, meta }: AssistantRow, rows: JournalRow[]): RunStep => ({
+const stepOf = (services: RunServices, { step, meta }: AssistantRow, rows: JournalRow[]): RunStep => ({
   index: step,
   text: meta.text,
-  toolCalls: meta.calls.map((call) => callView(parts, call, rows)),
+  toolCalls: meta.calls.map((call) => callView(services, call, rows)),
   usage: meta.usage,
   durationMs: meta.durationMs,
 });
 
 const callView = (
-  parts: Parts,
+  services: RunServices,
   call: { callId: string; toolName: string; input: unknown },
   rows: JournalRow[],
 ): RunStep["toolCalls"][number] => {
@@ -35,17 +39,18 @@ const callView = (
     return { ...common, output, status: result.meta.error ? "error" : "complete" };
   }
   const started = rows.some((row) => "callId" in row.content && row.content.callId === call.callId);
-  if (started && parts.calls.isAwaited(call.callId)) return { ...common, status: "waiting" };
+  if (started && services.calls.isAwaited(call.callId)) return { ...common, status: "waiting" };
   return { ...common, status: started ? "started" : "pending" };
 };
 
-const rowsOf = (parts: Parts, run: RunRow): JournalRow[] => parts.journal.ofRun(run, run.journalTo ?? undefined);
+const rowsOf = (services: RunServices, run: RunRow): JournalRow[] =>
+  services.journal.ofRun(run, run.journalTo ?? undefined);
 
-const withSteps = (parts: Parts, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
+const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
   const [spaceId] = run.spaceIds;
   return {
     id: run.id,
-    agentId: parts.identity.get().id,
+    agentId: services.identity.get().id,
     status: run.status,
     trigger: run.trigger,
     roots: run.roots,
@@ -62,10 +67,10 @@ const withSteps = (parts: Parts, run: RunRow, steps: RunStep[], nextStep?: numbe
 };
 
 /** A run without its steps' inputs. */
-export const runView = (parts: Parts, run: RunRow): Run => {
-  const rows = rowsOf(parts, run);
-  const steps = rows.filter(isAssistant).map((row) => stepOf(parts, row, rows));
-  return withSteps(parts, run, steps);
+const runView = (services: RunServices, run: RunRow): Run => {
+  const rows = rowsOf(services, run);
+  const steps = rows.filter(isAssistant).map((row) => stepOf(services, row, rows));
+  return withSteps(services, run, steps);
 };
 
 /** An input before it is adapted, and as it was sent. */
@@ -95,22 +100,46 @@ const inputView = (meta: AssistantMeta, now: Sent, before: Sent | undefined): St
  * A run with its steps' exact inputs, from a step on: each says what it adds to the one before. As many steps as one
  * answer holds, and one at least; `nextStep` says where to go on.
  */
-export const runWithInputs = (parts: Parts, run: RunRow, fromStep: number): Run => {
-  const rows = rowsOf(parts, run);
+const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Run => {
+  const rows = rowsOf(services, run);
   const heads: Heads = new Map();
   const steps: RunStep[] = [];
   let room = maxRunViewCharacters;
   let before: Sent | undefined;
   for (const row of rows.filter(isAssistant).filter(({ step }) => step >= fromStep)) {
-    const raw = parts.consciousness.inputOf(run, rows, row.seq, heads);
+    const raw = services.consciousness.inputOf(run, rows, row.seq, heads);
     const family = row.meta.modelId.slice(0, row.meta.modelId.indexOf("/"));
     const adapt = family in adapters ? adapters[family as keyof typeof adapters] : undefined;
     const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };
-    const step: RunStep = { ...stepOf(parts, row, rows), ...(now ? { input: inputView(row.meta, now, before) } : {}) };
+    const step: RunStep = {
+      ...stepOf(services, row, rows),
+      ...(now ? { input: inputView(row.meta, now, before) } : {}),
+    };
     room -= JSON.stringify(step).length;
-    if (room < 0 && steps.length > 0) return withSteps(parts, run, steps, row.step);
+    if (room < 0 && steps.length > 0) return withSteps(services, run, steps, row.step);
     steps.push(step);
     before = now ?? undefined;
   }
-  return withSteps(parts, run, steps);
+  return withSteps(services, run, steps);
+};
+
+/** The agent's runs: read, and canceled. */
+export const runsArea: Area<"runs" | "run" | "cancelRun"> = {
+  runs: ({ services }, { limit, cursor, status }) =>
+    page(
+      services.runs.page(cursorOf(cursor), limit + 1, status),
+      limit,
+      (row) => row.ordinal,
+      (row) => runView(services, row),
+    ),
+  run: ({ services }, runId, fromStep = 0) => {
+    const row = services.runs.get(runId);
+    if (!row) throw new ColloquyError("not_found", "there is no such run");
+    return runWithInputs(services, row, fromStep);
+  },
+  cancelRun: async ({ services, loop }, runId) => {
+    const canceled = await loop.cancel(runId);
+    await faultOnceStored("agent.after-cancel", services.object);
+    return runView(services, canceled);
+  },
 };

@@ -1,0 +1,27 @@
+import type { AgentRpc } from "../../protocol/rpc.ts";
+import type { Database } from "../../shared/database.ts";
+import type { Outcome } from "../../shared/errors.ts";
+import type { Timers } from "../../timers/timers.ts";
+import type { Loop } from "../run/loop.ts";
+import type { RunServices } from "../run/run-services.ts";
+
+/** An agent that was created, awake: its services and what works on them. */
+export type AgentRuntime = {
+  db: Database;
+  services: RunServices;
+  timers: Timers;
+  loop: Loop;
+  /** Does what the timer `name` is set for. */
+  due(name: string): Promise<void>;
+  /** The config or a secret changed: runs that failed or wait may go on now. */
+  reconsider(): void;
+  /** Ends all work; resolves when nothing more of the agent can appear. */
+  stop(): Promise<void>;
+};
+
+/** Methods of the agent's RPC as functions of its runtime. `agent.ts` checks the workspace and makes the Outcome. */
+export type Area<Names extends keyof AgentRpc> = {
+  [Name in Names]: AgentRpc[Name] extends (workspaceId: string, ...args: infer Args) => Promise<Outcome<infer Value>>
+    ? (runtime: AgentRuntime, ...args: Args) => Value | Promise<Value>
+    : never;
+};

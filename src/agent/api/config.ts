@@ -1,0 +1,95 @@
+import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
+import { isoTime } from "../../shared/clock.ts";
+import type { Env } from "../../shared/env.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { startHeartbeat } from "../plans/beats.ts";
+import { checkedConfig } from "../tools/check-config.ts";
+import { activityOf } from "./activity.ts";
+import type { AgentRuntime, Area } from "./agent-runtime.ts";
+import { contextView } from "./context-view.ts";
+
+/** A config whose tools can be used where this deployment runs. Throws `invalid_request`. */
+export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig =>
+  checkedConfig(config, { allowLoopback: ENVIRONMENT === "development" });
+
+const withoutNull = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+/** A config with a patch applied; `limits` and `context` merge field by field. Throws `invalid_request`. */
+const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => {
+  const merged = AgentConfig.safeParse({
+    ...config,
+    ...changes,
+    heartbeat: changes.heartbeat === undefined ? config.heartbeat : (changes.heartbeat ?? undefined),
+    embedder: changes.embedder === undefined ? config.embedder : (changes.embedder ?? undefined),
+    limits: { ...config.limits, ...changes.limits },
+    context: withoutNull({ ...config.context, ...changes.context }),
+  });
+  if (merged.success) return merged.data;
+  const issues = merged.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  throw new ColloquyError("invalid_request", "the config would not be valid with these changes", { issues });
+};
+
+/** The agent's config as it would be with the changes. Throws `invalid_request`. */
+const changedConfig = ({ services }: AgentRuntime, changes: UpdateAgent): AgentConfig =>
+  usableConfig(mergeConfig(services.identity.get().config, changes), services.env);
+
+/** Changes the config, and what follows from it. Throws `invalid_request`. */
+const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
+  const { services, timers } = runtime;
+  const config = changedConfig(runtime, changes);
+  services.transaction(() => {
+    const before = services.identity.get().config.continuity;
+    if (before === "consciousness" && config.continuity === "timeline") services.spaces.settleAll();
+    services.identity.update({ config, updatedAt: services.clock.now() });
+    if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, services.clock.now());
+    if (changes.mcp !== undefined) services.mcp.configured();
+    if (changes.embedder !== undefined) services.search.configured();
+  });
+  runtime.reconsider();
+};
+
+/** What people who hold the workspace's key see of an agent. */
+export const agentView = (runtime: AgentRuntime): AgentView => {
+  const { identity, mcp } = runtime.services;
+  const row = identity.get();
+  return {
+    id: row.id,
+    config: row.config,
+    createdAt: isoTime(row.createdAt),
+    updatedAt: isoTime(row.updatedAt),
+    activity: activityOf(row, runtime),
+    ...(row.config.mcp.servers.length === 0 ? {} : { mcp: mcp.status() }),
+  };
+};
+
+/** Makes the agent, unless it was made before. */
+export const createAgent = (
+  { services, timers }: AgentRuntime,
+  { id, workspaceId, config }: { id: string; workspaceId: string; config: AgentConfig },
+): void => {
+  if (services.identity.find()) return;
+  const { config: created } = services.identity.create(id, workspaceId, AgentConfig.parse(config));
+  startHeartbeat(timers, created.heartbeat, services.clock.now());
+  services.mcp.configured();
+};
+
+/** The agent's config, its secrets, and what its next run would read. */
+export const configArea: Area<"describe" | "checkUpdate" | "update" | "setSecrets" | "context"> = {
+  describe: agentView,
+  checkUpdate: (runtime, changes) => {
+    changedConfig(runtime, changes);
+    return null;
+  },
+  update: (runtime, changes) => {
+    configure(runtime, changes);
+    return agentView(runtime);
+  },
+  setSecrets: (runtime, sealed) => {
+    runtime.services.identity.update({ secrets: sealed });
+    runtime.services.mcp.reconsider();
+    runtime.reconsider();
+    return null;
+  },
+  context: ({ services }) => contextView(services),
+};

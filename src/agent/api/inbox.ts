@@ -1,0 +1,52 @@
+import type { InboxItem } from "../../protocol/run.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { acceptTrigger } from "../inbox/deliver.ts";
+import type { InboxRow } from "../inbox/inbox.ts";
+import type { Area } from "./agent-runtime.ts";
+import { cursorOf, page } from "./page.ts";
+
+const inboxData = ({ data }: InboxRow): unknown => {
+  if (data.type === "space_message") return { spaceName: data.spaceName, ...data.delivered };
+  const { type: _, ...shown } = data;
+  return shown;
+};
+
+const inboxView = (row: InboxRow): InboxItem => ({
+  eventId: row.eventId,
+  type: row.type,
+  data: inboxData(row),
+  wakes: row.wakes,
+  attempts: row.attempts,
+  status: row.status,
+  ...(row.lastError === null ? {} : { lastError: row.lastError }),
+  receivedAt: isoTime(row.receivedAt),
+});
+
+/** A service's way into the inbox, what waits there, and what becomes of dead letters. */
+export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEvents" | "discardEvent"> = {
+  trigger: ({ services, loop }, event, idempotencyKey) => {
+    const accepted = acceptTrigger(services, event, idempotencyKey, () => loop.arm());
+    loop.wake();
+    return accepted;
+  },
+  inbox: ({ services }, { limit, cursor, status }) =>
+    page(services.inbox.page(cursorOf(cursor) ?? 0, limit + 1, status), limit, (row) => row.seq, inboxView),
+  retryEvent: ({ services, loop }, eventId) => {
+    const row = services.deadLetters.retry(eventId);
+    loop.arm();
+    loop.wake();
+    return inboxView(row);
+  },
+  retryDeadEvents: ({ services, loop }) => {
+    const retried = services.deadLetters.retryAll();
+    if (retried > 0) {
+      loop.arm();
+      loop.wake();
+    }
+    return { retried };
+  },
+  discardEvent: ({ services }, eventId) => {
+    services.transaction(() => services.deadLetters.discard(eventId));
+    return null;
+  },
+};

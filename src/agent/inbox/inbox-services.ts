@@ -1,0 +1,17 @@
+import type { CallServices } from "../calls/call-services.ts";
+import type { DeadLetters } from "./dead-letters.ts";
+import type { DedupeKeys } from "./dedupe-keys.ts";
+import type { Hooks } from "./hooks.ts";
+import type { Inbox } from "./inbox.ts";
+import type { Roots } from "./roots.ts";
+import type { Waits } from "./waits.ts";
+
+/** What the modules that take events in work with. */
+export type InboxServices = CallServices & {
+  inbox: Inbox;
+  dedupeKeys: DedupeKeys;
+  deadLetters: DeadLetters;
+  hooks: Hooks;
+  roots: Roots;
+  waits: Waits;
+};

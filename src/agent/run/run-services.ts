@@ -1,0 +1,38 @@
+import type { InboxServices } from "../inbox/inbox-services.ts";
+import type { Journal } from "../journal.ts";
+import type { Ledger } from "../ledger.ts";
+import type { Archival } from "../memory/archival.ts";
+import type { Goals } from "../memory/goals.ts";
+import type { Memories } from "../memory/memories.ts";
+import type { Search } from "../memory/search/search.ts";
+import type { Plans } from "../plans/plans.ts";
+import type { Mcp } from "../tools/mcp/mcp.ts";
+import type { Tracer } from "../tracing/tracer.ts";
+import type { Consciousness } from "./consciousness.ts";
+import type { Summaries } from "./summaries.ts";
+
+/** What a run works with: all of the agent's tables, and the workers beside it. */
+export type RunServices = InboxServices & {
+  journal: Journal;
+  consciousness: Consciousness;
+  summaries: Summaries;
+  ledger: Ledger;
+  memories: Memories;
+  goals: Goals;
+  archival: Archival;
+  search: Search;
+  plans: Plans;
+  mcp: Mcp;
+  tracer: Tracer;
+  /** Tells a call's space of it now; throws what the space refuses, or `unavailable`. */
+  tellCall(callId: string): Promise<void>;
+  /** Starts what calls need beside their runs. */
+  wakeCalls(): void;
+  /**
+   * Asks for a summary: of the agent's cycles, or of a space's messages up to `upTo`, beginning after `from` where
+   * there is none yet.
+   */
+  wantSummary(subject: string, messages?: { from: number; upTo: number }): void;
+  /** Aborts another run, and waits until it has ended. */
+  stopRun(runId: string, why: string): Promise<void>;
+};
