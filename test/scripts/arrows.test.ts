@@ -138,10 +138,12 @@ const right: [string, string][] = [
   ["src/agent/memory/goals.ts", "../../protocol/agent.ts"],
 ];
 
-/** The file that holds import number `index`: beside the one it is named after, so that both obey the same rules. */
+/** Where import number `index` is planted: beside the file it is named after, or in that file where a rule names it. */
 const place = (file: string, index: number): string => {
   const { dir, ext, name } = parse(file);
-  return ["agent", "space", "workspace"].includes(name) ? file : join(dir, `case-${index}${ext}`);
+  return ["agent", "space", "workspace", "journal", "records", "identity"].includes(name)
+    ? file
+    : join(dir, `case-${index}${ext}`);
 };
 
 /** A tree that holds nothing but the house's own configuration and these imports. */
