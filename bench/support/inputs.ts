@@ -7,13 +7,13 @@ import type {
   ConsciousnessSnapshot,
   Cycle,
   InboxEvent,
-  ToldState,
   Window,
 } from "../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { inputParts } from "../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../src/agent/context/timeline/snapshot.ts";
+import type { ToldState } from "../../src/agent/records.ts";
 import { configOf, type Turn } from "./script.ts";
 
 /** A model's input, and whether it is the first after a compaction. */
