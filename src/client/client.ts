@@ -16,7 +16,7 @@ export type ClientOptions = {
   baseUrl: string;
   /** A token of the person, from `POST /v1/tokens`. */
   token: string;
-  /** Called when the token has expired; without it, the client is signed out then. */
+  /** Called when the token has expired. Without it, the client is then signed out. */
   refreshToken?: RefreshToken;
 };
 
@@ -86,7 +86,7 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
       http({ method: "DELETE", path: at("spaces", spaceId, "members", entityId), answer: NoAnswer }),
     listMessages: (spaceId: string, page: MessageQuery): Promise<MessagePage> =>
       http({ path: at("spaces", spaceId, "messages"), query: page, answer: MessagesAnswer }),
-    /** Stored once for each `clientKey`, which is made up if it is left out. */
+    /** The message is stored once for each `clientKey`; a missing one is generated. */
     postMessage: (spaceId: string, { clientKey = ulid(), ...input }: MessageInput): Promise<Message> => {
       const body = { ...input, clientKey };
       return http({ method: "POST", path: at("spaces", spaceId, "messages"), body, answer: MessageAnswer });
@@ -149,7 +149,7 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
 
 const maxPages = 10;
 
-/** The items of all pages, as far as the first ten reach. */
+/** The items of all pages, up to ten pages. */
 export const allItems = async <Item>(page: (cursor?: string) => Promise<Page<Item>>): Promise<Item[]> => {
   const items: Item[] = [];
   let cursor: string | undefined;

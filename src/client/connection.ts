@@ -29,7 +29,7 @@ export type FollowedStream<Schema extends z.ZodType> = {
 };
 
 export type Following = {
-  /** Answers whether it was sent; nothing is kept for later. */
+  /** Returns whether the text was sent; it is not kept for later. */
   send(text: string): boolean;
   end(reason: ClosedReason): void;
 };
@@ -70,7 +70,7 @@ export const followStream = <Schema extends z.ZodType>(
   let expiredToken: string | null = null;
   let silenceTimer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Why there is no sense in another opening, or null. */
+  /** The reason against another opening, or null. */
   const endingBefore = async (hasFailed: boolean): Promise<ClosedReason | null> => {
     if (expiredToken !== null && (await credentials.refresh(expiredToken)) === null) return "signed_out";
     expiredToken = null;
@@ -80,7 +80,7 @@ export const followStream = <Schema extends z.ZodType>(
   const address = async (): Promise<string> => {
     const hasFailed = !hasOpened;
     hasOpened = false;
-    // Partysocket's waits are the same for everyone: spread them, or a restarted server meets all clients at once.
+    // Partysocket's waits have no jitter. Without it, a restarted server meets all clients at once.
     if (socket.retryCount > 0) {
       const spread = Math.min(maxDelayMs, minDelayMs * growth ** socket.retryCount) / 2;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * spread));
@@ -122,7 +122,7 @@ export const followStream = <Schema extends z.ZodType>(
 
   socket.addEventListener("open", () => {
     hasOpened = true;
-    heartbeat(); // without a first frame of the client, a hibernatable object's close ends only 10 s later
+    heartbeat(); // if the client never sent a frame, a close by a hibernatable object ends only 10 s later
   });
   socket.addEventListener("message", ({ data }) => {
     heard();
@@ -165,7 +165,7 @@ export const followStream = <Schema extends z.ZodType>(
   };
 };
 
-/** What the answer to a request says of the stream: null where it can be reached, or where nothing can. */
+/** The reason by which the server refuses the stream, or null: it can be reached, or the server cannot. */
 const refusal = async (request: Promise<unknown>): Promise<"removed" | "signed_out" | null> => {
   try {
     await request;

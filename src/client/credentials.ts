@@ -6,11 +6,11 @@ import { ColloquyError } from "../shared/errors.ts";
  * The bearer token of one person, and how to get a fresh one.
  *
  * Invariants
- * 1. However many callers find one token refused, the refresh hook runs once for it.
+ * 1. The refresh hook runs once for each refused token, however many callers ask.
  */
 export type Credentials = {
   token(): string;
-  /** Another token than the refused one, or null where there is no way to get one; `unavailable` if the hook fails. */
+  /** A token other than the refused one, or null without a refresh hook. Rejects with `unavailable` if the hook fails. */
   refresh(refused: string): Promise<string | null>;
 };
 
@@ -44,7 +44,7 @@ const fresh = async (refreshToken: RefreshToken): Promise<string> => {
   }
 };
 
-/** The bearer, as the token names them. Not verified, since only the server can: for showing. */
+/** The bearer, as the token names them. Only for display: only the server can verify a token. */
 export type TokenClaims = { entityId: string; workspaceId: string; expiresAt: number };
 
 const Claims = z
@@ -61,6 +61,6 @@ export const readToken = (token: string): TokenClaims | null => {
   try {
     return Claims.parse(JSON.parse(decodeBase64Url(token.split(".")[1] ?? "")));
   } catch {
-    return null; // not base64, not JSON or not these claims: it is no token of Colloquy
+    return null; // not base64, not JSON, or other claims: no token of Colloquy
   }
 };

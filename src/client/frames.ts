@@ -3,13 +3,13 @@ import { pongText } from "../protocol/events.ts";
 
 export type ParsedFrame<Frame> =
   | { kind: "frame"; frame: Frame }
-  /** A `pong`, or a type that this client does not know yet: a newer server may say more. */
+  /** A `pong`, or a type that this client does not know: a newer server may have more. */
   | { kind: "ignored" }
   | { kind: "malformed"; reason: string };
 
 const Typed = z.object({ type: z.string() });
 
-/** Whether every kind of frame refuses the `type` itself. */
+/** Whether the `type` itself is wrong for every kind of frame. */
 const refusesType = (issues: readonly z.core.$ZodIssue[]): boolean =>
   issues.some(
     (issue) =>

@@ -12,7 +12,7 @@ export type HttpRequest<Schema extends z.ZodType> = {
   path: string;
   query?: Query;
   body?: unknown;
-  /** Makes a repeated creation harmless. */
+  /** The server does the request once for each key. */
   idempotencyKey?: string;
   answer: Schema;
 };
@@ -30,7 +30,7 @@ const addressOf = (baseUrl: string, path: string, query: Query = {}): string => 
   return url.href;
 };
 
-/** A refusal that did not come from Colloquy itself (a proxy, a captive portal) still gets a code. */
+/** The code for a refusal that did not come from Colloquy itself, but from a proxy or a captive portal. */
 const codeOfStatus = (status: number): ErrorCode => {
   if (status === 401) return "unauthorized";
   if (status === 403) return "forbidden";
@@ -54,13 +54,13 @@ const refusalOf = ({ status, text }: Answer): ColloquyError => {
   return new ColloquyError(code, detail, issues ? { issues } : {});
 };
 
-/** What a rejection says, for showing. */
+/** The message of a rejection, for display. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Requests with the credentials' token; answers are parsed with their schema, refusals are thrown as the
- * `ColloquyError` of their problem document, and a server out of reach is `unavailable`. An expired token is
- * refreshed once where that can be done.
+ * Sends requests with the credentials' token and parses each answer with its schema. Throws a refusal as the
+ * `ColloquyError` of its problem document, and `unavailable` when the server cannot be reached. An expired token is
+ * refreshed once, if possible.
  */
 export const createHttp = (baseUrl: string, credentials: Credentials): Http => {
   const once = async (request: HttpRequest<z.ZodType>, token: string): Promise<Answer> => {

@@ -12,40 +12,40 @@ import { createStore, type Store } from "./store.ts";
 
 type Problem = { code: string; detail: string };
 
-/** Oldest first. `hasOlder` says whether the timeline goes on before the first of them. */
+/** Oldest first. `hasOlder`: the timeline has messages before these. */
 export type MessagePage = { items: Message[]; hasOlder: boolean };
 
 /**
  * One space, followed live.
  *
  * Invariants
- * 1. A message that was handed to `send` is in `outgoing` or in `messages`. Each welcome sends all that has no answer
- *    again, under the same clientKey, so a dropped connection neither loses nor doubles a message.
+ * 1. A message that was given to `send` is in `outgoing` or in `messages`. After each welcome the unanswered ones are
+ *    sent again under their clientKeys, so a dropped connection neither loses nor doubles a message.
  * 2. Every opening resumes from the newest event that was reduced.
- * 3. History is loaded by HTTP only after a welcome, so that nothing falls between the page and the stream.
+ * 3. History is loaded by HTTP only after a welcome, so that no event is missed between the page and the stream.
  */
 export type LiveSpace = Store<SpaceState> & {
   /**
-   * Sends a message and answers its clientKey; where the connection is down, it waits in `outgoing`.
-   * Throws `invalid_request` for a text that no space takes (blank, or over 32 KiB of UTF-8).
+   * Sends a message and returns its clientKey. While the connection is down, the message waits in `outgoing`.
+   * Throws `invalid_request` for a text that is blank, or over 32 KiB of UTF-8.
    */
   send(text: string, options?: { replyTo?: string }): string;
   retry(clientKey: string): void;
   discard(clientKey: string): void;
-  /** Tells the others that this person is typing, at most every 3 s. */
+  /** Tells the other members that this person is typing, at most every 3 s. */
   typing(): void;
   markRead(messageId: string): void;
   /** Loads the messages before the window. Rejects with a ColloquyError. */
   loadOlder(): Promise<void>;
-  /** After `history` failed. */
+  /** Loads the history again after it failed. */
   reloadHistory(): void;
-  /** Refusals that belong to no message, and frames that cannot be understood. */
+  /** Reports refusals that belong to no message, and malformed frames. */
   onProblem(listener: (problem: Problem) => void): () => void;
   close(): void;
 };
 
 export type OpenSpaceOptions = {
-  /** Resume after this event; left out: from now on. */
+  /** Resume after this event. Default: from now on. */
   cursor?: number;
   timings?: Partial<ConnectionTimings>;
 };
@@ -66,7 +66,7 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
   const problemListeners = new Set<(problem: Problem) => void>();
   let typedAt = 0;
   let tickTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Counts the windows that were given up: a page that was asked for before belongs to none of the later ones. */
+  /** Counts the windows that were given up. A page that was requested for an earlier window is dropped. */
   let windowNumber = 0;
 
   const apply = (frame: SpaceFrame): void => store.update((state) => reduce(state, frame, Date.now()));

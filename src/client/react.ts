@@ -9,7 +9,7 @@ import type { Store } from "./store.ts";
 
 const nothing = (): (() => void) => () => undefined;
 
-/** What `open` opens, followed for as long as the component is there; `live` is null until the first effect. */
+/** Follows what `open` returns for as long as the component is mounted. `live` is null until the first effect. */
 const useLive = <State, Live extends Store<State> & { close(): void }>(
   open: () => Live,
   initial: State,
@@ -26,14 +26,14 @@ const useLive = <State, Live extends Store<State> & { close(): void }>(
   return { state, live };
 };
 
-/** A space followed live. */
+/** Follows a space live. */
 export const useSpace = (client: Client, spaceId: string): { state: SpaceState; live: LiveSpace | null } => {
   const open = useCallback(() => client.openSpace(spaceId), [client, spaceId]);
   const initial = useMemo(() => initialSpaceState(spaceId), [spaceId]);
   return useLive(open, initial);
 };
 
-/** A space's block followed live. */
+/** Follows a block of a space live. */
 export const useBlock = (
   client: Client,
   spaceId: string,
@@ -44,7 +44,7 @@ export const useBlock = (
   return useLive(open, initialBlockState);
 };
 
-/** The person's spaces with unread counts, asked for again every few seconds while the page is visible. */
+/** The person's spaces with unread counts, requested every few seconds while the page is visible. */
 export const useSpaces = (client: Client): { state: SpaceListState; refresh: () => void } => {
   const open = useCallback(() => watchSpaces(client), [client]);
   const { state, live } = useLive<SpaceListState, SpaceList>(open, loading);

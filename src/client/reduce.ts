@@ -12,16 +12,16 @@ import { noteOfRead, noteOfRouter, noteOfRun, withNote } from "./run-notes.ts";
 import type { LocalFrame, OutgoingMessage, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
 
 /**
- * What a space looks like to one person, as a pure function of the frames that came.
+ * The state of a space for one person, as a pure function of the received frames.
  *
  * Invariants
- * 1. `messages` ascends by `seq` without doubles or holes, whatever is replayed, repeated or loaded beside it.
- * 2. `cursor` grows by durable events only, never by a welcome that resumed. A replay follows that welcome, and must be
- *    asked for again if the connection drops in between.
+ * 1. `messages` ascends by `seq` without doubles or gaps, whatever is replayed, repeated or loaded.
+ * 2. `cursor` grows by durable events only, never by a welcome that resumed. The replay after that welcome must be
+ *    requested again if the connection drops before it is complete.
  * 3. A stream is in `streams` from its start until its message, its error, or a welcome without it.
- * 4. An outgoing message leaves `outgoing` only by its message in the log, or by the person's hand.
- * 5. A frame that changes nothing answers the same state.
- * 6. A message is shown as the newest of its events tells it, whatever older event or page comes after.
+ * 4. An outgoing message leaves `outgoing` only when it is in the log, or when the person discards it.
+ * 5. A frame that changes nothing returns the same state.
+ * 6. A message is shown as in the newest of its events, whatever older event or page comes later.
  */
 export const reduce = (state: SpaceState, frame: SpaceFrame, now: number): SpaceState =>
   isLocal(frame) ? reduceLocal(state, frame, now) : advance(reduceServer(state, frame, now), frame);
@@ -72,7 +72,7 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "tool-call.error":
       return without(state, "streams", (stream) => stream.streamId === frame.streamId);
     case "tool-call.complete":
-      return state; // the stream goes with its message, so that its words never blink
+      return state; // the stream goes when its message comes, so that the text does not blink
     case "agent.active":
     case "agent.inactive":
       return presence(leftBackingOff(state, frame.runId), frame);
@@ -90,11 +90,11 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
   }
 };
 
-/** The client's own part: pages that were loaded, messages under way, the connection, time. */
+/** The client's own frames: loaded pages, outgoing messages, the connection, time. */
 const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): SpaceState => {
   switch (frame.type) {
     case "local.connection":
-      // Deltas that are missed while the connection is down would leave holes in a text: a welcome tells it whole.
+      // Streams stay until a welcome brings their full text: deltas that were missed meanwhile would leave gaps.
       return frame.connection.status === "open" ? state : { ...state, connection: frame.connection, typing: [] };
     case "local.latest":
       return withPage(state, frame.messages, frame.hasOlder);
@@ -154,8 +154,8 @@ const message = (state: SpaceState, { message }: z.infer<typeof MessageEvent>): 
 };
 
 /**
- * The window with a message that came. A repeated one from before the window would leave a hole behind it (it is
- * found by loading older ones); one that is in the window may have been updated since.
+ * The window with a received message. A repeated message from before the window is left out, since it would leave a
+ * gap behind it. A repeated message in the window may have been updated since, so the known version wins.
  */
 const placed = ({ cursor, messages }: SpaceState, message: Message): readonly Message[] => {
   if (cursor === null || message.seq > cursor) return mergeMessages(messages, [message]);
@@ -178,7 +178,7 @@ const read = (state: SpaceState, frame: Extract<ServerFrame, { type: "member.rea
   return withNote({ ...state, reads: { ...state.reads, [frame.entityId]: mark } }, noteOfRead(frame, mark.seq));
 };
 
-/** 0 where the message is not loaded. */
+/** 0 if the message is not loaded. */
 const seqOf = (state: SpaceState, messageId: string): number =>
   state.messages.findLast((one) => one.id === messageId)?.seq ?? 0;
 
@@ -215,18 +215,18 @@ const presence = (state: SpaceState, frame: z.infer<typeof PresenceFrame>): Spac
     return { ...state, active: [...state.active, { entityId, runId }] };
   }
   const active = state.active.filter((agent) => agent.runId !== runId);
-  // A cut channel is told as interrupted, and the run goes on at once.
+  // `interrupted` reports a cut channel; the run goes on at once.
   if (!isPassing(reason) || reason === "interrupted") return { ...state, active };
   return { ...state, active, backingOff: [...state.backingOff, { entityId, runId }] };
 };
 
-/** Whether a run rests with a fault that passes. Any other reason says that it waits, has ended or was cut. */
+/** Whether a run stopped for a retryable error. With any other reason it waits, has ended or was cut. */
 const isPassing = (reason: string | undefined): boolean => {
   const code = errorCodes.find((one: ErrorCode) => one === reason);
   return code !== undefined && "retryable" in errorKind(code);
 };
 
-/** A run that anything new is told of is not backing off any more. */
+/** Any news of a run ends its backing off. */
 const leftBackingOff = (state: SpaceState, runId: string): SpaceState =>
   without(state, "backingOff", (one) => one.runId === runId);
 
@@ -251,7 +251,7 @@ const withoutKey = (outgoing: readonly OutgoingMessage[], clientKey: string | un
 const withoutEntity = <One extends { entityId: string }>(list: readonly One[], entityId: string): One[] =>
   list.filter((one) => one.entityId !== entityId);
 
-/** The same state where nothing is gone. */
+/** The state without the list members for which `isGone` holds; the same state if there are none. */
 const without = <Key extends "streams" | "typing" | "backingOff">(
   state: SpaceState,
   key: Key,

@@ -2,10 +2,10 @@ import type { z } from "zod";
 import type { MemberReadEvent, MessageRoutedEvent, RunFrame } from "../protocol/events.ts";
 import type { Note, RouterNote, RunNote, SpaceState } from "./space-state.ts";
 
-/** Notes are a help to whoever watches, not history: the runs API keeps that. */
+/** Notes help people who watch. The runs API keeps the history. */
 const maxNotes = 50;
 
-/** What a run's end leaves to be told, or null where its message tells it. */
+/** The note of a run that ended without a message, or null. */
 export const noteOfRun = (frame: z.infer<typeof RunFrame>, afterSeq: number): RunNote | null => {
   const kind = kindOfRun(frame);
   if (kind === null) return null;
@@ -13,24 +13,24 @@ export const noteOfRun = (frame: z.infer<typeof RunFrame>, afterSeq: number): Ru
   return { runId: frame.runId, entityId: frame.entityId, kind, afterSeq, ...(reason ? { reason } : {}) };
 };
 
-/** The same from an agent's durable read mark, which a client that was away gets too. */
+/** The same note from an agent's durable read mark, which also reaches a client that was away. */
 export const noteOfRead = (frame: z.infer<typeof MemberReadEvent>, afterSeq: number): RunNote | null => {
   const { runId, entityId, outcome, reason } = frame;
   if (runId === undefined || (outcome !== "silent" && outcome !== "failed") || afterSeq === 0) return null;
   return { runId, entityId, kind: outcome, afterSeq, ...(reason ? { reason } : {}) };
 };
 
-/** A router that failed; whom it woke shows by what they do, and nobody is nothing to tell. */
+/** The note of a failed router. A router that decided leaves none: the woken agents show by themselves. */
 export const noteOfRouter = (frame: z.infer<typeof MessageRoutedEvent>, afterSeq: number): RouterNote | null => {
   if (frame.outcome !== "failed" || afterSeq === 0) return null;
   const { messageId, error } = frame;
   return { messageId, kind: "unrouted", afterSeq, ...(error ? { reason: error.message } : {}) };
 };
 
-/** What a note is about, as its key. */
+/** The id of the run or message that a note is about. */
 export const keyOfNote = (note: Note): string => (note.kind === "unrouted" ? note.messageId : note.runId);
 
-/** One note for each run or message: what is told later adds to what was told, and the place stays. */
+/** Keeps one note for each run or message, in its first place. A later note only adds missing fields. */
 export const withNote = (state: SpaceState, note: Note | null): SpaceState => {
   if (note === null) return state;
   const index = state.notes.findIndex((one) => keyOfNote(one) === keyOfNote(note));

@@ -4,12 +4,12 @@ import { allItems, type Client } from "./client.ts";
 import { createStore, type Store } from "./store.ts";
 
 /**
- * A person's spaces with their unread counts, kept fresh by asking again. A space's stream tells only of itself,
- * so what happens in the others shows after at most one interval; `refresh` after an event makes it at once.
+ * A person's spaces with their unread counts, kept fresh by polling, since a space's stream reports only itself.
+ * Events of other spaces show after at most one interval; `refresh` shows them at once.
  *
  * Invariants
- * 1. One request at a time; a refresh that is asked for meanwhile runs after it.
- * 2. While `isAwake` answers false, nothing is asked.
+ * 1. One refresh runs at a time. A refresh that is asked for meanwhile runs after it.
+ * 2. While `isAwake` returns false, the timer requests nothing.
  */
 export type SpaceListState =
   | { status: "loading" }
@@ -23,7 +23,7 @@ export type SpaceList = Store<SpaceListState> & {
 
 export type SpaceListOptions = {
   intervalMs?: number;
-  /** Left out: whether the page is visible, and always true where there is no page. */
+  /** Default: whether the page is visible; true without a page. */
   isAwake?: () => boolean;
 };
 

@@ -3,7 +3,7 @@ import type { ServerFrame, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
-/** What an agent is saying right now. `text` grows; for other tools than speech it is raw JSON. */
+/** A tool call that an agent is writing. `text` grows; for tools other than speech it is raw JSON. */
 export type RunningStream = {
   streamId: string;
   runId: string;
@@ -14,15 +14,15 @@ export type RunningStream = {
 
 export type ActiveAgent = { entityId: string; runId: string };
 
-/** `until` is in milliseconds of the clock that the frames were reduced with. */
+/** `until` is in milliseconds, by the `now` that `reduce` was given. */
 export type Typing = { entityId: string; until: number };
 
 export type RunOutcome = "answered" | "silent" | "failed";
 
-/** `seq` is the message's, 0 where it was not loaded when the mark came. */
+/** `seq` is the message's; 0 if the message was not loaded when the mark came. */
 export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; reason?: string };
 
-/** A run that left no message: it failed, was canceled, or its agent chose to say nothing. Stands after `afterSeq`. */
+/** A run without a message: it failed, was canceled, or its agent chose silence. It is shown after `afterSeq`. */
 export type RunNote = {
   runId: string;
   entityId: string;
@@ -31,12 +31,12 @@ export type RunNote = {
   afterSeq: number;
 };
 
-/** The space's router could not decide about the message at `afterSeq`: no agent was woken by it. */
+/** The space's router failed on the message at `afterSeq`, so that it woke no agent. */
 export type RouterNote = { messageId: string; kind: "unrouted"; reason?: string; afterSeq: number };
 
 export type Note = RunNote | RouterNote;
 
-/** A message of this person that the log does not have yet. */
+/** A message of this person that is not in the log yet. */
 export type OutgoingMessage = {
   clientKey: string;
   text: string;
@@ -46,7 +46,7 @@ export type OutgoingMessage = {
   status: { kind: "pending" } | { kind: "failed"; code: ErrorCode; message: string };
 };
 
-/** `removed` from the space, `deleted` with it, or `signed_out`: the token is no good and there is no other. */
+/** `removed`: the person left the space. `deleted`: the space is gone. `signed_out`: no valid token is left. */
 export type ClosedReason = "closed" | "removed" | "deleted" | "signed_out";
 
 export type ConnectionState =
@@ -66,26 +66,26 @@ export type SpaceState = {
   space: WelcomeFrame["space"] | null;
   you: WelcomeFrame["you"] | null;
   members: readonly Member[];
-  /** A window of the timeline without holes, oldest first, each `seq` once. */
+  /** A window of the timeline without gaps, oldest first, each `seq` once. */
   messages: readonly Message[];
   history: HistoryState;
-  /** Updates of messages that are not in the window, by id: the page that is loading may hold them as they were. */
+  /** Updates of messages outside the window, by id. The page that is loading may hold their older versions. */
   unplaced: Readonly<Record<string, Message>>;
-  /** In the order in which they began. */
+  /** In the order of their starts. */
   streams: readonly RunningStream[];
   active: readonly ActiveAgent[];
-  /** Agents whose model is out of reach for now: they try again by themselves. */
+  /** Agents whose model cannot be reached; they try again by themselves. */
   backingOff: readonly ActiveAgent[];
   typing: readonly Typing[];
   reads: Readonly<Record<string, ReadMark>>;
   notes: readonly Note[];
   outgoing: readonly OutgoingMessage[];
-  /** The newest event of the log that is in this state; null before the first welcome. */
+  /** The newest log event in this state; null before the first welcome. */
   cursor: number | null;
   connection: ConnectionState;
 };
 
-/** What the client itself reports to its state, beside the server's frames. */
+/** Frames of the client itself, beside the server's. */
 export type LocalFrame =
   | { type: "local.connection"; connection: ConnectionState }
   | { type: "local.latest"; messages: readonly Message[]; hasOlder: boolean }

@@ -1,12 +1,12 @@
-/** A value that changes and tells whoever listens. Fits React's `useSyncExternalStore` as it is. */
+/** A value that changes and notifies its listeners. Fits React's `useSyncExternalStore`. */
 export type Store<State> = {
   getSnapshot(): State;
-  /** Answers how to stop listening. */
+  /** Returns the function that removes the listener. */
   subscribe(listener: () => void): () => void;
 };
 
 export type WritableStore<State> = Store<State> & {
-  /** Sets the next state; listeners hear of it only where it is another one. */
+  /** Sets the next state. Listeners are notified only if it is another one. */
   update(next: (state: State) => State): void;
 };
 

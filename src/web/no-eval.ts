@@ -1,4 +1,4 @@
 import { config } from "zod";
 
-/** Imported before anything makes a schema: under the page's policy no code is made at run time, not even to try. */
+/** Imported before any schema is made: the page's policy forbids `eval`, and zod would probe for it. */
 config({ jitless: true });

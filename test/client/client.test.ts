@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 afterEach(() => peer.stop());
 
-test("creates a space, reads its timeline in pages, and leaves it", async () => {
+test("a client creates a space, reads its timeline in pages, and leaves it", async () => {
   const client = clientOf();
   const { id } = await client.createSpace({ name: "Alpha", members: [sara.id] });
   expect((await client.getSpace(id)).members?.map((member) => member.name)).toEqual(["Husam", "Sara"]);
@@ -30,7 +30,7 @@ test("creates a space, reads its timeline in pages, and leaves it", async () => 
   await expect(client.getSpace(id)).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("[D1] a message that is posted again under its key is the same message", async () => {
+test("[D1] a message that is posted twice under one clientKey is stored once", async () => {
   const client = clientOf();
   const { id } = await client.createSpace({ name: "Alpha" });
   const first = await client.postMessage(id, { text: "once", clientKey: "k1" });
@@ -38,7 +38,7 @@ test("[D1] a message that is posted again under its key is the same message", as
   expect(second.id).toBe(first.id);
 });
 
-test("answers a tool call that waits, once", async () => {
+test("a tool call that waits takes one answer", async () => {
   const nova = peer.entity("agent", "Nova");
   const space = peer.createSpace("Alpha", [husam, sara, nova]);
   const { toolCall } = space.ask(nova, "choose", { of: ["red", "blue"] });
@@ -58,14 +58,14 @@ test("[S4] a refusal is the ColloquyError of its problem document", async () => 
   expect(refusal).toMatchObject({ code: "rate_limited", message: "The peer was told to refuse.", retryable: true });
 });
 
-test("a server out of reach is unavailable", async () => {
+test("a request to a server that cannot be reached rejects with unavailable", async () => {
   const client = clientOf();
   await peer.stop();
   await expect(client.listSpaces()).rejects.toMatchObject({ code: "unavailable", retryable: true });
   peer = await startPeer();
 });
 
-test("[S5] callers that find the token expired together refresh it once", async () => {
+test("[S5] requests that find the token expired at the same time refresh it once", async () => {
   let refreshes = 0;
   const client = createClient({
     baseUrl: peer.url,
@@ -80,7 +80,7 @@ test("[S5] callers that find the token expired together refresh it once", async 
   expect(refreshes).toBe(1);
 });
 
-test("the list of spaces follows what happens in them, and keeps what it had when the server is away", async () => {
+test("the list of spaces follows new messages, and stays when the server is unavailable", async () => {
   const space = peer.createSpace("Alpha", [husam, sara]);
   const list = watchSpaces(clientOf(), { intervalMs: 10 });
   await until(list, (state) => state.status === "ready" && state.spaces[0]?.unreadCount === 0);
@@ -92,7 +92,7 @@ test("the list of spaces follows what happens in them, and keeps what it had whe
   list.close();
 });
 
-test("the list of spaces is not asked for while the page is away", async () => {
+test("the list of spaces is not requested while the page is hidden", async () => {
   let isAwake = false;
   let asked = 0;
   const listSpaces = async () => {

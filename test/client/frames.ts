@@ -2,7 +2,7 @@ import { initialSpaceState, type Message, reduce, type SpaceFrame, type SpaceSta
 import type { DurableEvent, WelcomeFrame } from "../../src/protocol/events.ts";
 import { createIds } from "../../src/shared/ids.ts";
 
-/** The cast and the frames that the reducer's tests are written in. */
+/** The people and the frames of the reducer's tests. */
 const ids = createIds("for tests of the reducer only");
 
 const createdAt = "2026-02-18T15:06:55.000Z";
@@ -34,7 +34,7 @@ export const said = (seq: number, extra: Partial<Message> = {}): DurableEvent =>
   message: message(seq, extra),
 });
 
-/** An agent's call, whose output counts how often it was changed. */
+/** A message with an agent's call. Its output is the number of its changes. */
 export const called = (output: number): Partial<Message> => ({
   kind: "tool_call",
   sender: nova,
@@ -84,7 +84,7 @@ export const snapshot = (name: string, text: string) => ({ ...start(name), type:
 export const loaded = (messages: readonly Message[], hasOlder = false) =>
   ({ type: "local.latest", messages, hasOlder }) as const;
 
-/** The state after these frames, from nothing, at time 0. */
+/** The initial state reduced with these frames, at time 0. */
 export const after = (...frames: SpaceFrame[]): SpaceState =>
   frames.reduce((state, frame) => reduce(state, frame, 0), initialSpaceState(spaceId));
 

@@ -7,7 +7,7 @@ import { until } from "../support/node/until.ts";
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** A server that answers whatever the test says, as a bad line or a proxy would. */
+/** A server that answers as the test says: like a bad network, or like a proxy. */
 const serve = async (listener: RequestListener): Promise<string> => {
   const listening = createServer(listener);
   server = listening;
@@ -18,7 +18,7 @@ const serve = async (listener: RequestListener): Promise<string> => {
 
 const spaceId = createIds("a signing secret of at least 32 characters").mint("spc");
 
-test("[S4] a line that drops in the middle of an answer is a server out of reach", async () => {
+test("[S4] a response that breaks off in its body rejects with unavailable", async () => {
   const baseUrl = await serve((_, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
     response.write('{"items":[');
@@ -28,7 +28,7 @@ test("[S4] a line that drops in the middle of an answer is a server out of reach
   await expect(client.listSpaces()).rejects.toMatchObject({ code: "unavailable", retryable: true });
 });
 
-test("[S4] a page in the answer's place is not taken for it", async () => {
+test("[S4] an HTML page in place of the response rejects with internal", async () => {
   const baseUrl = await serve((_, response) => {
     response.writeHead(200, { "content-type": "text/html" }).end("<h1>Sign in to this network</h1>");
   });
@@ -37,7 +37,7 @@ test("[S4] a page in the answer's place is not taken for it", async () => {
   await expect(client.getSpace(spaceId)).rejects.toMatchObject({ code: "internal" });
 });
 
-test("[S5] where no fresh token can be had for the moment, every caller is told so, and the next tries again", async () => {
+test("[S5] a failed token refresh rejects with unavailable, and the next request tries again", async () => {
   const baseUrl = await serve(({ headers }, response) => {
     if (headers.authorization === "Bearer fresh") response.writeHead(200).end('{"items":[],"nextCursor":null}');
     else response.writeHead(401).end();

@@ -37,7 +37,7 @@ afterEach(async () => {
   await peer.stop();
 });
 
-test("shows what was said before it opened, and what is said after", async () => {
+test("a live space shows messages from before it was opened and new ones", async () => {
   space.post(sara, { text: "before" });
   const live = open();
   await ready(live);
@@ -47,7 +47,7 @@ test("shows what was said before it opened, and what is said after", async () =>
   expect(live.getSnapshot().members.map((member) => member.name)).toEqual(["Husam", "Sara", "Nova"]);
 });
 
-test("[D3] after a dropped line, each later event comes once and in order", async () => {
+test("[D3] after a dropped connection each later event comes once and in order", async () => {
   const live = open();
   await ready(live);
   space.post(sara, { text: "one" });
@@ -60,7 +60,7 @@ test("[D3] after a dropped line, each later event comes once and in order", asyn
   expect(peer.openings).toEqual([null, 4]);
 });
 
-test("[D3] events that are sent twice show once", async () => {
+test("[D3] events that the server sends twice show once", async () => {
   const live = open();
   await ready(live);
   space.post(sara, { text: "one" });
@@ -70,7 +70,7 @@ test("[D3] events that are sent twice show once", async () => {
   expect(texts(live)).toEqual(["one", "two"]);
 });
 
-test("[D3] a running stream is whole again after the line was down", async () => {
+test("[D3] a running stream is complete again after a reconnect", async () => {
   const live = open();
   await ready(live);
   const stream = space.begin(nova);
@@ -87,7 +87,7 @@ test("[D3] a running stream is whole again after the line was down", async () =>
   expect(texts(live)).toEqual(["Hello, world"]);
 });
 
-test("[D4] a stream that was given up while the line was down leaves no text", async () => {
+test("[D4] a stream that fails while the connection is down leaves no text", async () => {
   const live = open();
   await ready(live);
   const stream = space.begin(nova);
@@ -99,7 +99,7 @@ test("[D4] a stream that was given up while the line was down leaves no text", a
   expect(texts(live)).toEqual([]);
 });
 
-test("[D3] a cursor that is too old loads the timeline anew", async () => {
+test("[D3] a cursor that is too old to resume loads the timeline anew", async () => {
   for (let index = 0; index < 3; index += 1) space.post(sara, { text: `old ${index}` });
   const live = open();
   await ready(live);
@@ -116,7 +116,7 @@ test("[D3] a cursor that is too old loads the timeline anew", async () => {
   expect(texts(live)).toHaveLength(63);
 });
 
-test("[D1] a message that had no answer is sent again under its key, and shows once", async () => {
+test("[D1] a message without an answer is sent again under its clientKey, and shows once", async () => {
   const live = open();
   await ready(live);
   space.swallows = true;
@@ -130,7 +130,7 @@ test("[D1] a message that had no answer is sent again under its key, and shows o
   expect(space.messages.map((message) => message.text)).toEqual(["are you there?"]);
 });
 
-test("[D1] a message that was stored before its answer was lost shows once", async () => {
+test("[D1] a message whose answer was lost after it was stored shows once", async () => {
   const live = open();
   await ready(live);
   peer.refuses = "unavailable";
@@ -144,7 +144,7 @@ test("[D1] a message that was stored before its answer was lost shows once", asy
   expect(space.messages).toHaveLength(1);
 });
 
-test("a refused message stays with its reason, and can be sent again", async () => {
+test("a refused message keeps its reason, and can be sent again", async () => {
   const live = open();
   await ready(live);
   space.swallows = true;
@@ -158,7 +158,7 @@ test("a refused message stays with its reason, and can be sent again", async () 
   expect(state.outgoing).toEqual([]);
 });
 
-test("a text that no space takes is refused before it is sent", async () => {
+test("a blank or too long text is refused before it is sent", async () => {
   const live = open();
   await ready(live);
   expect(() => live.send("  ")).toThrowError(expect.objectContaining({ code: "invalid_request" }));
@@ -166,7 +166,7 @@ test("a text that no space takes is refused before it is sent", async () => {
   expect(live.getSnapshot().outgoing).toEqual([]);
 });
 
-test("[S5] being removed from the space ends the following", async () => {
+test("[S5] the live space closes when its person is removed", async () => {
   const live = open();
   await ready(live);
   space.leave(husam.id);
@@ -174,7 +174,7 @@ test("[S5] being removed from the space ends the following", async () => {
   expect(state.connection).toEqual({ status: "closed", reason: "removed" });
 });
 
-test("[S5] an expired token is refreshed, and the following goes on", async () => {
+test("[S5] the live space goes on after an expired token is refreshed", async () => {
   const refreshed: string[] = [];
   const client = createClient({
     baseUrl: peer.url,
@@ -193,7 +193,7 @@ test("[S5] an expired token is refreshed, and the following goes on", async () =
   expect(refreshed).toEqual(["once"]);
 });
 
-test("[S5] an expired token without a fresh one signs out", async () => {
+test("[S5] an expired token that cannot be refreshed signs out", async () => {
   const live = open();
   await ready(live);
   space.close(closeCodes.tokenExpired);
@@ -201,13 +201,13 @@ test("[S5] an expired token without a fresh one signs out", async () => {
   expect(state.connection).toEqual({ status: "closed", reason: "signed_out" });
 });
 
-test("a token that never was good signs out instead of trying for ever", async () => {
+test("a token that was never valid signs out instead of reconnecting for ever", async () => {
   const live = open({}, peer.token(husam, -1000));
   const state = await until(live, ({ connection }) => connection.status === "closed");
   expect(state.connection).toEqual({ status: "closed", reason: "signed_out" });
 });
 
-test("a line that is dead without saying so is noticed and replaced", async () => {
+test("a connection that died silently is noticed by its heartbeat and replaced", async () => {
   const live = open({ timings: { ...timings, heartbeatMs: 20, silenceMs: 20 } });
   await ready(live);
   for (const socket of space.sockets.keys()) socket.pause();
@@ -217,7 +217,7 @@ test("a line that is dead without saying so is noticed and replaced", async () =
   expect(texts(live)).toEqual(["back"]);
 });
 
-test("[S5] each opening sends a ping at once, so that the server can close the line at once", async () => {
+test("[S5] each opening sends a ping at once, so that a close by the server takes no 10 s", async () => {
   const live = open();
   await ready(live);
   await vi.waitUntil(() => peer.pings === 1);
@@ -228,7 +228,7 @@ test("[S5] each opening sends a ping at once, so that the server can close the l
   expect(peer.openings).toHaveLength(2);
 });
 
-test("typing shows to the others, and is told once in a while only", async () => {
+test("typing shows to other members, and is sent at most every three seconds", async () => {
   const live = open();
   const other = open({}, peer.token(sara));
   await ready(live);
@@ -240,7 +240,7 @@ test("typing shows to the others, and is told once in a while only", async () =>
   expect(space.received).toEqual([{ type: "typing" }]);
 });
 
-test("a frame that cannot be understood is reported, and one of an unknown type is not", async () => {
+test("a malformed frame is reported, and a frame of an unknown type is ignored", async () => {
   const live = open();
   await ready(live);
   const problems: string[] = [];

@@ -19,8 +19,8 @@ import {
 } from "./frames.ts";
 
 /**
- * A server in a few lines: a log, running streams, and a line to one client that breaks and comes back whenever
- * the generated story says so. Whatever the story, the client must end up with what the server has.
+ * A small server: a log, running streams, and a connection to one client that drops and comes back as the generated
+ * story says. After any story the client must have the server's state.
  */
 type Step =
   | { do: "post" }
@@ -77,7 +77,7 @@ const play = (steps: Step[]) => {
     if (known) tell(known);
     else append(said(log.length + 1, { sender: husam, clientKey }));
   };
-  /** The line comes back; after `replayed` events it may break again, which the next reconnect must make good. */
+  /** Reconnects. The connection may drop again after `replayed` events; the next reconnect must repair that. */
   const reconnect = (replayed: number): void => {
     const cursor = state.cursor;
     isUp = true;
@@ -147,7 +147,7 @@ const play = (steps: Step[]) => {
   return { state, log, streams, posted, messages: messages() };
 };
 
-test("[D1] [D3] [D4] whatever breaks and repeats, the client ends with what the server has", () => {
+test("[D1] [D3] [D4] after any drops and repeats the client ends with the server's state", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { state, log, streams, posted, messages } = play(steps);

@@ -29,13 +29,13 @@ describe("messages", () => {
     expect(seqs(after(welcome(0), said(1), said(2), said(1), said(2)))).toEqual([1, 2]);
   });
 
-  test("[D3] a page and the events beside it make one timeline, in whichever order they come", () => {
+  test("[D3] a loaded page and live events make one timeline, in either order", () => {
     const page = loaded([message(1), message(2), message(3)]);
     expect(seqs(after(welcome(2), said(3), page, said(5)))).toEqual([1, 2, 3, 5]);
     expect(seqs(after(welcome(2), page, said(3), said(5)))).toEqual([1, 2, 3, 5]);
   });
 
-  test("a page of older messages stands before the window", () => {
+  test("a page of older messages is placed before the window", () => {
     const state = after(welcome(9), loaded([message(7), message(9)], true), {
       type: "local.older",
       messages: [message(2), message(5)],
@@ -45,11 +45,11 @@ describe("messages", () => {
     expect(state.history).toEqual({ status: "ready", hasOlder: false, loadingOlder: false });
   });
 
-  test("a repeated message from before the window leaves no hole behind it", () => {
+  test("a repeated message from before the window leaves no hole in the timeline", () => {
     expect(seqs(after(welcome(9), loaded([message(7), message(9)], true), said(3)))).toEqual([7, 9]);
   });
 
-  test("an updated message takes the place of the one it was", () => {
+  test("an updated message replaces its earlier version", () => {
     const state = after(welcome(0), said(1), said(2), {
       type: "space.message.updated",
       cursor: 3,
@@ -59,7 +59,7 @@ describe("messages", () => {
     expect(state.cursor).toBe(3);
   });
 
-  test("[D3] what is repeated takes no update back", () => {
+  test("[D3] a repeated event does not undo a later update", () => {
     const first = said(1, called(0));
     const [second, third] = [updated(2, message(1, called(1))), updated(3, message(1, called(2)))];
     const state = after(welcome(0), first, second, third, first, second);
@@ -67,7 +67,7 @@ describe("messages", () => {
     expect(reduce(state, second, 0)).toBe(state);
   });
 
-  test("[D3] an update that comes while a page is loading outlives the page, which is older", () => {
+  test("[D3] an update that comes while a page is loading wins over the page", () => {
     const page = [message(4, called(0)), message(5)];
     const latest = after(welcome(5), updated(6, message(4, called(1))), loaded(page, true));
     expect(latest.messages[0]?.toolCall?.output).toBe(1);
@@ -81,7 +81,7 @@ describe("messages", () => {
     expect(whole.messages.map(({ toolCall }) => toolCall?.output)).toEqual([7, undefined, 1, undefined]);
   });
 
-  test("an update of a message that was not loaded is left to the page that loads it", () => {
+  test("an update of a message outside the window is dropped when no page is loading", () => {
     const state = after(welcome(5), loaded([message(5)], true), updated(6, message(2, called(1))));
     expect(seqs(state)).toEqual([5]);
     expect(state.unplaced).toEqual({});
@@ -89,23 +89,23 @@ describe("messages", () => {
 });
 
 describe("the cursor", () => {
-  test("[D3] begins with the first welcome and follows durable events", () => {
+  test("[D3] the cursor begins with the first welcome and follows durable events", () => {
     expect(after(welcome(7)).cursor).toBe(7);
     expect(after(welcome(7), said(8), start("a"), delta("a", "…")).cursor).toBe(8);
   });
 
-  test("[D3] stays with what was seen when a welcome resumes: the replay comes after it", () => {
+  test("[D3] the cursor does not move by a welcome that resumes: the replay follows", () => {
     expect(after(welcome(7), welcome(20)).cursor).toBe(7);
     expect(after(welcome(7), welcome(20), said(8)).cursor).toBe(8);
   });
 
-  test("[D3] a cursor that does not resume gives the window up and loads anew", () => {
+  test("[D3] a welcome that does not resume empties the window and loads anew", () => {
     const state = after(welcome(7), loaded([message(7)]), welcome(900, { resumed: false }));
     expect(state).toMatchObject({ cursor: 900, messages: [], history: { status: "loading" } });
     expect(seqs(next(state, loaded([message(899), message(900)], true)))).toEqual([899, 900]);
   });
 
-  test("[D3] a server that forgot everything does not leave its old timeline standing", () => {
+  test("[D3] a server that lost its log leaves no old timeline on the page", () => {
     const state = after(welcome(500), loaded([message(500)]), welcome(2, { resumed: false }), loaded([message(1)]));
     expect(seqs(state)).toEqual([1]);
     expect(state.cursor).toBe(2);
@@ -113,35 +113,35 @@ describe("the cursor", () => {
 });
 
 describe("streams", () => {
-  test("grow by their deltas, side by side, in the order in which they began", () => {
+  test("streams grow by their deltas, side by side, in the order of their starts", () => {
     const state = after(welcome(0), start("a"), start("b"), delta("b", "hey"), delta("a", "Hel"), delta("a", "lo"));
     expect(state.streams.map((stream) => stream.text)).toEqual(["Hello", "hey"]);
   });
 
-  test("[D4] become their message in the same frame", () => {
+  test("[D4] a stream becomes its message in one frame", () => {
     const state = after(welcome(0), start("a"), delta("a", "Hi"), said(1, { streamId: streamId("a"), sender: nova }));
     expect(state.streams).toEqual([]);
     expect(seqs(state)).toEqual([1]);
   });
 
-  test("[D4] leave nothing behind when they are given up", () => {
+  test("[D4] a stream that fails leaves nothing behind", () => {
     const error = { type: "tool-call.error", streamId: streamId("a"), code: "interrupted", message: "…" } as const;
     const state = after(welcome(0), start("a"), delta("a", "half a sen"), error);
     expect(state.streams).toEqual([]);
     expect(next(state, delta("a", "tence")).streams).toEqual([]);
   });
 
-  test("[D3] a welcome tells their text whole and drops those that ended meanwhile", () => {
+  test("[D3] a welcome holds the full text of running streams and drops ended ones", () => {
     const before = after(welcome(0), start("a"), delta("a", "Hel"), start("b"), delta("b", "gone"));
     const state = next(before, welcome(0, { streams: [snapshot("a", "Hello, w")] }), delta("a", "orld"));
     expect(state.streams.map((stream) => stream.text)).toEqual(["Hello, world"]);
   });
 
-  test("a surrogate pair that was split between deltas becomes whole", () => {
+  test("a surrogate pair that is split between two deltas is joined", () => {
     expect(after(welcome(0), start("a"), delta("a", "\ud83d"), delta("a", "\ude00")).streams[0]?.text).toBe("😀");
   });
 
-  test("a call's completion alone does not take its words away", () => {
+  test("a completed call keeps its stream until the message comes", () => {
     const complete = { type: "tool-call.complete", streamId: streamId("a"), toolCallId: "tc", result: {} } as const;
     expect(after(welcome(0), start("a"), delta("a", "Hi"), complete).streams[0]?.text).toBe("Hi");
   });
@@ -150,24 +150,24 @@ describe("streams", () => {
 describe("outgoing messages", () => {
   const send = { type: "local.send", clientKey: "k1", text: "hello", createdAt: "2026-02-18T15:06:55.000Z" } as const;
 
-  test("[D1] become the log's message with their key", () => {
+  test("[D1] an outgoing message is replaced by the stored message with its clientKey", () => {
     const state = after(welcome(0), send, said(1, { sender: husam, clientKey: "k1" }));
     expect(state.outgoing).toEqual([]);
     expect(seqs(state)).toEqual([1]);
   });
 
-  test("[D1] are answered by a message that the timeline has already", () => {
+  test("[D1] an outgoing message goes when the repeated stored message comes", () => {
     const stored = said(1, { sender: husam, clientKey: "k1" });
     const state = after(welcome(0), stored, send, stored);
     expect(state.outgoing).toEqual([]);
     expect(seqs(state)).toEqual([1]);
   });
 
-  test("are not answered by another person's message with the same key", () => {
+  test("another person's message with the same clientKey replaces no outgoing message", () => {
     expect(after(welcome(0), send, said(1, { clientKey: "k1" })).outgoing).toHaveLength(1);
   });
 
-  test("fail with their reason, wait again when retried, and go when discarded", () => {
+  test("an outgoing message fails with a reason, waits when retried, goes when discarded", () => {
     const error = { type: "error", clientKey: "k1", title: "…", status: 413, code: "text_too_long" } as const;
     const failed = after(welcome(0), send, { ...error, detail: "Too long." });
     expect(failed.outgoing[0]?.status).toEqual({ kind: "failed", code: "text_too_long", message: "Too long." });
@@ -176,7 +176,7 @@ describe("outgoing messages", () => {
     expect(next(failed, { type: "local.discard", clientKey: "k1" }).outgoing).toEqual([]);
   });
 
-  test("[D1] outlive a lost connection and a lost window", () => {
+  test("[D1] an outgoing message outlives a lost connection and a new window", () => {
     expect(after(welcome(0), send, welcome(900, { resumed: false })).outgoing).toHaveLength(1);
   });
 });
@@ -184,7 +184,7 @@ describe("outgoing messages", () => {
 describe("the people and agents", () => {
   const joinedAt = "2026-02-18T15:06:55.000Z";
 
-  test("members join once, leave and are renamed", () => {
+  test("a member joins once, is renamed, and leaves", () => {
     const joined = { type: "member.joined", cursor: 1, member: { ...sara, joinedAt } } as const;
     const left = { type: "member.left", cursor: 2, entityId: nova.id, name: "Nova" } as const;
     const renamed = { type: "member.renamed", cursor: 3, entityId: sara.id, name: "Sarah" } as const;
@@ -192,7 +192,7 @@ describe("the people and agents", () => {
     expect(names).toEqual(["Husam", "Sarah"]);
   });
 
-  test("typing fades after its time, and ends with what was typed", () => {
+  test("typing ends after six seconds, or with the message", () => {
     const typing = { type: "member.typing", entityId: sara.id } as const;
     const state = reduce(after(welcome(0)), typing, 1000);
     expect(reduce(state, { type: "local.tick" }, 6999).typing).toHaveLength(1);
@@ -209,14 +209,14 @@ describe("the people and agents", () => {
     expect(next(state, welcome(0, { active: [] })).active).toEqual([]);
   });
 
-  test("read marks follow their reader", () => {
+  test("a member has one read mark, the latest", () => {
     const read = (seq: number) =>
       ({ type: "member.read", cursor: seq + 10, entityId: sara.id, messageId: messageId(seq) }) as const;
     const state = after(welcome(0), said(1), said(2), read(1), read(2));
     expect(state.reads[sara.id]).toEqual({ messageId: messageId(2), seq: 2 });
   });
 
-  test("the space's new name shows", () => {
+  test("a renamed space shows its new name", () => {
     const state = after(welcome(0), { type: "space.updated", cursor: 1, space: { ...space, name: "Beta" } });
     expect(state.space?.name).toBe("Beta");
   });
@@ -225,26 +225,26 @@ describe("the people and agents", () => {
 describe("runs", () => {
   const run = { runId: runId("a"), entityId: nova.id };
 
-  test("a run that failed says so, with its reason, where it happened", () => {
+  test("a failed run leaves a note with its reason after the newest message", () => {
     const failed = { type: "run.failed", ...run, error: { code: "model_stalled", message: "It stopped." } } as const;
     const note = { ...run, kind: "failed", reason: "It stopped.", afterSeq: 1 };
     expect(after(welcome(0), said(1), failed).notes).toEqual([note]);
   });
 
-  test("a silent run is told once, though its end and its read mark both tell it", () => {
+  test("a silent run leaves one note, though its end and its read mark both report it", () => {
     const completed = { type: "run.completed", ...run, outcome: "silent" } as const;
     const read = { type: "member.read", cursor: 2, messageId: messageId(1), outcome: "silent", ...run } as const;
     const note = { ...run, kind: "silent", reason: "not for me", afterSeq: 1 };
     expect(after(welcome(0), said(1), completed, { ...read, reason: "not for me" }).notes).toEqual([note]);
   });
 
-  test("a run that answered leaves its message and no note", () => {
+  test("a run that answered leaves no note", () => {
     const completed = { type: "run.completed", ...run, outcome: "answered" } as const;
     expect(after(welcome(0), { type: "run.started", ...run }, completed).notes).toEqual([]);
   });
 });
 
-test("a router that failed is told at its message; whom one woke, or that it woke nobody, is not", () => {
+test("only a failed router leaves a note, at the message that it could not route", () => {
   const agents: string[] = [];
   const routed = { type: "message.routed", cursor: 2, messageId: messageId(1), agents } as const;
   const failed = { ...routed, outcome: "failed", error: { code: "model_stalled", message: "Too late." } } as const;

@@ -20,7 +20,7 @@ const phone = { width: 390, height: 844 };
 const signIn = async (person: Person, viewport?: typeof phone): Promise<Page> => {
   const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
   await page.goto(person.link);
-  // The token must have been taken out of the address before that is another one.
+  // The page must take the token out of the address before the address changes.
   await page.waitForURL(({ hash }) => !hash.startsWith("#token="));
   return page;
 };
@@ -46,11 +46,11 @@ const add = async (page: Page, words: string): Promise<void> => {
   await panelOf(page).getByRole("button", { name: "Add to list" }).click();
 };
 
-/** What the list holds at the server. */
+/** The list's value at the server. */
 const stored = async (): Promise<unknown> =>
   (await house.api.get<{ value: unknown }>(`/v1/agents/${keeper}/blocks/list`)).value;
 
-/** `SHOTS=<folder>` keeps what the pages look like. */
+/** `SHOTS=<folder>` keeps screenshots of the pages. */
 const shoot = async (name: string): Promise<void> => {
   const folder = process.env.SHOTS;
   if (!folder) return;
@@ -84,7 +84,7 @@ beforeEach(async () => {
 
 const say = (page: Page, text: string): Promise<void> => write(page, `@Keeper ${count} ${text}`);
 
-test("a list that an agent begins appears where it is looked for, and all three change it live", async () => {
+test("a list that an agent begins appears in the panel, and all three change it live", async () => {
   await both((page) => panelOf(page).getByText("Nothing is kept together here yet").waitFor());
   await panelOf(hers).getByRole("button", { name: "Close blocks" }).click();
   await say(hers, "add milk and dates to the list");
@@ -102,10 +102,10 @@ test("a list that an agent begins appears where it is looked for, and all three 
   expect(await hers.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
 });
 
-test("[D1] what a person changes while the agent adds is merged with it, and neither is lost", async () => {
+test("[D1] simultaneous changes of a person and an agent are merged, and none is lost", async () => {
   await say(his, "add milk, bread and rice to the list");
   await both((page) => item(page, "rice").waitFor());
-  // Her edit, made on what she sees, is on its way for as long as it takes the agent to add something.
+  // Her edit is held back until the agent has added an item.
   let letGo: () => void = () => undefined;
   const agentIsDone = new Promise<void>((resolve) => {
     letGo = resolve;
@@ -122,7 +122,7 @@ test("[D1] what a person changes while the agent adds is merged with it, and nei
   await item(hers, "dark bread").waitFor();
   await say(his, "add tea to the list");
   await item(his, "tea").waitFor();
-  // What comes before it moves her item to another place.
+  // An item before hers moves hers to another index.
   const eggs = { op: "insert_item", index: 0, item: { text: "eggs", done: false } };
   await house.api.post(`/v1/agents/${keeper}/blocks/list/operations`, { operations: [eggs] });
   await item(his, "eggs").waitFor();
@@ -139,7 +139,7 @@ test("[D1] what a person changes while the agent adds is merged with it, and nei
   await hers.unroute("**/operations");
 });
 
-test("an edit that is refused says why and keeps what was written; another's undo leaves it alone", async () => {
+test("a refused edit shows its reason and text, and survives another person's undo", async () => {
   await say(his, "add milk to the list");
   await both((page) => item(page, "milk").waitFor());
   await add(hers, "x".repeat(6000));
@@ -158,7 +158,7 @@ test("an edit that is refused says why and keeps what was written; another's und
   await refused.getByText("was not stored").waitFor({ state: "detached" });
 });
 
-test("the list is worked with by keys alone", async () => {
+test("a list is edited by keyboard alone", async () => {
   await say(his, "add milk and bread to the list");
   await item(his, "bread").focus();
   await his.keyboard.press("Space");
@@ -177,12 +177,12 @@ test("the list is worked with by keys alone", async () => {
   await panelOf(his).waitFor({ state: "detached" });
 });
 
-test("[S5] a list that is taken back from the space ends before their eyes", async () => {
+test("[S5] a list that is no longer shared closes on open pages", async () => {
   await say(his, "add milk to the list");
   await both((page) => item(page, "milk").waitFor());
   await house.api.delete(`/v1/agents/${keeper}/blocks/list/spaces/${spaceId}`);
   await both((page) => panelOf(page).getByText("not shared with this space any more").waitFor());
-  // The agent does something else, after which the page asks anew what is shared.
+  // After the agent does something else, the page requests the list of blocks again.
   await say(his, "what do you keep?");
   await both((page) => panelOf(page).getByRole("button", { name: "All blocks" }).waitFor());
   await both((page) => panelOf(page).getByText("not shared with this space any more").waitFor());

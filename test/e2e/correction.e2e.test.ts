@@ -88,14 +88,14 @@ const meet = async (name: string, continuity: string): Promise<[Page, Page]> => 
 const words = (page: Page): Promise<string[]> =>
   page.getByRole("article", { name: "Clerk" }).locator(".markdown").allTextContents();
 
-test("[D4] a mind that is corrected while it speaks ends its sentence, then corrects itself in the same run", async () => {
+test("[D4] a consciousness corrected while it speaks corrects itself in the same run", async () => {
   const pages = await meet("mind", "consciousness");
   fake.release();
   await Promise.all(pages.map((page) => page.getByRole("article").getByText(right).waitFor()));
   for (const page of pages) expect(await words(page)).toEqual([wrong.join(""), right]);
 });
 
-test("[D4] a timeline agent that is corrected takes back what it was saying, and says it right", async () => {
+test("[D4] a timeline agent corrected while it speaks withdraws its message and says it right", async () => {
   const pages = await meet("scribe", "timeline");
   await Promise.all(pages.map((page) => page.getByRole("article").getByText(right).waitFor()));
   for (const page of pages) {

@@ -50,7 +50,7 @@ afterAll(async () => {
   await house?.close();
 });
 
-/** `SHOTS=<folder>` keeps what the pages look like. */
+/** `SHOTS=<folder>` keeps screenshots of the pages. */
 const shoot = async (name: string): Promise<void> => {
   const folder = process.env.SHOTS;
   if (!folder) return;
@@ -62,7 +62,7 @@ const shoot = async (name: string): Promise<void> => {
 const write = async (page: Page, text: string): Promise<void> => {
   const box = page.getByRole("combobox");
   await box.fill(text);
-  // A click sends on every device: on a phone Enter breaks the line.
+  // A click sends on every device; on a phone Enter breaks the line.
   await page.getByRole("button", { name: "Send" }).click();
 };
 
@@ -77,13 +77,13 @@ test.each(Object.keys(kinds))("%s answers a person, and both see it", async (nam
   await seenByBoth(name, /the office is open/i);
 });
 
-test("[R6] a plan that a person asks for comes due, and is said where it was asked", async () => {
+test("[R6] a plan that a person asks for comes due in the space where it was asked", async () => {
   await write(hers, "@Sage remind us in 2 seconds to water the plants");
   await seenByBoth("Sage", "in 2 seconds");
   await seenByBoth("Sage", "water the plants");
 });
 
-test("whom an agent waits for shows until that person answers; then its report comes", async () => {
+test("the page shows whom an agent waits for, until that person answers", async () => {
   await write(his, "@Envoy ask Sara is the room booked?");
   await seenByBoth("Envoy", "is the room booked?");
   await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").first().waitFor()));
@@ -95,7 +95,7 @@ test("whom an agent waits for shows until that person answers; then its report c
   await shoot("answered");
 });
 
-test("who read a message and had nothing to say shows beside it, and the client tells it", async () => {
+test("a silent agent shows as a reader of the message, on the page and in the client", async () => {
   await write(hers, "I will be back at noon.");
   const message = said(his, "Sara", "back at noon");
   await message.waitFor();
@@ -114,7 +114,7 @@ test("who read a message and had nothing to say shows beside it, and the client 
   await shoot("read");
 });
 
-test("what each kind would read next can be read, with its limits", async () => {
+test("the next input of each kind of agent can be read, with its limits", async () => {
   const { items } = await house.api.get<{ items: { id: string; name: string }[] }>("/v1/agents");
   for (const { id, name } of items) {
     const context = await house.api.get<{ instructions: string; limits: { model: string } }>(

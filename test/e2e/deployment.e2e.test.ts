@@ -100,7 +100,7 @@ const callsShown = async (): Promise<Message[]> => {
   return items.filter(({ toolCall }) => toolCall !== undefined);
 };
 
-test("an empty space says how to ask: by @name where agents answer only who addresses them", async () => {
+test("an empty space shows how to address its agents", async () => {
   const api = createApi(house.url, demo.secretKey);
   const workshop = `/v1/spaces/${demo.spaces.find(({ name }) => name === "Workshop")?.id}`;
   await his.getByText("Ask Steward something, and watch the answer being written.").waitFor();
@@ -110,7 +110,7 @@ test("an empty space says how to ask: by @name where agents answer only who addr
   await his.getByText("Ask Steward something, and watch the answer being written.").waitFor();
 });
 
-test("[R1] [R2] [R3] a deployment that a person asks for is approved in two browsers, with a power cut between them, and is made once", async () => {
+test("[R1] [R2] [R3] a deployment approved by two people around a server crash is made once", async () => {
   await write(his, "@Steward deploy the website to production");
   await Promise.all([his, hers].map((page) => card(page, "Deploy", "Needs you").waitFor()));
   await card(his, "Deploy", "Needs you").getByRole("button", { name: "Approve" }).click();
@@ -141,7 +141,7 @@ test("[R1] [R2] [R3] a deployment that a person asks for is approved in two brow
   await expect.poll(runs).toMatchObject([{ status: "completed" }]);
 });
 
-test("it has people choose and fill in a form, shows a chart and a table, and says what came of each", async () => {
+test("the agent asks for a choice and a form, shows a chart and a table, and reports each", async () => {
   await write(his, "@Steward ask us to choose tea, coffee or water");
   await card(hers, "Choose", "Needs you").getByRole("button", { name: "coffee" }).click();
   await said(his, "The choice is: coffee");

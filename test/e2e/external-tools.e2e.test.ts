@@ -150,7 +150,7 @@ const expectWholeStory = async (desk: Desk, orderId: string): Promise<string> =>
   return shown?.toolCall?.id ?? "";
 };
 
-test("a worker that asks for calls claims one, does it, and the space hears its result", async () => {
+test("a polling worker claims a call and answers it, and the space shows the result", async () => {
   const desk = await openDesk("Pulled");
   const { lines } = run("pull-worker.ts", {});
   await desk.ask("order-1");
@@ -160,7 +160,7 @@ test("a worker that asks for calls claims one, does it, and the space hears its 
   expect(await waiting()).toEqual([]);
 });
 
-test("[R2] one that is killed between claim and answer loses it when its lease ends, and the call is answered once", async () => {
+test("[R2] a call of a worker that was killed after its claim is answered once by another", async () => {
   const desk = await openDesk("Lost and found", { timeoutMs: 60_000 });
   orders.holds.add("order-2");
   const first = run("pull-worker.ts", { HOLDER: "first", LEASE_SECONDS: "3" });
@@ -183,7 +183,7 @@ test("[R2] one that is killed between claim and answer loses it when its lease e
   expect(first.lines).toEqual([]);
 });
 
-test("a server that calls are sent to answers at once", async () => {
+test("a called server answers in its response", async () => {
   const { url, lines } = await startPushServer(5000);
   const desk = await openDesk("Pushed", { execution: { url, secret: "ORDER_DESK" } });
   await desk.ask("order-3");
@@ -193,7 +193,7 @@ test("a server that calls are sent to answers at once", async () => {
   expect(await waiting()).toEqual([]);
 });
 
-test("one that takes longer answers later, and is asked once", async () => {
+test("a slow called server answers later, and is called once", async () => {
   const { url, lines } = await startPushServer(10);
   const desk = await openDesk("Later", { execution: { url, secret: "ORDER_DESK" } });
   orders.holds.add("order-4");
@@ -212,7 +212,7 @@ test("one that takes longer answers later, and is asked once", async () => {
   await vi.waitFor(() => expect(lines.at(-1)).toBe(`order_status ${toolCallId}: 200`));
 });
 
-test("[S5] such a server takes nothing that its secret did not sign", async () => {
+test("[S5] a called server refuses requests that its secret did not sign", async () => {
   const { url } = await startPushServer(5000);
   const body = JSON.stringify({
     type: "tool_call",

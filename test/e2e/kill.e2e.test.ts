@@ -100,8 +100,8 @@ afterAll(async () => {
   await fake?.stop();
 });
 
-describe.each(moments.map((moment, index) => [moment.name, index] as const))("the power goes %s", (_, index) => {
-  test("[D3] [D4] [R1] [R2] the agent answers once by itself, and nobody is left with half a message", async () => {
+describe.each(moments.map((moment, index) => [moment.name, index] as const))("SIGKILL %s", (_, index) => {
+  test("[D3] [D4] [R1] [R2] the agent answers once by itself, with no half message left", async () => {
     const scene = scenes[index];
     if (!scene) throw new Error("the scene was not set");
     const { person, spaceId, agentId, listener: before } = scene;

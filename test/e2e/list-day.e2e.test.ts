@@ -8,9 +8,8 @@ import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
 
 /**
- * A day of an agent that keeps a list with two people in two spaces: it is begun, changed by all three, survives the
- * server's death at noon, in the evening the agent still knows who said what, and where; and at night it moves to another
- * workspace with all of it.
+ * A day of an agent that keeps a list with two people in two spaces. All three change the list, and it survives a server
+ * crash at noon. In the evening the agent knows who said what, and where. At night it moves to another workspace.
  */
 let house: House;
 let browser: Browser;
@@ -34,7 +33,7 @@ beforeAll(async () => {
   work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
   his = await (await browser.newContext()).newPage();
   await his.goto(husam.link);
-  // The token must have been taken out of the address before that is another one.
+  // The page must take the token out of the address before the address changes.
   await his.waitForURL(({ hash }) => !hash.startsWith("#token="));
   await his.goto(`${house.url}/#${kitchen}`);
   await his.getByRole("heading", { level: 1, name: "Kitchen" }).waitFor();
@@ -55,7 +54,7 @@ const answers = async (spaceId: string): Promise<string[]> => {
   return items.flatMap(({ sender, text }) => (sender.id === scribe && text !== undefined ? [text] : []));
 };
 
-/** Says it to the agent, and waits for its next answer there. */
+/** Posts to the agent, and waits for its next answer in that space. */
 const ask = async (person: Person, spaceId: string, text: string): Promise<string> => {
   const before = (await answers(spaceId)).length;
   await say(person, spaceId, `@Scribe ${text}`);
@@ -80,7 +79,7 @@ const talk = async (spaceId: string, topic: string, messages: number): Promise<v
   }
 };
 
-test("in the morning a list is begun in one space, and shared with the other", async () => {
+test("in the morning: a list is begun in one space, and shared with the other", async () => {
   expect(await ask(husam, kitchen, "add milk and bread to the shopping list")).toContain("I began the shopping list");
   await shown("bread").waitFor();
   await expect(stored(sara, work)).rejects.toThrow("404");
@@ -93,7 +92,7 @@ test("in the morning a list is begun in one space, and shared with the other", a
   await say(husam, kitchen, "Ahmad is allergic to walnuts.");
 });
 
-test("[D1] before noon much is said, and all three change the list at the same time", async () => {
+test("[D1] before noon: all three change the list at the same time", async () => {
   await Promise.all([
     talk(kitchen, "dinner", 30),
     talk(work, "budget", 30),
@@ -107,7 +106,7 @@ test("[D1] before noon much is said, and all three change the list at the same t
   expect(await stored(husam, kitchen)).toHaveLength(words.length);
 });
 
-test("[D3] the server dies at noon and comes back: nothing is lost, and who watched goes on watching", async () => {
+test("[D3] at noon: after a server crash nothing is lost, and open pages go on", async () => {
   const before = await stored(husam, kitchen);
   await house.crash();
   expect(await stored(sara, work)).toEqual(before);
@@ -120,7 +119,7 @@ test("[D3] the server dies at noon and comes back: nothing is lost, and who watc
   await vi.waitFor(async () => expect(await stored(sara, work)).toContainEqual(item("milk", true)), patience);
 });
 
-test("in the afternoon each undoes what is their own, and the history names everybody", async () => {
+test("in the afternoon: each undoes their own change, and the history names everybody", async () => {
   await talk(work, "holidays", 20);
   await edit(sara, work, { op: "undo" });
   expect(await stored(husam, kitchen)).not.toContainEqual(item("stamps"));
@@ -132,7 +131,7 @@ test("in the afternoon each undoes what is their own, and the history names ever
   expect(authors).toEqual(new Set([`agent:${scribe}`, `human:${husam.id}`, `human:${sara.id}`]));
 });
 
-/** What the agent finds, by the workspace's word. */
+/** The agent's search results, by the workspace's API. */
 const find = async (agentId: string, query: string) => {
   const search = `/v1/agents/${agentId}/search?types=message&q=${encodeURIComponent(query)}`;
   const { items } = await house.api.get<SearchAnswer>(search);
@@ -142,7 +141,7 @@ const find = async (agentId: string, query: string) => {
 const landlord = { authorName: "Sara", spaceName: "Work" };
 const walnuts = { authorName: "Husam", spaceName: "Kitchen" };
 
-test("in the evening it is found who said what, in which space, whoever asks where", async () => {
+test("in the evening: a search from either space finds who said what, and where", async () => {
   const [first] = await find(scribe, "when does the landlord come");
   expect(first).toMatchObject({ type: "message", source: { ...landlord, authorId: sara.id, spaceId: work } });
   expect(first?.excerpt).toContain("Tuesday at four");
@@ -153,7 +152,7 @@ test("in the evening it is found who said what, in which space, whoever asks whe
   expect(told).toMatch(/^Sara in "Work" \(\d{4}-\d{2}-\d{2}\): .*landlord/);
 });
 
-test("at night it is exported and imported into another workspace, with all that it kept and knows", async () => {
+test("at night: the agent is exported and imported elsewhere with its list and memory", async () => {
   const kept = `/v1/agents/${scribe}/blocks/shopping`;
   const before = await house.api.get<{ value: unknown; rendered: string; version: number }>(kept);
   const past = await house.api.get<{ items: BlockChange[] }>(`${kept}/history?limit=100`);
@@ -202,6 +201,6 @@ test("at night it is exported and imported into another workspace, with all that
   const hers = `/v1/spaces/${space.id}/agents/${agent.id}/blocks/shopping`;
   await asMona.post(`${hers}/operations`, { operations: [{ op: "push_item", item: item("coffee") }] });
   expect((await api.get<{ value: unknown[] }>(at)).value).toEqual([...(before.value as unknown[]), item("coffee")]);
-  // The old one goes on as it was.
+  // The original agent is unchanged.
   expect(await house.api.get(kept)).toMatchObject({ value: before.value, version: before.version });
 });

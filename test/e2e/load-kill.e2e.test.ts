@@ -17,7 +17,7 @@ afterAll(async () => {
   await house?.close();
 });
 
-test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] the power goes while people and agents talk: nothing is lost, doubled or stuck", async () => {
+test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, doubled or stuck", async () => {
   const load = { ...fullLoad, spaces: 2, people: 2 };
   const { verdict, kills } = await killRound(house, 1, { crashes: true, load });
   const { lost, doubled, stuck, counts } = verdict;

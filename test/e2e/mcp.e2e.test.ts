@@ -79,7 +79,7 @@ const stage = async (name: string, mcp: object) => {
 const outputOf = (run: Run, toolName: string): unknown =>
   run.steps.flatMap((step) => step.toolCalls).find((call) => call.name === toolName)?.output;
 
-test("an agent uses a tool of the reference server, which is killed in the middle of the next call; the run goes on, and so does the agent once the server is back", async () => {
+test("an agent uses an MCP tool, survives the server's death in a call, and uses it again", async () => {
   const reference = everything();
   const called = Promise.withResolvers<void>();
   const listener = await listening(async (request) => {
@@ -121,7 +121,7 @@ test("an agent uses a tool of the reference server, which is killed in the middl
   expect(outputOf(third, "desk__get-sum")).toBe("The sum of 3 and 4 is 7.");
 });
 
-test("a server of the current revision, asked with a secret that shows nowhere, brings another tool while it runs", async () => {
+test("a server of the current revision, with a secret header, adds a tool while it runs", async () => {
   const secret = "a-token-that-nobody-may-see";
   const written = await fetch(`${house.url}/v1/workspace/secrets/DESK`, {
     method: "PUT",

@@ -6,7 +6,7 @@ import { until } from "../support/node/until.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
 
-/** The page as people use it: a real house, a real browser, the rehearsal model speaking at a readable pace. */
+/** The page in a real browser with a real server. The rehearsal model speaks at a readable pace. */
 let house: House;
 let browser: Browser;
 let husam: Person;
@@ -62,7 +62,7 @@ const write = async (page: Page, text: string): Promise<void> => {
 const textsFrom = (page: Page, sender: string) =>
   page.getByRole("article", { name: sender }).locator(".markdown").allTextContents();
 
-/** Records every text that the newest agent's message shows, as it grows. */
+/** Records every text that the growing agent's message shows. */
 const watchGrowth = (page: Page): Promise<void> =>
   page.evaluate(() => {
     const seen: string[] = [];
@@ -84,7 +84,7 @@ const said = (page: Page, sender: string) =>
 
 const question = "please repeat: one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
 
-test("a link signs in, and its token does not stay in the address", async () => {
+test("a link signs in, and its token leaves the address bar", async () => {
   const page = await signIn(husam);
   expect(page.url()).toBe(`${house.url}/#${spaceId}`);
   await page.getByText(husam.name, { exact: true }).waitFor();
@@ -94,14 +94,14 @@ test("a link signs in, and its token does not stay in the address", async () => 
   await page.getByRole("heading", { name: "Sign in with your link" }).waitFor();
 });
 
-test("[S5] a token that is no good explains itself instead of a page", async () => {
+test("[S5] a refused token shows the sign-in page with the reason", async () => {
   const page = await (await browser.newContext()).newPage();
   pages.push(page);
   await page.goto(`${husam.link}x`);
   await page.getByRole("alert").filter({ hasText: "does not take this sign-in" }).waitFor();
 });
 
-test("what one person writes, the other sees, without a reload", async () => {
+test("a message of one person appears to the other without a reload", async () => {
   const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
   await write(hers, "good *evening*");
   await said(his, sara.name);
@@ -109,7 +109,7 @@ test("what one person writes, the other sees, without a reload", async () => {
   expect(await textsFrom(hers, sara.name)).toEqual(["good evening"]);
 });
 
-test("[D4] an agent's words grow before the eyes of both, and end as one message", async () => {
+test("[D4] an agent's message grows on both pages, and ends as one message", async () => {
   const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
   await Promise.all([watchGrowth(hers), watchGrowth(his)]);
   const nova = `Nova ${count}`;
@@ -128,7 +128,7 @@ test("[D4] an agent's words grow before the eyes of both, and end as one message
   }
 });
 
-test("[D3] a socket that drops in the middle of an answer resumes without losing or doubling a line", async () => {
+test("[D3] a socket that drops during an answer resumes without lost or doubled messages", async () => {
   const lines: WebSocketRoute[] = [];
   const page = await signIn(husam, (one) =>
     one.routeWebSocket(/\/stream\?/, (line) => {
@@ -151,7 +151,7 @@ test("[D3] a socket that drops in the middle of an answer resumes without losing
   expect((await textsFrom(page, nova))[0]).toBe((await textsFrom(hers, nova))[0]);
 });
 
-test("unread counts move: up with what is said elsewhere, down with reading it", async () => {
+test("an unread count grows with new messages, and goes when they are read", async () => {
   const his = await signIn(husam);
   const hers = await signIn(sara);
   await enter(hers, "Side room");
@@ -169,7 +169,7 @@ test("unread counts move: up with what is said elsewhere, down with reading it",
   expect(await link.getByText("unread").count()).toBe(0);
 });
 
-test("a person creates a space with the people it knows, and leaves it", async () => {
+test("a person creates a space with known people, and leaves it", async () => {
   const page = await signIn(husam);
   await page.getByRole("button", { name: "New space" }).click();
   const dialog = page.getByRole("dialog", { name: "New space" });
@@ -186,16 +186,16 @@ test("a person creates a space with the people it knows, and leaves it", async (
   await page.getByRole("link", { name: "Book club" }).waitFor({ state: "detached" });
 });
 
-test("[S5] a stream ends at once when its person is removed from the space", async () => {
+test("[S5] a space's stream ends at once when its person is removed", async () => {
   const live = createClient({ baseUrl: house.url, token: husam.token }).openSpace(spaceId);
   onTestFinished(() => live.close());
   await until(live, ({ connection }) => connection.status === "open");
   await house.api.delete(`/v1/spaces/${spaceId}/members/${husam.id}`);
-  // Without a frame of the client, workerd would end the line 10 s after the close.
+  // If the client never sent a frame, workerd ends the connection 10 s after the close.
   await until(live, ({ connection }) => connection.status === "closed");
 });
 
-test("writing, mentioning and sending need no mouse", async () => {
+test("a message with a mention is written and sent by keyboard alone", async () => {
   const page = await signIn(husam);
   await page.getByRole("combobox").focus();
   await page.keyboard.type("ask @nov");
@@ -210,7 +210,7 @@ test("writing, mentioning and sending need no mouse", async () => {
   expect(await page.getByRole("combobox").inputValue()).toBe("");
 });
 
-test("a reply shows what it answers, and leads there", async () => {
+test("a reply quotes the message that it answers, and leads to it", async () => {
   const [hers, his] = await Promise.all([signIn(sara), signIn(husam)]);
   await write(hers, "who brings the *keys*?");
   const asked = his.getByRole("article", { name: sara.name });
@@ -245,7 +245,7 @@ test("a reply shows what it answers, and leads there", async () => {
   );
 });
 
-test("a router that fails wakes nobody, and the page says so", async () => {
+test("a failed router wakes nobody, and the page says so", async () => {
   const fake = await startFakeOpenAi(() => failures.unauthorized("the router's key"));
   onTestFinished(() => fake.stop());
   const router = { model: { provider: "openai-compatible", name: "router", baseUrl: fake.baseUrl } };
@@ -256,7 +256,7 @@ test("a router that fails wakes nobody, and the page says so", async () => {
   expect(await textsFrom(page, `Nova ${count}`)).toEqual([]);
 });
 
-test("on a phone a tap on a message offers to reply", async () => {
+test("on a phone, a tap on a message offers a reply", async () => {
   const context = await browser.newContext({ viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
   const page = await context.newPage();
   pages.push(page);
@@ -274,7 +274,7 @@ test("on a phone a tap on a message offers to reply", async () => {
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
 });
 
-test("on a phone the spaces are a drawer, and nothing overflows", async () => {
+test("on a phone, the spaces are a drawer, and nothing overflows", async () => {
   const page = await (await browser.newContext({ viewport: { width: 360, height: 640 } })).newPage();
   pages.push(page);
   await page.goto(`${house.url}/#token=${husam.token}`);

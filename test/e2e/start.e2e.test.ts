@@ -10,7 +10,7 @@ import { ensureKeys } from "../../scripts/keys.ts";
 import { freePort, isPortFree } from "../../scripts/server.ts";
 import { type House, openHouse } from "./support/house.ts";
 
-/** What `npm start` is made of: keys, the demo, and a server that never outlives its starter. */
+/** The parts of `npm start`: keys, the demo, and a server that never outlives its starter. */
 let house: House;
 const folder = mkdtempSync(join(tmpdir(), "start-"));
 
@@ -23,7 +23,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("keys are written once, random, and for their owner's eyes only", () => {
+test("keys are random, written once, and readable by their owner only", () => {
   const path = join(folder, ".dev.vars");
   const first = ensureKeys(path);
   expect(first.written).toBe(true);
@@ -36,7 +36,7 @@ test("keys are written once, random, and for their owner's eyes only", () => {
   expect(() => ensureKeys(other)).toThrow("has no ADMIN_KEY");
 });
 
-test("the demo is seeded once, and a seeding that was interrupted goes on where it was", async () => {
+test("the demo is seeded once, and an interrupted seeding continues", async () => {
   const memory = join(folder, "demo.json");
   const first = await seedDemo(house.url, house.adminKey, memory);
   expect(first.seeded).toBe(true);
@@ -55,19 +55,19 @@ test("the demo is seeded once, and a seeding that was interrupted goes on where 
   expect(mine.items.map(({ name }) => name)).toContain("Town Square");
 });
 
-test("the server writes what its objects store, and no trace of how they stored it", () => {
+test("the server stores its objects' data, and no observability data", () => {
   const written = readdirSync(join(house.dataDirectory, "v3"));
   expect(written).toContain("do");
   expect(written).not.toContain("observability");
 });
 
-test("data that was made with other keys is explained", async () => {
+test("data made with other keys is refused with the command that helps", async () => {
   const memory = join(folder, "foreign.json");
   writeFileSync(memory, JSON.stringify({ workspaceId: "wsp_x", secretKey: "sk_wsp_x_y", ids: {} }));
   await expect(seedDemo(house.url, house.adminKey, memory)).rejects.toThrow("npm start -- --fresh");
 });
 
-test("a server ends with the process that started it, even one that is killed", async () => {
+test("a server ends with the process that started it, even after SIGKILL", async () => {
   const port = await freePort();
   const server = JSON.stringify(resolve("scripts/server.ts"));
   const options = JSON.stringify({

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 type Growth = { at: number; text: string }[];
 
-/** Records what the message that an agent is writing shows, and when. */
+/** Records each text that the growing message shows, and when. */
 const watch = (page: Page): Promise<void> =>
   page.evaluate(() => {
     const growth: { at: number; text: string }[] = [];
@@ -38,7 +38,7 @@ const watch = (page: Page): Promise<void> =>
 const growthIn = (page: Page): Promise<Growth> =>
   page.evaluate(() => (globalThis as unknown as { growth: Growth }).growth);
 
-test("[D4] three browsers see one agent's message grow at the same time, to the same end", async () => {
+test("[D4] an agent's message grows at the same time in three browsers, to the same end", async () => {
   const people = await Promise.all(["Husam", "Sara", "Lina"].map((name) => house.addPerson(name)));
   const model = { provider: "openai-compatible", name: "slow", baseUrl: fake.baseUrl };
   const nova = await house.addAgent({ name: "Nova", model });
@@ -69,7 +69,7 @@ test("[D4] three browsers see one agent's message grow at the same time, to the 
     expect(growth.length).toBeGreaterThan(10);
     for (const { text } of growth) expect(answer.startsWith(text)).toBe(true);
   }
-  // At the same time: when the last of the three showed its first words, none had come near the end.
+  // At the same time: when the last browser showed its first words, no browser was near the end.
   const allBegan = Math.max(...growths.map((growth) => growth[0]?.at ?? Number.NaN));
   const firstEnded = Math.min(...growths.map((growth) => growth.at(-1)?.at ?? Number.NaN));
   const tookMs = Math.max(...growths.map((growth) => (growth.at(-1)?.at ?? 0) - (growth[0]?.at ?? 0)));

@@ -55,7 +55,7 @@ const said = async (): Promise<string[]> =>
 const announced = (number: number): string =>
   `Event from github: octocat opened #${number} in octocat/Hello-World: Found a bug`;
 
-test("[D5] GitHub's webhook makes an agent post a summary; sent again, also after a power cut, it makes no second", async () => {
+test("[D5] a GitHub webhook makes one summary, also when it is sent again after a crash", async () => {
   expect(hook.url).toBe(`${house.url}/v1/hooks/${hook.hookId}`);
   expect(await deliver("guid-0", "ping", '{"zen":"Keep it logically awesome."}')).toEqual({
     status: 202,
@@ -72,7 +72,7 @@ test("[D5] GitHub's webhook makes an agent post a summary; sent again, also afte
   expect(await said()).toEqual([announced(1347), announced(1348)]);
 });
 
-test("[S4] a forged webhook is refused, and nobody hears of it", async () => {
+test("[S4] a forged webhook is refused, and wakes no agent", async () => {
   const before = await said();
   hook = { ...hook, secret: "another secret altogether" };
   expect(await deliver("guid-3", "issues", opened(1))).toMatchObject({ status: 401, answer: { code: "unauthorized" } });

@@ -6,22 +6,22 @@ import { presence, presenceText } from "../../src/web/timeline/presence.ts";
 import { after, husam, message, nova, runId, sara, space, start, welcome } from "../client/frames.ts";
 import { ids } from "../support/node/peer.ts";
 
-describe("who does what", () => {
+describe("the presence line", () => {
   const active = { type: "agent.active", entityId: nova.id, runId: runId("a") } as const;
   const typing = { type: "member.typing", entityId: sara.id } as const;
   const textOf = (...frames: Parameters<typeof after>) => presenceText(presence(after(welcome(0), ...frames)));
 
-  test("an agent thinks until it writes, and rests when its message is there", () => {
+  test("an agent is thinking, then writing, then absent", () => {
     expect(textOf(active)).toBe("Nova is thinking");
     expect(textOf(active, start("a"))).toBe("Nova is writing");
     expect(textOf()).toBe("");
   });
 
-  test("people type", () => {
+  test("people are typing", () => {
     expect(textOf(active, typing)).toBe("Nova is thinking · Sara is typing");
   });
 
-  test("many are counted rather than named", () => {
+  test("more than three participants are counted, not named", () => {
     const doings = ["A", "B", "C", "D"].map((name) => ({ entityId: name, name, doing: "typing" as const }));
     expect(presenceText(doings.slice(0, 2))).toBe("A and B are typing");
     expect(presenceText(doings)).toBe("4 participants are typing");
@@ -31,7 +31,7 @@ describe("who does what", () => {
 describe("the list of spaces", () => {
   const item = { ...space, unreadCount: 3, lastMessage: message(1) };
 
-  test("shows the open space as its stream does, and as read while it is read", () => {
+  test("shows the open space as its stream does, and as read while it is in view", () => {
     const open = { spaceId: space.id, name: "Renamed", lastMessage: message(2), isWatched: true };
     expect(withOpenSpace([item], { ...open, readSeq: null })[0]).toMatchObject({
       unreadCount: 3,
@@ -41,17 +41,17 @@ describe("the list of spaces", () => {
     expect(withOpenSpace([item], null)).toEqual([item]);
   });
 
-  test("shows as read what this page marked, until more is said", () => {
+  test("shows a space as read from this page's mark until a newer message comes", () => {
     expect(withReadMarks([item], { [space.id]: 1 })[0]?.unreadCount).toBe(0);
     expect(withReadMarks([{ ...item, lastMessage: message(2) }], { [space.id]: 1 })[0]?.unreadCount).toBe(3);
   });
 
-  test("puts what moved last first", () => {
+  test("is sorted by the newest message", () => {
     const older = { ...space, name: "Older", lastMessage: message(1, { createdAt: "2026-02-17T10:00:00.000Z" }) };
     expect(byActivity([older, item]).map(({ name }) => name)).toEqual(["Project Alpha", "Older"]);
   });
 
-  test("shows a message as one plain line", () => {
+  test("previews a message as one plain line", () => {
     const text = "## Sums\n\n- **Up** [12%](https://example.com)\n\n```ts\ncode\n```";
     expect(preview({ ...item, lastMessage: message(1, { text }) }, husam.id)).toBe("Sara: Sums Up 12% code");
     expect(preview({ ...item, lastMessage: message(1, { sender: husam, text: "hi" }) }, husam.id)).toBe("You: hi");
@@ -60,7 +60,7 @@ describe("the list of spaces", () => {
 });
 
 describe("days", () => {
-  test("are calendar days, not 24 hours", () => {
+  test("are calendar days, not spans of 24 hours", () => {
     expect(daysAgo(new Date(2026, 1, 17, 23, 59), new Date(2026, 1, 18, 0, 1))).toBe(1);
     expect(day(new Date(2026, 1, 18, 0, 1).toISOString(), new Date(2026, 1, 18, 23, 59))).toBe("Today");
   });
@@ -76,7 +76,7 @@ describe("a sign-in link", () => {
     expect(sessionOf(` http://127.0.0.1:8787/#token=${token}\n`, 0)).toEqual({ status: "in", session });
   });
 
-  test("says why it does not", () => {
+  test("says why a bad link does not sign in", () => {
     expect(sessionOf(token, 2_000_000)).toEqual({ status: "out", reason: "expired" });
     for (const text of ["", "hello", "a.b.c", `h.${Buffer.from("{}").toString("base64url")}.s`]) {
       expect(sessionOf(text, 0)).toEqual({ status: "out", reason: "not_a_token" });

@@ -3,8 +3,8 @@ import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { BlockSchema, PlainSchema } from "../../protocol/block-schema.ts";
 
 /**
- * What an edit will make of a block, as far as that can be told here: shown until the answer says what it did. What
- * only the server knows (a patch, an undo) leaves the value as it is.
+ * The value of a block after an edit, shown until the server's answer comes. Operations whose result only the server
+ * knows (a patch, an undo) leave the value as it is.
  */
 export const applyEdit = (schema: BlockSchema, value: Json, operations: readonly BlockOperation[]): Json =>
   operations.reduce((held, operation) => applied(schema, held, operation), value);
@@ -82,9 +82,9 @@ const entryOf = (entry: string | Record<string, Json>): Json =>
 
 const noItems: Json[] = [];
 
-/** A value's items, where it is a list. */
+/** The items of a list; none for any other value. */
 export const itemsOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : noItems);
 
-/** A value's fields, where it is an object. */
+/** The fields of an object; none for any other value. */
 export const fieldsOf = (value: Json | undefined): Record<string, Json> =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};

@@ -7,17 +7,17 @@ import { applyEdit } from "./apply-edit.ts";
 import { seenBy } from "./retarget.ts";
 
 /**
- * One block as a person sees it: as it is stored, and what they changed that is not stored yet.
+ * One block as a person sees it: the stored version, and the edits of this person that are not stored yet.
  *
  * Invariants
- * 1. While an edit is under way, what is told of the block is held back: the frame that has the edit in it may come
- *    before its answer, and would show it twice.
+ * 1. While an edit is being sent, the block's frames are held back. The frame that contains the edit may come before
+ *    the edit's answer, and would show the edit twice.
  * 2. `block` never goes back to an earlier version.
- * 3. An edit is in `edits` until it is stored, or was refused and discarded: nothing that a person wrote is lost.
+ * 3. An edit stays in `edits` until it is stored or discarded, so that nothing that a person wrote is lost.
  */
 export type BlockState = {
   block: BlockDetail | null;
-  /** Whose change came last while it was watched: `agent:ent_…`, `human:ent_…`, `system`. */
+  /** The author of the last change since the block was opened: `agent:ent_…`, `human:ent_…`, `system`. */
   changedBy: string | null;
   edits: readonly PendingEdit[];
   held: readonly Told[];
@@ -27,9 +27,9 @@ export type BlockState = {
 export type PendingEdit = {
   key: string;
   operations: readonly BlockOperation[];
-  /** For each operation, the item that it was made on. */
+  /** For each operation, the item that it changes. */
   seen: readonly (Json | undefined)[];
-  /** The version that it was made on; null: upon edits that were not stored yet. */
+  /** The version that the edit was made on; null for an edit on top of unsaved edits. */
   onVersion: number | null;
   status: EditStatus;
 };
@@ -39,7 +39,7 @@ export type EditStatus =
   | { kind: "sending" }
   | { kind: "refused"; code: ErrorCode; message: string };
 
-/** The block as a frame told it. */
+/** The block of one frame. */
 type Told = { block: BlockDetail; by: string | null };
 
 export type LocalBlockFrame =
@@ -61,7 +61,7 @@ export const initialBlockState: BlockState = {
 
 const isRefused = ({ status }: PendingEdit): boolean => status.kind === "refused";
 
-/** What the block holds with everything in it that this person changed. */
+/** The block's value with all edits of this person applied, except refused ones. */
 export const shownValue = ({ block, edits }: BlockState): Json => {
   if (!block) return null;
   return edits
@@ -79,7 +79,7 @@ const told = (state: BlockState, one: Told): BlockState => {
   return isUnderWay && state.block ? { ...state, held: [...state.held, one] } : take(state, one);
 };
 
-const letGo = (state: BlockState): BlockState => state.held.reduce(take, { ...state, held: [] });
+const release = (state: BlockState): BlockState => state.held.reduce(take, { ...state, held: [] });
 
 const withStatus = (state: BlockState, key: string, status: EditStatus): BlockState => ({
   ...state,
@@ -126,14 +126,14 @@ export const reduceBlock = (state: BlockState, frame: BlockFrame | LocalBlockFra
       const stored = without(state, frame.key);
       if (!stored.block) return stored;
       const { rendered, value, version } = frame.answer;
-      return letGo(take(stored, { block: { ...stored.block, rendered, value, version }, by: frame.by }));
+      return release(take(stored, { block: { ...stored.block, rendered, value, version }, by: frame.by }));
     }
     case "local.refused": {
       const { key, code, message } = frame;
-      return letGo(withStatus(state, key, { kind: "refused", code, message }));
+      return release(withStatus(state, key, { kind: "refused", code, message }));
     }
     case "local.retry": {
-      // It follows what is shown by now: the version that it was made on may be long gone.
+      // The edit applies to the shown value: its old version may be gone.
       const edits = state.edits.map((edit) => (edit.key === frame.key ? { ...edit, onVersion: null } : edit));
       return withStatus({ ...state, edits }, frame.key, { kind: "waiting" });
     }

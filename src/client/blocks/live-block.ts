@@ -16,21 +16,21 @@ import {
 import { retarget } from "./retarget.ts";
 
 /**
- * One block of a space, followed live and edited while others do.
+ * One block of a space, followed live and edited at the same time as others edit it.
  *
  * Invariants
- * 1. Edits are sent one after the other, in the order in which they were made: each says the version that it was made
- *    on, so that it merges with what others did since.
- * 2. What is not known to be stored (no answer came) is shown as refused, and never sent again unasked. Tried again it
- *    is the same request under the same key, so that it is stored once.
+ * 1. Edits are sent one at a time, in the order in which they were made. Each names the version that it was made on,
+ *    so that the server merges it with later edits of others.
+ * 2. An edit without an answer is shown as refused, and is not sent again by itself. A retry sends the same request
+ *    under the same key, so that it is stored once.
  */
 export type LiveBlock = Store<BlockState> & {
   /**
-   * Shows the edit at once and has it stored; answers its key. `onVersion`: what the person had before the eyes when
-   * they began, where that is not what is shown now.
+   * Shows the edit at once, sends it, and returns its key. `onVersion`: the version that the person saw when they
+   * began, if it is not the shown one.
    */
   edit(operations: readonly BlockOperation[], onVersion?: number): string;
-  /** Of an edit that was refused. */
+  /** Sends a refused edit again. */
   retry(key: string): void;
   discard(key: string): void;
   close(): void;
@@ -38,22 +38,22 @@ export type LiveBlock = Store<BlockState> & {
 
 export type EditRequest = { operations: readonly BlockOperation[]; onVersion: number };
 
-/** What a live block needs of its client. `by` is this person, as a block's history names them. */
+/** What a live block needs of its client. `by`: this person, as a block's history names them. */
 export type BlockAccess = {
   by: string;
   credentials: Credentials;
   streamAddress(): string;
   read(): Promise<BlockDetail>;
-  /** `key`: the same edit again, under which it is made once. */
+  /** The server makes an edit once for each key. */
   edit(request: EditRequest, key: string): Promise<EditedBlock>;
 };
 
-/** After these nobody knows whether it was stored. */
+/** After these errors it is unknown whether the edit was stored. */
 const unknown: readonly ErrorCode[] = ["unavailable", "internal", "idempotency_in_progress"];
 
 const changedMeanwhile = "It was changed or deleted by somebody else before this came.";
 
-/** The edit upon what the block holds now; undefined where what it was made on is gone. */
+/** The request that stores an edit; undefined if one of its items is gone. */
 const requestOf = (edit: PendingEdit, block: BlockDetail): EditRequest | undefined => {
   if (edit.onVersion !== null) return { operations: edit.operations, onVersion: edit.onVersion };
   const operations = edit.operations.map((operation, index) => retarget(block.value, operation, edit.seen[index]));
@@ -77,7 +77,7 @@ export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTi
     timings,
   );
 
-  /** What was sent and may have been stored, by the edit's key. */
+  /** Requests that may have been stored, by the key of their edit. */
   const sent = new Map<string, EditRequest>();
 
   const send = async (key: string, request: EditRequest): Promise<void> => {

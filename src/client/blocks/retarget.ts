@@ -3,13 +3,13 @@ import type { BlockOperation } from "../../protocol/block-operation.ts";
 import { fieldsOf, itemsOf } from "./apply-edit.ts";
 
 /**
- * An edit that was made on what no version holds (upon another edit that was not stored yet) is made again on what the
- * block holds now: what it says of an item's place follows the item.
+ * An edit on top of an unsaved edit was made on a value that no stored version has. Before it is sent, its operations
+ * are moved onto the block's current value: the index of an item follows the item.
  */
 
 type Items = { items: Json[]; index: number };
 
-/** The item that an operation is about, by its place in the list that it changes; undefined where it is about none. */
+/** The list that an operation changes and the index of its item; undefined for an operation on no item. */
 const placeIn = (value: Json, operation: BlockOperation): Items | undefined => {
   const part = operation.section === undefined ? value : (fieldsOf(value)[operation.section] ?? null);
   switch (operation.op) {
@@ -27,7 +27,7 @@ const placeIn = (value: Json, operation: BlockOperation): Items | undefined => {
   }
 };
 
-/** The item that an operation was made on. */
+/** The item that an operation changes. */
 export const seenBy = (value: Json, operation: BlockOperation): Json | undefined => {
   const place = placeIn(value, operation);
   return place?.items[place.index];
@@ -38,7 +38,7 @@ const moved = (operation: BlockOperation, index: number): BlockOperation =>
     ? { ...operation, from: index }
     : { ...operation, ...("index" in operation ? { index } : {}) };
 
-/** The same operation upon `value`; undefined where the item that it was made on is not there any more. */
+/** The same operation on `value`; undefined if its item is gone. */
 export const retarget = (
   value: Json,
   operation: BlockOperation,

@@ -15,7 +15,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
   const [problem, setProblem] = useState<string | null>(null);
   const [read, setRead] = useState<{ version: number; rendered: string } | null>(null);
 
-  // Each new version asks again.
+  // `version` is a dependency so that each new version requests the history again.
   useEffect(() => {
     let isCurrent = true;
     client.blockHistory({ spaceId, agentId, label }, { limit: 20 }).then(

@@ -12,7 +12,7 @@ import { RefusedEdits } from "./refused-edits.tsx";
 
 type BlockViewProps = { space: SpaceState; agentId: string; agentName: string; label: string };
 
-/** One block, live: what it holds, what may be done with it, and who changed it. */
+/** One live block: its content, its permissions and its last change. */
 export const BlockView = ({ space, agentId, agentName, label }: BlockViewProps) => {
   const { client, signOut } = useSignedIn();
   const { state, live } = useBlock(client, space.spaceId, agentId, label);

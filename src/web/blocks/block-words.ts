@@ -1,7 +1,7 @@
 import type { BlockChange, BlockOperation, SpaceState } from "../../client/index.ts";
 import { inWords, shapeOf } from "./item-shape.ts";
 
-/** `human:ent_…:edit` and `agent:ent_…` as a person knows them; `told`: the name that history gives who is not here. */
+/** The name of an author like `human:ent_…:edit` or `agent:ent_…`. `told`: the history's name for a non-member. */
 export const authorName = (author: string, state: SpaceState, told?: string): string => {
   const [kind = "", id = ""] = author.split(":");
   if (id !== "" && id === state.you?.id) return "You";
@@ -32,14 +32,14 @@ const words: Record<string, string> = {
   redo: "made a change again",
 };
 
-/** What a version did. */
+/** What a version changed, in words. */
 export const changeWords = ({ author, operations }: BlockChange): string => {
   const said = [...new Set(operations.map((operation) => words[operation] ?? operation))];
   if (said.length > 0) return said.join(", ");
   return author.endsWith(":create") ? "began it" : "changed it";
 };
 
-/** What an edit was to do, with what the person wrote: it must not be lost with a refusal. */
+/** What an edit was meant to do, with the written text, which a refusal must not lose. */
 export const editWords = (operation: BlockOperation): { doing: string; text: string } => {
   switch (operation.op) {
     case "set_text":

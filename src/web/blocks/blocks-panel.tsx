@@ -18,7 +18,7 @@ const chosenFrom = ({ label, sharedFrom }: Block): Chosen => ({
   agentName: sharedFrom?.agentName ?? "",
 });
 
-/** Changes when an agent has said or done something: it may have shared another block, or taken one back. */
+/** Changes when an agent has said or done something, since it may have shared a block or stopped sharing one. */
 const lastDoing = ({ messages, active, members }: SpaceState): string => {
   const agents = new Set(members.filter(({ type }) => type === "agent").map(({ id }) => id));
   const said = messages.findLast(({ sender }) => agents.has(sender.id));
@@ -27,18 +27,18 @@ const lastDoing = ({ messages, active, members }: SpaceState): string => {
 
 const takeFocus = (element: HTMLElement | null): void => element?.focus();
 
-/** The documents that the space's agents share with its people: beside the timeline, or as a sheet over it. */
+/** The blocks that the space's agents share with its people: beside the timeline, or as a sheet over it. */
 export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   const { client } = useSignedIn();
   const { spaceId } = state;
   const doing = lastDoing(state);
-  // Each doing asks again.
+  // `doing` is a dependency so that each change of it requests the list again.
   const list = useRequest(useCallback(() => client.listBlocks(spaceId), [client, spaceId, doing]));
   const [chosen, setChosen] = useState<Chosen | null>(null);
-  // A block that is alone opens by itself.
+  // The only block of a space opens by itself.
   const [only = null, ...others] = list.answer?.map(chosenFrom) ?? [];
   const alone = others.length === 0 ? only : null;
-  // What is open stays, whatever comes to the list or goes: a person may be writing in it.
+  // The open block stays when the list changes, since a person may be writing in it.
   if (chosen === null && alone !== null) setChosen(alone);
   const open = chosen ?? alone;
   const isBackShown = open !== null && (alone?.agentId !== open.agentId || alone.label !== open.label);

@@ -1,17 +1,17 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 
 type InlineEditProps = {
-  /** What is edited, for who cannot see it. */
+  /** For screen readers. */
   label: string;
   words: string;
-  /** Where there is nothing yet. */
+  /** Shown in place of empty words. */
   placeholder?: string;
   isStruck?: boolean;
   inputMode?: "text" | "decimal";
   onSave: (words: string) => void;
 };
 
-/** Words that are edited where they stand: Enter or leaving keeps them, Escape does not. */
+/** Words that are edited in place. Enter or leaving saves them, Escape cancels. */
 export const InlineEdit = ({ label, words, placeholder, isStruck = false, inputMode, onSave }: InlineEditProps) => {
   const [draft, setDraft] = useState<string | null>(null);
   const button = useRef<HTMLButtonElement>(null);

@@ -1,8 +1,8 @@
 import { fieldsOf, type Json, type PlainSchema } from "../../client/index.ts";
 
-/** How an item of a list is shown and edited: its words, whether it is done, and what else it holds. */
+/** How an item of a list is shown and edited: its words, its done state and its other fields. */
 export type ItemShape = {
-  /** The field that holds its words; null for an item that is text itself, undefined where it holds none. */
+  /** The field with the words; null for an item that is a text, undefined for an item without words. */
   wordsIn: string | null | undefined;
   words: string;
   isDone: boolean | undefined;
@@ -30,7 +30,7 @@ export const shapeOf = (item: Json): ItemShape => {
   return { wordsIn, words: rest.map(([name, value]) => `${name}: ${inWords(value)}`).join(", "), isDone, rest: [] };
 };
 
-/** A value as a person would read it. */
+/** A value in readable words. */
 export const inWords = (value: Json | undefined): string => {
   if (value === undefined || value === null) return "";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -62,8 +62,7 @@ const declaredFields = ({ itemSchema }: ListSchema): [name: string, type: unknow
 };
 
 /**
- * A new item in the form of the list's others: as the schema says, else as its last item is. Undefined where an item
- * cannot be made of words alone.
+ * A new item in the form of the list's schema, or of its last item. Undefined if words alone do not make an item.
  */
 export const itemFrom = (words: string, schema: ListSchema, items: readonly Json[]): Json | undefined => {
   const fields = declaredFields(schema);

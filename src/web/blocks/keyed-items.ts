@@ -4,8 +4,8 @@ import type { Json } from "../../client/index.ts";
 export type KeyedItem = { key: number; item: Json };
 
 /**
- * Gives each item the key that it had before, so that a row keeps its focus while others come and go around it: first
- * those that are the same, then, in order, those that were changed where they stood.
+ * Gives each item its earlier key, so that a row keeps its focus while other rows come and go. Equal items keep their
+ * keys first; then an item that changed in its place keeps the key of that place.
  */
 export const keyItems = (before: readonly KeyedItem[], items: readonly Json[]): KeyedItem[] => {
   const left = new Set(before);

@@ -12,7 +12,7 @@ const mostShown = 200;
 
 const nameOf = (field: LogSchema["entryFields"][number]): string => (typeof field === "string" ? field : field.name);
 
-/** A log whose entries are words takes new ones here. */
+/** Whether an entry of this log can be written as plain words. */
 const isOfWords = ({ entryFields }: LogSchema): boolean => {
   const [first, ...others] = entryFields;
   const isText = typeof first === "string" || first === undefined || first.type === "text";

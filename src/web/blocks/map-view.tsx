@@ -113,7 +113,7 @@ const FieldList = ({ field: { name }, value, may, onEdit }: FieldValueProps) => 
   );
 };
 
-/** What is written for a number is one where it reads as one; else the server says what is wrong with it. */
+/** Words for a number field become a number if they read as one; else the server refuses them with a reason. */
 const written = (field: Field, words: string): Json =>
   field.type === "number" && words.trim() !== "" && Number.isFinite(Number(words)) ? Number(words) : words;
 

@@ -3,7 +3,7 @@ import { Icon } from "../look/icon.tsx";
 import { editWords } from "./block-words.ts";
 import "./refused-edits.css";
 
-/** Edits that were not stored: why, and what was written, to be tried again, copied or given up. */
+/** Edits that were not stored, with the reason and the written text: to retry, copy or discard. */
 export const RefusedEdits = ({ edits, live }: { edits: readonly PendingEdit[]; live: LiveBlock | null }) => (
   <div role="alert" className="block-refusals">
     {edits.map(({ key, operations, status }) => {

@@ -6,7 +6,7 @@ import type { Part } from "./part.ts";
 
 type TextPart = Part<Extract<PlainSchema, { type: "text" }>>;
 
-/** What is being written, and the version that it began with. */
+/** The text that is being written, and the version that it began with. */
 type Draft = { text: string; onVersion: number };
 
 const rowsOf = (text: string): number => Math.min(18, Math.max(4, text.split("\n").length + 1));

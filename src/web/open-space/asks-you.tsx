@@ -7,13 +7,13 @@ import "./asks-you.css";
 
 type AsksYouProps = { state: SpaceState; isAtBottom: boolean; onGoTo: (messageId: string) => void };
 
-/** As many of the newest messages are in view where the end is. */
+/** How many of the newest messages are in view at the end of the timeline. */
 const inView = 2;
 
 const isInView = (message: Message, { messages }: SpaceState, isAtBottom: boolean): boolean =>
   isAtBottom && messages.slice(-inView).includes(message);
 
-/** What still waits for this person's word further up, the oldest first: it must not be scrolled away and forgotten. */
+/** The oldest tool call out of view that waits for this person, so that it is not forgotten. */
 export const AsksYou = ({ state, isAtBottom, onGoTo }: AsksYouProps) => {
   const asks = asksOf(state, Date.now()).filter((message) => !isInView(message, state, isAtBottom));
   const [first] = asks;

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import type { ConnectionState } from "../../client/index.ts";
 import "./connection-banner.css";
 
-/** A line that is back within this time is not worth a word. */
+/** A connection that is back within this time shows no banner. */
 const patienceMs = 700;
 
 const wordsFor = (connection: ConnectionState): string | null => {

@@ -7,7 +7,7 @@ import "./space-header.css";
 type SpaceHeaderProps = {
   name: string;
   state: SpaceState;
-  /** What is open beside the timeline. */
+  /** The panel that is open beside the timeline. */
   panel: Panel | null;
   onPanel: (panel: Panel) => void;
   onMenu: () => void;

@@ -21,7 +21,7 @@ import "./space-view.css";
 
 type SpaceViewProps = {
   spaceId: string;
-  /** How the list knew it when it was opened. */
+  /** The space as the list of spaces shows it. */
   listed: SpaceListItem | undefined;
   onMenu: () => void;
   onChange: (open: OpenSpace | null) => void;
@@ -99,7 +99,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   );
 };
 
-/** Who is at work or typing. Not a live region: the announcer tells what comes of it. */
+/** Who is at work or typing. Not a live region: the announcer reports the results. */
 const PresenceLine = ({ state }: { state: SpaceState }) => {
   const doings = presence(state);
   return (

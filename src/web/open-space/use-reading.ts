@@ -2,12 +2,12 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import type { LiveSpace, SpaceState } from "../../client/index.ts";
 import { firstUnreadSeq } from "../timeline/rows.ts";
 
-/** A glance is not reading: the end must stay in view for this long. It also makes one mark of a burst. */
+/** The end must stay in view for this long to count as read. It also makes one mark of a burst. */
 const settleMs = 500;
 
 /**
  * Moves the person's read mark to the newest message while its end is in view and the tab has the focus.
- * Answers whether it is in view, and up to which `seq` it was marked.
+ * Returns whether the end is in view, and the newest marked `seq`.
  */
 export const useReading = (
   state: SpaceState,

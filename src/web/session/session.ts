@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 import { readToken, type TokenClaims } from "../../client/index.ts";
 import { recall, remember } from "./storage.ts";
 
-/** Who is signed in, by the token that came with the link. */
+/** The signed-in person, by the token of their link. */
 export type Session = { token: string } & TokenClaims;
 
 export type SignedOutReason = "new" | "expired" | "refused" | "not_a_token" | "left";
@@ -36,7 +36,7 @@ export const useSession = () => {
 const key = "colloquy.token";
 
 /**
- * The tab's own session before the browser's: two tabs can be two people, and a new tab is whoever signed in last.
+ * The tab's own session, else the browser's. So two tabs can be two people, and a new tab is the last who signed in.
  */
 const findSession = (): SessionState => {
   const token = takeFromAddress() ?? recall("tab", key) ?? recall("kept", key);

@@ -2,7 +2,7 @@ import { createContext, useContext } from "react";
 import type { Client } from "../../client/index.ts";
 import type { SignedOutReason } from "./session.ts";
 
-/** What every part of the page needs to know of the person. */
+/** The signed-in person and their client, for every part of the page. */
 export type SignedIn = { client: Client; entityId: string; signOut: (reason: SignedOutReason) => void };
 
 export const SignedInContext = createContext<SignedIn | null>(null);

@@ -5,12 +5,12 @@ type Requested<Answer> = { answer: Answer | null; problem: string | null };
 
 const nothing = { answer: null, problem: null };
 
-/** The answer to `request`, asked for anew whenever that is another function; the last answer stays meanwhile. */
+/** The answer of `request`, requested again for each new function; the last answer stays meanwhile. */
 export const useRequest = <Answer>(request: () => Promise<Answer>): Requested<Answer> & { again: () => void } => {
   const [state, setState] = useState<Requested<Answer>>(nothing);
   const [tries, setTries] = useState(0);
 
-  // Each try asks again.
+  // `tries` is a dependency so that `again` requests again.
   useEffect(() => {
     let isWanted = true;
     request().then(

@@ -7,7 +7,7 @@ const fromAddress = (): string | null => (location.hash.startsWith("#spc_") ? lo
 
 export const addressOf = (spaceId: string): string => `#${spaceId}`;
 
-/** Which space is open: the address says, else it is the one that was open last. */
+/** The open space: the one in the address, else the last one of this tab. */
 export const useSpaceAddress = (): { spaceId: string | null; go: (spaceId: string | null) => void } => {
   const [spaceId, setSpaceId] = useState(() => fromAddress() ?? recall("tab", key));
 

@@ -15,7 +15,7 @@ type SidebarProps = {
   spaces: readonly SpaceListItem[];
   openId: string | null;
   youId: string;
-  /** As a drawer, on narrow screens; on wide ones it is always there. */
+  /** Whether the drawer is open on a narrow screen. On a wide screen the sidebar is always there. */
   isOpen: boolean;
   onClose: () => void;
   onCreate: () => void;
@@ -81,7 +81,7 @@ export const Sidebar = (props: SidebarProps) => {
   );
 };
 
-/** Who is signed in here. Its failure shows nothing: the list of spaces says what is wrong. */
+/** The signed-in person. A failure shows nothing here, since the list of spaces shows it. */
 const You = () => {
   const { client, entityId } = useSignedIn();
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));

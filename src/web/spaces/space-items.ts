@@ -3,8 +3,8 @@ import { plainText } from "../timeline/quoted.ts";
 import { callWords } from "../tool-calls/standing.ts";
 
 /**
- * What the open space's own stream says of it, which is newer than the list. `isWatched`: its end is in view;
- * `readSeq`: up to where it was marked as read since it was opened.
+ * The open space by its own stream, which is newer than the list. `isWatched`: its end is in view. `readSeq`: the
+ * newest `seq` that was marked as read since it was opened.
  */
 export type OpenSpace = {
   spaceId: string;
@@ -14,7 +14,7 @@ export type OpenSpace = {
   readSeq: number | null;
 };
 
-/** By space, up to which `seq` this page marked it as read: the list learns of it only when it is asked again. */
+/** By space, the newest `seq` that this page marked as read. The list has it only after the next request. */
 export type ReadMarks = Readonly<Record<string, number>>;
 
 export const withReadMarks = (spaces: readonly SpaceListItem[], marks: ReadMarks): readonly SpaceListItem[] =>
@@ -43,7 +43,7 @@ export const withOpenSpace = (spaces: readonly SpaceListItem[], open: OpenSpace 
 
 const activity = (space: SpaceListItem): string => space.lastMessage?.createdAt ?? space.createdAt;
 
-/** What moved last comes first. */
+/** Sorted by the newest message, newest first. */
 export const byActivity = (spaces: readonly SpaceListItem[]): SpaceListItem[] =>
   [...spaces].sort((one, other) => activity(other).localeCompare(activity(one)));
 

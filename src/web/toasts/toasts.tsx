@@ -9,7 +9,7 @@ const kept = 3;
 
 const ToastContext = createContext<(text: string) => void>(() => undefined);
 
-/** Shows a sentence for a while: what went wrong, in words that say what to do. */
+/** Shows a sentence for some seconds: what went wrong, and what to do about it. */
 export const useToast = (): ((text: string) => void) => useContext(ToastContext);
 
 export const Toasts = ({ children }: { children: ReactNode }) => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { applyEdit } from "../../../src/client/blocks/apply-edit.ts";
 import type { Json } from "../../../src/protocol/block.ts";
 import type { BlockOperation } from "../../../src/protocol/block-operation.ts";
@@ -14,33 +14,31 @@ const composite: BlockSchema = {
   ],
 };
 
-describe("what an edit will make of a block", () => {
-  test.each<[string, BlockSchema, Json, BlockOperation, Json]>([
-    ["a text anew", { type: "text" }, "a", { op: "set_text", text: "b" }, "b"],
-    ["more text", { type: "text" }, "a", { op: "append_text", text: "b" }, "ab"],
-    ["what only the server knows", { type: "text" }, "a", { op: "undo" }, "a"],
-    ["a field", map, { a: 1 }, { op: "set_field", field: "b", value: true }, { a: 1, b: true }],
-    ["a field cleared", map, { a: 1, b: 2 }, { op: "set_field", field: "a", value: null }, { b: 2 }],
-    ["a counter", map, {}, { op: "increment", field: "n", by: 2 }, { n: 2 }],
-    ["a field's item", map, { l: ["a"] }, { op: "append_to_list", field: "l", value: "b" }, { l: ["a", "b"] }],
-    ["a field's item taken", map, { l: ["a", "b"] }, { op: "remove_from_list", field: "l", index: 0 }, { l: ["b"] }],
-    ["an item", { type: "list" }, ["a"], { op: "push_item", item: "b" }, ["a", "b"]],
-    ["an item too many", { type: "list", maxItems: 2 }, ["a", "b"], { op: "push_item", item: "c" }, ["b", "c"]],
-    ["an item between", { type: "list" }, ["a", "c"], { op: "insert_item", index: 1, item: "b" }, ["a", "b", "c"]],
-    ["an item changed", { type: "list" }, ["a", "c"], { op: "set_item", index: 1, item: "b" }, ["a", "b"]],
-    ["an item that is not there", { type: "list" }, ["a"], { op: "set_item", index: 4, item: "b" }, ["a"]],
-    ["an item gone", { type: "list" }, ["a", "b"], { op: "delete_item", index: 0 }, ["b"]],
-    ["an item moved", { type: "list" }, ["a", "b", "c"], { op: "move_item", from: 0, to: 2 }, ["b", "c", "a"]],
-    ["an entry", log, [], { op: "append_log_entry", entry: "a" }, [{ message: "a" }]],
-    [
-      "a section",
-      composite,
-      { notes: "x" },
-      { op: "push_item", item: "a", section: "todo" },
-      { notes: "x", todo: ["a"] },
-    ],
-    ["a section that is not there", composite, { notes: "x" }, { op: "undo", section: "nope" }, { notes: "x" }],
-  ])("%s", (_, schema, before, operation, after) => {
-    expect(applyEdit(schema, before, [operation])).toEqual(after);
-  });
+test.each<[string, BlockSchema, Json, BlockOperation, Json]>([
+  ["set_text", { type: "text" }, "a", { op: "set_text", text: "b" }, "b"],
+  ["append_text", { type: "text" }, "a", { op: "append_text", text: "b" }, "ab"],
+  ["undo, as no change", { type: "text" }, "a", { op: "undo" }, "a"],
+  ["set_field", map, { a: 1 }, { op: "set_field", field: "b", value: true }, { a: 1, b: true }],
+  ["set_field to null", map, { a: 1, b: 2 }, { op: "set_field", field: "a", value: null }, { b: 2 }],
+  ["increment from 0", map, {}, { op: "increment", field: "n", by: 2 }, { n: 2 }],
+  ["append_to_list", map, { l: ["a"] }, { op: "append_to_list", field: "l", value: "b" }, { l: ["a", "b"] }],
+  ["remove_from_list", map, { l: ["a", "b"] }, { op: "remove_from_list", field: "l", index: 0 }, { l: ["b"] }],
+  ["push_item", { type: "list" }, ["a"], { op: "push_item", item: "b" }, ["a", "b"]],
+  ["push_item over the limit", { type: "list", maxItems: 2 }, ["a", "b"], { op: "push_item", item: "c" }, ["b", "c"]],
+  ["insert_item", { type: "list" }, ["a", "c"], { op: "insert_item", index: 1, item: "b" }, ["a", "b", "c"]],
+  ["set_item", { type: "list" }, ["a", "c"], { op: "set_item", index: 1, item: "b" }, ["a", "b"]],
+  ["set_item past the end", { type: "list" }, ["a"], { op: "set_item", index: 4, item: "b" }, ["a"]],
+  ["delete_item", { type: "list" }, ["a", "b"], { op: "delete_item", index: 0 }, ["b"]],
+  ["move_item", { type: "list" }, ["a", "b", "c"], { op: "move_item", from: 0, to: 2 }, ["b", "c", "a"]],
+  ["append_log_entry", log, [], { op: "append_log_entry", entry: "a" }, [{ message: "a" }]],
+  [
+    "push_item in a section",
+    composite,
+    { notes: "x" },
+    { op: "push_item", item: "a", section: "todo" },
+    { notes: "x", todo: ["a"] },
+  ],
+  ["undo in an unknown section", composite, { notes: "x" }, { op: "undo", section: "nope" }, { notes: "x" }],
+])("an edit shows the result of %s", (_, schema, before, operation, after) => {
+  expect(applyEdit(schema, before, [operation])).toEqual(after);
 });

@@ -34,8 +34,8 @@ const stored = (state: BlockState, key: string, version: number, value: Json): B
     answer: { version, value, rendered: "", results: [] },
   });
 
-describe("a block and this person's edits of it", () => {
-  test("an edit shows at once, and once: its frame waits for its answer", () => {
+describe("the state of a block", () => {
+  test("an edit shows at once and only once, though its frame comes before its answer", () => {
     const under = sending(edit(opened(), "a", push("milk")), "a");
     expect(shownValue(under)).toEqual(["bread", "milk"]);
     const frameFirst = told(under, 2, ["bread", "milk"], "human:ent_me");
@@ -45,7 +45,7 @@ describe("a block and this person's edits of it", () => {
     expect(done).toMatchObject({ edits: [], held: [], block: { version: 2 }, changedBy: "human:ent_me" });
   });
 
-  test("what others did meanwhile is there with the answer, and nothing goes back to before it", () => {
+  test("edits of others show with the answer, and an older version never replaces a newer", () => {
     const under = sending(edit(opened(), "a", push("milk")), "a");
     const later = told(told(under, 2, ["bread", "tea"]), 4, ["bread", "tea", "milk", "rice"]);
     expect(shownValue(later)).toEqual(["bread", "milk"]);
@@ -54,7 +54,7 @@ describe("a block and this person's edits of it", () => {
     expect(shownValue(told(done, 3, ["bread", "tea", "milk"]))).toEqual(["bread", "tea", "milk", "rice"]);
   });
 
-  test("a refused edit shows no more as done, and keeps what was written until it is discarded", () => {
+  test("a refused edit leaves the shown value, and keeps its text until it is discarded", () => {
     const under = sending(edit(opened(), "a", push("milk")), "a");
     const refused = reduceBlock(told(under, 2, ["tea"]), {
       type: "local.refused",
@@ -68,7 +68,7 @@ describe("a block and this person's edits of it", () => {
     expect(shownValue(reduceBlock(refused, { type: "local.retry", key: "a" }))).toEqual(["tea", "milk"]);
   });
 
-  test("an edit upon another that is not stored yet names no version, but the item that it was made on", () => {
+  test("an edit on top of an unsaved edit names no version, but the item that it changes", () => {
     const two = edit(edit(opened(), "a", push("milk")), "b", { op: "set_item", index: 1, item: "oat milk" });
     expect(two.edits).toMatchObject([
       { onVersion: 1, seen: [undefined] },

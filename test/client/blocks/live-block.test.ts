@@ -28,7 +28,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** A block whose first edit is answered so; what was sent. */
+/** A live block whose first edit fails with `failure`, and the requests that it sent. */
 const opened = async (failure: ColloquyError) => {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   server.on("connection", (socket) => socket.send(JSON.stringify({ type: "welcome", cursor: 1, block })));
@@ -60,9 +60,9 @@ const opened = async (failure: ColloquyError) => {
 const changed = { type: "block.changed", cursor: 2, by: "agent:ent_x", block: { ...block, version: 2 } };
 
 test.each([
-  ["[R2] the same request under the same key where nobody knows whether it was stored", "unavailable", 1],
-  ["a new request upon what it holds by then where it was refused", "edit_refused", 2],
-] as const)("an edit that is tried again is %s", async (_, code, onVersion) => {
+  ["[R2] an edit of unknown outcome is retried as the same request under the same key", "unavailable", 1],
+  ["a refused edit is retried as a new request on the newest version", "edit_refused", 2],
+] as const)("%s", async (_, code, onVersion) => {
   const { live, sent, tell } = await opened(new ColloquyError(code, "not now"));
   const key = live.edit([{ op: "push_item", item: "milk" }]);
   await until(live, ({ edits }) => edits.some(({ status }) => status.kind === "refused"));

@@ -5,8 +5,8 @@ import { retarget, seenBy } from "../../../src/client/blocks/retarget.ts";
 import type { Json } from "../../../src/protocol/block.ts";
 import type { BlockOperation } from "../../../src/protocol/block-operation.ts";
 
-describe("an edit that is made again on what a block holds now", () => {
-  test("follows its item to its new place, in a section and in a field too", () => {
+describe("an edit that is applied to a newer value", () => {
+  test("follows its item to the new place, in a section and in a field too", () => {
     const set: BlockOperation = { op: "set_item", index: 1, item: "rye" };
     expect(seenBy(["a", "bread"], set)).toBe("bread");
     expect(retarget(["x", "a", "y", "bread"], set, "bread")).toEqual({ ...set, index: 3 });
@@ -16,18 +16,18 @@ describe("an edit that is made again on what a block holds now", () => {
     expect(retarget({ tags: ["x", "a"] }, inField, "a")).toEqual({ ...inField, index: 1 });
   });
 
-  test("of several that are the same takes the nearest; of none says so", () => {
+  test("takes the nearest of equal items, and is undefined when the item is gone", () => {
     const remove: BlockOperation = { op: "delete_item", index: 3 };
     expect(retarget(["a", "b", "a", "b", "a"], remove, "a")).toEqual({ ...remove, index: 2 });
     expect(retarget(["b"], remove, "a")).toBeUndefined();
   });
 
-  test("is as it was where it is about no item", () => {
+  test("stays the same when it is about no item", () => {
     const push: BlockOperation = { op: "push_item", item: "a" };
     expect(retarget([], push, seenBy([], push))).toBe(push);
   });
 
-  test("deletes the very item, whatever was put around it", () => {
+  test("deletes its own item, whatever was moved around it", () => {
     const items = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(items, fc.nat(), fc.array(fc.tuple(fc.nat(), fc.nat())), (before, at, moves) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { itemFrom, shapeOf, withWords } from "../../../src/web/blocks/item-shape.ts";
 
 describe("an item of a list", () => {
-  test("is its words, whether it is done, and the rest", () => {
+  test("has words, a done state and other fields", () => {
     expect(shapeOf("milk")).toMatchObject({ words: "milk", isDone: undefined, rest: [] });
     expect(shapeOf({ who: "Sara", text: "milk", done: true, count: 2 })).toEqual({
       wordsIn: "text",
@@ -17,12 +17,12 @@ describe("an item of a list", () => {
     expect(shapeOf(null)).toMatchObject({ words: "", wordsIn: undefined });
   });
 
-  test("keeps all else when its words change", () => {
+  test("keeps its other fields when its words change", () => {
     expect(withWords({ title: "milk", done: false }, "oat milk")).toEqual({ title: "oat milk", done: false });
     expect(withWords("milk", "oat milk")).toBe("oat milk");
   });
 
-  test("is made of words as the schema says, else as the last one is", () => {
+  test("is made from words by the schema, else in the form of the last item", () => {
     const list = { type: "list" } as const;
     expect(itemFrom("tea", list, [])).toBe("tea");
     expect(itemFrom("tea", list, [{ text: "milk", done: true }])).toEqual({ text: "tea", done: false });

@@ -4,7 +4,7 @@ import { keyItems } from "../../../src/web/blocks/keyed-items.ts";
 
 const keys = (items: readonly { key: number }[]): number[] => items.map(({ key }) => key);
 
-test("a row keeps its key while others come, go and change around it", () => {
+test("a row keeps its key while other rows come, go and change", () => {
   const first = keyItems([], ["a", "b", "c"]);
   expect(keys(first)).toEqual([1, 2, 3]);
   const more = keyItems(first, ["x", "a", "b", "c"]);
@@ -14,7 +14,7 @@ test("a row keeps its key while others come, go and change around it", () => {
   expect(keys(keyItems(first, ["c", "a"]))).toEqual([3, 1]);
 });
 
-test("no two rows ever have one key", () => {
+test("no two rows ever share a key", () => {
   const items = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 8 });
   fc.assert(
     fc.property(fc.array(items, { minLength: 1, maxLength: 6 }), (steps) => {
