@@ -1,6 +1,6 @@
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
-import { inTime, unlessAborted } from "../shared/within.ts";
+import { unlessAborted, withTimeout } from "../shared/timeouts.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "./bounds.ts";
 
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
@@ -17,7 +17,7 @@ export const callWithRetry = async <T>(
 ): Promise<Outcome<T>> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const answer = await inTime(spaceAnswerMs, ask());
+      const answer = await withTimeout(spaceAnswerMs, ask());
       if (answer.ok || answer.problem.code !== "unavailable") return answer;
       throw new ColloquyError(answer.problem.code, answer.problem.detail);
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { SearchAnswer, SearchQuery, WorkspaceSearchAnswer } from "../protocol/search.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
-import { inTime } from "../shared/within.ts";
+import { withTimeout } from "../shared/timeouts.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 
 /** Agents that one search of a workspace asks, how many at a time, and how long each has. */
@@ -15,7 +15,7 @@ const ask = async (context: HttpContext, agentId: string, query: SearchQuery): P
     const { workspaceId } = context.var.principal;
     return {
       agentId,
-      answer: unwrap(await inTime(agentTimeoutMs, agentAt(context, agentId).search(workspaceId, query))),
+      answer: unwrap(await withTimeout(agentTimeoutMs, agentAt(context, agentId).search(workspaceId, query))),
     };
   } catch (error) {
     return { agentId, code: error instanceof ColloquyError ? error.code : "unavailable" };

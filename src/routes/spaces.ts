@@ -3,7 +3,7 @@ import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { inTime } from "../shared/within.ts";
+import { withTimeout } from "../shared/timeouts.ts";
 import { checkModel } from "./check-references.ts";
 import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
 import { inSpace, mayOwn } from "./in-space.ts";
@@ -52,7 +52,7 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
 /** A space's newest message and how much the caller has not read; neither, where it cannot be reached. */
 const withLatest = async (context: HttpContext, principal: Principal, space: Space): Promise<SpaceListItem> => {
   try {
-    const latest = await inTime(latestWaitMs, spaceAt(context, space.id).latest(principal));
+    const latest = await withTimeout(latestWaitMs, spaceAt(context, space.id).latest(principal));
     return latest.ok ? { ...space, ...latest.value } : space;
   } catch (error) {
     log.error("space.unreachable", error, { spaceId: space.id });

@@ -6,7 +6,7 @@ import type { Env } from "../shared/env.ts";
 import { errorKind, type Outcome, ok, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";
-import { inTime } from "../shared/within.ts";
+import { withTimeout } from "../shared/timeouts.ts";
 import type { Jobs } from "../timers/jobs.ts";
 import { maxTellsAtOnce, tellTimeoutMs } from "./bounds.ts";
 import type { Directory } from "./directory.ts";
@@ -92,7 +92,7 @@ export class Outbox {
   }
 
   async #deliver(told: Told): Promise<void> {
-    const outcome = await inTime(tellTimeoutMs, this.#ask(told));
+    const outcome = await withTimeout(tellTimeoutMs, this.#ask(told));
     if (!outcome.ok && errorKind(outcome.problem.code).retryable) unwrap(outcome);
     await faultOnceStored("workspace.after-tell", this.#around.object);
     // Trying again cannot change this refusal. The space is gone, for example: there is nobody left to tell.

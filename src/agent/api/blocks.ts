@@ -1,7 +1,7 @@
 import type { BlockDetail, EditBlock, UpdateBlock } from "../../protocol/block.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
-import { overAfter } from "../../shared/within.ts";
+import { timeoutSignal } from "../../shared/timeouts.ts";
 import type { BlockCaller } from "../memory/blocks/block-author.ts";
 import type { BlockServices } from "../memory/blocks/block-services.ts";
 import { blockView, detailOf, sharedView } from "../memory/blocks/block-view.ts";
@@ -37,7 +37,7 @@ const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinne
 
 const detail = async (services: BlockServices, label: string, version?: number): Promise<BlockDetail> => {
   const shared = sharedAs(services, label);
-  if (shared) return loadShared(services, shared, overAfter(askMs), version);
+  if (shared) return loadShared(services, shared, timeoutSignal(askMs), version);
   const { row, value, rendered } = await services.blocks.read(label, version);
   return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
 };
@@ -70,7 +70,7 @@ export const blocksArea: Area<
   | "editSharedBlock"
 > = {
   blocks: async ({ services }) => {
-    const shared = await readShared(services, services.sharedBlocks.list(), overAfter(askMs));
+    const shared = await readShared(services, services.sharedBlocks.list(), timeoutSignal(askMs));
     return [...services.blocks.list().map(blockView), ...shared];
   },
   createBlock: async ({ services }, block, author, callId) => {
@@ -84,7 +84,7 @@ export const blocksArea: Area<
     const by = as === "agent" ? {} : { author };
     // Its owner may be asked again where its answer was lost.
     const asked = { ...wanted, ...by, callId: callId ?? services.ids.mint("key") };
-    return editShared(services, shared, asked, overAfter(askMs));
+    return editShared(services, shared, asked, timeoutSignal(askMs));
   },
   updateBlock: async ({ services }, label, changes, author) => {
     const shared = sharedAs(services, label);
@@ -95,7 +95,7 @@ export const blocksArea: Area<
   deleteBlock: async ({ services }, label, as, author) => {
     const { id } = services.blocks.delete(label, callerOf(services, as, author));
     services.blockSpaces.removeAll(id);
-    await unshareAll(services, label, id, overAfter(askMs));
+    await unshareAll(services, label, id, timeoutSignal(askMs));
     return null;
   },
   blockHistory: ({ db, services }, label, { limit, cursor }) =>
@@ -106,9 +106,9 @@ export const blocksArea: Area<
       (change) => ({ ...change, ...authorNamed(db, change.author) }),
     ),
   blockShares: ({ services }, label) => services.blockShares.of(services.blocks.get(label).id),
-  shareBlock: ({ services }, label, share) => shareBlock(services, label, share, overAfter(askMs)),
+  shareBlock: ({ services }, label, share) => shareBlock(services, label, share, timeoutSignal(askMs)),
   unshareBlock: async ({ services }, label, agentId) => {
-    await unshareBlock(services, label, agentId, overAfter(askMs));
+    await unshareBlock(services, label, agentId, timeoutSignal(askMs));
     return null;
   },
   noteSharedBlock: ({ services }, note) => {

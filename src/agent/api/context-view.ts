@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import { adapters } from "../../models/adapt.ts";
 import type { ContextView } from "../../protocol/run.ts";
-import { overAfter } from "../../shared/within.ts";
+import { timeoutSignal } from "../../shared/timeouts.ts";
 import { viewTimeoutMs } from "../bounds.ts";
 import { ownerOf, type ShownBlock } from "../context/blocks.ts";
 import { compose } from "../context/compose.ts";
@@ -88,7 +88,7 @@ export const contextView = async (services: RunServices): Promise<ContextView> =
   const composing = composingOf(services);
   const isTimeline = composing.config.continuity === "timeline";
   const next = isTimeline ? nextTimeline : nextCycle;
-  const { snapshot, blocks, events } = await next(services, composing, overAfter(viewTimeoutMs));
+  const { snapshot, blocks, events } = await next(services, composing, timeoutSignal(viewTimeoutMs));
   const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   return {
     ...(events.length === 0 ? {} : { trigger: triggerOf(events) }),

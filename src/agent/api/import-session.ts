@@ -4,7 +4,7 @@ import type { CarriedHead, CarriedItems, ExportEnvelope, ImportReport } from "..
 import type { Env } from "../../shared/env.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
-import { inTime } from "../../shared/within.ts";
+import { withTimeout } from "../../shared/timeouts.ts";
 import { directoryAnswerMs } from "../bounds.ts";
 import { startHeartbeat } from "../plans/beats.ts";
 import { Imports, importTimer, underWay } from "../transfer/imports.ts";
@@ -118,7 +118,7 @@ export class ImportSession {
   }
 
   async #isInDirectory({ workspaceId, agentId }: { workspaceId: string; agentId: string }): Promise<boolean> {
-    const found = await inTime(directoryAnswerMs, this.#env.WORKSPACE.getByName(workspaceId).entity(agentId));
+    const found = await withTimeout(directoryAnswerMs, this.#env.WORKSPACE.getByName(workspaceId).entity(agentId));
     if (!found.ok && found.problem.code !== "not_found") unwrap(found);
     return found.ok;
   }
@@ -129,7 +129,7 @@ export class ImportSession {
     const { head, workspaceId } = imports.find() ?? {};
     if (!head || workspaceId === undefined) return;
     const asked = this.#env.WORKSPACE.getByName(workspaceId).sealedSecrets();
-    const sealed = unwrap(await inTime(directoryAnswerMs, asked));
+    const sealed = unwrap(await withTimeout(directoryAnswerMs, asked));
     const { services, timers } = runtime;
     services.transaction(() => {
       const row = imports.find();

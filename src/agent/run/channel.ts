@@ -1,7 +1,7 @@
 import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { log } from "../../shared/log.ts";
-import { settledWithin } from "../../shared/within.ts";
+import { settledWithin } from "../../shared/timeouts.ts";
 
 export type ReadFrame = Extract<ChannelFrame, { type: "read" }>;
 

@@ -1,6 +1,6 @@
 import type { Message } from "../../protocol/message.ts";
 import { log } from "../../shared/log.ts";
-import { settledWithin } from "../../shared/within.ts";
+import { settledWithin } from "../../shared/timeouts.ts";
 import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../bounds.ts";
 import { type Activity, deedsIn } from "../context/activity.ts";
 import type { Dropped } from "../records.ts";

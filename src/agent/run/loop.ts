@@ -1,7 +1,7 @@
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
-import { settledWithin } from "../../shared/within.ts";
+import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, deadmanMs, rootMemoryMs, stallMs } from "../bounds.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";

@@ -1,5 +1,5 @@
 import type { EmbedderConfig } from "../../protocol/embedder.ts";
-import { unlessAborted } from "../../shared/within.ts";
+import { unlessAborted } from "../../shared/timeouts.ts";
 import { classifyFailure } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";

@@ -5,7 +5,7 @@ import type { ActorNamespace } from "../../shared/env.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";
-import { inTime, settledWithin } from "../../shared/within.ts";
+import { settledWithin, withTimeout } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
   deadmanMs,
@@ -186,13 +186,13 @@ export class Delivery {
     if (subscriber.kind === "index") {
       const createdBy = row.createdBy === null ? {} : { createdBy: row.createdBy };
       const follow = receivers.WORKSPACE.getByName(row.workspaceId).follow({ space, ...createdBy, cursor, deleted });
-      const followed = await inTime(deliverTimeoutMs, follow);
+      const followed = await withTimeout(deliverTimeoutMs, follow);
       if (!followed.ok) throw new ColloquyError(followed.problem.code, followed.problem.detail);
       return cursor;
     }
     const told: AgentDelivery = { space, messages, ...answers, after, cursor, left };
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
-    const delivered = await inTime(deliverTimeoutMs, deliver);
+    const delivered = await withTimeout(deliverTimeoutMs, deliver);
     if (delivered.ok) return delivered.value.cursor;
     // Who is gone for good need not be told of what it left.
     const over = left || row.deletedSeq !== null || !members.find(subscriber.id);

@@ -1,7 +1,7 @@
 import type { AgentRpc } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ActorNamespace } from "../../shared/env.ts";
-import { settledWithin } from "../../shared/within.ts";
+import { settledWithin } from "../../shared/timeouts.ts";
 import { describeWaitMs, descriptionsKeptMs } from "../bounds.ts";
 
 type Known = { description: string; until: number };

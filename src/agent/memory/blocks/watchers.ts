@@ -7,7 +7,7 @@ import type { Clock } from "../../../shared/clock.ts";
 import type { Env } from "../../../shared/env.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
-import { inTime } from "../../../shared/within.ts";
+import { withTimeout } from "../../../shared/timeouts.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { maxWatcherFrames, maxWatchers, watcherAnswerMs, watcherProofMs } from "../../bounds.ts";
 
@@ -172,7 +172,7 @@ export class Watchers {
   /** Undefined where that cannot be told in time. */
   async #mayWatch(attachment: Attachment): Promise<boolean | undefined> {
     try {
-      return await inTime(watcherAnswerMs, this.#askWhetherMay(attachment));
+      return await withTimeout(watcherAnswerMs, this.#askWhetherMay(attachment));
     } catch (error) {
       log.warn("watcher.unproven", { reason: error instanceof Error ? error.message : String(error) });
       return undefined;

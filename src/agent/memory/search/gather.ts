@@ -1,6 +1,6 @@
 import type { SpaceHistory } from "../../../protocol/rpc.ts";
 import { log } from "../../../shared/log.ts";
-import { settledWithin } from "../../../shared/within.ts";
+import { settledWithin } from "../../../shared/timeouts.ts";
 import { maxAskedAtOnce, maxAskedSpaces, maxSearchEntries, searchBatchRows } from "../../bounds.ts";
 import type { ArchivalRow } from "../archival.ts";
 import { dateWords } from "./date-words.ts";
@@ -202,7 +202,7 @@ export class Gathering {
     const source = spaceSource(id);
     for (;;) {
       const after = sources.cursor(source);
-      const page = await this.#inTime(history(id, after, searchBatchRows));
+      const page = await this.#withTimeout(history(id, after, searchBatchRows));
       if (page === null) return void this.#gathered.closed.push(id);
       if (page === "late" || page === "unreachable") {
         return this.#behind(`"${name}" did not answer: its newest messages are not found yet`);
@@ -226,7 +226,7 @@ export class Gathering {
     }
   }
 
-  async #inTime<T>(answer: Promise<T>): Promise<T | "late" | "unreachable"> {
+  async #withTimeout<T>(answer: Promise<T>): Promise<T | "late" | "unreachable"> {
     const outcome = answer.catch((error: unknown) => {
       log.warn("search.space-unreachable", { reason: error instanceof Error ? error.message : String(error) });
       return "unreachable" as const;

@@ -1,4 +1,4 @@
-import { settledWithin } from "../../../shared/within.ts";
+import { settledWithin } from "../../../shared/timeouts.ts";
 import { maxAnswerBytes } from "../../bounds.ts";
 
 /** What a server answered, as far as it was read. */

@@ -1,6 +1,6 @@
 import type { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { settledWithin, unlessAborted } from "../../../shared/within.ts";
+import { settledWithin, unlessAborted } from "../../../shared/timeouts.ts";
 import { maxMcpPages, mcpCloseMs, mcpListTimeoutMs, mcpProbeTimeoutMs } from "../../bounds.ts";
 import { failureOf } from "./failure-of.ts";
 import { type GuardInput, guardedFetch } from "./guarded-fetch.ts";
@@ -73,7 +73,7 @@ export class McpConnection {
     // What is wrong with one message is told to who waits for it; the rest is noise.
     client.onerror = () => undefined;
     try {
-      await connection.#inTime((signal) => client.connect(transport, { timeout: mcpProbeTimeoutMs, signal }));
+      await connection.#withTimeout((signal) => client.connect(transport, { timeout: mcpProbeTimeoutMs, signal }));
       return connection;
     } catch (error) {
       await connection.close();
@@ -97,7 +97,7 @@ export class McpConnection {
   /** All that the server lists, as it lists it. */
   async listTools(): Promise<unknown[]> {
     try {
-      const { tools } = await this.#inTime((signal) =>
+      const { tools } = await this.#withTimeout((signal) =>
         this.#client.listTools(undefined, { timeout: mcpListTimeoutMs, signal, cacheMode: "bypass" }),
       );
       return tools;
@@ -124,7 +124,7 @@ export class McpConnection {
   }
 
   /** All of it within `mcpListTimeoutMs`. Leaves no timer behind: the object could not sleep beside it. */
-  async #inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #withTimeout<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
     const tooLate = new ColloquyError("tool_timeout", "it did not answer in time");
     const timer = setTimeout(() => late.abort(tooLate), mcpListTimeoutMs);

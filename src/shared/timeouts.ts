@@ -1,0 +1,43 @@
+import { ColloquyError } from "./errors.ts";
+
+const tooLate = (timeoutMs: number): ColloquyError =>
+  new ColloquyError("unavailable", `there was no answer in ${timeoutMs} ms`);
+
+/** Settles as `promise` does; rejects with `unavailable` after `timeoutMs`. Leaves no timer behind. */
+export const withTimeout = async <T>(timeoutMs: number, promise: Promise<T>): Promise<T> => {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(tooLate(timeoutMs)), timeoutMs);
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** Resolves when `promise` has settled, or after `timeoutMs` at the latest. Never rejects, and leaves no timer behind. */
+export const settledWithin = (timeoutMs: number, promise: Promise<unknown>): Promise<void> =>
+  withTimeout(timeoutMs, promise).then(
+    () => undefined,
+    () => undefined,
+  );
+
+/** Settles as `promise` does, but rejects with the signal's reason once that is aborted, whatever `promise` does then. */
+export const unlessAborted = async <T>(signal: AbortSignal, promise: Promise<T>): Promise<T> => {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+};
+
+/** A signal that is aborted with `unavailable` after `timeoutMs`. */
+export const timeoutSignal = (timeoutMs: number): AbortSignal => {
+  const over = new AbortController();
+  const abort = (): void => over.abort(tooLate(timeoutMs));
+  AbortSignal.timeout(timeoutMs).addEventListener("abort", abort, { once: true });
+  return over.signal;
+};
