@@ -27,6 +27,7 @@ process.stdin.on("end", endGroup).on("error", endGroup).resume();
 
 await startWorker({
   config,
+  ...(config === "wrangler.toml" ? { entrypoint: "scripts/local-worker.ts" } : {}),
   ...(variablesFile ? { envFiles: [variablesFile] } : {}),
   dev: {
     watch,

@@ -119,6 +119,7 @@ const launch = (options: ServerOptions, port: number) => {
       WRANGLER_SEND_METRICS: "false",
       WRANGLER_SEND_ERROR_REPORTS: "false",
       WRANGLER_WRITE_LOGS: "false",
+      X_LOCAL_EXPLORER: "false",
       X_LOCAL_OBSERVABILITY: "false",
       WRANGLER_REGISTRY_PATH: join(edge.dataDirectory, "registry"),
     },

@@ -1,16 +1,18 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { createApi } from "../../scripts/api.ts";
 import { seedDemo } from "../../scripts/demo.ts";
 import { ensureKeys } from "../../scripts/keys.ts";
 import { freePort, isPortFree } from "../../scripts/server.ts";
 import { type House, openHouse } from "./support/house.ts";
+import { processTree } from "./support/process-tree.ts";
 
-/** The parts of `npm start`: keys, the demo, and a server that never outlives its starter. */
+/** The parts of `npm start`: keys, the demo, and a server that ends with its starter and is open to this machine only. */
 let house: House;
 const folder = mkdtempSync(join(tmpdir(), "start-"));
 
@@ -85,4 +87,94 @@ test("a server ends with the process that started it, even after SIGKILL", async
   expect((await fetch(`${url}/healthz`)).ok).toBe(true);
   starter.kill("SIGKILL");
   await vi.waitFor(async () => expect(await isPortFree(port)).toBe(true), { timeout: 10_000 });
+});
+
+/** The repository again, with data and keys of its own. */
+const checkOut = (): string => {
+  const checkout = mkdtempSync(join(folder, "checkout-"));
+  for (const path of [
+    "package.json",
+    "package-lock.json",
+    ".npmrc",
+    "tsconfig.json",
+    "wrangler.toml",
+    "scripts",
+    "src",
+    "migrations",
+    "dist",
+  ]) {
+    cpSync(path, join(checkout, path), { recursive: true });
+  }
+  symlinkSync(resolve("node_modules"), join(checkout, "node_modules"));
+  return checkout;
+};
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s to npm start alone ends every process that it began", async (signal) => {
+  const port = await freePort();
+  const npm = spawn("npm", ["start"], {
+    cwd: checkOut(),
+    env: { ...process.env, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+    detached: true,
+  });
+  const ended = new Promise((resume) => npm.once("close", resume));
+  await new Promise<void>((ready, failed) => {
+    createInterface(npm.stdout).on("line", (line) => line.includes("Ctrl-C stops it") && ready());
+    void ended.then(() => failed(new Error("npm start ended by itself")));
+  });
+  const begun = processTree(npm.pid ?? 0);
+  onTestFinished(() => {
+    for (const { pid } of begun) if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  });
+  expect(begun.map(({ command }) => command)).toContain("workerd");
+
+  npm.kill(signal);
+  await ended;
+  await vi.waitFor(() => expect(begun.filter(({ pid }) => isAlive(pid))).toEqual([]), { timeout: 10_000 });
+  expect(await isPortFree(port)).toBe(true);
+});
+
+/** `fetch` sends no Host of one's own. */
+const answerTo = (path: string, host: string): Promise<{ status: number | undefined; type: string | undefined }> =>
+  new Promise((answered, failed) => {
+    request(house.url + path, { headers: { host } }, ({ statusCode, headers, socket }) => {
+      socket.destroy();
+      answered({ status: statusCode, type: headers["content-type"]?.split(";")[0] });
+    })
+      .once("error", failed)
+      .end();
+  });
+
+test("the local runtime shows nobody its objects and their SQL: the page is all that is there", async () => {
+  const page = await answerTo("/", "127.0.0.1");
+  expect(page).toEqual({ status: 200, type: "text/html" });
+  for (const path of ["/explorer", "/explorer/api", "/explorer/api/workers", "/r2/public/bucket/key"]) {
+    expect(await answerTo(`/cdn-cgi/local${path}`, "127.0.0.1")).toEqual(page);
+    const text = await (await fetch(`${house.url}/cdn-cgi/local${path}`)).text();
+    expect(text).toContain("<title>Colloquy</title>");
+  }
+});
+
+test("requests under another name than this machine's own are refused", async () => {
+  for (const path of ["/healthz", "/v1/spaces", "/openapi.json", "/cdn-cgi/local/explorer/api"]) {
+    expect(await answerTo(path, "house.example")).toEqual({ status: 403, type: "text/plain" });
+  }
+  for (const host of ["127.0.0.1", "localhost", "[::1]"]) expect((await answerTo("/healthz", host)).status).toBe(200);
+});
+
+test("the server listens on loopback only", async () => {
+  const { port } = new URL(house.url);
+  const outward = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  for (const { address, family, internal } of outward) {
+    if (internal || family !== "IPv4") continue;
+    await expect(fetch(`http://${address}:${port}/healthz`)).rejects.toThrow();
+  }
 });

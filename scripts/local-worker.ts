@@ -1,0 +1,16 @@
+import app from "../src/worker.ts";
+
+export { Agent, Space, Workspace } from "../src/worker.ts";
+
+/**
+ * The product's worker as it runs on this machine. It answers only what is sent to a name of this machine, so that no
+ * page elsewhere reaches it under a name of its own (DNS rebinding). The local runtime does the same for its own paths.
+ */
+const ownNames = ["127.0.0.1", "localhost", "[::1]"];
+
+export default {
+  fetch(request, env, context) {
+    if (ownNames.includes(new URL(request.url).hostname)) return app.fetch(request, env, context);
+    return new Response("Invalid Host header: this server answers to localhost only.\n", { status: 403 });
+  },
+} satisfies ExportedHandler<Parameters<typeof app.fetch>[1]>;
