@@ -1,9 +1,8 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
+import { openPage, phone, shoot, write } from "./support/page.ts";
 
 /** A list that an agent keeps with two people, seen and edited by all three at once. */
 let house: House;
@@ -15,11 +14,8 @@ let spaceId: string;
 let his: Page;
 let hers: Page;
 
-const phone = { width: 390, height: 844 };
-
-const signIn = async (person: Person, viewport?: typeof phone): Promise<Page> => {
-  const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
-  await page.goto(person.link);
+const signIn = async (person: Person, options = {}): Promise<Page> => {
+  const page = await openPage(browser, person.link, options);
   // The page must take the token out of the address before the address changes.
   await page.waitForURL(({ hash }) => !hash.startsWith("#token="));
   return page;
@@ -36,11 +32,6 @@ const panelOf = (page: Page): Locator => page.getByRole("complementary", { name:
 const item = (page: Page, words: string): Locator => panelOf(page).getByRole("checkbox", { name: words, exact: true });
 const both = <T>(look: (page: Page) => Promise<T>): Promise<T[]> => Promise.all([his, hers].map(look));
 
-const write = async (page: Page, text: string): Promise<void> => {
-  await page.getByRole("combobox").fill(text);
-  await page.getByRole("button", { name: "Send" }).click();
-};
-
 const add = async (page: Page, words: string): Promise<void> => {
   await panelOf(page).getByRole("textbox", { name: "Add to list" }).fill(words);
   await panelOf(page).getByRole("button", { name: "Add to list" }).click();
@@ -50,20 +41,11 @@ const add = async (page: Page, words: string): Promise<void> => {
 const stored = async (): Promise<unknown> =>
   (await house.api.get<{ value: unknown }>(`/v1/agents/${keeper}/blocks/list`)).value;
 
-/** `SHOTS=<folder>` keeps screenshots of the pages. */
-const shoot = async (name: string): Promise<void> => {
-  const folder = process.env.SHOTS;
-  if (!folder) return;
-  mkdirSync(folder, { recursive: true });
-  await his.screenshot({ path: join(folder, `${name}-desktop.png`) });
-  await hers.screenshot({ path: join(folder, `${name}-phone.png`) });
-};
-
 beforeAll(async () => {
   [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
   husam = await house.addPerson("Husam");
   sara = await house.addPerson("Sara");
-  [his, hers] = await Promise.all([signIn(husam), signIn(sara, phone)]);
+  [his, hers] = await Promise.all([signIn(husam), signIn(sara, { viewport: phone })]);
 });
 
 afterAll(async () => {
@@ -96,7 +78,7 @@ test("a list that an agent begins appears in the panel, and all three change it 
   await panelOf(his).getByRole("checkbox", { name: "milk", exact: true, checked: true }).waitFor();
   await say(his, "cross off dates");
   await both((page) => panelOf(page).getByRole("checkbox", { name: "dates", exact: true, checked: true }).waitFor());
-  await shoot("list");
+  await shoot("list", his, hers);
   await say(his, "what is on the list?");
   await his.getByText("On the list: tea. Crossed off: milk, dates.").first().waitFor();
   expect(await hers.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
@@ -135,7 +117,7 @@ test("[D1] simultaneous changes of a person and an agent are merged, and none is
   const history = panelOf(his).getByRole("region", { name: "History" });
   await history.getByText("Sara changed an item").waitFor();
   await history.getByText(`Keeper ${count} added an item`).waitFor();
-  await shoot("merged");
+  await shoot("merged", his, hers);
   await hers.unroute("**/operations");
 });
 
@@ -146,7 +128,7 @@ test("a refused edit shows its reason and text, and survives another person's un
   const refused = panelOf(hers).getByRole("alert");
   await refused.getByText("was not stored").waitFor();
   expect(await refused.textContent()).toContain("x".repeat(6000));
-  await shoot("refused");
+  await shoot("refused", his, hers);
   await add(hers, "tea");
   await item(his, "tea").waitFor();
   await add(his, "rice");

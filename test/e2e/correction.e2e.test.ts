@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type FakeOpenAi, type FakeRequest, type FakeStep, startFakeOpenAi } from "../support/fake-openai.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
+import { openPage, write } from "./support/page.ts";
 
 /** A person corrects an agent while it speaks. The model's words are held, so that the correction comes in the middle. */
 let house: House;
@@ -60,16 +61,10 @@ afterAll(async () => {
 });
 
 const open = async (person: Person, name: string): Promise<Page> => {
-  const page = await (await browser.newContext()).newPage();
-  await page.goto(person.link);
+  const page = await openPage(browser, person.link);
   await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name }).click();
   await page.getByRole("combobox", { name: `Message to ${name}` }).waitFor();
   return page;
-};
-
-const write = async (page: Page, text: string): Promise<void> => {
-  await page.getByRole("combobox").fill(text);
-  await page.keyboard.press("Enter");
 };
 
 const meet = async (name: string, continuity: string): Promise<[Page, Page]> => {

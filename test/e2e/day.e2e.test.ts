@@ -1,10 +1,9 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
+import { openPage, phone, shoot, write } from "./support/page.ts";
 
 /** A day in one space with an agent of each of the four kinds, as two people see it in the page. */
 let house: House;
@@ -15,8 +14,6 @@ let spaceId: string;
 let his: Page;
 let hers: Page;
 
-const phone = { width: 390, height: 844 };
-
 const kinds = {
   Sage: { continuity: "consciousness", messaging: "simple" },
   Consul: { continuity: "consciousness", messaging: "threaded" },
@@ -24,10 +21,9 @@ const kinds = {
   Envoy: { continuity: "timeline", messaging: "threaded" },
 } as const;
 
-const signIn = async (person: Person, viewport?: typeof phone): Promise<Page> => {
-  const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
-  await page.goto(person.link);
-  if (viewport) await page.getByRole("button", { name: "Show spaces" }).click();
+const signIn = async (person: Person, options: BrowserContextOptions = {}): Promise<Page> => {
+  const page = await openPage(browser, person.link, options);
+  if (options.viewport) await page.getByRole("button", { name: "Show spaces" }).click();
   await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "The office" }).click();
   await page.getByRole("heading", { level: 1, name: "The office" }).waitFor();
   return page;
@@ -42,29 +38,13 @@ beforeAll(async () => {
   for (const [name, kind] of Object.entries(kinds)) agents.push(await house.addAgent({ name, model, ...kind }));
   spaceId = await house.addSpace("The office", [husam.id, sara.id, ...agents]);
   his = await signIn(husam);
-  hers = await signIn(sara, phone);
+  hers = await signIn(sara, { viewport: phone });
 });
 
 afterAll(async () => {
   await browser?.close();
   await house?.close();
 });
-
-/** `SHOTS=<folder>` keeps screenshots of the pages. */
-const shoot = async (name: string): Promise<void> => {
-  const folder = process.env.SHOTS;
-  if (!folder) return;
-  mkdirSync(folder, { recursive: true });
-  await his.screenshot({ path: join(folder, `${name}-desktop.png`) });
-  await hers.screenshot({ path: join(folder, `${name}-phone.png`) });
-};
-
-const write = async (page: Page, text: string): Promise<void> => {
-  const box = page.getByRole("combobox");
-  await box.fill(text);
-  // A click sends on every device; on a phone Enter breaks the line.
-  await page.getByRole("button", { name: "Send" }).click();
-};
 
 const said = (page: Page, sender: string, text: string | RegExp): Locator =>
   page.getByRole("article", { name: new RegExp(`^${sender}, \\d`) }).filter({ hasText: text });
@@ -88,11 +68,11 @@ test("the page shows whom an agent waits for, until that person answers", async 
   await seenByBoth("Envoy", "is the room booked?");
   await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").first().waitFor()));
   await his.locator(".presence", { hasText: "Envoy is waiting for Sara" }).waitFor();
-  await shoot("waiting");
+  await shoot("waiting", his, hers);
   await write(hers, "yes, from nine");
   await seenByBoth("Envoy", "Sara said: yes, from nine");
   await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").waitFor({ state: "detached" })));
-  await shoot("answered");
+  await shoot("answered", his, hers);
 });
 
 test("a silent agent shows as a reader of the message, on the page and in the client", async () => {
@@ -111,7 +91,7 @@ test("a silent agent shows as a reader of the message, on the page and in the cl
     },
     { timeout: 10_000, interval: 50 },
   );
-  await shoot("read");
+  await shoot("read", his, hers);
 });
 
 test("the next input of each kind of agent can be read, with its limits", async () => {

@@ -10,6 +10,7 @@ import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse } from "./support/house.ts";
+import { openPage, write } from "./support/page.ts";
 
 /** The demo's Steward, as the README has it; what it deploys goes to a server of this test, which counts. */
 let house: House;
@@ -54,8 +55,7 @@ const deployTo = async (url: string): Promise<void> => {
 
 const signIn = async (name: string): Promise<Page> => {
   const person = demo.people.find((each) => each.name === name);
-  const page = await (await browser.newContext()).newPage();
-  await page.goto(`${house.url}/#token=${person?.token}`);
+  const page = await openPage(browser, `${house.url}/#token=${person?.token}`);
   await page.getByRole("navigation", { name: "Spaces" }).getByRole("link", { name: "Workshop" }).click();
   await page.getByRole("combobox", { name: "Message to Workshop" }).waitFor();
   return page;
@@ -75,11 +75,6 @@ afterAll(async () => {
   target?.close();
   rmSync(folder, { recursive: true });
 });
-
-const write = async (page: Page, text: string): Promise<void> => {
-  await page.getByRole("combobox").fill(text);
-  await page.getByRole("button", { name: "Send" }).click();
-};
 
 const card = (page: Page, title: string, standing: string): Locator =>
   page.getByRole("region", { name: `${title}, ${standing}` }).last();

@@ -6,6 +6,7 @@ import type { Message } from "../../src/protocol/message.ts";
 import type { SearchAnswer } from "../../src/protocol/search.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
+import { openPage } from "./support/page.ts";
 
 /**
  * A day of an agent that keeps a list with two people in two spaces. All three change the list, and it survives a server
@@ -31,8 +32,7 @@ beforeAll(async () => {
   scribe = await house.addAgent({ name: "Scribe", model, messaging: "threaded" });
   kitchen = await house.addSpace("Kitchen", [husam.id, sara.id, scribe]);
   work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
-  his = await (await browser.newContext()).newPage();
-  await his.goto(husam.link);
+  his = await openPage(browser, husam.link);
   // The page must take the token out of the address before the address changes.
   await his.waitForURL(({ hash }) => !hash.startsWith("#token="));
   await his.goto(`${house.url}/#${kitchen}`);

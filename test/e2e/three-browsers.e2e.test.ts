@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse } from "./support/house.ts";
+import { openPage } from "./support/page.ts";
 
 /** Three people in one space, each in a browser of their own, while an agent answers one of them. */
 const words = Array.from({ length: 50 }, (_, index) => `word${index} `);
@@ -50,8 +51,7 @@ test("[D4] an agent's message grows at the same time in three browsers, to the s
   ]);
   const pages = await Promise.all(
     people.map(async ({ link }) => {
-      const page = await (await browser.newContext()).newPage();
-      await page.goto(link);
+      const page = await openPage(browser, link);
       await page.getByRole("heading", { level: 1, name: "Town square" }).waitFor();
       await page.getByRole("combobox", { name: "Message to Town square" }).waitFor();
       await watch(page);

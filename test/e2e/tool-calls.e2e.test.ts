@@ -1,10 +1,9 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
 import { launchBrowser } from "./support/browser.ts";
 import { type House, openHouse, type Person } from "./support/house.ts";
+import { openPage, phone, shoot } from "./support/page.ts";
 
 /** Tool calls as people see and answer them: two at a desk and on a phone, and one who may only watch. */
 let house: House;
@@ -16,12 +15,10 @@ let sara: Person;
 let his: Page;
 let hers: Page;
 
-const phone = { width: 390, height: 844 };
 const model = "planner";
 
-const open = async (person: Person, viewport?: typeof phone): Promise<Page> => {
-  const page = await (await browser.newContext(viewport ? { viewport } : {})).newPage();
-  await page.goto(person.link);
+const open = async (person: Person, options = {}): Promise<Page> => {
+  const page = await openPage(browser, person.link, options);
   await page.getByRole("combobox", { name: "Message to The office" }).waitFor();
   return page;
 };
@@ -60,7 +57,7 @@ beforeAll(async () => {
     ],
   });
   spaceId = await house.addSpace("The office", [husam.id, sara.id, planner]);
-  [his, hers] = await Promise.all([open(husam), open(sara, phone)]);
+  [his, hers] = await Promise.all([open(husam), open(sara, { viewport: phone })]);
 });
 
 afterAll(async () => {
@@ -68,15 +65,6 @@ afterAll(async () => {
   await house?.close();
   await fake?.stop();
 });
-
-/** `SHOTS=<folder>` keeps what the pages look like. */
-const shoot = async (name: string): Promise<void> => {
-  const folder = process.env.SHOTS;
-  if (!folder) return;
-  mkdirSync(folder, { recursive: true });
-  await his.screenshot({ path: join(folder, `${name}-desktop.png`) });
-  await hers.screenshot({ path: join(folder, `${name}-phone.png`) });
-};
 
 /** Husam asks, and the agent calls a tool; then it says `after`. */
 const calls = async (name: string, input: string | string[], after: string, more: object = {}): Promise<void> => {
@@ -108,19 +96,19 @@ const given = (): string => JSON.stringify(fake.requests.at(-1)?.body.messages);
 const noOverflow = async (): Promise<void> =>
   expect(await hers.evaluate(() => document.documentElement.scrollWidth)).toBe(phone.width);
 
-test("two people approve in two browsers, with the server killed in between, and the agent goes on", async () => {
+test("a call runs after two people approve it, with a server crash between them", async () => {
   const input = { service: "billing", changes: ["Rounds to the cent", "<img src=x onerror=alert(1)>"] };
   await calls("deployApp", JSON.stringify(input), "It is deployed.");
   await Promise.all([his, hers].map((page) => standing(page, "Deploy app", "Needs you")));
   await card(his, "Deploy app").getByText("<img src=x onerror=alert(1)>").waitFor();
-  await shoot("approval");
+  await shoot("approval", his, hers);
   await card(hers, "Deploy app").getByRole("textbox", { name: "Note" }).fill("Tested on staging.");
   await card(hers, "Deploy app").getByRole("button", { name: "Approve" }).click();
   await standing(hers, "Deploy app", "Waiting");
   await card(hers, "Deploy app").getByText("You have answered.").waitFor();
   await card(his, "Deploy app").getByText("1 of 2 approvals").waitFor();
   await card(his, "Deploy app").getByText("Tested on staging.").waitFor();
-  await shoot("approval-half");
+  await shoot("approval-half", his, hers);
   await house.crash();
   const approve = card(his, "Deploy app").getByRole("button", { name: "Approve" });
   await approve.focus();
@@ -135,11 +123,11 @@ test("two people approve in two browsers, with the server killed in between, and
     expect(await done.getByRole("button").count()).toBe(0);
     expect(await done.locator("img").count()).toBe(0);
   }
-  await shoot("approval-done");
+  await shoot("approval-done", his, hers);
   await noOverflow();
 });
 
-test("one rejection rejects, with its reason, and the agent is told", async () => {
+test("one rejection rejects a call, and the agent gets its reason", async () => {
   await calls("deployApp", '{"service": "mail"}', "Then I leave it.");
   await standing(hers, "Deploy app", "Needs you");
   await card(hers, "Deploy app").getByRole("textbox", { name: "Note" }).fill("Not on a Friday.");
@@ -150,7 +138,7 @@ test("one rejection rejects, with its reason, and the agent is told", async () =
   expect(given()).toContain("Not on a Friday.");
 });
 
-test("who may not approve sees why", async () => {
+test("a person who may not approve sees why", async () => {
   const ben = await house.addPerson("Ben");
   await house.api.post(`/v1/spaces/${spaceId}/members`, { entityId: ben.id });
   const watching = await open(ben);
@@ -163,7 +151,7 @@ test("who may not approve sees why", async () => {
   await watching.context().close();
 });
 
-test("what still needs a person is one click away, however far up it is", async () => {
+test("a call far up that waits for a person is one click away", async () => {
   await calls("deployApp", '{"service": "forum"}', "Not deployed.");
   await standing(hers, "Deploy app", "Needs you");
   const reminder = hers.getByRole("button", { name: "Planner needs you: Deploy app" });
@@ -184,10 +172,10 @@ test("what still needs a person is one click away, however far up it is", async 
   await house.api.patch(`/v1/spaces/${spaceId}`, { wakePolicy: "every_message" });
 });
 
-test("of two who choose the first counts, and the second is told so kindly", async () => {
+test("the first of two choices counts, and the second person is told so", async () => {
   await calls("choice", '{"question": "Tea or coffee?", "options": ["Tea", "Coffee"]}', "Here you are.");
   await Promise.all([his, hers].map((page) => standing(page, "Choice", "Needs you")));
-  await shoot("choice");
+  await shoot("choice", his, hers);
   const first = Promise.withResolvers<void>();
   await hers.route(/\/tool-calls\//, async (route) => {
     await first.promise;
@@ -203,10 +191,10 @@ test("of two who choose the first counts, and the second is told so kindly", asy
   await card(hers, "Choice").locator(".call-result", { hasText: "Tea" }).waitFor();
   await said(hers, "Here you are.");
   expect(given()).toContain('\\"choice\\":\\"Tea\\"');
-  await shoot("choice-done");
+  await shoot("choice-done", his, hers);
 });
 
-test("a form is made of the call's schema, says what is missing, and gives the agent its answer", async () => {
+test("a form follows the call's schema, marks missing fields, and answers the agent", async () => {
   await calls("form", '{"message": "I need a few things to book the journey."}', "It is booked.");
   await standing(hers, "Form", "Needs you");
   const form = card(hers, "Form");
@@ -214,7 +202,7 @@ test("a form is made of the call's schema, says what is missing, and gives the a
   await form.getByRole("button", { name: "Send the answer" }).click();
   expect(await form.getByRole("alert").count()).toBe(4);
   await hers.waitForFunction(() => document.activeElement?.getAttribute("data-field") === "to");
-  await shoot("form");
+  await shoot("form", his, hers);
   await hers.keyboard.type("Ulm");
   await hers.reload();
   await standing(hers, "Form", "Needs you");
@@ -235,11 +223,11 @@ test("a form is made of the call's schema, says what is missing, and gives the a
   const answer = { to: "Ulm", on: "2026-12-01", people: 2, class: "second", meals: ["dinner"], insured: true };
   const told = /"content":"(\{\\"to\\".*?\})"/.exec(given())?.[1] ?? "";
   expect(JSON.parse(JSON.parse(`"${told}"`))).toEqual(answer);
-  await shoot("form-done");
+  await shoot("form-done", his, hers);
   await noOverflow();
 });
 
-test("[D4] a chart grows while it is written, and is there for who cannot see it", async () => {
+test("[D4] a chart grows while it is written, and has a table for screen readers", async () => {
   const written = [
     '{"type":"bar","title":"Orders","labels":["Jan","Feb","Mar"],',
     '"series":[{"name":"2026","values":[120,1',
@@ -258,7 +246,7 @@ test("[D4] a chart grows while it is written, and is there for who cannot see it
     expect(await chart.getByRole("row").allInnerTexts()).toEqual(["\t2026", "Jan\t120", "Feb\t160", "Mar\t210"]);
   }
   await said(hers, "Up and up.");
-  await shoot("chart");
+  await shoot("chart", his, hers);
   await noOverflow();
 });
 
@@ -271,6 +259,6 @@ test("a wide table scrolls in its own frame", async () => {
   await frame.getByRole("cell", { name: "1,200.5" }).waitFor();
   expect(await frame.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true);
   await said(hers, "That is all of them.");
-  await shoot("table");
+  await shoot("table", his, hers);
   await noOverflow();
 });

@@ -1,31 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { type BlockState, initialBlockState, reduceBlock, shownValue } from "../../../src/client/blocks/block-state.ts";
-import type { BlockDetail, Json } from "../../../src/protocol/block.ts";
+import type { Json } from "../../../src/protocol/block.ts";
 import type { BlockOperation } from "../../../src/protocol/block-operation.ts";
-
-const detail = (version: number, value: Json): BlockDetail => ({
-  label: "shopping",
-  type: "working",
-  permission: "ReadWrite",
-  description: "",
-  schema: { type: "list" },
-  pinned: true,
-  charLimit: 5000,
-  version,
-  rendered: "",
-  value,
-  createdAt: "2026-11-22T08:00:00.000Z",
-  updatedAt: "2026-11-22T08:00:00.000Z",
-});
+import { listBlock } from "./list-block.ts";
 
 const opened = (value: Json = ["bread"]): BlockState =>
-  reduceBlock(initialBlockState, { type: "welcome", cursor: 1, block: detail(1, value) });
+  reduceBlock(initialBlockState, { type: "welcome", cursor: 1, block: listBlock(1, value) });
 const push = (item: Json): BlockOperation => ({ op: "push_item", item });
 const edit = (state: BlockState, key: string, ...operations: BlockOperation[]): BlockState =>
   reduceBlock(state, { type: "local.edit", key, operations });
 const sending = (state: BlockState, key: string): BlockState => reduceBlock(state, { type: "local.sending", key });
 const told = (state: BlockState, version: number, value: Json, by = "agent:ent_x"): BlockState =>
-  reduceBlock(state, { type: "block.changed", cursor: version, block: detail(version, value), by });
+  reduceBlock(state, { type: "block.changed", cursor: version, block: listBlock(version, value), by });
 const stored = (state: BlockState, key: string, version: number, value: Json): BlockState =>
   reduceBlock(state, {
     type: "local.stored",

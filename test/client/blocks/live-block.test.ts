@@ -4,24 +4,11 @@ import { afterEach, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { type EditRequest, openLiveBlock } from "../../../src/client/blocks/live-block.ts";
 import { createCredentials } from "../../../src/client/credentials.ts";
-import type { BlockDetail } from "../../../src/protocol/block.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
 import { until } from "../../support/node/until.ts";
+import { listBlock } from "./list-block.ts";
 
-const block: BlockDetail = {
-  label: "shopping",
-  type: "working",
-  permission: "ReadWrite",
-  description: "",
-  schema: { type: "list" },
-  pinned: true,
-  charLimit: 5000,
-  version: 1,
-  rendered: "1. bread",
-  value: ["bread"],
-  createdAt: "2026-11-22T08:00:00.000Z",
-  updatedAt: "2026-11-22T08:00:00.000Z",
-};
+const block = listBlock(1, ["bread"]);
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -57,7 +44,7 @@ const opened = async (failure: ColloquyError) => {
   return { live, sent, tell };
 };
 
-const changed = { type: "block.changed", cursor: 2, by: "agent:ent_x", block: { ...block, version: 2 } };
+const changed = { type: "block.changed", cursor: 2, by: "agent:ent_x", block: listBlock(2, ["bread"]) };
 
 test.each([
   ["[R2] an edit of unknown outcome is retried as the same request under the same key", "unavailable", 1],
