@@ -52,20 +52,23 @@ const agents = [
   },
 ];
 
-/** Who answers what addresses nobody, by the words that a message has in common with the agents' descriptions. */
-const router = { model: { provider: "rehearsal", deltasPerSecond: 0 } };
+/** A visitor who addresses nobody is answered by one agent: that whose description fits best, or the first. */
+const hosted = {
+  wakePolicy: "addressed",
+  router: {
+    model: { provider: "rehearsal", deltasPerSecond: 0 },
+    instructions:
+      "Visitors try this space out: always wake one agent, the first of the list where no other fits better.",
+  },
+};
 
 const spaces = [
-  { name: "Town Square", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"] },
-  { name: "Project Alpha", members: ["Husam", "Sara", "Analyst", "Scribe"] },
+  { name: "Town Square", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"], settings: hosted },
+  { name: "Project Alpha", members: ["Husam", "Sara", "Analyst", "Scribe"], settings: hosted },
   { name: "Husam and Scout", members: ["Husam", "Scout"] },
-  { name: "Errands", members: ["Husam", "Sara", "Scribe", "Envoy"] },
-  { name: "Workshop", members: ["Husam", "Sara", "Steward"] },
-  {
-    name: "Help Desk",
-    members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"],
-    settings: { wakePolicy: "addressed", router },
-  },
+  { name: "Errands", members: ["Husam", "Sara", "Scribe", "Envoy"], settings: hosted },
+  { name: "Workshop", members: ["Husam", "Sara", "Steward"], settings: hosted },
+  { name: "Help Desk", members: ["Husam", "Sara", "Analyst", "Scout", "Scribe"], settings: hosted },
 ];
 
 const tokenSeconds = 30 * 24 * 60 * 60;

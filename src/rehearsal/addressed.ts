@@ -5,7 +5,8 @@ export type Address = "at" | "name" | "everyone" | "alone" | "none";
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-const named = (name: string, before = ""): RegExp =>
+/** Finds a name that stands by itself, or behind an @. */
+export const namePattern = (name: string, before = ""): RegExp =>
   new RegExp(String.raw`(?<![\p{L}\p{N}_@])${before}${escaped(name)}(?![\p{L}\p{N}_])`, "iu");
 
 const everyonePatterns = [
@@ -21,16 +22,18 @@ const speaksToAnother = (event: MessageEvent, view: PromptView): boolean => {
   const others = (space?.members ?? []).filter(({ name }) => name !== event.senderName && name !== view.name);
   return others.some(
     ({ name }) =>
-      named(name, "@").test(event.text) || new RegExp(`^\\s*${escaped(name)}\\s*[,:]`, "iu").test(event.text),
+      namePattern(name, "@").test(event.text) || new RegExp(`^\\s*${escaped(name)}\\s*[,:]`, "iu").test(event.text),
   );
 };
 
 export const addressOf = (event: MessageEvent, view: PromptView): Address => {
-  if (view.name !== "" && named(view.name, "@").test(event.text)) return "at";
+  if (view.name !== "" && namePattern(view.name, "@").test(event.text)) return "at";
   const { triggerSource } = event;
   if (triggerSource === "mention") return "at";
   if (speaksToAnother(event, view)) return "none";
-  if (view.name !== "" && named(view.name).test(event.text)) return "name";
+  if (view.name !== "" && namePattern(view.name).test(event.text)) return "name";
+  // What was only overheard is somebody else's to answer.
+  if (triggerSource === "none") return "none";
   const space = view.spaces.find(({ id }) => id === event.spaceId);
   const others = space?.members.filter(({ name }) => name !== view.name).length ?? 0;
   if (others === 1 || triggerSource === "auto" || triggerSource === "proactive_router") return "alone";

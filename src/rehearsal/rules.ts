@@ -2,7 +2,7 @@ import { approval } from "./rules/approval.ts";
 import { ask } from "./rules/ask.ts";
 import { carryMessage } from "./rules/carry.ts";
 import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules/conversation.ts";
-import { chart, table } from "./rules/drawings.ts";
+import { chart, explain, table } from "./rules/drawings.ts";
 import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
 import { lists } from "./rules/lists.ts";
 import { forget, recall, remember } from "./rules/memory.ts";
@@ -24,6 +24,7 @@ export const rules: Rule[] = [
   fillIn,
   chart,
   table,
+  explain,
   ask,
   lists,
   whoSaid,

@@ -99,7 +99,7 @@ test("an empty space shows how to address its agents", async () => {
   const api = createApi(house.url, demo.secretKey);
   const workshop = `/v1/spaces/${demo.spaces.find(({ name }) => name === "Workshop")?.id}`;
   await his.getByText("Ask Steward something, and watch the answer being written.").waitFor();
-  await api.patch(workshop, { wakePolicy: "addressed" });
+  await api.patch(workshop, { router: null });
   await his.getByText("Ask @Steward something, and watch the answer being written.").waitFor();
   await api.patch(workshop, { wakePolicy: "every_message" });
   await his.getByText("Ask Steward something, and watch the answer being written.").waitFor();

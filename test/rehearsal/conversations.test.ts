@@ -59,6 +59,10 @@ describe("who is answered", () => {
     expect(rehearse({}, { from: "Husam", text: "hi", trigger: "mention" }).said).toHaveLength(1);
   });
 
+  test("it leaves what it only overheard to others, even a greeting to all", () => {
+    expect(rehearse({}, { from: "Husam", text: "hi all", trigger: "none" }).calls[0]?.toolName).toBe("skip");
+  });
+
   test("[B1] another agent's statement or greeting is never answered, even by @name", () => {
     for (const text of ["@Echo hello", "@Echo thanks", "@Echo nice work", "hi all", "Echo, say hi", "vote A"]) {
       expect(rehearse({}, { from: "Designer", kind: "agent", text }).calls[0]?.toolName).toBe("skip");
@@ -96,6 +100,14 @@ describe("what it does", () => {
     ['@Echo repeat "a b\nc"', "a b\nc"],
     ["repeat after me: one two, Echo", "one two"],
     ["Echo count to 5", "1, 2, 3, 4, 5"],
+    [
+      "@Echo explain these figures: Monday: 3, Tuesday: 5, Friday: 2",
+      "10 in all, 3.33 on average, the least Friday (2), the most Tuesday (5).",
+    ],
+    [
+      "Echo, could you explain these figures?",
+      'Which ones? Give me names with numbers: "explain these figures: Monday: 3, Tuesday: 5".',
+    ],
     ["@Echo ping", "pong"],
     ["@Echo what time is it?", "It is 2026-02-18T15:07:00Z."],
     ["@Echo who is here?", 'In "Family": Husam (human), Ahmad (human), Designer (agent), and I.'],

@@ -103,18 +103,46 @@ test("[B3] long texts and descriptions are cut", () => {
   expect(user.length).toBeLessThan(maxRouterTextCharacters + maxRouterDescriptionCharacters + 300);
 });
 
+/** Whom the rehearsal model wakes as the router. */
+const routed = (changes: Partial<RouterQuestion>): string[] | undefined => {
+  const { system, user } = routerPrompt({ ...question, ...changes });
+  const answer = route([
+    { role: "system", content: system },
+    { role: "user", content: [{ type: "text", text: user }] },
+  ]);
+  return wakesIn(answer ?? "", agents);
+};
+
 test.each([
   ["Can somebody explain these figures?", ["ent_ANALYST"]],
   ["where is the scout", ["ent_SCOUT"]],
   ["lunch?", []],
 ])("the rehearsal model routes by words in common: %s", (text, wake) => {
-  const { system, user } = routerPrompt({
-    ...question,
-    messages: [said("Husam", "figures, scout"), said("Husam", text)],
-  });
-  const answer = route([
-    { role: "system", content: system },
-    { role: "user", content: [{ type: "text", text: user }] },
-  ]);
-  expect(wakesIn(answer ?? "", agents)).toEqual(wake);
+  expect(routed({ messages: [said("Husam", "figures, scout"), said("Husam", text)] })).toEqual(wake);
 });
+
+test("the rehearsal model wakes the one agent that fits best", () => {
+  const agents = [{ ...scout, description: "Answers questions" }, analyst];
+  const messages = [said("Husam", "Any questions about the figures?")];
+  expect(routed({ agents, messages })).toEqual([analyst.id]);
+});
+
+test("the rehearsal model wakes every agent that a message names", () => {
+  expect(routed({ messages: [said("Husam", "Scout Two and analyst, are the figures right?")] })).toEqual(
+    agents.map(({ id }) => id),
+  );
+});
+
+test("the rehearsal model wakes the agent that asked the sender", () => {
+  const asked = [said("Scout Two", "@Sara are these figures right?", "agent"), said("Husam", "figures")];
+  expect(routed({ messages: [...asked, said("Sara", "the analyst's figures are")] })).toEqual([scout.id]);
+  expect(routed({ messages: [...asked, said("Sara", "yes"), said("Sara", "lunch?")] })).toEqual([]);
+});
+
+test.each(["hello", "count to 20", "tell Project Alpha we are ready", "چای؟"])(
+  "told to always wake one, the rehearsal model wakes the first where none fits: %s",
+  (text) => {
+    expect(routed({ messages: [said("Husam", text)] })).toEqual([]);
+    expect(routed({ messages: [said("Husam", text)], instructions: "Always wake one agent." })).toEqual([analyst.id]);
+  },
+);

@@ -17,6 +17,9 @@ const pair = /([^,;:=\n]+?)\s*[:=]\s*([+-]?\d+(?:\.\d+)?)(?![\w.]*\w)/g;
 
 type Point = { label: string; value: number };
 
+const pointsIn = (text: string): Point[] =>
+  [...text.matchAll(pair)].map(([, label = "", value]) => ({ label: label.trim(), value: Number(value) }));
+
 /** Figures in the form that the tool declares. */
 const figuresFor = ({ properties }: ToolView, data: Point[]): Record<string, unknown> => {
   const has = (name: string): boolean => properties.some((property) => property.name === name);
@@ -32,11 +35,11 @@ export const chart: Rule = {
     if (text === undefined) return undefined;
     const tool = toolNamed(turn, "chart");
     if (!tool) return answer(turn, "I cannot draw charts: I have no tool for it.", "no tool for charts");
-    const pairs = [...text.matchAll(pair)];
-    const [first] = pairs;
-    if (!first) return answer(turn, 'I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures");
-    const data = pairs.map(([, label = "", value]) => ({ label: label.trim(), value: Number(value) }));
-    const title = titled(text.slice(0, first.index));
+    const data = pointsIn(text);
+    if (data.length === 0) {
+      return answer(turn, 'I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures");
+    }
+    const title = titled(text.slice(0, text.search(pair)));
     const input = { type: type.toLowerCase(), ...title, ...figuresFor(tool, data) };
     return callTool(
       turn,
@@ -62,5 +65,22 @@ export const table: Rule = {
       .filter((row) => row.trim() !== "")
       .map((row) => row.split(",").map(valueIn));
     return callTool(turn, { toolName: tool.name, input: { columns: itemsIn(head), rows } }, "Here is the table.");
+  },
+};
+
+export const explain: Rule = {
+  forAgents: true,
+  match: (turn) => {
+    if (!/\bexplain\b.*\b(?:figures|numbers)\b/is.test(turn.request)) return undefined;
+    const points = pointsIn(turn.request).toSorted((one, other) => one.value - other.value);
+    const [least, most] = [points[0], points.at(-1)];
+    if (!least || !most) {
+      const text = 'Which ones? Give me names with numbers: "explain these figures: Monday: 3, Tuesday: 5".';
+      return answer(turn, turn.tone.dress(text), "asked for figures");
+    }
+    const total = points.reduce((sum, { value }) => sum + value, 0);
+    const mean = Number((total / points.length).toFixed(2));
+    const range = `the least ${least.label} (${least.value}), the most ${most.label} (${most.value})`;
+    return answer(turn, turn.tone.dress(`${total} in all, ${mean} on average, ${range}.`), "explained figures");
   },
 };
