@@ -6,6 +6,7 @@ import { closeSockets, type Listening, openSockets, whenAll } from "./support/so
 /**
  * One agent's message of 200 deltas to many sockets: the real space against an object that sends every delta to every
  * socket. From 100 sockets on, a flooded message must take us at most a third of its time; the text is the same for all.
+ * At a pace, half of the deltas must arrive within `boundDelayMs` of their generation.
  * A message that is whole before its first frame is due comes as the message alone: its deltas have nothing left to say.
  */
 const deltas = Array.from({ length: 200 }, (_, index) => `word${index} `);
@@ -14,9 +15,12 @@ const audiences = [1, 10, 100, 500];
 const paces = [
   { name: "flooded", perSecond: 0, rounds: 5 },
   { name: "100 a second", perSecond: 100, rounds: 1 },
+  { name: "200 a second", perSecond: 200, rounds: 1 },
 ];
 const boundAudience = 100;
 const boundRatio = 1 / 3;
+/** The longest p50 of a delta's delay, by the audience, where the model speaks at a pace. */
+const boundDelayMs: Record<number, number> = { 1: 8, 10: 8, 100: 8, 500: 30 };
 
 type Side = {
   connect(audience: number): Promise<Listening[]>;
@@ -146,6 +150,10 @@ export const bench: Bench = (report) =>
           ours: ours.bytes,
           baseline: bare.bytes,
         });
+        const [delay, boundMs = Number.POSITIVE_INFINITY] = [percentile(ours.delays, 0.5), boundDelayMs[audience]];
+        if (pace.perSecond > 0 && delay > boundMs) {
+          broken.push(`${label}: a delta's delay of ${delay.toFixed(1)} ms (p50) is more than ${boundMs} ms`);
+        }
         if (pace.perSecond === 0 && audience >= boundAudience && ourTotal > bareTotal * boundRatio) {
           broken.push(`${label}: ${ourTotal.toFixed(1)} ms is more than a third of ${bareTotal.toFixed(1)} ms`);
         }

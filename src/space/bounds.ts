@@ -55,8 +55,9 @@ export const maxChannels = 1000;
 export const maxStreamsPerChannel = 16;
 /** One line of a channel, in characters. */
 export const maxChannelLine = 256 * 1024;
-/** At most one frame per stream in this time. */
-export const deltaIntervalMs = 33;
+/** A stream sends one frame in this time, by what a frame costs: the shortest where machine and audience allow it. */
+export const minDeltaIntervalMs = 4;
+export const maxDeltaIntervalMs = 33;
 /** Streams remembered to have ended, so that their late deltas are ignored. */
 export const maxEndedStreams = 1000;
 

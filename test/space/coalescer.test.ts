@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { deltaIntervalMs } from "../../src/space/bounds.ts";
-import { Coalescer } from "../../src/space/streams/coalescer.ts";
+import { maxDeltaIntervalMs, minDeltaIntervalMs } from "../../src/space/bounds.ts";
+import { Coalescer, Pace } from "../../src/space/streams/coalescer.ts";
+
+const deltaIntervalMs = 33;
 
 /** What a socket would get: frames with their times. */
 const play = (deltas: { text: string; pauseMs: number }[]) => {
@@ -14,11 +16,11 @@ const play = (deltas: { text: string; pauseMs: number }[]) => {
   };
   for (const { text, pauseMs } of deltas) {
     coalescer.push(text);
-    const due = coalescer.waitMs(now);
+    const due = coalescer.waitMs(now, deltaIntervalMs);
     if (due === 0) take();
     for (let left = pauseMs; left > 0; left -= 1) {
       now += 1;
-      if (coalescer.waitMs(now) === 0) take();
+      if (coalescer.waitMs(now, deltaIntervalMs) === 0) take();
     }
   }
   const streamed = [...frames];
@@ -73,4 +75,31 @@ test("half a character that never gets its other half is not lost", () => {
   const { frames, streamed } = play([{ text: "ok \ud83d", pauseMs: 100 }]);
   expect(streamed.map(({ text }) => text)).toEqual(["ok "]);
   expect(frames.map(({ text }) => text).join("")).toBe("ok \ud83d");
+});
+
+const paced = (costs: number[]): Pace => {
+  const pace = new Pace();
+  for (const cost of costs) pace.sent(cost);
+  return pace;
+};
+
+test("the pace is the shortest while frames cost nothing, and sending takes about half of the time", () => {
+  expect(paced([]).intervalMs(1)).toBe(minDeltaIntervalMs);
+  expect(paced([0, 1, 1, 0]).intervalMs(1)).toBe(minDeltaIntervalMs);
+  expect(paced([8, 8, 8]).intervalMs(1)).toBe(14);
+  expect(paced([4, 4, 4]).intervalMs(3)).toBe(18);
+});
+
+test("the pace never falls behind the longest interval, whatever a frame costs", () => {
+  expect(paced([500]).intervalMs(1)).toBe(maxDeltaIntervalMs);
+  expect(paced([5]).intervalMs(16)).toBe(maxDeltaIntervalMs);
+});
+
+test("the pace follows what frames cost, and one slow frame among quick ones does not slow it", () => {
+  const pace = paced([4, 4, 4, 30]);
+  expect(pace.intervalMs(1)).toBe(6);
+  for (let frames = 0; frames < 9; frames += 1) pace.sent(12);
+  expect(pace.intervalMs(1)).toBe(22);
+  for (let frames = 0; frames < 9; frames += 1) pace.sent(1);
+  expect(pace.intervalMs(1)).toBe(minDeltaIntervalMs);
 });

@@ -1,4 +1,28 @@
-import { deltaIntervalMs } from "../bounds.ts";
+import { maxDeltaIntervalMs, minDeltaIntervalMs } from "../bounds.ts";
+
+const measurements = 9;
+/** A timer is late by this much even where nothing was sent. */
+const timerLateMs = 1;
+
+/**
+ * How far apart the frames of streams are: as close as the machine keeps up with. Sending takes about half of the time.
+ * Pure: measurements are handed in.
+ */
+export class Pace {
+  /** What the last frames to all sockets cost, in milliseconds. */
+  #costs: number[] = [];
+
+  sent(costMs: number): void {
+    this.#costs = [...this.#costs.slice(1 - measurements), costMs];
+  }
+
+  /** The shortest time between two frames of one stream while `streams` are open. */
+  intervalMs(streams: number): number {
+    // The median: what delays one frame by chance delays no other.
+    const costMs = this.#costs.toSorted((one, other) => one - other)[this.#costs.length >> 1] ?? 0;
+    return Math.min(maxDeltaIntervalMs, Math.max(minDeltaIntervalMs, 2 * (costMs - timerLateMs) * streams));
+  }
+}
 
 /**
  * Gathers a stream's deltas into few frames: the first goes out at once, then at most one in each interval. Pure:
@@ -17,9 +41,9 @@ export class Coalescer {
   }
 
   /** Milliseconds until the next frame may go out; undefined when there is nothing to send. */
-  waitMs(now: number): number | undefined {
+  waitMs(now: number, intervalMs: number): number | undefined {
     if (this.#pending.length === 0 || (this.#pending.length === 1 && endsInside(this.#pending))) return undefined;
-    return Math.max(0, this.#takenAt + deltaIntervalMs - now);
+    return Math.max(0, this.#takenAt + intervalMs - now);
   }
 
   /** The text of the next frame, empty if there is none. */

@@ -4,7 +4,7 @@ import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import { maxChannels, maxEndedStreams, maxStreamsPerChannel, maxToolInputBytes } from "../bounds.ts";
-import { Coalescer } from "./coalescer.ts";
+import { Coalescer, Pace } from "./coalescer.ts";
 
 /**
  * What agents say in this space just now: their presence and their unfinished messages. Memory only: it ends with
@@ -54,6 +54,8 @@ export class LiveStreams {
   readonly #said = new Set<string>();
   /** Streams that were given up, oldest first: their speaker may say it after all. */
   readonly #givenUp = new Set<string>();
+  readonly #pace = new Pace();
+  #measuring = false;
 
   constructor(clock: Clock, tell: (frame: LiveFrame) => void) {
     this.#clock = clock;
@@ -198,7 +200,7 @@ export class LiveStreams {
     }
     stream.coalescer.push(text);
     if (stream.timer !== undefined) return;
-    const waitMs = stream.coalescer.waitMs(this.#clock.now());
+    const waitMs = stream.coalescer.waitMs(this.#clock.now(), this.#pace.intervalMs(this.#streams.size));
     if (waitMs === 0) this.#send(stream, false);
     else if (waitMs !== undefined) stream.timer = setTimeout(() => this.#send(stream, false), waitMs);
   }
@@ -211,6 +213,18 @@ export class LiveStreams {
     stream.told += text;
     const delta = spokenTools.has(stream.toolName) ? { textDelta: text } : { inputDelta: text };
     this.#tell({ type: "tool-input-delta", streamId: stream.id, ...delta });
+    this.#measure();
+  }
+
+  /** Measures what the frame costs: the clock stands still in a turn, and a timer fires once the frame is written. */
+  #measure(): void {
+    if (this.#measuring) return;
+    this.#measuring = true;
+    const sentAt = this.#clock.now();
+    setTimeout(() => {
+      this.#measuring = false;
+      this.#pace.sent(Math.max(0, this.#clock.now() - sentAt));
+    }, 0);
   }
 
   #giveUp(stream: Stream | undefined, code: string, message: string): void {
