@@ -29,7 +29,7 @@ import { Memories } from "./memory/memories.ts";
 import { bookedEmbedder } from "./memory/search/booked-embedder.ts";
 import { Search } from "./memory/search/search.ts";
 import { Plans } from "./plans/plans.ts";
-import { Consciousness } from "./run/consciousness.ts";
+import { Consciousness } from "./run/windows.ts";
 import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
 import { Runs } from "./runs.ts";

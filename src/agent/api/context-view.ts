@@ -12,12 +12,12 @@ import type { ActiveRun } from "../context/timeline/snapshot.ts";
 import { estimateText } from "../context/tokens.ts";
 import type { InboxRow } from "../inbox/inbox.ts";
 import type { InboxData } from "../records.ts";
-import { nextEvent, triggerOf } from "../run/begin.ts";
+import { nextEvent, triggerOf } from "../run/continuity/consciousness.ts";
 import { type Composing, composingOf, partsWith } from "../run/composing.ts";
-import { tellingsTo } from "../run/peer-updates.ts";
-import { nextBatch, prepare } from "../run/prepare.ts";
+import { tellingsTo } from "../run/continuity/peer-updates.ts";
+import { nextBatch, prepare } from "../run/continuity/prepare-cycle.ts";
 import type { RunServices } from "../run/run-services.ts";
-import { begunBy, gatherTimeline } from "../run/timeline.ts";
+import { begunBy, gatherTimeline } from "../run/continuity/gather-timeline.ts";
 import { toolsetOf } from "../tools/toolset.ts";
 
 /** What would be composed, the blocks in it, and the events that it would begin with. */

@@ -7,7 +7,7 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta } from "../records.ts";
-import type { Heads, StepMessages } from "../run/consciousness.ts";
+import type { Heads, StepMessages } from "../run/windows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { RunRow } from "../runs.ts";
 import type { Area } from "./agent-runtime.ts";

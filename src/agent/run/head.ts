@@ -1,6 +1,6 @@
 import { renderInstructions } from "../context/instructions.ts";
 import { composingOf } from "./composing.ts";
-import type { Head } from "./consciousness.ts";
+import type { Head } from "./windows.ts";
 import { shownOwnBlocks } from "./known-blocks.ts";
 import type { RunServices } from "./run-services.ts";
 

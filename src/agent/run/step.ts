@@ -12,14 +12,14 @@ import { type JournalRow, messagesOf } from "../journal.ts";
 import type { AssistantMeta, MadeOf } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { lastBilled, stepName } from "./billing.ts";
-import { compactForRun } from "./compact.ts";
+import { compactForRun } from "./continuity/compact.ts";
 import { composingOf, partsFor } from "./composing.ts";
-import type { OrdinalCycle } from "./consciousness.ts";
+import type { OrdinalCycle } from "./windows.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import { invocationOf } from "./invocation.ts";
 import { ModelError } from "./model-error.ts";
-import { tellingsIn } from "./peer-updates.ts";
+import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { RunServices } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 

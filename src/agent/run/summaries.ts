@@ -3,7 +3,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import type { Failure } from "../records.ts";
 import { summaries } from "../schema.ts";
-import type { Folded, WindowRow } from "./consciousness.ts";
+import type { Folded, WindowRow } from "./windows.ts";
 
 /**
  * The summaries that models have made for this agent, one for its cycles and one for each space, and what they are

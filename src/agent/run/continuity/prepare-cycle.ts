@@ -1,16 +1,16 @@
-import { isoTime } from "../../shared/clock.ts";
-import { maxSkippedLines } from "../bounds.ts";
-import { type ShownBlock, tokensOf } from "../context/blocks.ts";
-import { eventLine, renderInboxMessage } from "../context/consciousness/inbox-message.ts";
-import { toldState } from "../context/consciousness/state.ts";
-import { asEvent, type Batch, type InboxRow } from "../inbox/inbox.ts";
-import type { Dropped, LeftToHistory, ToldState } from "../records.ts";
-import { toolsetOf } from "../tools/toolset.ts";
-import { composingOf } from "./composing.ts";
-import type { WindowRow } from "./consciousness.ts";
-import { headOf } from "./head.ts";
-import { shownOwnBlocks } from "./known-blocks.ts";
-import type { RunServices } from "./run-services.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import { maxSkippedLines } from "../../bounds.ts";
+import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
+import { eventLine, renderInboxMessage } from "../../context/consciousness/inbox-message.ts";
+import { toldState } from "../../context/consciousness/state.ts";
+import { asEvent, type Batch, type InboxRow } from "../../inbox/inbox.ts";
+import type { Dropped, LeftToHistory, ToldState } from "../../records.ts";
+import { toolsetOf } from "../../tools/toolset.ts";
+import { composingOf } from "../composing.ts";
+import type { WindowRow } from "../windows.ts";
+import { headOf } from "../head.ts";
+import { shownOwnBlocks } from "../known-blocks.ts";
+import type { RunServices } from "../run-services.ts";
 
 /** What a run that began now would begin with. Reads only; `begin` writes it, `GET context` shows it. */
 export type Prepared = {

@@ -1,16 +1,16 @@
-import { compose } from "../context/compose.ts";
-import type { Composed } from "../context/composed.ts";
-import { quoteJson } from "../context/quote.ts";
-import type { TimelineSnapshot } from "../context/timeline/snapshot.ts";
-import { estimateMessages, estimateText } from "../context/tokens.ts";
-import { type JournalRow, messagesOf } from "../journal.ts";
-import type { InboxMeta } from "../records.ts";
-import type { RunRow } from "../runs.ts";
-import { composingOf, partsFor } from "./composing.ts";
-import { invocationOf } from "./invocation.ts";
-import type { RunServices } from "./run-services.ts";
-import { shownOf } from "./seen-in.ts";
-import { gatherTimeline, wantSummaries } from "./timeline.ts";
+import { compose } from "../../context/compose.ts";
+import type { Composed } from "../../context/composed.ts";
+import { quoteJson } from "../../context/quote.ts";
+import type { TimelineSnapshot } from "../../context/timeline/snapshot.ts";
+import { estimateMessages, estimateText } from "../../context/tokens.ts";
+import { type JournalRow, messagesOf } from "../../journal.ts";
+import type { InboxMeta } from "../../records.ts";
+import type { RunRow } from "../../runs.ts";
+import { composingOf, partsFor } from "../composing.ts";
+import { invocationOf } from "../invocation.ts";
+import type { RunServices } from "../run-services.ts";
+import { shownOf } from "../seen-in.ts";
+import { gatherTimeline, wantSummaries } from "./gather-timeline.ts";
 
 /**
  * The input of a timeline run's next invocation.

@@ -1,14 +1,14 @@
-import { defaultChunkSize } from "../../protocol/context-config.ts";
-import type { Message } from "../../protocol/message.ts";
-import type { RunTrigger } from "../../protocol/run.ts";
-import { isoTime } from "../../shared/clock.ts";
-import { unwrap } from "../../shared/errors.ts";
-import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../bounds.ts";
-import { callWithRetry } from "../call-with-retry.ts";
-import type { Activity } from "../context/activity.ts";
-import type { ComposedConfig } from "../context/agent-state.ts";
-import type { Composed } from "../context/composed.ts";
-import type { InputParts } from "../context/input-parts.ts";
+import { defaultChunkSize } from "../../../protocol/context-config.ts";
+import type { Message } from "../../../protocol/message.ts";
+import type { RunTrigger } from "../../../protocol/run.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import { unwrap } from "../../../shared/errors.ts";
+import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
+import { callWithRetry } from "../../call-with-retry.ts";
+import type { Activity } from "../../context/activity.ts";
+import type { ComposedConfig } from "../../context/agent-state.ts";
+import type { Composed } from "../../context/composed.ts";
+import type { InputParts } from "../../context/input-parts.ts";
 import type {
   ActiveRun,
   ActiveSpace,
@@ -17,16 +17,16 @@ import type {
   Resume,
   TimelineSnapshot,
   Trigger,
-} from "../context/timeline/snapshot.ts";
-import type { InboxData } from "../records.ts";
-import type { RunRow } from "../runs.ts";
-import { isUnknownOutcome } from "../tools/unknown-outcome.ts";
-import { gatherActivity } from "./gather-activity.ts";
-import { invocationOf } from "./invocation.ts";
-import { shownBlocks } from "./known-blocks.ts";
-import { callsOf, outputOf } from "./own-runs.ts";
-import type { RunServices } from "./run-services.ts";
-import { seenIn } from "./seen-in.ts";
+} from "../../context/timeline/snapshot.ts";
+import type { InboxData } from "../../records.ts";
+import type { RunRow } from "../../runs.ts";
+import { isUnknownOutcome } from "../../tools/unknown-outcome.ts";
+import { gatherActivity } from "../gather-activity.ts";
+import { invocationOf } from "../invocation.ts";
+import { shownBlocks } from "../known-blocks.ts";
+import { callsOf, outputOf } from "../own-runs.ts";
+import type { RunServices } from "../run-services.ts";
+import { seenIn } from "../seen-in.ts";
 
 /**
  * What a timeline run is given: the space read back as a timeline, what else the agent does, and why it runs. Gathered

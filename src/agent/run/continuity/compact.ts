@@ -1,12 +1,12 @@
-import type { ComposedConfig } from "../context/agent-state.ts";
-import type { ShownBlock } from "../context/blocks.ts";
-import { renderState } from "../context/consciousness/state.ts";
-import type { RunRow } from "../runs.ts";
-import { composingOf } from "./composing.ts";
-import { headOf } from "./head.ts";
-import { shownOwnBlocks } from "./known-blocks.ts";
-import type { RunServices } from "./run-services.ts";
-import { foldedIn, ownCycles } from "./summaries.ts";
+import type { ComposedConfig } from "../../context/agent-state.ts";
+import type { ShownBlock } from "../../context/blocks.ts";
+import { renderState } from "../../context/consciousness/state.ts";
+import type { RunRow } from "../../runs.ts";
+import { composingOf } from "../composing.ts";
+import { headOf } from "../head.ts";
+import { shownOwnBlocks } from "../known-blocks.ts";
+import type { RunServices } from "../run-services.ts";
+import { foldedIn, ownCycles } from "../summaries.ts";
 
 /** Share of the budget from which on a compaction is due: early enough that no run has to wait for one. */
 const dueShare = 0.8;

@@ -1,15 +1,15 @@
-import { isoTime } from "../../shared/clock.ts";
-import { activitySection } from "../context/activity.ts";
-import type { ShownBlock } from "../context/blocks.ts";
-import type { Telling } from "../context/consciousness/snapshot.ts";
-import { renderStateChanges, toldBlocks } from "../context/consciousness/state.ts";
-import { isMessage, type JournalRow } from "../journal.ts";
-import type { Dropped, InboxData, ToldState } from "../records.ts";
-import type { RunRow } from "../runs.ts";
-import { composingOf } from "./composing.ts";
-import { gatherActivity } from "./gather-activity.ts";
-import { shownSharedBlocks } from "./known-blocks.ts";
-import type { RunServices } from "./run-services.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import { activitySection } from "../../context/activity.ts";
+import type { ShownBlock } from "../../context/blocks.ts";
+import type { Telling } from "../../context/consciousness/snapshot.ts";
+import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
+import { isMessage, type JournalRow } from "../../journal.ts";
+import type { Dropped, InboxData, ToldState } from "../../records.ts";
+import type { RunRow } from "../../runs.ts";
+import { composingOf } from "../composing.ts";
+import { gatherActivity } from "../gather-activity.ts";
+import { shownSharedBlocks } from "../known-blocks.ts";
+import type { RunServices } from "../run-services.ts";
 
 /**
  * What a living agent is told of others as its cycle begins: the blocks that they share with it, and what they did

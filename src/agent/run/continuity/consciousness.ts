@@ -1,12 +1,12 @@
-import type { RunTrigger } from "../../protocol/run.ts";
-import { log } from "../../shared/log.ts";
-import { excerpt } from "../context/quote.ts";
-import { type InboxRow, isRetry } from "../inbox/inbox.ts";
-import { loggedRun, ordinalAfter, type RunRow } from "../runs.ts";
-import { toolsetOf } from "../tools/toolset.ts";
-import { plainHeadOf } from "./head.ts";
-import { nextBatch, prepare } from "./prepare.ts";
-import type { RunServices } from "./run-services.ts";
+import type { RunTrigger } from "../../../protocol/run.ts";
+import { log } from "../../../shared/log.ts";
+import { excerpt } from "../../context/quote.ts";
+import { type InboxRow, isRetry } from "../../inbox/inbox.ts";
+import { loggedRun, ordinalAfter, type RunRow } from "../../runs.ts";
+import { toolsetOf } from "../../tools/toolset.ts";
+import { plainHeadOf } from "../head.ts";
+import { nextBatch, prepare } from "./prepare-cycle.ts";
+import type { RunServices } from "../run-services.ts";
 
 const triggerTextCharacters = 200;
 
