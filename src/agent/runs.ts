@@ -33,6 +33,9 @@ export type NewRun = Pick<
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
   status === "running" || status === "waiting_reply" || status === "waiting_tool";
 
+/** A timeline's run: others run beside it, and its rows in the journal lie among theirs. */
+const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => continuity === "timeline";
+
 export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
 
 /** The ordinal of the newest kept run before run `before`; 0 or nothing if there is none. */
@@ -137,13 +140,13 @@ export class Runs {
   /** `previous` is the newest so far. */
   begin(run: NewRun, previous: RunRow | undefined): RunRow {
     const ordinal = ordinalAfter(previous);
-    if (run.continuity === "timeline") this.#db.insert(activeRuns).values({ ordinal }).run();
+    if (runsBeside(run)) this.#db.insert(activeRuns).values({ ordinal }).run();
     return this.#begin().get({ ...run, ...past(previous), ordinal });
   }
 
   /** The run has ended. */
   end(run: RunRow, changes: RunChanges): void {
-    if (run.continuity === "timeline") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
+    if (runsBeside(run)) this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
     this.update(run.ordinal, changes);
   }
 
@@ -156,14 +159,14 @@ export class Runs {
   ): void {
     if (status === "waiting_tool") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
     // A consciousness does nothing else meanwhile.
-    const rests = run.continuity === "timeline" ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
+    const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
     this.update(run.ordinal, { status, rests, ...thought });
   }
 
   /** It has what it waited for. What it adds to the journal lies from `nextSeq` on. */
   goOn(run: RunRow, nextSeq: number): RunRow {
     const { ordinal } = run;
-    if (run.continuity === "timeline") this.#db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
+    if (runsBeside(run)) this.#db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
     const rests = overRests(run, nextSeq);
     this.update(ordinal, { status: "running", rests });
     return { ...run, status: "running", rests };
@@ -234,7 +237,7 @@ export const ordinalAfter = (previous: RunRow | undefined): number => (previous?
 
 /** A cycle that read its events, said nothing and is not remembered: silence of its own will, or a cancellation. */
 const isSilent = ({ continuity, kept, status }: Pick<RunRow, "continuity" | "kept" | "status">): boolean =>
-  continuity === "consciousness" && !kept && (status === "skipped" || status === "canceled");
+  !runsBeside({ continuity }) && !kept && (status === "skipped" || status === "canceled");
 
 /** What of a run those that follow it are to know. */
 export type PastRun = Pick<

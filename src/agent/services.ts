@@ -29,9 +29,9 @@ import { Memories } from "./memory/memories.ts";
 import { bookedEmbedder } from "./memory/search/booked-embedder.ts";
 import { Search } from "./memory/search/search.ts";
 import { Plans } from "./plans/plans.ts";
-import { Consciousness } from "./run/windows.ts";
 import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
+import { Windows } from "./run/windows.ts";
 import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
@@ -135,7 +135,7 @@ export const createServices = (
   const watchers = new Watchers({ ctx, env, timers, clock });
   const runs = new Runs(db);
   const journal = new Journal(db, clock);
-  const consciousness = new Consciousness(db, clock, runs, journal);
+  const windows = new Windows(db, clock, runs, journal);
   const calls = new Calls(db, clock, timers);
   const mcp = new Mcp({
     store: new McpStore(db),
@@ -144,9 +144,7 @@ export const createServices = (
     transaction,
     servers: () => identity.get().config.mcp.servers,
     listsInUse: () =>
-      runs
-        .windowsOf(calls.waitingRuns(maxOpenCalls))
-        .flatMap((id) => consciousness.window(id)?.toolset.mcpListId ?? []),
+      runs.windowsOf(calls.waitingRuns(maxOpenCalls)).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
     openSecret: (name) => identity.openSecret(name),
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
@@ -170,7 +168,7 @@ export const createServices = (
     runs,
     journal,
     identity,
-    consciousness,
+    windows,
     summaries: new Summaries(db, clock),
     mcp,
     ids: createIds(env.SIGNING_SECRET),

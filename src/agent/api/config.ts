@@ -3,6 +3,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Env } from "../../shared/env.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { startHeartbeat } from "../plans/beats.ts";
+import { continuityOf } from "../run/continuity/continuities.ts";
 import { checkedConfig } from "../tools/check-config.ts";
 import { activityOf } from "./activity.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
@@ -39,8 +40,8 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
   const { services, timers } = runtime;
   const config = changedConfig(runtime, changes);
   services.transaction(() => {
-    const before = services.identity.get().config.continuity;
-    if (before === "consciousness" && config.continuity === "timeline") services.spaces.settleAll();
+    const before = services.identity.get().config;
+    if (before.continuity !== config.continuity) continuityOf(config).takeOver(services);
     services.identity.update({ config, updatedAt: services.clock.now() });
     if (changes.heartbeat !== undefined) startHeartbeat(timers, config.heartbeat, services.clock.now());
     if (changes.mcp !== undefined) services.mcp.configured();

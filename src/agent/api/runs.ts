@@ -7,8 +7,8 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta } from "../records.ts";
-import type { Heads, StepMessages } from "../run/windows.ts";
 import type { RunServices } from "../run/run-services.ts";
+import type { Heads, StepMessages } from "../run/windows.ts";
 import type { RunRow } from "../runs.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -107,7 +107,7 @@ const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Ru
   let room = maxRunViewCharacters;
   let before: Sent | undefined;
   for (const row of rows.filter(isAssistant).filter(({ step }) => step >= fromStep)) {
-    const raw = services.consciousness.inputOf(run, rows, row.seq, heads);
+    const raw = services.windows.inputOf(run, rows, row.seq, heads);
     const family = row.meta.modelId.slice(0, row.meta.modelId.indexOf("/"));
     const adapt = family in adapters ? adapters[family as keyof typeof adapters] : undefined;
     const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };

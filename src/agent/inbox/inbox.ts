@@ -40,6 +40,12 @@ export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
 
 const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 
+/** Where a message came from, or where the call was made whose result has come. */
+export const homeOf = (data: InboxData): string | null => {
+  if (data.type === "space_message") return data.delivered.message.spaceId;
+  return data.type === "tool_result" ? data.activeSpaceId : null;
+};
+
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
 

@@ -9,6 +9,7 @@ import { perform } from "../calls/perform.ts";
 import type { CallOutcome } from "../records.ts";
 import { type Handling, handlingOf, mayRepeat } from "../tools/handling.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
+import { continuityOf } from "./continuity/continuities.ts";
 import type { Execution } from "./execution.ts";
 import type { Result } from "./result.ts";
 import type { RunServices } from "./run-services.ts";
@@ -51,7 +52,7 @@ const checkRoot = (services: RunServices, { attached, asks }: Handling, rootId: 
 };
 
 const newCall = (services: RunServices, { run, call, activeSpaceId, speech }: Execution, tool: ToolConfig): NewCall => {
-  const handling = handlingOf(tool, run.continuity);
+  const handling = handlingOf(tool, continuityOf(run));
   const spaceId = placeOf(services, handling, activeSpaceId);
   const root = rootOfRun(services, run);
   checkRoot(services, handling, root.id);

@@ -1,8 +1,8 @@
-import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ToolRule } from "../../protocol/tool.ts";
 import { ruleLine } from "../context/rule-line.ts";
 import type { JournalRow } from "../journal.ts";
 import { endsLoop, goesOn, missingBeforeExit, type PastCall } from "../tools/rules.ts";
+import type { Continuity } from "./continuity/continuity.ts";
 import type { Progress } from "./progress.ts";
 
 /**
@@ -51,7 +51,7 @@ export const keepRules = (
   next: Progress,
   rows: Row[],
   rules: ToolRule[],
-  continuity: AgentConfig["continuity"],
+  { waitsForAnswers }: Pick<Continuity, "waitsForAnswers">,
 ): RuledProgress => {
   const last = rows.findLastIndex(({ kind }) => kind === "assistant");
   const step = rows[last]?.step;
@@ -60,7 +60,7 @@ export const keepRules = (
   if (rows.slice(last).some(({ meta }) => meta?.kind === "reminder")) return { kind: "generate", step: step + 1 };
   const ofStep = pastCalls(rows.filter((row) => row.step === step));
   if (next.kind === "done" || endsLoop(rules, ofStep)) return exit(rows, rules, step + 1);
-  // A living agent's cycle ends where it waits.
-  if (next.kind !== "wait" || continuity !== "consciousness") return next;
+  // A run that does not wait for answers ends where it asked for them.
+  if (next.kind !== "wait" || waitsForAnswers) return next;
   return goesOn(rules, ofStep) ? { kind: "generate", step: step + 1 } : exit(rows, rules, step + 1);
 };

@@ -17,6 +17,7 @@ import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { asUnknownOutcome, interruptedCall } from "../tools/unknown-outcome.ts";
 import { callConfigured } from "./configured-call.ts";
+import { continuityOf } from "./continuity/continuities.ts";
 import { pastCalls } from "./enforce-tool-rules.ts";
 import type { Execution } from "./execution.ts";
 import { kindOf, rulesOf } from "./kind.ts";
@@ -44,6 +45,7 @@ const requireRoomToWait = (services: RunServices, run: RunRow): void => {
 
 const contextOf = (services: RunServices, execution: Execution): ToolContext => {
   const { run, call, started, activeSpaceId, speech, signal } = execution;
+  const continuity = continuityOf(run);
   const { id: agentId, workspaceId } = services.identity.get();
   return {
     replayed: started,
@@ -52,7 +54,7 @@ const contextOf = (services: RunServices, execution: Execution): ToolContext => 
     window: (spaceId, page) =>
       callWithRetry(() => services.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
     roomTokens: () => roomOf(services, run),
-    seenIn: run.continuity === "timeline" ? (spaceId) => seenIn(services, spaceId) : null,
+    seenIn: continuity.marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
     mentioned: (spaceId, text) => {
       const others = (services.spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);
       const ids = new Set(mentionsIn(text, others));
@@ -73,8 +75,8 @@ const contextOf = (services: RunServices, execution: Execution): ToolContext => 
         replyTo: how.replyTo,
         expectsReply: awaits.length > 0,
       };
-      // A living agent does not wait: the answers come as ordinary events. A run that waits does so before it asks.
-      const waits = awaits.length > 0 && run.continuity === "timeline";
+      // A run that waits opens its wait before it asks.
+      const waits = awaits.length > 0 && continuity.waitsForAnswers;
       if (waits) {
         requireRoomToWait(services, run);
         services.waits.open({ callId: call.callId, runOrdinal: run.ordinal, spaceId, text }, awaits);
@@ -170,7 +172,7 @@ const attempt = async (services: RunServices, execution: Execution): Promise<Res
     const asking = await consentFor(services, execution, tool);
     if (asking) return await callConfigured(services, execution, asking);
     const { config } = tool;
-    if (config && needsRow(config, handlingOf(config, run.continuity))) {
+    if (config && needsRow(config, handlingOf(config, continuityOf(run)))) {
       return await callConfigured(services, execution, config);
     }
     return await callHere(services, execution, tool);

@@ -6,6 +6,7 @@ import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
+import { continuityOf } from "./continuity/continuities.ts";
 import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
 import type { RunServices } from "./run-services.ts";
@@ -38,8 +39,8 @@ const answered = (rows: JournalRow[]): boolean =>
 const reuseOf = (services: RunServices, run: RunRow, rows: JournalRow[]): number | null => {
   const previous = services.runs.at(run.ordinal - 1);
   const first = rows.find((row) => row.kind === "assistant");
-  const before = previous ? services.consciousness.lastInput(previous) : null;
-  const now = first ? services.consciousness.inputOf(run, rows, first.seq) : null;
+  const before = previous ? services.windows.lastInput(previous) : null;
+  const now = first ? services.windows.inputOf(run, rows, first.seq) : null;
   return before && now ? prefixReuse(before, now) : null;
 };
 
@@ -62,8 +63,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     // What reached a limit is done with, and remembered as far as it came.
     const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
     const lived = done || (ending.kind !== "skipped" && mayHaveActed(services, run, before));
-    // A timeline run is read back from its space's history, not lived through.
-    const kept = lived && run.continuity === "consciousness";
+    const kept = lived && continuityOf(run).keepsRuns;
     // What another run ends is under way until its think has heard of it.
     if (error) closeCalls(services, run, before, error, !("by" in ending));
     // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
@@ -74,7 +74,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
       for (const { meta } of rows) if (meta?.kind === "inbox") services.spaces.toldOfHistory(meta.history ?? []);
     const receipts = settleEvents(services, { ...run, events }, rows, ending);
 
-    if (run.continuity === "timeline") services.waits.endOf(run.ordinal);
+    if (continuityOf(run).waitsForAnswers) services.waits.endOf(run.ordinal);
     services.ledger.settle(String(run.ordinal), lastBilled(run, rows));
     updateIdentity(services, run, rows, ending, kept);
 
@@ -121,7 +121,7 @@ const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], en
   // What an absorbed run took goes with the run that absorbed it.
   if (ending.kind === "absorbed") return [];
   const taken = services.inbox.rows(run.events);
-  if (run.continuity === "timeline") settleSeen(services, taken, rows, ending.kind !== "canceled");
+  if (continuityOf(run).marksSeen) settleSeen(services, taken, rows, ending.kind !== "canceled");
   services.inbox.acknowledge(run.events);
   return receiptsOf(taken);
 };

@@ -1,8 +1,8 @@
 import { renderInstructions } from "../context/instructions.ts";
 import { composingOf } from "./composing.ts";
-import type { Head } from "./windows.ts";
 import { shownOwnBlocks } from "./known-blocks.ts";
 import type { RunServices } from "./run-services.ts";
+import type { Head } from "./windows.ts";
 
 /**
  * What a consciousness' instructions are made of: its own core blocks stand in them, where they change rarely. `shown`:

@@ -16,8 +16,8 @@ export const kindWith = (services: RunServices, continuity: Continuity, toolset:
 
 /** The kind of agent that a run is of: its continuity and its tools are fixed when it begins. */
 export const kindOf = (services: RunServices, run: RunRow): Kind =>
-  kindWith(services, run.continuity, services.consciousness.window(run.windowId)?.toolset);
+  kindWith(services, run.continuity, services.windows.window(run.windowId)?.toolset);
 
 /** The rules of its tools, which are fixed when it begins too. */
 export const rulesOf = (services: RunServices, run: RunRow): ToolRule[] =>
-  services.consciousness.window(run.windowId)?.toolset.toolRules ?? [];
+  services.windows.window(run.windowId)?.toolset.toolRules ?? [];

@@ -5,8 +5,8 @@ import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, deadmanMs, rootMemoryMs, stallMs } from "../bounds.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";
-import { begin } from "./continuity/consciousness.ts";
 import { compactIfDue } from "./continuity/compact.ts";
+import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
 import { runsToTell, tellReceipts } from "./receipts.ts";
 import { Interrupted, think } from "./run-loop.ts";
@@ -180,17 +180,20 @@ export class Loop {
     const running = active.filter((run) => run.status === "running");
     const cut = running.find((run) => !this.#live.has(run.id) && (run.resumeAt ?? 0) <= now);
     if (cut) return cut;
-    const { continuity, limits } = this.#services.identity.get().config;
-    const room = continuity === "timeline" ? limits.maxConcurrentRuns : 1;
-    if (running.length >= room) return undefined;
-    // A cycle's rows lie together in the journal: nothing runs beside it.
-    const answered = running.every((run) => run.continuity === "timeline") ? this.#answered(active) : undefined;
+    const { config } = this.#services.identity.get();
+    const continuity = continuityOf(config);
+    if (running.length >= continuity.maxRuns(config.limits)) return undefined;
+    const isAlone = (run: RunRow): boolean => continuityOf(run).runsAlone;
+    const answered = running.some(isAlone) ? undefined : this.#answered(active);
     if (answered) return answered;
-    // A cycle that waits for a server is still the one that the mind is in.
-    if (active.some((run) => run.continuity === "consciousness")) return undefined;
-    // A change of continuity waits until what runs in the old one has ended.
-    if (running.some((run) => run.continuity !== continuity)) return undefined;
-    return this.#budgetResetsAt(newest) === undefined ? begin(this.#services, newest) : undefined;
+    // One that waits for a server is still under way.
+    if (active.some(isAlone)) return undefined;
+    // A change of continuity waits until every run of the old one has ended.
+    if (running.some((run) => run.continuity !== config.continuity)) return undefined;
+    if (this.#budgetResetsAt(newest) !== undefined) return undefined;
+    const begun = continuity.begin(this.#services, newest);
+    if (begun) log.info("run.begun", { ...loggedRun(this.#services, begun), events: begun.events.length });
+    return begun;
   }
 
   /** A run that waited for answers or results and has them all, or whose time is up; it goes on. */

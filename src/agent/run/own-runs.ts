@@ -2,10 +2,10 @@ import { RunStatus } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Action } from "../context/timeline/snapshot.ts";
-import type { JournalRow } from "../journal.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import type { OwnRuns } from "../tools/tool.ts";
 import { finish } from "./finish.ts";
+import { finishedCalls } from "./progress.ts";
 import type { RunServices } from "./run-services.ts";
 import { cancellation, closeCalls, cutOffIn } from "./settle-open-calls.ts";
 
@@ -28,25 +28,6 @@ const alreadyEnded = (run: RunRow): ColloquyError =>
       : `the run has ended: it is ${run.status}`,
   );
 
-/** What a `result` row holds; undefined of any other. */
-export const outputOf = ({ meta, content }: Pick<JournalRow, "meta" | "content">): unknown => {
-  if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return undefined;
-  const [part] = content.content;
-  return part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
-};
-
-/** Every call that these rows of a run finished, with what came of it, oldest first. */
-export const callsOf = (rows: JournalRow[]): Action[] => {
-  const inputs = new Map(
-    rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
-  );
-  return rows.flatMap((row) => {
-    const { meta } = row;
-    if (meta?.kind !== "result") return [];
-    return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output: outputOf(row) }];
-  });
-};
-
 /**
  * Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done.
  * `notes`: what became of its calls in the background.
@@ -62,7 +43,7 @@ const toRest = async (
   closeCalls(services, run, services.journal.ofRun(run), cancellation, true);
   const rows = services.journal.ofRun(run);
   const notes = cutOffIn(rows);
-  return { actions: callsOf(rows), ...(notes.length === 0 ? {} : { notes }) };
+  return { actions: finishedCalls(rows), ...(notes.length === 0 ? {} : { notes }) };
 };
 
 /** A run that was ended by another ends none: what it took over would be nobody's. */

@@ -1,3 +1,4 @@
+import type { Action } from "../context/timeline/snapshot.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, CallRequest } from "../records.ts";
 import { invocationOf } from "./invocation.ts";
@@ -76,4 +77,23 @@ export const tokensAdded = (rows: Row[]): number => {
   if (!first || !last) return 0;
   const output = metas.reduce((sum, meta) => sum + meta.usage.outputTokens, 0);
   return output + Math.max(0, last.usage.inputTokens - first.usage.inputTokens);
+};
+
+/** What a `result` row holds; undefined of any other. */
+export const outputOf = ({ meta, content }: Pick<JournalRow, "meta" | "content">): unknown => {
+  if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return undefined;
+  const [part] = content.content;
+  return part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
+};
+
+/** Every call that these rows of a run finished, with what came of it, oldest first. */
+export const finishedCalls = (rows: JournalRow[]): Action[] => {
+  const inputs = new Map(
+    rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
+  );
+  return rows.flatMap((row) => {
+    const { meta } = row;
+    if (meta?.kind !== "result") return [];
+    return [{ toolName: meta.toolName, input: inputs.get(meta.callId), output: outputOf(row) }];
+  });
 };

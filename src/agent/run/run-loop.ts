@@ -5,8 +5,6 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs, maxInvalidSteps } from "../bounds.ts";
-import { renderInboxPreview } from "../context/consciousness/inbox-message.ts";
-import { asEvent } from "../inbox/inbox.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
@@ -14,14 +12,12 @@ import { loggedRun } from "../runs.ts";
 import { handlingOf } from "../tools/handling.ts";
 import { lastBilled } from "./billing.ts";
 import { Channels } from "./channels.ts";
-import { compactForRun } from "./continuity/compact.ts";
-import { composeRun, composeShorter } from "./continuity/compose-invocation.ts";
+import { continuityOf } from "./continuity/continuities.ts";
 import { keepRules } from "./enforce-tool-rules.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, pauseAfter } from "./finish.ts";
 import { kindOf, rulesOf } from "./kind.ts";
 import { ModelError } from "./model-error.ts";
-import { tellOthers } from "./continuity/peer-updates.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { readFramesOf, tellReceipts } from "./receipts.ts";
 import type { RunServices } from "./run-services.ts";
@@ -136,6 +132,7 @@ const limitReached = ({ services }: Thinking, rows: JournalRow[], step: number):
 
 const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
   const { services, run, signal, progressed } = thinking;
+  const continuity = continuityOf(run);
   let speech: Speech | undefined;
   let compacted = false;
   try {
@@ -143,18 +140,18 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
       signal.throwIfAborted();
       let rows = services.journal.ofRun(run);
       if (rows.length === 0) {
-        await composeRun(services, run, 0, null, signal);
+        await continuity.compose(services, run, 0, null, signal);
         continue;
       }
       if (!rows.some(({ kind }) => kind === "assistant")) {
-        await tellOthers(services, run, signal);
+        await continuity.beforeFirstStep(services, run, signal);
         rows = services.journal.ofRun(run);
       }
       const next = keepRules(
         progressOf(rows, (callId) => services.calls.isAwaited(callId)),
         rows,
         rulesOf(services, run),
-        run.continuity,
+        continuity,
       );
       progressed();
       if (next.kind === "done") return { kind: "completed" };
@@ -165,13 +162,13 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
         continue;
       }
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
-      // A living agent's cycle ends here: the answers come as ordinary events.
-      if (next.kind === "wait" && run.continuity === "consciousness") return { kind: "completed" };
+      // The answers come as ordinary events.
+      if (next.kind === "wait" && !continuity.waitsForAnswers) return { kind: "completed" };
       const lastSpaceId = activeSpaceOf(run.activeSpaceId, rows);
       const activeSpaceId = memberSpace(services, lastSpaceId);
       if (next.kind === "wait") {
         if (services.waits.isWaiting(run.ordinal)) return "waiting_reply";
-        await composeRun(services, run, next.next, activeSpaceId, signal);
+        await continuity.compose(services, run, next.next, activeSpaceId, signal);
         continue;
       }
       if (next.kind === "execute") {
@@ -184,7 +181,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
       }
       const limit = limitReached(thinking, rows, next.step);
       if (limit) return limit;
-      if (next.step > 0 && run.continuity === "consciousness") preview(services, run, next.step, rows);
+      if (next.step > 0) continuity.beforeStep(services, run, next.step, rows);
       speech = speechFor(thinking, activeSpaceId);
       try {
         const exhausted = await step(thinking, next.step, speech);
@@ -193,11 +190,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
         speech.dropAll("interrupted", "the message was given up");
         if (compacted || signal.aborted || failureOf(error).code !== "context_overflow") throw error;
         compacted = true;
-        const shorter =
-          run.continuity === "timeline"
-            ? await composeShorter(services, run, next.step, activeSpaceId, signal)
-            : compactForRun(services, run, next.step, true);
-        if (!shorter) throw error;
+        if (!(await continuity.shorten(services, run, next.step, activeSpaceId, signal))) throw error;
       }
     }
   } finally {
@@ -215,7 +208,7 @@ const speechFor = ({ services, run, channels }: Thinking, activeSpaceId: string 
     () => services.ids.mint("str"),
     (toolName) => {
       const tool = services.tools.find(toolName, kindOf(services, run));
-      return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, run.continuity).shows };
+      return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, continuityOf(run)).shows };
     },
   );
 
@@ -227,26 +220,6 @@ const remind = (services: RunServices, run: RunRow, step: number, text: string):
     content: { role: "user", content: text },
     meta: { kind: "reminder" },
   });
-
-const previewEvents = 10;
-
-/** What arrived since the model last looked is shown once, appended and kept: the model acts on it. */
-const preview = (services: RunServices, run: RunRow, step: number, rows: JournalRow[]): void => {
-  const shownTo = rows.reduce(
-    (upTo, row) => (row.meta?.kind === "preview" ? Math.max(upTo, row.meta.upTo) : upTo),
-    Math.max(0, ...run.events),
-  );
-  const arrived = services.inbox.arrivedAfter(shownTo, previewEvents);
-  const newest = arrived.rows.at(-1);
-  if (!newest) return;
-  services.journal.append({
-    runOrdinal: run.ordinal,
-    step,
-    kind: "preview",
-    content: { role: "user", content: renderInboxPreview(arrived.rows.map(asEvent), arrived.total) },
-    meta: { kind: "preview", upTo: newest.seq },
-  });
-};
 
 /** It goes on from its journal at `resumeAt`. */
 const pause = async (

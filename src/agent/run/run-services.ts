@@ -8,13 +8,13 @@ import type { Search } from "../memory/search/search.ts";
 import type { Plans } from "../plans/plans.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Tracer } from "../tracing/tracer.ts";
-import type { Consciousness } from "./windows.ts";
 import type { Summaries } from "./summaries.ts";
+import type { Windows } from "./windows.ts";
 
 /** What a run works with: all of the agent's tables, and the workers beside it. */
 export type RunServices = InboxServices & {
   journal: Journal;
-  consciousness: Consciousness;
+  windows: Windows;
   summaries: Summaries;
   ledger: Ledger;
   memories: Memories;

@@ -12,16 +12,17 @@ import { type JournalRow, messagesOf } from "../journal.ts";
 import type { AssistantMeta, MadeOf } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { lastBilled, stepName } from "./billing.ts";
-import { compactForRun } from "./continuity/compact.ts";
 import { composingOf, partsFor } from "./composing.ts";
-import type { OrdinalCycle } from "./windows.ts";
+import { compactForRun } from "./continuity/compact.ts";
+import { continuityOf } from "./continuity/continuities.ts";
+import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import { invocationOf } from "./invocation.ts";
 import { ModelError } from "./model-error.ts";
-import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { RunServices } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
+import type { OrdinalCycle } from "./windows.ts";
 
 /** What a step needs of the run that it is part of. */
 export type StepInput = {
@@ -38,9 +39,9 @@ type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["in
 const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input => {
   const composing = composingOf(services);
   const { config, correction: known, model: present } = composing;
-  const window = services.consciousness.window(run.windowId);
+  const window = services.windows.window(run.windowId);
   if (!window) throw new Error(`run ${run.id} has no window`);
-  const past = run.continuity === "timeline" ? [] : services.consciousness.past(window.firstRun, run.ordinal);
+  const past = continuityOf(run).past(services, window, run);
   const rows = invocationOf(all);
   const { told } = run;
   const correction = present.modelId === model.modelId ? known : 1;

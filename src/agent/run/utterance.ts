@@ -1,7 +1,7 @@
 import type { Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import type { InboxRow } from "../inbox/inbox.ts";
-import { rootOf } from "../inbox/inbox.ts";
+import { homeOf, rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
 import type { RunRow } from "../runs.ts";
 import type { RunServices } from "./run-services.ts";
@@ -21,19 +21,13 @@ export const rootOfRun = (services: RunServices, run: RunRow): Root => {
 export const isPersons = (row: InboxRow): boolean =>
   row.data.type === "space_message" && row.data.delivered.message.sender.type !== "agent";
 
-/** Where an event came from, or where the call was made whose result it brings. */
-const spaceIdOf = ({ data }: InboxRow): string | null => {
-  if (data.type === "space_message") return data.delivered.message.spaceId;
-  return data.type === "tool_result" ? data.activeSpaceId : null;
-};
-
 /**
  * None if any event of the batch came from the target space; else of the newest person's event, as far as the
  * space that it came from shares.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const events = eventsOf(services, run);
-  if (events.some((row) => spaceIdOf(row) === targetSpaceId)) return undefined;
+  if (events.some((row) => homeOf(row.data) === targetSpaceId)) return undefined;
   const source = events.findLast(isPersons);
   if (source?.data.type !== "space_message") return undefined;
   const { message } = source.data.delivered;

@@ -17,7 +17,7 @@ import { sameToolset } from "../tools/toolset.ts";
 import { invocationOf } from "./invocation.ts";
 
 /**
- * What the agent remembers living through: the cycles of kept runs, read from the journal.
+ * The windows that inputs are read in, and the past that a living agent reads in them: the cycles of its kept runs.
  *
  * Invariants
  * 1. Within a window the past only grows: what a model was given is never rewritten.
@@ -47,7 +47,7 @@ const stretchesOf = (kept: RunRow[]): Stretch[] => {
   return stretches;
 };
 
-export class Consciousness {
+export class Windows {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #runs: Runs;

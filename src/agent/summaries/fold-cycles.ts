@@ -12,11 +12,11 @@ import { askSummary, foldingLimits } from "./ask-summary.ts";
  * the summary in their place. They stay in the journal.
  */
 export const foldCycles = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
-  const { consciousness, summaries, runs } = services;
+  const { windows, summaries, runs } = services;
   const { config, correction } = composingOf(services);
-  const window = consciousness.newestWindow();
+  const window = windows.newestWindow();
   if (!window) return summaries.done(ownCycles);
-  const leaving = consciousness.leaving(window, runs.nextOrdinal(), config, correction);
+  const leaving = windows.leaving(window, runs.nextOrdinal(), config, correction);
   const last = leaving.at(-1);
   if (!last) return summaries.done(ownCycles);
   const folded = foldedIn(summaries, window);
@@ -29,12 +29,7 @@ export const foldCycles = async (services: RunServices, row: SummaryRow, signal:
   const end = chunk.at(-1);
   if (!end) {
     return services.transaction(() => {
-      consciousness.beginWith(
-        window,
-        headOf(services),
-        { text: folded?.text ?? "", upTo: last.ordinal },
-        runs.nextOrdinal(),
-      );
+      windows.beginWith(window, headOf(services), { text: folded?.text ?? "", upTo: last.ordinal }, runs.nextOrdinal());
       summaries.done(ownCycles);
     });
   }

@@ -1,7 +1,6 @@
-import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ToolConfig } from "../../protocol/tool.ts";
 
-/** How a call of a configured tool goes, as its config and the agent's continuity say. */
+/** How a call of a configured tool goes. */
 export type Handling = {
   /** It shows in the active space as a `tool_call` message. */
   shows: boolean;
@@ -11,18 +10,19 @@ export type Handling = {
   attached: boolean;
 };
 
-/** A living agent does not stand still for people; nobody waits for what is `async`. */
-export const handlingOf = (tool: ToolConfig, continuity: AgentConfig["continuity"]): Handling => {
+/** `waitsForAnswers`: whether runs of this continuity wait for people. No run waits for an `async` tool. */
+export const handlingOf = (tool: ToolConfig, { waitsForAnswers }: { waitsForAnswers: boolean }): Handling => {
   const asks = tool.executionType === "space" ? "answer" : tool.approval?.required === true ? "approval" : null;
   return {
     shows: asks !== null || (tool.visible ?? tool.executionType !== "internal"),
     asks,
-    attached: !tool.async && (continuity === "timeline" || asks === null),
+    attached: !tool.async && (waitsForAnswers || asks === null),
   };
 };
 
 /** Whether its result comes through the inbox only because it is late: its run has waited for it, and no person gave it. */
-export const isLateAnswer = (tool: ToolConfig): boolean => !tool.async && handlingOf(tool, "timeline").asks === null;
+export const isLateAnswer = (tool: ToolConfig): boolean =>
+  !tool.async && handlingOf(tool, { waitsForAnswers: true }).asks === null;
 
 /** Whether the call is more than a step of its run: it has a row of its own. */
 export const needsRow = (tool: ToolConfig, { shows, attached }: Handling): boolean =>

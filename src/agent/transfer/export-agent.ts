@@ -5,6 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { exportPageCharacters, exportTailBytes } from "../bounds.ts";
 import { archival } from "../memory/search/schema.ts";
+import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { isUndone } from "../run/settle-open-calls.ts";
 import { mayHaveActed, openCalls } from "../run/side-effects.ts";
@@ -47,7 +48,7 @@ const boundsOf = (db: Database, at: number): ExportBounds => ({
 
 /** As a run that is canceled (`think/finish.ts`): who carries an agent takes along all that it said and stored. */
 const cutOf = (services: RunServices, to: number): ExportBounds["cut"] => {
-  const run = services.runs.active().find(({ continuity }) => continuity === "consciousness");
+  const run = services.runs.active().find((each) => continuityOf(each).keepsRuns);
   if (!run) return undefined;
   const rows = services.journal.ofRun(run, to);
   if (!mayHaveActed(services, run, rows)) return undefined;

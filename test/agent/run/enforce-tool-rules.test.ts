@@ -87,7 +87,7 @@ const next = (rules: ToolRule[], rows: Row[], continuity: "consciousness" | "tim
     progressOf([inbox, ...rows], () => false),
     [inbox, ...rows],
     rules,
-    continuity,
+    { waitsForAnswers: continuity === "timeline" },
   );
 
 const remind = {

@@ -21,14 +21,14 @@ export const compactIfDue = (services: RunServices, run: RunRow): boolean => {
   const last = rows.findLast((row) => row.meta?.kind === "assistant")?.meta;
   const budget = config.context.maxTokens - config.context.reservedResponseTokens;
   if (last?.kind !== "assistant" || last.estimatedInput * correction < budget * dueShare) return false;
-  const window = services.consciousness.window(run.windowId);
+  const window = services.windows.window(run.windowId);
   if (!window) return false;
   if (config.context.compaction.strategy === "recursive_summarization") {
     services.wantSummary(ownCycles);
     return true;
   }
   const next = services.runs.nextOrdinal();
-  return services.consciousness.compact(window, next, next, { config, correction, head: headOf(services) }) !== null;
+  return services.windows.compact(window, next, next, { config, correction, head: headOf(services) }) !== null;
 };
 
 /** The blocks that a run reads, as they are now. */
@@ -44,12 +44,12 @@ const shownTo = (services: RunServices, { events }: RunRow, config: ComposedConf
  * that told the whole state may be gone with that, so the run is told it again. `refused`: the model said so.
  */
 export const compactForRun = (services: RunServices, run: RunRow, step: number, refused = false): boolean => {
-  const window = services.consciousness.window(run.windowId);
+  const window = services.windows.window(run.windowId);
   if (!window) return false;
   return services.transaction(() => {
     const { config, correction } = composingOf(services);
     const folded = foldedIn(services.summaries, window);
-    const next = services.consciousness.compact(window, run.ordinal, run.ordinal, {
+    const next = services.windows.compact(window, run.ordinal, run.ordinal, {
       config,
       correction,
       head: headOf(services),

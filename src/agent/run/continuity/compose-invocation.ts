@@ -80,7 +80,7 @@ const journal = (
 };
 
 /** Composes the input of a run's next invocation, which begins with this step, and journals it. */
-export const composeRun = async (
+export const composeInvocation = async (
   services: RunServices,
   run: RunRow,
   step: number,
@@ -109,7 +109,7 @@ export const composeShorter = async (
   const all = services.journal.ofRun(run);
   if (all.some(({ meta }) => meta?.kind === "inbox" && meta.shortened)) return false;
   const rows = invocationOf(all);
-  const instructions = estimateText(services.consciousness.window(run.windowId)?.instructions ?? "");
+  const instructions = estimateText(services.windows.window(run.windowId)?.instructions ?? "");
   const refused = instructions + estimateMessages(messagesOf(rows));
   const input = await inputFor(services, run, step, activeSpaceId, signal, refused);
   const again = unheeded(rows);

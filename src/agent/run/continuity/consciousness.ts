@@ -1,34 +1,16 @@
-import type { RunTrigger } from "../../../protocol/run.ts";
-import { log } from "../../../shared/log.ts";
-import { excerpt } from "../../context/quote.ts";
-import { type InboxRow, isRetry } from "../../inbox/inbox.ts";
-import { loggedRun, ordinalAfter, type RunRow } from "../../runs.ts";
-import { toolsetOf } from "../../tools/toolset.ts";
-import { plainHeadOf } from "../head.ts";
-import { nextBatch, prepare } from "./prepare-cycle.ts";
+import { renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
+import { asEvent, isRetry } from "../../inbox/inbox.ts";
+import type { JournalRow } from "../../journal.ts";
+import { ordinalAfter, type RunRow } from "../../runs.ts";
+import { partsWith } from "../composing.ts";
 import type { RunServices } from "../run-services.ts";
+import { eventSpaces, triggerOf } from "../trigger.ts";
+import { compactForRun } from "./compact.ts";
+import type { Continuity } from "./continuity.ts";
+import { tellingsTo, tellPeerUpdates } from "./peer-updates.ts";
+import { nextBatch, prepareCycle } from "./prepare-cycle.ts";
 
-const triggerTextCharacters = 200;
-
-/** What a run that takes this batch is begun by: its newest event that wakes. */
-export const triggerOf = (batch: InboxRow[]): RunTrigger => {
-  const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
-  if (!newest) throw new Error("a run begins with at least one event");
-  const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
-  if (newest.data.type === "plan") {
-    const { planName, instruction } = newest.data;
-    return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
-  }
-  if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
-  if (newest.data.type === "tool_result") return { ...common, senderName: newest.data.tool };
-  const { message } = newest.data.delivered;
-  return {
-    ...common,
-    spaceId: message.spaceId,
-    senderName: message.sender.name,
-    text: excerpt(message.text ?? "", triggerTextCharacters),
-  };
-};
+const previewEvents = 10;
 
 /** Whether anything that waits may still wake this agent: B1 for fresh events; a retry and an answer always may. */
 const somethingWakes = (services: RunServices): boolean => {
@@ -38,80 +20,18 @@ const somethingWakes = (services: RunServices): boolean => {
   return waiting.some(({ rootId, unbounded }) => unbounded || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
 };
 
-/** Where a message came from, or where a call was made whose result has come. */
-const spaceOf = ({ data }: InboxRow): string[] => {
-  if (data.type === "space_message") return [data.delivered.message.spaceId];
-  return data.type === "tool_result" && data.activeSpaceId !== null ? [data.activeSpaceId] : [];
-};
-
-const eventSpaces = (batch: InboxRow[]): string[] => [...new Set(batch.flatMap(spaceOf))];
-
-/** Begins a run of the agent's kind, if something waits that may wake it. `newest` is its newest run so far. */
-export const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
-  const { continuity } = services.identity.get().config;
-  const run = continuity === "timeline" ? beginTimelineRun(services, newest) : beginCycle(services, newest);
-  if (run) log.info("run.begun", { ...loggedRun(services, run), events: run.events.length });
-  return run;
-};
-
-/** The event that a timeline's next run would answer: the first that may wake this agent. */
-export const nextEvent = (services: RunServices): InboxRow | undefined =>
-  services.inbox.nextWaking(services.identity.get().config.limits.maxWakesPerRoot);
-
-/** One event, one run. Its input is gathered by the run itself. */
-const beginTimelineRun = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
-  const agent = services.identity.get();
-  const row = nextEvent(services);
-  if (!row) return undefined;
-  return services.transaction(() => {
-    const ordinal = ordinalAfter(newest);
-    const window = services.consciousness.save(
-      services.consciousness.windowFor(
-        plainHeadOf(services),
-        toolsetOf(agent.config, services.mcp.newestList()),
-        ordinal,
-        "timeline",
-      ),
-    );
-    const spaceIds = eventSpaces([row]);
-    const [home] = spaceIds;
-    const { maxWakesPerRoot } = agent.config.limits;
-    // No other run would acknowledge them; the history shows them.
-    const quiet = home === undefined ? [] : services.inbox.quietIn(home, maxWakesPerRoot);
-    const events = [row, ...quiet].map(({ seq }) => seq);
-    services.inbox.take(events, maxWakesPerRoot);
-    if (!isRetry(row)) services.roots.count([row.rootId]);
-    return services.runs.begin(
-      {
-        id: services.ids.deriveOwned("run", agent.id, ordinal),
-        continuity: "timeline",
-        trigger: triggerOf([row]),
-        events,
-        roots: [row.rootId],
-        spaceIds,
-        windowId: window.id,
-        journalFrom: services.journal.nextSeq(),
-        told: {},
-        activeSpaceId: home !== undefined && services.spaces.isMember(home) ? home : null,
-        startedAt: services.clock.now(),
-      },
-      newest,
-    );
-  });
-};
-
 /**
  * Begins a cycle, if something waits that may wake this agent: the run, its inbox message in the journal, its events
  * taken and its roots counted, in one transaction.
  */
-const beginCycle = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
   if (!somethingWakes(services)) return undefined;
   const { rows: batch, passed } = nextBatch(services);
   if (batch.length === 0) return undefined;
   return services.transaction(() => {
     services.spaces.leaveAllToHistory(services.inbox.leave(passed));
-    const prepared = prepare(services, batch, ordinalAfter(newest));
-    const window = services.consciousness.save(prepared.window);
+    const prepared = prepareCycle(services, batch, ordinalAfter(newest));
+    const window = services.windows.save(prepared.window);
     const agent = services.identity.get();
     const fresh = batch.filter((row) => !isRetry(row));
     services.inbox.take(
@@ -148,4 +68,62 @@ const beginCycle = (services: RunServices, newest: RunRow | undefined): RunRow |
       newest,
     );
   });
+};
+
+/** Shows once what arrived since the model last looked. It is appended and kept, since the model acts on it. */
+const preview = (services: RunServices, run: RunRow, step: number, rows: JournalRow[]): void => {
+  const shownTo = rows.reduce(
+    (upTo, row) => (row.meta?.kind === "preview" ? Math.max(upTo, row.meta.upTo) : upTo),
+    Math.max(0, ...run.events),
+  );
+  const arrived = services.inbox.arrivedAfter(shownTo, previewEvents);
+  const newest = arrived.rows.at(-1);
+  if (!newest) return;
+  services.journal.append({
+    runOrdinal: run.ordinal,
+    step,
+    kind: "preview",
+    content: { role: "user", content: renderInboxPreview(arrived.rows.map(asEvent), arrived.total) },
+    meta: { kind: "preview", upTo: newest.seq },
+  });
+};
+
+/** A living agent: one cycle at a time, over everything that waits, with its earlier cycles as its past. */
+export const consciousness: Continuity = {
+  maxRuns: () => 1,
+  runsAlone: true,
+  waitsForAnswers: false,
+  keepsRuns: true,
+  marksSeen: false,
+  takeOver: () => undefined,
+  begin,
+  compose: () => {
+    throw new Error("a cycle's input is journaled as it begins");
+  },
+  beforeFirstStep: tellPeerUpdates,
+  beforeStep: preview,
+  past: (services, { firstRun }, run) => services.windows.past(firstRun, run.ordinal),
+  shorten: async (services, run, step) => compactForRun(services, run, step, true),
+  next: async (services, composing, signal) => {
+    const { rows: events } = nextBatch(services);
+    const prepared = prepareCycle(services, events, services.runs.nextOrdinal());
+    const { window, told, ordinal } = prepared;
+    const before = {
+      told: () => services.windows.toldBefore(window, ordinal),
+      events: () => events.map(({ data }) => data),
+    };
+    const { tellings, dropped, blocks } = await tellingsTo(services, before, signal);
+    return {
+      snapshot: {
+        ...partsWith(services, window.toolset, composing),
+        continuity: "consciousness",
+        ...{ window, told, tellings },
+        past: services.windows.past(window.firstRun, ordinal),
+        own: [{ role: "user", content: prepared.text }, ...tellings.map(({ message }) => message)],
+        withheld: [...prepared.withheld, ...dropped],
+      },
+      blocks: [...prepared.blocks, ...blocks],
+      events,
+    };
+  },
 };

@@ -18,13 +18,14 @@ import type {
   TimelineSnapshot,
   Trigger,
 } from "../../context/timeline/snapshot.ts";
+import { homeOf } from "../../inbox/inbox.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { isUnknownOutcome } from "../../tools/unknown-outcome.ts";
 import { gatherActivity } from "../gather-activity.ts";
 import { invocationOf } from "../invocation.ts";
 import { shownBlocks } from "../known-blocks.ts";
-import { callsOf, outputOf } from "../own-runs.ts";
+import { finishedCalls, outputOf } from "../progress.ts";
 import type { RunServices } from "../run-services.ts";
 import { seenIn } from "../seen-in.ts";
 
@@ -142,7 +143,7 @@ export const wantSummaries = (services: RunServices, { unshown }: Composed): voi
 /** What the run did in earlier invocations, who answered what it asked, and who did not in time. */
 const resumeOf = (services: RunServices, run: RunRow): Resume => {
   const rows = services.journal.ofRun(run);
-  const soFar = callsOf(rows);
+  const soFar = finishedCalls(rows);
   const waits = services.waits.ofRun(run.ordinal);
   const [input] = invocationOf(rows);
   // They end with the composing: who answered stands beside the input that is composed again.
@@ -200,12 +201,6 @@ const activeRunsOf = (services: RunServices, thisRun: number): { activeRuns: Act
     ...waitingOf(services, run),
   }));
   return { activeRuns, moreRuns: waiting.length - newest.length };
-};
-
-/** The space that the event came from, or that the agent was in when it called the tool whose result it brings. */
-const homeOf = (event: InboxData): string | null => {
-  if (event.type === "space_message") return event.delivered.message.spaceId;
-  return event.type === "tool_result" ? event.activeSpaceId : null;
 };
 
 const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {

@@ -91,13 +91,12 @@ export const tellingsTo = async (
   };
 };
 
-/** Tells a cycle that has just begun. A timeline reads both in its one message. */
-export const tellOthers = async (services: RunServices, run: RunRow, signal: AbortSignal): Promise<void> => {
-  if (run.continuity !== "consciousness") return;
+/** Tells a cycle that has just begun. */
+export const tellPeerUpdates = async (services: RunServices, run: RunRow, signal: AbortSignal): Promise<void> => {
   const done = sections.filter((section) => run.told[keys[section]] !== undefined);
-  const window = services.consciousness.window(run.windowId);
+  const window = services.windows.window(run.windowId);
   const before = {
-    told: () => (window ? services.consciousness.toldBefore(window, run.ordinal) : null),
+    told: () => (window ? services.windows.toldBefore(window, run.ordinal) : null),
     events: () => services.inbox.rows(run.events).map(({ data }) => data),
   };
   const news = await newsOfOthers(services, before, signal, done);

@@ -7,10 +7,10 @@ import { asEvent, type Batch, type InboxRow } from "../../inbox/inbox.ts";
 import type { Dropped, LeftToHistory, ToldState } from "../../records.ts";
 import { toolsetOf } from "../../tools/toolset.ts";
 import { composingOf } from "../composing.ts";
-import type { WindowRow } from "../windows.ts";
 import { headOf } from "../head.ts";
 import { shownOwnBlocks } from "../known-blocks.ts";
 import type { RunServices } from "../run-services.ts";
+import type { WindowRow } from "../windows.ts";
 
 /** What a run that began now would begin with. Reads only; `begin` writes it, `GET context` shows it. */
 export type Prepared = {
@@ -51,7 +51,7 @@ export const nextBatch = (services: RunServices): Batch => {
 };
 
 /** `ordinal` is that of the run. */
-export const prepare = (services: RunServices, batch: InboxRow[], ordinal: number): Prepared => {
+export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = services.identity.get();
   const { config } = composingOf(services);
   const blocks = shownOwnBlocks(
@@ -59,7 +59,7 @@ export const prepare = (services: RunServices, batch: InboxRow[], ordinal: numbe
     config,
     batch.map(({ data }) => data),
   );
-  const window = services.consciousness.windowFor(
+  const window = services.windows.windowFor(
     headOf(services, blocks.shown),
     toolsetOf(agent.config, services.mcp.newestList()),
     ordinal,
@@ -84,7 +84,7 @@ export const prepare = (services: RunServices, batch: InboxRow[], ordinal: numbe
     leftToHistory: history,
     silent: silentLines(services, ordinal),
     told,
-    toldBefore: services.consciousness.toldBefore(window, ordinal),
+    toldBefore: services.windows.toldBefore(window, ordinal),
     blocks: { shown: blocks.shown, head: window.blocks },
     activeSpace: active ? { id: active.id, name: active.name } : null,
   });

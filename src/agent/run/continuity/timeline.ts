@@ -1,0 +1,102 @@
+import type { ActiveRun } from "../../context/timeline/snapshot.ts";
+import { type InboxRow, isRetry } from "../../inbox/inbox.ts";
+import type { InboxData } from "../../records.ts";
+import { ordinalAfter, type RunRow } from "../../runs.ts";
+import { toolsetOf } from "../../tools/toolset.ts";
+import { partsWith } from "../composing.ts";
+import { plainHeadOf } from "../head.ts";
+import type { RunServices } from "../run-services.ts";
+import { eventSpaces, triggerOf } from "../trigger.ts";
+import { composeInvocation, composeShorter } from "./compose-invocation.ts";
+import type { Continuity } from "./continuity.ts";
+import { begunBy, gatherTimeline } from "./gather-timeline.ts";
+
+/** The event that a timeline's next run would answer: the first that may wake this agent. */
+const nextEvent = (services: RunServices): InboxRow | undefined =>
+  services.inbox.nextWaking(services.identity.get().config.limits.maxWakesPerRoot);
+
+/** One event, one run. Its input is gathered by the run itself. */
+const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
+  const agent = services.identity.get();
+  const row = nextEvent(services);
+  if (!row) return undefined;
+  return services.transaction(() => {
+    const ordinal = ordinalAfter(newest);
+    const window = services.windows.save(
+      services.windows.windowFor(
+        plainHeadOf(services),
+        toolsetOf(agent.config, services.mcp.newestList()),
+        ordinal,
+        "timeline",
+      ),
+    );
+    const spaceIds = eventSpaces([row]);
+    const [home] = spaceIds;
+    const { maxWakesPerRoot } = agent.config.limits;
+    // No other run would acknowledge them; the history shows them.
+    const quiet = home === undefined ? [] : services.inbox.quietIn(home, maxWakesPerRoot);
+    const events = [row, ...quiet].map(({ seq }) => seq);
+    services.inbox.take(events, maxWakesPerRoot);
+    if (!isRetry(row)) services.roots.count([row.rootId]);
+    return services.runs.begin(
+      {
+        id: services.ids.deriveOwned("run", agent.id, ordinal),
+        continuity: "timeline",
+        trigger: triggerOf([row]),
+        events,
+        roots: [row.rootId],
+        spaceIds,
+        windowId: window.id,
+        journalFrom: services.journal.nextSeq(),
+        told: {},
+        activeSpaceId: home !== undefined && services.spaces.isMember(home) ? home : null,
+        startedAt: services.clock.now(),
+      },
+      newest,
+    );
+  });
+};
+
+/** Shown where nothing waits: a timeline's run needs something to begin with. */
+const nothingWaits = {
+  type: "service",
+  serviceName: "(nothing waits)",
+  payload: null,
+  root: { id: "", kind: "service" },
+} satisfies InboxData;
+
+/** Stateless runs, side by side: one event each, with the space's history as the past. */
+export const timeline: Continuity = {
+  maxRuns: ({ maxConcurrentRuns }) => maxConcurrentRuns,
+  runsAlone: false,
+  waitsForAnswers: true,
+  keepsRuns: false,
+  marksSeen: true,
+  // What its cycles were given is not [NEW] to its runs.
+  takeOver: ({ spaces }) => spaces.settleAll(),
+  begin,
+  compose: composeInvocation,
+  beforeFirstStep: async () => undefined,
+  beforeStep: () => undefined,
+  past: () => [],
+  shorten: composeShorter,
+  next: async (services, composing, signal) => {
+    const row = nextEvent(services);
+    const events = row ? [row] : [];
+    const ordinal = services.runs.nextOrdinal();
+    const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
+    const common = { ...partsWith(services, toolset, composing), config: composing.config };
+    const snapshot = await gatherTimeline(services, common, row?.data ?? nothingWaits, ordinal, signal);
+    // The run that would come is among the active ones that it reads of.
+    const itself: ActiveRun = {
+      runId: services.ids.deriveOwned("run", snapshot.state.agentId, ordinal),
+      status: "running",
+      isThis: true,
+      begunBy: row
+        ? begunBy(services, triggerOf(events))
+        : { type: "service", name: nothingWaits.serviceName, text: "" },
+    };
+    const { shown: blocks } = snapshot.state.blocks ?? { shown: [] };
+    return { snapshot: { ...snapshot, activeRuns: [...snapshot.activeRuns, itself] }, blocks, events };
+  },
+};
