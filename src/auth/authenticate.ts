@@ -2,8 +2,7 @@ import type { Principal } from "../protocol/principal.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
-import { type Credentials, credentialsOf, tokenPattern } from "./credentials.ts";
-import { isOperator } from "./operator.ts";
+import { credentialsOf, isOperator, tokenPattern } from "./credentials.ts";
 import { hashSecretKey, workspaceOfSecretKey } from "./secret-keys.ts";
 import { provenToken, verifyToken } from "./tokens.ts";
 import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
@@ -11,15 +10,12 @@ import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
 /** Who is calling. The operator is no principal of any workspace. */
 export type Caller = { kind: "operator" } | Principal;
 
-const keyCaller = async (env: Env, ids: Ids, secretKey: string, credentials: Credentials): Promise<Principal> => {
-  const workspaceId = workspaceOfSecretKey(secretKey);
-  const workspace = workspaceId && ids.isIssued("wsp", workspaceId) ? env.WORKSPACE.getByName(workspaceId) : undefined;
-  const key =
-    workspace && workspaceId ? await keyWithHash(workspace, workspaceId, hashSecretKey(secretKey)) : undefined;
-  if (!workspace || !workspaceId || !key) {
-    throw new ColloquyError("unauthorized", "The secret key is not valid: it was revoked, or never issued.");
-  }
-  const entityId = credentials.actingEntityId;
+const keyCaller = async (env: Env, ids: Ids, secretKey: string, entityId: string | undefined): Promise<Principal> => {
+  const workspaceId = workspaceOfSecretKey(secretKey) ?? "";
+  const workspace = env.WORKSPACE.getByName(workspaceId);
+  const isIssued = ids.isIssued("wsp", workspaceId);
+  const key = isIssued ? await keyWithHash(workspace, workspaceId, hashSecretKey(secretKey)) : undefined;
+  if (!key) throw new ColloquyError("unauthorized", "The secret key is not valid: it was revoked, or never issued.");
   if (entityId === undefined) return { kind: "key", workspaceId, ...key };
   if (!ids.isIssued("ent", entityId) || !(await standingOf(workspace, workspaceId, entityId))) {
     throw new ColloquyError("acting_entity_required", "X-Entity-Id names no entity of this workspace.");
@@ -43,8 +39,7 @@ export const authenticate = async (
   ids: Ids,
   options: { allowQueryToken: boolean; now: number; beforeLookUp: () => void },
 ): Promise<Caller> => {
-  const credentials = credentialsOf(request, options.allowQueryToken);
-  const { bearer } = credentials;
+  const { bearer, actingEntityId } = credentialsOf(request, options.allowQueryToken);
   if (bearer === undefined) {
     throw new ColloquyError(
       "unauthorized",
@@ -55,10 +50,10 @@ export const authenticate = async (
   const proven = provenToken(env.SIGNING_SECRET, bearer, options.now);
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };
-  if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, credentials);
+  if (bearer.startsWith("sk_")) return keyCaller(env, ids, bearer, actingEntityId);
   const { workspaceId, entityId, expiresAt } =
     proven ?? (await verifyToken(env.SIGNING_SECRET, ids, bearer, options.now));
-  if (credentials.actingEntityId !== undefined && credentials.actingEntityId !== entityId) {
+  if (actingEntityId !== undefined && actingEntityId !== entityId) {
     throw new ColloquyError("forbidden", "An entity acts only as itself: leave out X-Entity-Id.");
   }
   return { kind: "entity", workspaceId, entityId, admin: false, expiresAt };

@@ -1,14 +1,16 @@
+import { sameText } from "./same-text.ts";
+
 /** What a request presents, before anything is believed. */
 export type Credentials = { bearer: string | undefined; actingEntityId: string | undefined };
 
 const bearerPattern = /^Bearer +(\S+) *$/i;
-/** What a token looks like, and a key does not. */
+/** The form of a token; no key has it. */
 export const tokenPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
- * `Authorization: Bearer …`, else `x-secret-key`, else, where `allowQueryToken` says so, `?token=`: browsers cannot
- * set headers on sockets and event sources, and tokens in other addresses would end in logs. Only what expires may
- * stand there: an entity's token, never a key.
+ * `Authorization: Bearer …`, else `x-secret-key`, else `?token=` where `allowQueryToken` is set. Browsers cannot set
+ * headers on sockets and event sources; tokens in other addresses would end in logs. A query holds only what expires: an
+ * entity's token, never a key.
  */
 export const credentialsOf = (request: Request, allowQueryToken: boolean): Credentials => {
   const { headers } = request;
@@ -20,3 +22,7 @@ export const credentialsOf = (request: Request, allowQueryToken: boolean): Crede
   const token = allowQueryToken ? new URL(request.url).searchParams.get("token") : null;
   return { bearer: token && tokenPattern.test(token) ? token : undefined, actingEntityId };
 };
+
+/** Whether `presented` is the operator's key, in time that tells nothing. Without a key set, nobody is the operator. */
+export const isOperator = (adminKey: string | undefined, presented: string): boolean =>
+  adminKey !== undefined && adminKey !== "" && sameText(adminKey, presented);

@@ -1,6 +1,7 @@
 import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
+import { ipv6Groups } from "../shared/outgoing.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 /**
@@ -10,7 +11,7 @@ import { ExpiringMap } from "./expiring-map.ts";
  * Invariants
  * 1. No request waits for a count: it goes on in the background, and one that says no refuses what comes after it, for
  *    as long as the binding's window.
- * 2. A binding that is absent or fails refuses nobody: it protects the house, it is no part of it.
+ * 2. A binding that is absent or fails refuses nobody: it protects the deployment, which works without it.
  */
 export type Rate = "key" | "entity" | "hook" | "stranger";
 
@@ -18,6 +19,7 @@ export type Rate = "key" | "entity" | "hook" | "stranger";
 export const rateWindowSeconds = 10;
 
 const maxRefused = 20_000;
+const networkGroups = 4;
 
 const bindings = {
   key: "RATE_KEY",
@@ -63,26 +65,10 @@ export const countRequest = (counting: Counting, rate: Rate, key: string): void 
   if (binding) waitUntil(count(binding, rate, key));
 };
 
-/**
- * Where a request comes from, as the edge tells it. Of an IPv6 address only the network counts: who has one address
- * of it has them all.
- */
+/** The address that a request comes from. Of an IPv6 address only the network counts: whoever has one has all of it. */
 export const addressOf = (request: Request): string => {
   const address = request.headers.get("cf-connecting-ip") ?? "unknown";
-  return address.includes(":") ? networkOf(address) : address;
-};
-
-const networkGroups = 4;
-const allGroups = 8;
-
-const networkOf = (address: string): string => {
-  const [head = "", tail] = address.toLowerCase().split("::");
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : Math.max(0, allGroups - before.length - after.length);
-  const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after];
-  return groups
-    .slice(0, networkGroups)
-    .map((group) => group.replace(/^0+(?=.)/, ""))
-    .join(":");
+  if (!address.includes(":")) return address;
+  const network = ipv6Groups(address).slice(0, networkGroups);
+  return network.map((group) => group.toString(16)).join(":");
 };

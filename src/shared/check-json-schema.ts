@@ -11,7 +11,7 @@ export const maxSchemaBytes = 16 * 1024;
 const maxSchemaDepth = 24;
 const maxPatternCharacters = 256;
 
-const types = new Set(["null", "boolean", "object", "array", "number", "string", "integer"]);
+const types: unknown[] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -22,19 +22,18 @@ type Check = (value: unknown, report: Report, walk: (inner: unknown, path: strin
 const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === "string");
 
-const count: Check = (value, report) => {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 0)
-    report("must be a whole number, not negative");
-};
-const figure: Check = (value, report) => {
-  if (typeof value !== "number") report("must be a number");
-};
-const flag: Check = (value, report) => {
-  if (typeof value !== "boolean") report("must be true or false");
-};
-const words: Check = (value, report) => {
-  if (!isStrings(value)) report("must be a list of strings");
-};
+/** A check that says what a value must be where it is not. */
+const mustBe =
+  (what: string, isSo: (value: unknown) => boolean): Check =>
+  (value, report) => {
+    if (!isSo(value)) report(`must be ${what}`);
+  };
+
+const refused =
+  (why: string): Check =>
+  (_, report) =>
+    report(why);
+
 const schema: Check = (value, _, walk) => walk(value, "");
 const schemas: Check = (value, report, walk) => {
   if (!Array.isArray(value) || value.length === 0) return report("must be a list of schemas, not empty");
@@ -44,100 +43,75 @@ const schemasByName: Check = (value, report, walk) => {
   if (!isRecord(value)) return report("must be an object of schemas");
   for (const [name, each] of Object.entries(value)) walk(each, name);
 };
-const wordsByName: Check = (value, report) => {
-  if (!isRecord(value) || !Object.values(value).every(isStrings)) report("must be an object of lists of strings");
-};
 
-const patternProblem = (source: string): string | undefined => {
-  if (source.length > maxPatternCharacters) return `must have at most ${maxPatternCharacters} characters`;
+const pattern: Check = (value, report) => {
+  if (typeof value !== "string") return report("must be a regular expression");
+  if (value.length > maxPatternCharacters) return report(`must have at most ${maxPatternCharacters} characters`);
   try {
-    new LinearPattern(source, "u").test("");
-    return undefined;
+    new LinearPattern(value, "u").test("");
   } catch (error) {
-    return error instanceof ColloquyError ? error.message : "must be a regular expression";
+    report(error instanceof ColloquyError ? error.message : "must be a regular expression");
   }
 };
-const pattern: Check = (value, report) => {
-  const problem = typeof value === "string" ? patternProblem(value) : "must be a regular expression";
-  if (problem !== undefined) report(problem);
-};
-const refused =
-  (why: string): Check =>
-  (_, report) =>
-    report(why);
 
+const isDialect = (value: unknown): boolean =>
+  typeof value === "string" && /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(value);
+const isType = (value: unknown): boolean => {
+  const named = Array.isArray(value) ? value : [value];
+  return named.length > 0 && named.every((each) => types.includes(each));
+};
+const isCount = (value: unknown): boolean => typeof value === "number" && Number.isInteger(value) && value >= 0;
+
+/** Every keyword that is applied, or must not stand in a schema, with its check. */
 const keywords = new Map<string, Check>(
-  Object.entries({
-    $schema: (value, report) => {
-      if (typeof value !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(value)) {
-        report("must be https://json-schema.org/draft/2020-12/schema, or left out");
-      }
-    },
-    $ref: (value, report) => {
-      if (typeof value !== "string" || !value.startsWith("#")) report('must begin with "#": nothing is fetched');
-    },
-    $id: refused("must be left out: a schema stands alone"),
-    id: refused("must be left out: a schema stands alone"),
-    $anchor: refused("must be left out: refer to #/$defs/…"),
-    $dynamicRef: refused("is not supported: use $ref"),
-    $dynamicAnchor: refused("is not supported: use $defs"),
-    $recursiveRef: refused("is not of 2020-12: use $ref"),
-    $recursiveAnchor: refused("is not of 2020-12: use $defs"),
-    additionalItems: refused("is not of 2020-12: use prefixItems and items"),
-    dependencies: refused("is not of 2020-12: use dependentRequired or dependentSchemas"),
-    $defs: schemasByName,
-    definitions: schemasByName,
-    type: (value, report) => {
-      const named = Array.isArray(value) ? value : [value];
-      if (named.length === 0 || !named.every((each) => types.has(each))) report(`must be of ${[...types].join(", ")}`);
-    },
-    enum: (value, report) => {
-      if (!Array.isArray(value) || value.length === 0) report("must be a list of values, not empty");
-    },
-    properties: schemasByName,
-    patternProperties: (value, report, walk) => {
-      schemasByName(value, report, walk);
-      if (!isRecord(value)) return;
-      for (const each of Object.keys(value)) pattern(each, (message) => report(message, each), walk);
-    },
-    additionalProperties: schema,
-    unevaluatedProperties: schema,
-    propertyNames: schema,
-    required: words,
-    dependentRequired: wordsByName,
-    dependentSchemas: schemasByName,
-    minProperties: count,
-    maxProperties: count,
-    prefixItems: schemas,
-    items: schema,
-    unevaluatedItems: schema,
-    contains: schema,
-    minContains: count,
-    maxContains: count,
-    minItems: count,
-    maxItems: count,
-    uniqueItems: flag,
-    minLength: count,
-    maxLength: count,
-    pattern,
-    format: (value, report) => {
-      if (typeof value !== "string") report("must be a string");
-    },
-    minimum: figure,
-    maximum: figure,
-    exclusiveMinimum: figure,
-    exclusiveMaximum: figure,
-    multipleOf: (value, report) => {
-      if (typeof value !== "number" || value <= 0) report("must be a number above 0");
-    },
-    allOf: schemas,
-    anyOf: schemas,
-    oneOf: schemas,
-    not: schema,
-    if: schema,
-    else: schema,
-  }),
-).set("then", schema);
+  (
+    [
+      ["additionalProperties unevaluatedProperties propertyNames items unevaluatedItems contains", schema],
+      ["not if then else", schema],
+      ["prefixItems allOf anyOf oneOf", schemas],
+      ["$defs definitions properties dependentSchemas", schemasByName],
+      ["pattern", pattern],
+      [
+        "patternProperties",
+        (value, report, walk) => {
+          schemasByName(value, report, walk);
+          if (!isRecord(value)) return;
+          for (const each of Object.keys(value)) pattern(each, (message) => report(message, each), walk);
+        },
+      ],
+      ["$schema", mustBe("https://json-schema.org/draft/2020-12/schema, or left out", isDialect)],
+      ["type", mustBe(`of ${types.join(", ")}`, isType)],
+      ["enum", mustBe("a list of values, not empty", (value) => Array.isArray(value) && value.length > 0)],
+      ["required", mustBe("a list of strings", isStrings)],
+      [
+        "dependentRequired",
+        mustBe("an object of lists of strings", (value) => isRecord(value) && Object.values(value).every(isStrings)),
+      ],
+      ["format", mustBe("a string", (value) => typeof value === "string")],
+      ["uniqueItems", mustBe("true or false", (value) => typeof value === "boolean")],
+      [
+        "minProperties maxProperties minContains maxContains minItems maxItems minLength maxLength",
+        mustBe("a whole number, not negative", isCount),
+      ],
+      ["minimum maximum exclusiveMinimum exclusiveMaximum", mustBe("a number", (value) => typeof value === "number")],
+      ["multipleOf", mustBe("a number above 0", (value) => typeof value === "number" && value > 0)],
+      [
+        "$ref",
+        (value, report) => {
+          if (typeof value !== "string" || !value.startsWith("#")) report('must begin with "#": nothing is fetched');
+        },
+      ],
+      ["$id id", refused("must be left out: a schema stands alone")],
+      ["$anchor", refused("must be left out: refer to #/$defs/…")],
+      ["$dynamicRef", refused("is not supported: use $ref")],
+      ["$dynamicAnchor", refused("is not supported: use $defs")],
+      ["$recursiveRef", refused("is not of 2020-12: use $ref")],
+      ["$recursiveAnchor", refused("is not of 2020-12: use $defs")],
+      ["additionalItems", refused("is not of 2020-12: use prefixItems and items")],
+      ["dependencies", refused("is not of 2020-12: use dependentRequired or dependentSchemas")],
+    ] satisfies [string, Check][]
+  ).flatMap(([names, check]): [string, Check][] => names.split(" ").map((name) => [name, check])),
+);
 
 const joined = (path: string, more: string): string => (path === "" ? more : more === "" ? path : `${path}.${more}`);
 

@@ -5,18 +5,17 @@
  */
 const invisible = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-export const quote = (text: string): string =>
-  JSON.stringify(text).replace(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
-/** The first `length` characters, with an ellipsis if more follow; never half of a surrogate pair. */
-export const excerpt = (text: string, length: number): string => {
-  const characters = [...text];
-  return characters.length <= length ? text : `${characters.slice(0, length).join("")}…`;
-};
-
 /** A payload as JSON on one line, with the same characters escaped. */
 export const quoteJson = (value: unknown): string =>
   (JSON.stringify(value) ?? "null").replace(
     invisible,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+
+export const quote = (text: string): string => quoteJson(text);
+
+/** The first `length` characters, with an ellipsis if more follow; never half of a surrogate pair. */
+export const excerpt = (text: string, length: number): string => {
+  const characters = [...text];
+  return characters.length <= length ? text : `${characters.slice(0, length).join("")}…`;
+};

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { credentialsOf } from "../../src/auth/credentials.ts";
-import { isOperator } from "../../src/auth/operator.ts";
+import { credentialsOf, isOperator } from "../../src/auth/credentials.ts";
 import { deriveSecretKey, hashSecretKey, mintSecretKey, workspaceOfSecretKey } from "../../src/auth/secret-keys.ts";
 import { createIds } from "../../src/shared/ids.ts";
 

@@ -32,8 +32,8 @@ test("[B3] every bound is one named number in the one file of its actor, and is 
 
 /** What bounds a cache of estimates, a format or one quotation, where it is: nothing that is stored grows by them. */
 const ofOneFile = [
-  "agent/estimate-tokens.ts: maxKnownWords",
-  "agent/estimate-tokens.ts: maxKnownLength",
+  "agent/context/estimate-tokens.ts: maxKnownWords",
+  "agent/context/estimate-tokens.ts: maxKnownLength",
   "agent/memory/documents/replace-pattern.ts: maxSteps",
   "agent/memory/documents/text-changes.ts: maxLineEdits",
   "agent/memory/documents/text-changes.ts: maxSplices",
@@ -41,7 +41,7 @@ const ofOneFile = [
   "agent/memory/search/match-expression.ts: maxQueryTerms",
   "agent/spaces.ts: maxKnownRows",
   "agent/tools/builtin/blocks.ts: maxEcho",
-  "agent/tokens.ts: maxKnownCharacters",
+  "agent/context/tokens.ts: maxKnownCharacters",
   "agent/tools/check-config.ts: maxOutputBytes",
   "agent/tools/configured/read-answer.ts: maxDepth",
   "agent/tools/configured/template.ts: maxHeaders",
