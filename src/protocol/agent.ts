@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { ContextConfig } from "./context-config.ts";
-import { EmbedderConfig } from "./embedder.ts";
+
 import { entityId } from "./ids.ts";
-import { ModelConfig } from "./model-config.ts";
+import { EmbedderConfig, ModelConfig } from "./model-config.ts";
 import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 

@@ -9,21 +9,11 @@ import { Label } from "./text.ts";
  */
 const cursor = z.int();
 
-export const BlockWelcomeFrame = z.object({ type: z.literal("welcome"), cursor, block: BlockDetail });
-/** `by`: whose edit it was, as in the block's history without its manner. */
-export const BlockChangedFrame = z.object({
-  type: z.literal("block.changed"),
-  cursor,
-  block: BlockDetail,
-  by: z.string(),
-});
-export const BlockDeletedFrame = z.object({ type: z.literal("block.deleted"), label: Label, by: z.string() });
-const BlockErrorFrame = Problem.omit({ type: true }).extend({ type: z.literal("error") });
-
 export const BlockFrame = z.discriminatedUnion("type", [
-  BlockWelcomeFrame,
-  BlockChangedFrame,
-  BlockDeletedFrame,
-  BlockErrorFrame,
+  z.object({ type: z.literal("welcome"), cursor, block: BlockDetail }),
+  /** `by`: the author of the edit, as in the block's history without its manner. */
+  z.object({ type: z.literal("block.changed"), cursor, block: BlockDetail, by: z.string() }),
+  z.object({ type: z.literal("block.deleted"), label: Label, by: z.string() }),
+  Problem.omit({ type: true }).extend({ type: z.literal("error") }),
 ]);
 export type BlockFrame = z.infer<typeof BlockFrame>;

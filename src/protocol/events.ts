@@ -13,9 +13,6 @@ const cursor = z.int();
 
 export const MessageEvent = z.object({ type: z.literal("space.message"), cursor, message: Message });
 export const MessageUpdatedEvent = z.object({ type: z.literal("space.message.updated"), cursor, message: Message });
-export const MemberJoinedEvent = z.object({ type: z.literal("member.joined"), cursor, member: Member });
-export const MemberLeftEvent = z.object({ type: z.literal("member.left"), cursor, entityId, name: z.string() });
-export const MemberRenamedEvent = z.object({ type: z.literal("member.renamed"), cursor, entityId, name: z.string() });
 export const MemberReadEvent = z.object({
   type: z.literal("member.read"),
   cursor,
@@ -27,21 +24,20 @@ export const MemberReadEvent = z.object({
 });
 /** The space's router has decided about a message. */
 export const MessageRoutedEvent = RouterDecision.extend({ type: z.literal("message.routed"), cursor, messageId });
-export const SpaceUpdatedEvent = z.object({
-  type: z.literal("space.updated"),
-  cursor,
-  space: Space.omit({ members: true }),
-});
 
 export const DurableEvent = z.discriminatedUnion("type", [
   MessageEvent,
   MessageUpdatedEvent,
-  MemberJoinedEvent,
-  MemberLeftEvent,
-  MemberRenamedEvent,
+  z.object({ type: z.literal("member.joined"), cursor, member: Member }),
+  z.object({ type: z.literal("member.left"), cursor, entityId, name: z.string() }),
+  z.object({ type: z.literal("member.renamed"), cursor, entityId, name: z.string() }),
   MemberReadEvent,
   MessageRoutedEvent,
-  SpaceUpdatedEvent,
+  z.object({
+    type: z.literal("space.updated"),
+    cursor,
+    space: Space.omit({ members: true }),
+  }),
 ]);
 export type DurableEvent = z.infer<typeof DurableEvent>;
 
@@ -71,31 +67,6 @@ export const WelcomeFrame = z.object({
   reads: z.array(MemberReadEvent.omit({ type: true, cursor: true })).optional(),
 });
 
-export const ToolCallStartFrame = z.object({
-  type: z.literal("tool-call.start"),
-  streamId,
-  runId,
-  entityId,
-  toolName: z.string(),
-});
-export const ToolInputDeltaFrame = z.object({
-  type: z.literal("tool-input-delta"),
-  streamId,
-  textDelta: z.string().optional(),
-  inputDelta: z.string().optional(),
-});
-export const ToolCallCompleteFrame = z.object({
-  type: z.literal("tool-call.complete"),
-  streamId,
-  toolCallId,
-  result: z.unknown(),
-});
-export const ToolCallErrorFrame = z.object({
-  type: z.literal("tool-call.error"),
-  streamId,
-  code: z.string(),
-  message: z.string(),
-});
 export const PresenceFrame = z.object({
   type: z.enum(["agent.active", "agent.inactive"]),
   entityId,
@@ -120,7 +91,6 @@ export const RunFrame = z.object({
   reason: z.string().optional(),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
-export const TypingFrame = z.object({ type: z.literal("member.typing"), entityId });
 export const ErrorFrame = Problem.omit({ type: true }).extend({
   type: z.literal("error"),
   clientKey: ClientKey.optional(),
@@ -129,13 +99,18 @@ export const ErrorFrame = Problem.omit({ type: true }).extend({
 });
 
 export const LiveFrame = z.union([
-  ToolCallStartFrame,
-  ToolInputDeltaFrame,
-  ToolCallCompleteFrame,
-  ToolCallErrorFrame,
+  z.object({ type: z.literal("tool-call.start"), streamId, runId, entityId, toolName: z.string() }),
+  z.object({
+    type: z.literal("tool-input-delta"),
+    streamId,
+    textDelta: z.string().optional(),
+    inputDelta: z.string().optional(),
+  }),
+  z.object({ type: z.literal("tool-call.complete"), streamId, toolCallId, result: z.unknown() }),
+  z.object({ type: z.literal("tool-call.error"), streamId, code: z.string(), message: z.string() }),
   PresenceFrame,
   RunFrame,
-  TypingFrame,
+  z.object({ type: z.literal("member.typing"), entityId }),
 ]);
 export type LiveFrame = z.infer<typeof LiveFrame>;
 

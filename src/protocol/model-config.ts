@@ -21,14 +21,15 @@ export const WorkersAiModel = z.strictObject({
   ...sampling,
 });
 
-export const OpenAiCompatibleModel = z.strictObject({
+const openAiCompatible = {
   provider: z.literal("openai-compatible"),
   name: z.string().min(1).max(256),
   baseUrl: z.url({ protocol: /^https?$/, error: "must be an http(s) URL such as https://api.example.com/v1" }),
   /** The name of a secret of the workspace, never of the deployment. */
   apiKeySecret: Label.optional(),
-  ...sampling,
-});
+};
+
+export const OpenAiCompatibleModel = z.strictObject({ ...openAiCompatible, ...sampling });
 
 /** A model that the operator named, with a fixed address and a key of the deployment. */
 export const AliasedModel = z.strictObject({ alias: Label, ...sampling });
@@ -37,3 +38,27 @@ export const ModelConfig = z
   .union([z.discriminatedUnion("provider", [RehearsalModel, WorkersAiModel, OpenAiCompatibleModel]), AliasedModel])
   .meta({ id: "ModelConfig" });
 export type ModelConfig = z.infer<typeof ModelConfig>;
+
+/**
+ * Makes vectors of texts, for search by likeness. `feature-hashing` is the embedded default: it hashes words and parts
+ * of words to places without a model, so it knows likeness of letters and none of meaning. `none`: search by words only.
+ */
+export const EmbedderConfig = z
+  .discriminatedUnion("provider", [
+    z.strictObject({ provider: z.literal("feature-hashing") }),
+    z.strictObject({ provider: z.literal("none") }),
+    z.strictObject({
+      provider: z.literal("workers-ai"),
+      name: z
+        .string()
+        .max(256)
+        .regex(/^@[a-z]+\//, "must be an embedding model of Workers AI, such as @cf/baai/bge-m3"),
+    }),
+    z.strictObject({
+      ...openAiCompatible,
+      /** For models that can shorten their vectors. */
+      dimensions: z.int().min(8).max(4096).optional(),
+    }),
+  ])
+  .meta({ id: "EmbedderConfig" });
+export type EmbedderConfig = z.infer<typeof EmbedderConfig>;

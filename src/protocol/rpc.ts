@@ -1,7 +1,7 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
 import type { ArchivalEntry, CreateArchival } from "./archival.ts";
-import type { BlockRpc } from "./block-rpc.ts";
+import type { BlockRpc, SpaceBlockRpc } from "./block-rpc.ts";
 import type { CarryRpc } from "./carry-rpc.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
@@ -13,7 +13,6 @@ import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
 import type { SearchAnswer, SearchQuery } from "./search.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
-import type { SpaceBlockRpc } from "./space-block-rpc.ts";
 import type {
   AnsweredToolCall,
   AwaitedAnswer,

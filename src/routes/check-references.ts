@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { UpdateAgent } from "../protocol/agent.ts";
 import { Compaction } from "../protocol/context-config.ts";
-import type { EmbedderConfig } from "../protocol/embedder.ts";
-import type { ModelConfig } from "../protocol/model-config.ts";
+import type { EmbedderConfig, ModelConfig } from "../protocol/model-config.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import type { Env } from "../shared/env.ts";

@@ -1,4 +1,4 @@
-import type { EmbedderConfig } from "../../protocol/embedder.ts";
+import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { unlessAborted } from "../../shared/timeouts.ts";
 import { classifyFailure } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";

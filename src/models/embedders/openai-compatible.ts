@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import type { EmbedderConfig } from "../../protocol/embedder.ts";
+import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { billedTokens } from "../billed-tokens.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import { checkedBaseUrl, secretKey } from "../openai-address.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { EmbedderConfig } from "../../protocol/embedder.ts";
+import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import type { Embedder } from "./embedder.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { embedderIdOf, resolveEmbedder } from "../../../src/models/embedders/embedders.ts";
-import type { EmbedderConfig } from "../../../src/protocol/embedder.ts";
+import type { EmbedderConfig } from "../../../src/protocol/model-config.ts";
 import { busySeconds, tokensPerText } from "../../support/fake-embeddings.ts";
 import { type FakeOpenAi, startFakeOpenAi } from "../../support/fake-openai.ts";
 import { modelEnv } from "../model-env.ts";
