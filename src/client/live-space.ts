@@ -84,19 +84,23 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
     sendFrame({ type: "message.send", clientKey, text, ...(replyTo ? { replyTo } : {}) });
   };
 
-  const loadLatest = async (): Promise<void> => {
+  /** Loads the messages before `before`, or the newest ones. */
+  const loadPage = async (before?: number): Promise<void> => {
     const asked = windowNumber;
+    apply({ type: "local.page.begin" });
     try {
-      const page = await access.listMessages(spaceId, { limit: pageSize });
-      if (asked === windowNumber) apply({ type: "local.latest", messages: page.items, hasOlder: page.hasOlder });
+      const page = await access.listMessages(spaceId, { limit: pageSize, ...(before && { before }) });
+      if (asked === windowNumber) apply({ type: "local.page", messages: page.items, hasOlder: page.hasOlder });
     } catch (error) {
-      if (asked === windowNumber) apply({ type: "local.history.failed", message: messageOf(error) });
+      if (asked === windowNumber) apply({ type: "local.page.failed", message: messageOf(error) });
+      throw error;
     }
   };
+  const loadLatest = (): void => void loadPage().catch(() => undefined); // `history` shows the failure
 
   const welcomed = (resumed: boolean): void => {
     if (!resumed) windowNumber += 1;
-    if (state().history.status !== "ready") void loadLatest();
+    if (state().history.status !== "ready") loadLatest();
     for (const { clientKey } of state().outgoing) sendOutgoing(clientKey);
   };
 
@@ -156,21 +160,9 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
     loadOlder: async () => {
       const { history, messages } = state();
       const first = messages[0];
-      if (history.status !== "ready" || !history.hasOlder || history.loadingOlder || !first) return;
-      const asked = windowNumber;
-      apply({ type: "local.older.begin" });
-      try {
-        const page = await access.listMessages(spaceId, { before: first.seq, limit: pageSize });
-        if (asked === windowNumber) apply({ type: "local.older", messages: page.items, hasOlder: page.hasOlder });
-      } catch (error) {
-        if (asked === windowNumber) apply({ type: "local.older.failed" });
-        throw error;
-      }
+      if (history.status === "ready" && history.hasOlder && !history.loadingOlder && first) await loadPage(first.seq);
     },
-    reloadHistory: () => {
-      apply({ type: "local.history.retry" });
-      void loadLatest();
-    },
+    reloadHistory: loadLatest,
     onProblem: (listener) => {
       problemListeners.add(listener);
       return () => problemListeners.delete(listener);

@@ -92,23 +92,20 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
 
 /** The client's own frames: loaded pages, outgoing messages, the connection, time. */
 const reduceLocal = (state: SpaceState, frame: LocalFrame, now: number): SpaceState => {
+  const { history } = state;
   switch (frame.type) {
     case "local.connection":
       // Streams stay until a welcome brings their full text: deltas that were missed meanwhile would leave gaps.
       return frame.connection.status === "open" ? state : { ...state, connection: frame.connection, typing: [] };
-    case "local.latest":
+    case "local.page.begin":
+      if (history.status === "loading") return state;
+      return { ...state, history: history.status === "ready" ? { ...history, loadingOlder: true } : loading };
+    case "local.page":
       return withPage(state, frame.messages, frame.hasOlder);
-    case "local.older.begin":
-      return withLoadingOlder(state, true);
-    case "local.older":
-      if (state.history.status !== "ready") return state; // asked before the window was given up
-      return withPage(state, frame.messages, frame.hasOlder);
-    case "local.older.failed":
-      return withLoadingOlder(state, false);
-    case "local.history.failed":
-      return { ...state, history: { status: "failed", message: frame.message } };
-    case "local.history.retry":
-      return { ...state, history: loading };
+    case "local.page.failed": {
+      const failed = { status: "failed", message: frame.message } as const;
+      return { ...state, history: history.status === "ready" ? { ...history, loadingOlder: false } : failed };
+    }
     case "local.send": {
       const { type: _, ...sent } = frame;
       return { ...state, outgoing: [...withoutKey(state.outgoing, sent.clientKey), { ...sent, status: pending }] };
@@ -236,9 +233,6 @@ const withPage = (state: SpaceState, page: readonly Message[], hasOlder: boolean
   const history = { status: "ready", hasOlder, loadingOlder: false } as const;
   return { ...state, messages: mergeMessages(loaded, state.messages), unplaced: {}, history };
 };
-
-const withLoadingOlder = (state: SpaceState, loadingOlder: boolean): SpaceState =>
-  state.history.status === "ready" ? { ...state, history: { ...state.history, loadingOlder } } : state;
 
 const withStatus = (state: SpaceState, clientKey: string, status: OutgoingMessage["status"]): SpaceState => ({
   ...state,

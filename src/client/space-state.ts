@@ -88,13 +88,10 @@ export type SpaceState = {
 /** Frames of the client itself, beside the server's. */
 export type LocalFrame =
   | { type: "local.connection"; connection: ConnectionState }
-  | { type: "local.latest"; messages: readonly Message[]; hasOlder: boolean }
-  | { type: "local.older.begin" }
-  | { type: "local.older"; messages: readonly Message[]; hasOlder: boolean }
-  | { type: "local.older.failed" }
-  | { type: "local.history.failed"; message: string }
-  | { type: "local.history.retry" }
-  | { type: "local.send"; clientKey: string; text: string; replyTo?: string; createdAt: string }
+  | { type: "local.page.begin" }
+  | { type: "local.page"; messages: readonly Message[]; hasOlder: boolean }
+  | { type: "local.page.failed"; message: string }
+  | ({ type: "local.send" } & Omit<OutgoingMessage, "status">)
   | { type: "local.retry"; clientKey: string }
   | { type: "local.discard"; clientKey: string }
   | { type: "local.tick" };

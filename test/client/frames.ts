@@ -82,7 +82,7 @@ export const delta = (name: string, textDelta: string) =>
 export const snapshot = (name: string, text: string) => ({ ...start(name), type: "stream.snapshot", text }) as const;
 
 export const loaded = (messages: readonly Message[], hasOlder = false) =>
-  ({ type: "local.latest", messages, hasOlder }) as const;
+  ({ type: "local.page", messages, hasOlder }) as const;
 
 /** The initial state reduced with these frames, at time 0. */
 export const after = (...frames: SpaceFrame[]): SpaceState =>

@@ -116,6 +116,37 @@ test("[D3] a cursor that is too old to resume loads the timeline anew", async ()
   expect(texts(live)).toHaveLength(63);
 });
 
+test("a history that could not be loaded can be loaded again", async () => {
+  space.post(sara, { text: "hello" });
+  const live = open();
+  const stop = live.subscribe(() => {
+    if (live.getSnapshot().connection.status === "open") peer.refuses = "unavailable";
+  });
+  const { history } = await until(live, (state) => state.history.status === "failed");
+  expect(history).toEqual({ status: "failed", message: "The peer was told to refuse." });
+  stop();
+  peer.refuses = null;
+  live.reloadHistory();
+  expect(live.getSnapshot().history).toEqual({ status: "loading" });
+  await ready(live);
+  expect(texts(live)).toEqual(["hello"]);
+});
+
+test("older messages that could not be loaded can be loaded again", async () => {
+  for (let index = 0; index < 60; index += 1) space.post(sara, { text: `old ${index}` });
+  const live = open();
+  await ready(live);
+  peer.refuses = "unavailable";
+  const refused = live.loadOlder();
+  expect(live.getSnapshot().history).toMatchObject({ loadingOlder: true });
+  await expect(refused).rejects.toMatchObject({ code: "unavailable" });
+  expect(live.getSnapshot().history).toEqual({ status: "ready", hasOlder: true, loadingOlder: false });
+  peer.refuses = null;
+  await live.loadOlder();
+  expect(live.getSnapshot().history).toEqual({ status: "ready", hasOlder: false, loadingOlder: false });
+  expect(texts(live)).toHaveLength(60);
+});
+
 test("[D1] a message without an answer is sent again under its clientKey, and shows once", async () => {
   const live = open();
   await ready(live);

@@ -37,7 +37,7 @@ describe("messages", () => {
 
   test("a page of older messages is placed before the window", () => {
     const state = after(welcome(9), loaded([message(7), message(9)], true), {
-      type: "local.older",
+      type: "local.page",
       messages: [message(2), message(5)],
       hasOlder: false,
     });
@@ -73,8 +73,8 @@ describe("messages", () => {
     expect(latest.messages[0]?.toolCall?.output).toBe(1);
     expect(latest.unplaced).toEqual({});
     const older = [message(2, called(0)), message(3)];
-    const asked = [{ type: "local.older.begin" } as const, updated(7, message(2, called(7)))];
-    const whole = [...asked, { type: "local.older" as const, messages: older, hasOlder: false }].reduce(
+    const asked = [{ type: "local.page.begin" } as const, updated(7, message(2, called(7)))];
+    const whole = [...asked, { type: "local.page" as const, messages: older, hasOlder: false }].reduce(
       (state: SpaceState, frame) => reduce(state, frame, 0),
       latest,
     );

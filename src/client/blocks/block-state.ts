@@ -81,9 +81,9 @@ const told = (state: BlockState, one: Told): BlockState => {
 
 const release = (state: BlockState): BlockState => state.held.reduce(take, { ...state, held: [] });
 
-const withStatus = (state: BlockState, key: string, status: EditStatus): BlockState => ({
+const withEdit = (state: BlockState, key: string, change: Partial<PendingEdit>): BlockState => ({
   ...state,
-  edits: state.edits.map((edit) => (edit.key === key ? { ...edit, status } : edit)),
+  edits: state.edits.map((edit) => (edit.key === key ? { ...edit, ...change } : edit)),
 });
 
 const without = (state: BlockState, key: string): BlockState => ({
@@ -121,7 +121,7 @@ export const reduceBlock = (state: BlockState, frame: BlockFrame | LocalBlockFra
     case "local.edit":
       return edited(state, frame);
     case "local.sending":
-      return withStatus(state, frame.key, { kind: "sending" });
+      return withEdit(state, frame.key, { status: { kind: "sending" } });
     case "local.stored": {
       const stored = without(state, frame.key);
       if (!stored.block) return stored;
@@ -130,13 +130,11 @@ export const reduceBlock = (state: BlockState, frame: BlockFrame | LocalBlockFra
     }
     case "local.refused": {
       const { key, code, message } = frame;
-      return release(withStatus(state, key, { kind: "refused", code, message }));
+      return release(withEdit(state, key, { status: { kind: "refused", code, message } }));
     }
-    case "local.retry": {
+    case "local.retry":
       // The edit applies to the shown value: its old version may be gone.
-      const edits = state.edits.map((edit) => (edit.key === frame.key ? { ...edit, onVersion: null } : edit));
-      return withStatus({ ...state, edits }, frame.key, { kind: "waiting" });
-    }
+      return withEdit(state, frame.key, { status: { kind: "waiting" }, onVersion: null });
     case "local.discard":
       return without(state, frame.key);
   }
