@@ -10,10 +10,13 @@ import { authorName } from "./block-words.ts";
 import { mayNothing, mayWith } from "./part.ts";
 import { RefusedEdits } from "./refused-edits.tsx";
 
-type BlockViewProps = { space: SpaceState; agentId: string; agentName: string; label: string };
+/** `shared`: the block as the list of the space's blocks has it. */
+type BlockViewProps = { space: SpaceState; shared: Block };
 
 /** One live block: its content, its permissions and its last change. */
-export const BlockView = ({ space, agentId, agentName, label }: BlockViewProps) => {
+export const BlockView = ({ space, shared }: BlockViewProps) => {
+  const { label } = shared;
+  const { agentId = "", agentName = "" } = shared.sharedFrom ?? {};
   const { client, signOut } = useSignedIn();
   const { state, live } = useBlock(client, space.spaceId, agentId, label);
   const [isHistoryShown, setHistoryShown] = useState(false);

@@ -10,13 +10,8 @@ import "./block.css";
 
 type BlocksPanelProps = { state: SpaceState; onClose: () => void };
 
-type Chosen = { agentId: string; agentName: string; label: string };
-
-const chosenFrom = ({ label, sharedFrom }: Block): Chosen => ({
-  label,
-  agentId: sharedFrom?.agentId ?? "",
-  agentName: sharedFrom?.agentName ?? "",
-});
+/** A block with its agent: no two blocks of a space have the same key. */
+const keyOf = ({ label, sharedFrom }: Block): string => `${sharedFrom?.agentId} ${label}`;
 
 /** Changes when an agent has said or done something, since it may have shared a block or stopped sharing one. */
 const lastDoing = ({ messages, active, members }: SpaceState): string => {
@@ -34,14 +29,14 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   const doing = lastDoing(state);
   // `doing` is a dependency so that each change of it requests the list again.
   const list = useRequest(useCallback(() => client.listBlocks(spaceId), [client, spaceId, doing]));
-  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [chosen, setChosen] = useState<Block | null>(null);
   // The only block of a space opens by itself.
-  const [only = null, ...others] = list.answer?.map(chosenFrom) ?? [];
+  const [only = null, ...others] = list.answer ?? [];
   const alone = others.length === 0 ? only : null;
   // The open block stays when the list changes, since a person may be writing in it.
   if (chosen === null && alone !== null) setChosen(alone);
   const open = chosen ?? alone;
-  const isBackShown = open !== null && (alone?.agentId !== open.agentId || alone.label !== open.label);
+  const isBackShown = open !== null && (alone === null || keyOf(alone) !== keyOf(open));
   return (
     <>
       <button type="button" className="blocks-veil" tabIndex={-1} aria-hidden="true" onClick={onClose} />
@@ -59,7 +54,7 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
         </div>
         <div className="blocks-body">
           {open ? (
-            <BlockView key={`${open.agentId} ${open.label}`} space={state} {...open} />
+            <BlockView key={keyOf(open)} space={state} shared={open} />
           ) : (
             <BlockList blocks={list.answer} problem={list.problem} onOpen={setChosen} onRetry={list.again} />
           )}
@@ -72,7 +67,7 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
 type BlockListProps = {
   blocks: readonly Block[] | null;
   problem: string | null;
-  onOpen: (block: Chosen) => void;
+  onOpen: (block: Block) => void;
   onRetry: () => void;
 };
 
@@ -99,15 +94,15 @@ const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
   return (
     <ul className="blocks-list">
       {blocks.map((block) => {
-        const one = chosenFrom(block);
+        const { agentId = "", agentName = "" } = block.sharedFrom ?? {};
         const preview = block.rendered.split("\n").find((line) => line.trim() !== "");
         return (
-          <li key={`${one.agentId} ${block.label}`}>
-            <button type="button" className="blocks-row" onClick={() => onOpen(one)}>
-              <Avatar id={one.agentId} name={one.agentName} type="agent" size={30} />
+          <li key={keyOf(block)}>
+            <button type="button" className="blocks-row" onClick={() => onOpen(block)}>
+              <Avatar id={agentId} name={agentName} type="agent" size={30} />
               <span className="blocks-row-words">
                 <span className="blocks-row-label">{block.label}</span>
-                <span className="blocks-row-about">{block.description || preview || `kept by ${one.agentName}`}</span>
+                <span className="blocks-row-about">{block.description || preview || `kept by ${agentName}`}</span>
               </span>
             </button>
           </li>

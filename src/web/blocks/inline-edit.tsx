@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useRef, useState } from "react";
 
 type InlineEditProps = {
   /** For screen readers. */
@@ -14,19 +14,14 @@ type InlineEditProps = {
 /** Words that are edited in place. Enter or leaving saves them, Escape cancels. */
 export const InlineEdit = ({ label, words, placeholder, isStruck = false, inputMode, onSave }: InlineEditProps) => {
   const [draft, setDraft] = useState<string | null>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  const [isBack, setBack] = useState(false);
-  useEffect(() => {
-    if (!isBack) return;
-    button.current?.focus();
-    setBack(false);
-  }, [isBack]);
+  /** The button takes the focus back from the input when a key has ended the editing. */
+  const takesFocus = useRef(false);
 
   const end = (isKept: boolean, isByKey: boolean): void => {
     const text = draft?.trim() ?? "";
     if (isKept && text !== "" && text !== words) onSave(text);
     setDraft(null);
-    setBack(isByKey);
+    takesFocus.current = isByKey;
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
@@ -39,7 +34,10 @@ export const InlineEdit = ({ label, words, placeholder, isStruck = false, inputM
     return (
       <button
         type="button"
-        ref={button}
+        ref={(button) => {
+          if (takesFocus.current) button?.focus();
+          takesFocus.current = false;
+        }}
         className="inline-edit"
         data-struck={isStruck}
         data-empty={words === ""}

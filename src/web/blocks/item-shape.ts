@@ -11,16 +11,14 @@ export type ItemShape = {
 
 const usualNames = ["text", "title", "name", "item", "label", "task", "what"];
 
-const wordsFieldOf = (fields: Record<string, Json>): string | undefined => {
-  const texts = Object.entries(fields).filter(([, value]) => typeof value === "string");
-  return usualNames.find((name) => texts.some(([held]) => held === name)) ?? texts[0]?.[0];
-};
+const wordsFieldAmong = (names: readonly string[]): string | undefined =>
+  usualNames.find((name) => names.includes(name)) ?? names[0];
 
 export const shapeOf = (item: Json): ItemShape => {
   if (typeof item !== "object" || item === null || Array.isArray(item)) {
     return { wordsIn: typeof item === "string" ? null : undefined, words: inWords(item), isDone: undefined, rest: [] };
   }
-  const wordsIn = wordsFieldOf(item);
+  const wordsIn = wordsFieldAmong(Object.keys(item).filter((name) => typeof item[name] === "string"));
   const { done } = item;
   const rest = Object.entries(item).filter(
     ([name, value]) => name !== wordsIn && !(name === "done" && typeof value === "boolean"),
@@ -67,8 +65,8 @@ const declaredFields = ({ itemSchema }: ListSchema): [name: string, type: unknow
 export const itemFrom = (words: string, schema: ListSchema, items: readonly Json[]): Json | undefined => {
   const fields = declaredFields(schema);
   if (fields.length > 0) {
-    const texts = fields.filter(([, type]) => type === "text" || type === "string").map(([name]) => name);
-    const wordsIn = usualNames.find((name) => texts.includes(name)) ?? texts[0];
+    const texts = fields.filter(([, type]) => type === "text" || type === "string");
+    const wordsIn = wordsFieldAmong(texts.map(([name]) => name));
     if (wordsIn === undefined) return undefined;
     const hasDone = fields.some(([name, type]) => name === "done" && type === "boolean");
     return { [wordsIn]: words, ...(hasDone ? { done: false } : {}) };

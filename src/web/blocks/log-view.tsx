@@ -23,10 +23,9 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
   const [isWhole, setWhole] = useState(false);
   const entries = itemsOf(value);
   const most = isWhole ? mostShown : Math.min(schema.displayLimit, mostShown);
-  const shown = entries.slice(-most).map((entry, index, { length }) => ({
-    entry,
-    place: entries.length - length + index,
-  }));
+  const shown = entries.slice(-most);
+  const firstPlace = entries.length - shown.length;
+  const rows = shown.map((entry, index) => ({ entry, place: firstPlace + index }));
   return (
     <>
       {may.append && isOfWords(schema) && (
@@ -34,7 +33,7 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
       )}
       {entries.length === 0 && <p className="block-nothing">Nothing written yet.</p>}
       <ol className="block-entries" aria-label={name} reversed>
-        {shown.toReversed().map(({ entry, place }) => (
+        {rows.toReversed().map(({ entry, place }) => (
           <LogEntry key={place} entry={entry} fields={schema.entryFields.map(nameOf)} />
         ))}
       </ol>

@@ -20,6 +20,12 @@ const shownFaces = 5;
 export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeaderProps) => {
   const busy = new Set(presence(state).map(({ entityId }) => entityId));
   const { members } = state;
+  const toggle = (name: Panel) => ({
+    type: "button" as const,
+    className: "space-header-members",
+    "aria-expanded": panel === name,
+    onClick: () => onPanel(name),
+  });
   return (
     <header className="space-header">
       <IconButton icon="menu" className="only-narrow" label="Show spaces" onClick={onMenu} />
@@ -36,23 +42,10 @@ export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeader
           />
         ))}
       </div>
-      <button
-        type="button"
-        className="space-header-members"
-        aria-expanded={panel === "blocks"}
-        aria-label="Blocks"
-        title="What the agents here keep with you"
-        onClick={() => onPanel("blocks")}
-      >
+      <button {...toggle("blocks")} aria-label="Blocks" title="What the agents here keep with you">
         <Icon name="notebook" />
       </button>
-      <button
-        type="button"
-        className="space-header-members"
-        aria-expanded={panel === "members"}
-        aria-label={`Members, ${members.length}`}
-        onClick={() => onPanel("members")}
-      >
+      <button {...toggle("members")} aria-label={`Members, ${members.length}`}>
         <Icon name="people" />
         <span>{members.length || ""}</span>
       </button>

@@ -37,14 +37,12 @@ export const useReading = (
   return { isWatched, readSeq: marked?.newestSeq ?? null };
 };
 
-const windowEvents = ["focus", "blur", "visibilitychange", "pageshow"] as const;
+const watchEvents = ["focus", "blur", "visibilitychange", "pageshow"] as const;
 
 const subscribe = (listener: () => void): (() => void) => {
-  for (const event of windowEvents) addEventListener(event, listener);
-  document.addEventListener("visibilitychange", listener);
+  for (const event of watchEvents) addEventListener(event, listener);
   return () => {
-    for (const event of windowEvents) removeEventListener(event, listener);
-    document.removeEventListener("visibilitychange", listener);
+    for (const event of watchEvents) removeEventListener(event, listener);
   };
 };
 
