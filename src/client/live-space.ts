@@ -62,14 +62,14 @@ const pageSize = 50;
 const typingEveryMs = 3000;
 
 export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: OpenSpaceOptions = {}): LiveSpace => {
-  const store = createStore(initialSpaceState(spaceId, options.cursor ?? null));
+  const { update, ...store } = createStore(initialSpaceState(spaceId, options.cursor ?? null));
   const problemListeners = new Set<(problem: Problem) => void>();
   let typedAt = 0;
   let tickTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts the windows that were given up. A page that was requested for an earlier window is dropped. */
   let windowNumber = 0;
 
-  const apply = (frame: SpaceFrame): void => store.update((state) => reduce(state, frame, Date.now()));
+  const apply = (frame: SpaceFrame): void => update((state) => reduce(state, frame, Date.now()));
   const state = (): SpaceState => store.getSnapshot();
   const report = (problem: Problem): void => {
     for (const listener of problemListeners) listener(problem);
@@ -134,8 +134,7 @@ export const openLiveSpace = (access: SpaceAccess, spaceId: string, options: Ope
   );
 
   return {
-    getSnapshot: store.getSnapshot,
-    subscribe: store.subscribe,
+    ...store,
     send: (text, { replyTo } = {}) => {
       checkText(text);
       const clientKey = ulid();

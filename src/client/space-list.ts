@@ -31,7 +31,7 @@ const pageIsVisible = (): boolean => globalThis.document === undefined || !globa
 
 export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceListOptions = {}): SpaceList => {
   const { intervalMs = 5000, isAwake = pageIsVisible } = options;
-  const store = createStore<SpaceListState>({ status: "loading" });
+  const { update, ...store } = createStore<SpaceListState>({ status: "loading" });
   let running: Promise<void> | null = null;
   let again = false;
   let closed = false;
@@ -39,11 +39,11 @@ export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceLi
   const once = async (): Promise<void> => {
     try {
       const spaces = await allItems((cursor) => client.listSpaces({ limit: 50, ...(cursor && { cursor }) }));
-      if (!closed) store.update(() => ({ status: "ready", spaces, problem: null }));
+      if (!closed) update(() => ({ status: "ready", spaces, problem: null }));
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;
       if (closed) return;
-      store.update((state) =>
+      update((state) =>
         state.status === "ready" ? { ...state, problem: error } : { status: "failed", problem: error },
       );
     }
@@ -71,8 +71,7 @@ export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceLi
   void refresh();
 
   return {
-    getSnapshot: store.getSnapshot,
-    subscribe: store.subscribe,
+    ...store,
     refresh,
     close: () => {
       closed = true;

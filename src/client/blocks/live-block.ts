@@ -62,8 +62,8 @@ const requestOf = (edit: PendingEdit, block: BlockDetail): EditRequest | undefin
 };
 
 export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTimings> = {}): LiveBlock => {
-  const store = createStore(initialBlockState);
-  const apply = (frame: BlockFrame | LocalBlockFrame): void => store.update((state) => reduceBlock(state, frame));
+  const { update, ...store } = createStore(initialBlockState);
+  const apply = (frame: BlockFrame | LocalBlockFrame): void => update((state) => reduceBlock(state, frame));
 
   const following = followStream(
     {
@@ -108,8 +108,7 @@ export const openLiveBlock = (access: BlockAccess, timings: Partial<ConnectionTi
   };
 
   return {
-    getSnapshot: store.getSnapshot,
-    subscribe: store.subscribe,
+    ...store,
     edit: (operations, onVersion) => {
       const key = ulid();
       apply({ type: "local.edit", key, operations, ...(onVersion === undefined ? {} : { onVersion }) });
