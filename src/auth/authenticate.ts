@@ -7,7 +7,7 @@ import { hashSecretKey, workspaceOfSecretKey } from "./secret-keys.ts";
 import { provenToken, verifyToken } from "./tokens.ts";
 import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
 
-/** Who is calling. The operator is no principal of any workspace. */
+/** The caller. The operator is no principal of any workspace. */
 export type Caller = { kind: "operator" } | Principal;
 
 const keyCaller = async (env: Env, ids: Ids, secretKey: string, entityId: string | undefined): Promise<Principal> => {
@@ -23,15 +23,15 @@ const keyCaller = async (env: Env, ids: Ids, secretKey: string, entityId: string
   return { kind: "key", workspaceId, ...key, entityId };
 };
 
-/** Whether it can be proven here, with no look-up and nothing to guess: a token, or a key that was proven lately. */
+/** Whether the bearer can be proven without a look-up: it looks like a token, or is a key that was proven lately. */
 const isProvable = (bearer: string): boolean => {
   const workspaceId = workspaceOfSecretKey(bearer);
   return workspaceId === undefined ? tokenPattern.test(bearer) : isKnownKey(workspaceId, hashSecretKey(bearer));
 };
 
 /**
- * Who presents this request; throws `unauthorized` or `token_expired`. Nothing invented wakes an object.
- * `beforeLookUp` may refuse to have anything asked or compared that is no token and was not proven lately.
+ * Authenticates a request; throws `unauthorized` or `token_expired`. An invented key or token wakes no object.
+ * `beforeLookUp` runs before anything is looked up or compared for a bearer that cannot be proven here; it may throw.
  */
 export const authenticate = async (
   request: Request,
@@ -46,7 +46,7 @@ export const authenticate = async (
       "Send Authorization: Bearer with a secret key (sk_…) or an entity's token.",
     );
   }
-  // What was signed here as an entity's token is not the operator's key: nothing is left to compare.
+  // A token that is proven is not the operator's key, so it is not compared with it.
   const proven = provenToken(env.SIGNING_SECRET, bearer, options.now);
   if (!proven && !isProvable(bearer)) options.beforeLookUp();
   if (!proven && isOperator(env.ADMIN_KEY, bearer)) return { kind: "operator" };

@@ -1,6 +1,6 @@
 import { sameText } from "./same-text.ts";
 
-/** What a request presents, before anything is believed. */
+/** The credentials of a request, not yet verified. */
 export type Credentials = { bearer: string | undefined; actingEntityId: string | undefined };
 
 const bearerPattern = /^Bearer +(\S+) *$/i;

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../shared/clock.ts";
 
-/** What an isolate remembers for a while: bounded, the oldest forgotten first, nothing kept past its time. */
+/** A bounded cache of one isolate. It forgets the oldest entry first, and each entry after its lifetime. */
 export class ExpiringMap<Value> {
   readonly #entries = new Map<string, { value: Value; until: number }>();
   readonly #lifetimeMs: number;

@@ -5,12 +5,12 @@ import { ipv6Groups } from "../shared/outgoing.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 /**
- * How often one caller may ask, counted by Cloudflare's rate limiting bindings (`wrangler.toml`): per location and
- * approximate, as they are.
+ * Limits the rate of each caller by Cloudflare's rate limiting bindings (`wrangler.toml`), which count per location and
+ * approximately.
  *
  * Invariants
- * 1. No request waits for a count: it goes on in the background, and one that says no refuses what comes after it, for
- *    as long as the binding's window.
+ * 1. No request waits for a count. It runs in the background; where it exceeds the limit, later requests are refused
+ *    for the binding's window.
  * 2. A binding that is absent or fails refuses nobody: it protects the deployment, which works without it.
  */
 export type Rate = "key" | "entity" | "hook" | "stranger";

@@ -16,7 +16,7 @@ const keyOf = (signingSecret: string, workspaceId: string): Promise<CryptoKey> =
 const boundTo = (workspaceId: string, name: string): Uint8Array =>
   new TextEncoder().encode(JSON.stringify([workspaceId, name]));
 
-/** What is stored of a secret. The same plaintext never seals to the same text. */
+/** Encrypts a secret for storage. The same plaintext never seals to the same text. */
 export const seal = async (
   signingSecret: string,
   workspaceId: string,
@@ -32,7 +32,7 @@ export const seal = async (
   return `${version}.${Buffer.from(iv).toString("base64url")}.${Buffer.from(sealed).toString("base64url")}`;
 };
 
-/** The plaintext. Throws where the text was sealed for another workspace, another name, or with another secret. */
+/** Decrypts it. Throws where the text was sealed for another workspace, another name, or with another secret. */
 export const unseal = async (
   signingSecret: string,
   workspaceId: string,

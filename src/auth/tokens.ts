@@ -7,8 +7,8 @@ import { deriveKey, type Ids } from "../shared/ids.ts";
  * Entity tokens: HS256 under a key of the workspace; `sub` entity, `wsp` workspace, `exp`. Verified without I/O.
  *
  * Invariants
- * 1. A token whose signature was found right is remembered and not computed again: it cannot become wrong, it can
- *    only expire, which is looked at each time. What was wrong is never remembered.
+ * 1. A token with a valid signature is remembered, so its signature is computed once. Its expiry is checked each time.
+ *    An invalid token is never remembered.
  */
 const algorithm = "HS256";
 const maxProven = 10_000;
@@ -51,19 +51,19 @@ type Proven = { workspaceId: string; entityId: string; expiresAt: number };
 
 let remembered: { secret: string; proven: Map<string, Proven> } | undefined;
 
-/** The tokens that were found right under this secret. */
+/** The tokens that were verified under this secret. */
 const provenUnder = (secret: string): Map<string, Proven> => {
   if (remembered?.secret !== secret) remembered = { secret, proven: new Map() };
   return remembered.proven;
 };
 
-/** Whose token it is, where it was found right before and lasts: told without computing anything. */
+/** The claims of a token that was verified before and has not expired. Computes nothing. */
 export const provenToken = (signingSecret: string, token: string, now: number): Proven | undefined => {
   const known = provenUnder(signingSecret).get(token);
   return known && known.expiresAt > now ? known : undefined;
 };
 
-/** Whose token it is; throws `unauthorized` or `token_expired`. The unverified `wsp` only chooses the key. */
+/** The claims of a token; throws `unauthorized` or `token_expired`. The unverified `wsp` only chooses the key. */
 export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
   const proven = provenUnder(signingSecret);
   const known = proven.get(token);

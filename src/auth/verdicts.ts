@@ -5,12 +5,12 @@ import { unwrap } from "../shared/errors.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 /**
- * What this isolate remembers of the workspaces' words, so that they are on no hot path.
+ * A cache of workspaces' answers about keys and entities, so that no hot path asks a workspace.
  *
  * Invariants
  * 1. A remembered verdict is at most `verdictMs` old.
- * 2. What was revoked or changed through this isolate is not believed here any more, not even by a request that
- *    asked before and is answered after.
+ * 2. A key that was revoked or an entity that was changed through this isolate is not answered from the cache, even
+ *    where a request asked the workspace before the change.
  */
 const verdictMs = 60_000;
 const maxVerdicts = 20_000;
@@ -67,7 +67,7 @@ export const standingOf = async (
   return standing;
 };
 
-/** The entity was made, changed or removed: ask again. */
+/** Forgets an entity that was made, changed or removed. */
 export const forgetStanding = (workspaceId: string, entityId: string): void => {
   const place = `${workspaceId}:${entityId}`;
   standings.delete(place);

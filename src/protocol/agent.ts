@@ -6,7 +6,7 @@ import { EmbedderConfig, ModelConfig } from "./model-config.ts";
 import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
-/** How the past becomes context: lived through as one stream of cycles, or read back from the space's timeline. */
+/** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
 const Continuity = z.enum(["consciousness", "timeline"]);
 
 /** `threaded` adds replies to single messages, and waiting for answers. */
@@ -17,7 +17,7 @@ export const Limits = z.strictObject({
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
   /** Runs at a time; `timeline` only: a consciousness does one thing at a time. */
   maxConcurrentRuns: z.int().min(1).max(20).default(5),
-  /** Of thinking, in all: while a run pauses after a fault, or waits for people or tools, its minutes do not pass. */
+  /** Of thinking, in all. The minutes stop while a run pauses after a fault, or waits for people or tools. */
   maxRunMinutes: z
     .number()
     .min(0.1)
@@ -71,8 +71,8 @@ export const AgentConfig = z
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 /**
- * What a PATCH may carry: any part of a config; `limits` and `context` merge field by field, and `null` takes a field
- * of `context` out again. The merged whole is parsed again, so a patch can leave nothing invalid behind.
+ * A PATCH carries any part of a config. `limits` and `context` merge field by field; `null` removes a field of
+ * `context`. The merged whole is parsed again, so a patch leaves nothing invalid behind.
  */
 export const UpdateAgent = z
   .strictObject({
@@ -97,12 +97,12 @@ export const UpdateAgent = z
   .meta({ id: "UpdateAgent" });
 export type UpdateAgent = z.infer<typeof UpdateAgent>;
 
-/** What the agent's loop does, since when, what it waits for, and what went wrong last. */
+/** The state of the agent's loop, since when, what it waits for, and its last error. */
 export const AgentActivity = z.object({
   state: z.enum(["idle", "running", "backing_off", "budget_exhausted"]),
   since: Timestamp,
   runId: z.string().optional(),
-  /** What is due next by itself, of whatever kind: a pause that ends, a plan, a heartbeat, a wait whose time is up. */
+  /** The next timer of any kind: the end of a pause, a plan, a heartbeat, the deadline of a wait. */
   nextDueAt: Timestamp.optional(),
   /** When a run or an event that failed is tried again. */
   nextRetryAt: Timestamp.optional(),
@@ -124,7 +124,7 @@ export const Agent = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
     activity: AgentActivity.optional(),
-    /** How its MCP servers do; left out where it has none. */
+    /** The state of its MCP servers; left out where it has none. */
     mcp: z.array(McpStatus).optional(),
   })
   .meta({ id: "Agent" });

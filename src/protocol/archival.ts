@@ -6,13 +6,13 @@ import { Timestamp, textBytes } from "./text.ts";
 export const maxArchivalBytes = 64 * 1024;
 export const maxArchivalMetadataBytes = 8 * 1024;
 
-/** Who said it, where and with which message: in a group a fact without its speaker is worth little. */
+/** The speaker of a fact, its space and its message. In a group a fact without its speaker is worth little. */
 export const ArchivalSource = z
   .strictObject({ spaceId: spaceId.optional(), messageId: messageId.optional(), authorId: entityId.optional() })
   .meta({ id: "ArchivalSource" });
 export type ArchivalSource = z.infer<typeof ArchivalSource>;
 
-/** What an archival entry says: not blank, well-formed. */
+/** The text of an archival entry: not blank, well-formed. */
 export const ArchivalContent = z
   .string()
   .refine((text) => text.trim().length > 0, "must not be blank")

@@ -14,7 +14,7 @@ import type {
   UpdateBlock,
 } from "./block.ts";
 
-/** What an agent tells another of a block that it shares with it. */
+/** An agent's note to another about a block that it shares with it. */
 export type SharedBlockNote = {
   ownerId: string;
   ownerName: string;
@@ -26,7 +26,7 @@ export type SharedBlockNote = {
 /** An edit by the agent that a block is shared with; `callId` makes the same one again change nothing. */
 export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
   reader: { agentId: string; name: string };
-  /** Who edits it in the reader's place, with the workspace's rights: `human:ent_…` or `system`. */
+  /** The author who edits it in the reader's place, with the workspace's rights: `human:ent_…` or `system`. */
   author?: string | undefined;
   callId?: string | undefined;
   /** A person agreed to it. */
@@ -36,8 +36,8 @@ export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
 };
 
 /**
- * What an agent promises of its blocks. `author` is who asks: `human:ent_…` or `system`; the same `callId` again changes
- * nothing and is answered as before.
+ * An agent's own blocks. `author` is the caller: `human:ent_…` or `system`. The same `callId` again changes nothing and
+ * gets the same answer.
  */
 export interface BlockRpc {
   /** Its own and those that are shared with it, by label. */
@@ -78,15 +78,15 @@ export interface BlockRpc {
 }
 
 /**
- * Who edits in a space, as the worker found out: a member of it, as is the agent. `author` is `human:ent_…`; the same
- * `callId` again changes nothing and is answered as before.
+ * The person who edits in a space. The worker has checked that both the person and the agent are members. `author` is
+ * `human:ent_…`; the same `callId` again changes nothing and gets the same answer.
  */
 export type SpaceEditor = { spaceId: string; author: string; name: string; callId?: string | undefined };
 
-/** What an agent promises of the blocks that it shares with a space. Nothing else of it is told there. */
+/** The blocks that an agent shares with a space. The space learns nothing else of the agent. */
 export interface SpaceBlockRpc {
   blockSpaces(workspaceId: string, label: string): Promise<Outcome<BlockSpace[]>>;
-  /** That the agent is in the space is for the caller to have found out. */
+  /** The caller has checked that the agent is in the space. */
   openBlock(workspaceId: string, label: string, space: Omit<BlockSpace, "createdAt">): Promise<Outcome<BlockSpace>>;
   closeBlock(workspaceId: string, label: string, spaceId: string): Promise<Outcome<null>>;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Label } from "./text.ts";
 
-/** How a block's document is built, which decides what operations it takes and how it reads. */
+/** The structure of a block's document. It decides which operations the block takes and how it is rendered. */
 
 /** Characters of one block's content at most, and where nothing is said. */
 export const maxBlockCharacters = 200_000;
@@ -55,7 +55,7 @@ const MapSchema = z.strictObject({
   fields: z.array(Field).max(64).refine(fieldsOnce.check, fieldsOnce.error),
 });
 
-/** What a list's items must be: texts, objects with these fields, or what a JSON Schema 2020-12 says. */
+/** The schema of a list's items: texts, objects with these fields, or a JSON Schema 2020-12. */
 const ItemSchema = z.union([
   z.strictObject({ type: z.literal("text") }),
   MapSchema,
@@ -82,7 +82,7 @@ const entryFieldsOnce = unique<z.infer<typeof EntryField>>(
 );
 const LogSchema = z.strictObject({
   type: z.literal("log"),
-  /** How many of the newest entries are shown; all are kept. */
+  /** The number of newest entries that are shown; all are kept. */
   displayLimit: z.int().min(1).max(maxLogEntries).default(20),
   entryFields: z
     .array(EntryField)

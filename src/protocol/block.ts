@@ -9,13 +9,13 @@ import { Label, Timestamp } from "./text.ts";
 export const BlockType = z.enum(["core", "working", "archival", "log"]);
 export type BlockType = z.infer<typeof BlockType>;
 
-/** What JSON can say. */
+/** Any JSON value. */
 export type Json = z.core.util.JSONType;
 
 export const permissions = ["ReadOnly", "Partner", "Human", "Append", "ReadWrite", "Admin"] as const;
 export const Permission = z.enum(permissions, {
   error: ({ input }) => {
-    // What is no string may have a `toString` of its own.
+    // A value that is no string may have a `toString` of its own.
     const said = typeof input === "string" ? input : JSON.stringify(input);
     return `is an unknown permission '${said}', expected: ${permissions.join(", ")}`;
   },
@@ -40,7 +40,7 @@ const settings = {
   schema: BlockSchema,
   pinned: z.boolean(),
   charLimit: CharLimit,
-  /** Whose consent an agent's edits need where the permission is `Partner`. */
+  /** The person whose consent an agent's edits need where the permission is `Partner`. */
   partnerEntityId: entityId,
 };
 
@@ -54,20 +54,20 @@ export const CreateBlock = z
     pinned: z.boolean().default(false),
     charLimit: CharLimit.default(defaultBlockCharacters),
     partnerEntityId: entityId.optional(),
-    /** What it holds first: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
+    /** The first content: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
     content: z.json().optional(),
   })
   .meta({ id: "CreateBlock" });
 export type CreateBlock = z.infer<typeof CreateBlock>;
 
-/** What is left out stays as it was. A schema keeps its type. */
+/** A field that is left out stays as it was. A schema keeps its type. */
 export const UpdateBlock = z
   .strictObject({
     ...z.object(settings).partial().shape,
     partnerEntityId: entityId.nullable().optional(),
-    /** Of a text; `null` shows all of it. */
+    /** For a text only; `null` shows all of it. */
     viewport: Viewport.nullable().optional(),
-    /** Which section of a composite the viewport is of. */
+    /** The section of a composite that the viewport belongs to. */
     section: Label.optional(),
   })
   .refine(({ section, viewport }) => section === undefined || viewport !== undefined, {
@@ -83,7 +83,7 @@ export const Block = z
   .object({
     label: Label,
     type: BlockType,
-    /** Of a block that another agent shares: what this one may do with it. */
+    /** Where another agent shares the block: this agent's permission. */
     permission: Permission,
     description: z.string(),
     schema: BlockSchema,
@@ -144,7 +144,7 @@ export type BlockShare = z.infer<typeof BlockShare>;
 
 export const PutBlockShare = z.strictObject({ permission: Permission.default("Append") }).meta({ id: "PutBlockShare" });
 
-/** What the people of a space may do with a block there. Those that ask a person for consent say nothing of people. */
+/** The permission of a space's people. `Partner` and `Human` are left out: they ask a person about an agent's edit. */
 export const SpacePermission = z.enum(["ReadOnly", "Append", "ReadWrite", "Admin"], {
   error: "must be ReadOnly, Append, ReadWrite or Admin",
 });

@@ -31,5 +31,5 @@ export const ChannelFrame = z.discriminatedUnion("type", [
 ]);
 export type ChannelFrame = z.infer<typeof ChannelFrame>;
 
-/** Who opens a channel: the space checks workspace and membership before it reads the stream. */
+/** The opener of a channel. The space checks workspace and membership before it reads the stream. */
 export type ChannelOpen = { workspaceId: string; agentId: string; runId: z.infer<typeof runId> };

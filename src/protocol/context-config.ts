@@ -2,9 +2,9 @@ import { z } from "zod";
 import { ModelConfig } from "./model-config.ts";
 
 /**
- * How older cycles make room: `self_summaries` keeps their own last words, `truncate` nothing, `recursive_summarization`
- * has a model fold them into a summary, `chunkSize` at a time. A timeline, which reads its spaces back, gains by the
- * last one alone: a summary of what lies before the part of a history that it reads.
+ * How older cycles are shortened. `self_summaries` keeps their own last words, `truncate` nothing;
+ * `recursive_summarization` has a model summarize them, `chunkSize` at a time. A timeline uses the last one only: a
+ * summary of the history before the part that it reads.
  */
 export const Compaction = z
   .strictObject({
@@ -13,7 +13,7 @@ export const Compaction = z
     keepRecent: z.int().min(1).max(1000).optional(),
     /** Cycles, or messages of a timeline, that the model reads at a time; `defaultChunkSize` if left out. */
     chunkSize: z.int().min(2).max(200).optional(),
-    /** Who writes the summaries; the agent's own model if left out. */
+    /** The model that writes the summaries; the agent's own if left out. */
     model: ModelConfig.optional(),
   })
   .refine(
@@ -31,19 +31,19 @@ const limits = {
   maxTokens: z.int().min(4000).max(2_000_000).optional(),
   /** Kept free for the answer. */
   reservedResponseTokens: z.int().min(256).max(200_000).optional(),
-  /** Of those, what memories may fill. */
+  /** The share of `maxTokens` that memories may fill. */
   memoryTokens: z.int().min(256).max(200_000).optional(),
-  /** Of those, what the history of a space may fill in a timeline. */
+  /** The share of `maxTokens` that the history of a space may fill in a timeline. */
   historyTokens: z.int().min(256).max(2_000_000).optional(),
 };
 
 export const ModelLimits = z.strictObject(limits);
 export type ModelLimits = z.infer<typeof ModelLimits>;
 
-/** Without a model that is known to take less, and without anything said. */
+/** Where neither the config nor the model sets a limit. */
 export const defaultMaxTokens = 100_000;
 
-/** What the other limits are where only the whole is known: shares of it, up to what a bill should bear unasked. */
+/** The other limits where only `maxTokens` is known: shares of it, capped to keep the default bill small. */
 export const defaultLimits = (maxTokens: number) => ({
   reservedResponseTokens: Math.min(4000, Math.floor(maxTokens / 4)),
   memoryTokens: Math.min(8000, Math.floor(maxTokens * 0.08)),
@@ -86,7 +86,7 @@ export const ContextConfig = z
     blockDescriptions: z.boolean().default(true),
     /** Whether an input tells what other agents of the agent's spaces did lately. */
     activity: z.boolean().default(false),
-    /** How many messages of a space a timeline shows. */
+    /** The number of messages of a space that a timeline shows. */
     historyMessages: z.int().min(1).max(200).default(50),
     /** Whether a timeline shows that history as lines of the prompt, or as model messages. */
     history: z.enum(["prompt", "messages"]).default("prompt"),

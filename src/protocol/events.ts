@@ -59,7 +59,7 @@ export const WelcomeFrame = z.object({
   cursor,
   /** false: the cursor was too old or in the future; reload by HTTP. */
   resumed: z.boolean(),
-  /** What runs now. Clients drop running streams that are not here. */
+  /** The streams that run now. Clients drop running streams that are not here. */
   streams: z.array(StreamSnapshot),
   /** Agents at work here now. */
   active: z.array(z.object({ entityId, runId })),
@@ -94,7 +94,7 @@ export const RunFrame = z.object({
 export const ErrorFrame = Problem.omit({ type: true }).extend({
   type: z.literal("error"),
   clientKey: ClientKey.optional(),
-  /** Of the call whose answer is refused. */
+  /** The call whose answer is refused. */
   toolCallId: toolCallId.optional(),
 });
 

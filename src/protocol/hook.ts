@@ -2,11 +2,11 @@ import { z } from "zod";
 import { hookId } from "./ids.ts";
 import { Name, Timestamp } from "./text.ts";
 
-/** How the sender of a webhook proves who it is. */
+/** How a webhook's sender signs its deliveries. */
 export const HookScheme = z.enum(["standard", "github", "header"]);
 export type HookScheme = z.infer<typeof HookScheme>;
 
-/** What stands for a part of a delivery in a template: its event's type, its payload, or what lies at a path in it. */
+/** A placeholder in a template: the event's type, the payload, or a value at a path in the payload. */
 export const placeholder = /\{\{\s*(event|payload)((?:\.[^\s.{}]+)*)\s*\}\}/g;
 const maxPlaceholders = 50;
 
@@ -52,11 +52,11 @@ export const CreateHook = z
     z.strictObject({
       scheme: z.literal("header"),
       ...common,
-      /** Where the secret stands. In `Authorization` it may follow `Bearer `. */
+      /** The header with the secret. In `Authorization` it may follow `Bearer `. */
       header: HeaderName.default(defaultSecretHeader),
-      /** Where the delivery's own id stands; without one, the same body within five minutes is the same delivery. */
+      /** The header with the delivery's id. Without one, the same body within five minutes is the same delivery. */
       idHeader: HeaderName.optional(),
-      /** Where the type of its event stands. */
+      /** The header with the event's type. */
       eventHeader: HeaderName.optional(),
     }),
   ])

@@ -53,7 +53,7 @@ export type PostMessage = z.infer<typeof PostMessage>;
 
 export const ReadMark = z.strictObject({ messageId }).meta({ id: "ReadMark" });
 
-/** Who has read a message, as far as its mark tells; for an agent what came of it, where the mark's run took it. */
+/** A reader of a message, by its read mark; for an agent also the outcome of the run that took the message. */
 export const ReadReceipt = z
   .object({
     entityId,
@@ -67,10 +67,10 @@ export const ReadReceipt = z
   .meta({ id: "ReadReceipt" });
 export type ReadReceipt = z.infer<typeof ReadReceipt>;
 
-/** What the space's router decided about a message: which agents it wakes. One that failed woke nobody. */
+/** The decision of the space's router about a message: which agents it wakes. A failed one wakes nobody. */
 export const RouterDecision = z.object({
   outcome: z.enum(["woke", "nobody", "failed"]),
-  /** Those that were woken. */
+  /** The woken agents. */
   agents: z.array(entityId),
   /** Why it failed. */
   error: z.object({ code: z.string(), message: z.string() }).optional(),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Label, Timestamp } from "./text.ts";
 
-/** What an agent keeps by itself: memories and goals. */
+/** An agent's memories and goals. */
 export const Memory = z.object({ key: Label, value: z.string(), updatedAt: Timestamp }).meta({ id: "Memory" });
 export type Memory = z.infer<typeof Memory>;
 
@@ -24,7 +24,7 @@ export const Goal = z
   .meta({ id: "Goal" });
 export type Goal = z.infer<typeof Goal>;
 
-/** What is left out stays as it was; a new goal needs its description. */
+/** A field that is left out stays as it was; a new goal needs its description. */
 export const PutGoal = z
   .strictObject({
     description: z.string().min(1).max(1000).optional(),

@@ -10,7 +10,7 @@ const sampling = {
 export const RehearsalModel = z.strictObject({
   provider: z.literal("rehearsal"),
   name: z.string().max(64).optional(),
-  /** How fast it speaks, in deltas a second; 0 is as fast as they come. */
+  /** Its speed in deltas a second; 0 is as fast as possible. */
   deltasPerSecond: z.number().min(0).max(1000).default(25),
   ...sampling,
 });

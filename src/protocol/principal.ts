@@ -2,7 +2,7 @@ import { z } from "zod";
 import { entityId, keyId, workspaceId } from "./ids.ts";
 
 /**
- * Who is calling, as the worker found out and tells the actors. The operator never reaches a space or an agent.
+ * The caller, as the worker authenticated it for the actors. The operator never reaches a space or an agent.
  * `entityId` of a key is the entity that it acts as (`X-Entity-Id`), already checked to be of its workspace.
  */
 export const KeyPrincipal = z.object({

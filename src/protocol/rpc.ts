@@ -24,18 +24,18 @@ import type {
 import type { Key, Workspace } from "./workspace.ts";
 
 /**
- * What the actors promise each other and the routes. Every method answers an `Outcome`: an expected refusal is
+ * The RPC of the actors, for each other and for the routes. Every method answers an `Outcome`: an expected refusal is
  * a value, a rejection means that the object could not be reached or has a bug. Times on the wire are ISO 8601.
  */
 
 /** A page of things, oldest first unless it says otherwise; `nextCursor` is null on the last page. */
 export type Page<T> = { items: T[]; nextCursor: string | null };
 export type PageRequest = { limit: number; cursor?: string | undefined };
-/** Of an inbox: a page of what is in that `status`, or of all. */
+/** A page of an inbox: the events in that `status`, or all. */
 export type InboxRequest = PageRequest & { status?: InboxItem["status"] | undefined };
 
 /**
- * Where a chain of wakes began. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
+ * The start of a chain of wakes. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
  * person answers for; `agent` is a recurring plan that an agent set itself.
  */
 export type Root = { id: string; kind: "person" | "service" | "plan" | "agent" };
@@ -43,7 +43,7 @@ export type Root = { id: string; kind: "person" | "service" | "plan" | "agent" }
 /** Why a message wakes an agent; `none` where it is only delivered. */
 export type TriggerSource = "every_message" | "mention" | "auto" | "proactive_router" | "none";
 
-/** What a subscriber needs to know of a space; `version` is the `seq` of the last event that changed it. */
+/** A space as its subscribers know it; `version` is the `seq` of the last event that changed it. */
 export type SpaceSnapshot = {
   id: string;
   workspaceId: string;
@@ -65,7 +65,7 @@ export type DeliveredMessage = { message: Message; root: Root; triggerSource: Tr
 export type Delivery = {
   space: SpaceSnapshot;
   messages: DeliveredMessage[];
-  /** What people decided of this agent's own calls, in the log's order. */
+  /** People's decisions about this agent's own calls, in the log's order. */
   answers?: ToolCallOutcome[] | undefined;
   after: number;
   cursor: number;
@@ -75,27 +75,27 @@ export type Delivery = {
 /** A delivery as JSON: a call clones its arguments object by object, which takes ten times as long as the text of many. */
 export type DeliveryText = string;
 
-/** What people decided of a call that waited for them. `seq` is its place in the space's log. */
+/** People's decision about a call that waited for them. `seq` is its place in the space's log. */
 export type ToolCallOutcome = {
   seq: number;
   toolCallId: string;
   outcome: "approved" | "rejected" | "answered" | "failed" | "expired";
   /** The answer. */
   output?: unknown;
-  /** What the one who decided it said to it, or the error that was answered. */
+  /** The note of the person who decided, or the error that was answered. */
   note?: string | undefined;
-  /** Those who approved, or who rejected or answered, each with what they said to it. */
+  /** The people who approved, rejected or answered, each with their note. */
   by: { id: string; name: string; note?: string | undefined }[];
 };
 
-/** What the workspace's index follows. */
+/** A space's state, delivered to the workspace's index. */
 export type IndexDelivery = { space: SpaceSnapshot; createdBy?: string | undefined; cursor: number; deleted: boolean };
 
 export type SpaceWindow = {
   space: SpaceSnapshot;
   /** Oldest first. */
   messages: Message[];
-  /** How many messages the space has in all. */
+  /** The number of messages in the space. */
   total: number;
 };
 
@@ -173,9 +173,9 @@ export interface SpaceRpc {
     page: { before?: number | undefined; after?: number | undefined; limit: number },
   ): Promise<Outcome<Page<Message>>>;
   markRead(principal: Principal, messageId: string): Promise<Outcome<null>>;
-  /** Who has read up to a message or past it, its sender aside. */
+  /** The members whose read mark has come to a message, its sender aside. */
   reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>>;
-  /** What the space's router decided about a message; `not_found` where it was not asked. */
+  /** The router's decision about a message; `not_found` where the router was not asked. */
   routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>>;
   /**
    * A person answers a call that waits. The same answer again is `created: false`; another, or one that comes when
@@ -205,7 +205,7 @@ export type NewHook = Omit<HookSettings, "createdAt" | "updatedAt" | "previousSe
 };
 export type HookRotation = { sealed: string; version: string; graceMs: number };
 
-/** What tells whose a webhook is: its hook's settings and living secrets, sealed, the newest first. */
+/** A hook's settings and its valid secrets, sealed, the newest first: enough to verify a delivery. */
 export type SealedHook = { workspaceId: string; agentId: string; settings: HookSettings; sealed: string[] };
 
 /** A webhook that its sender was proven for, as the agent reads it. One that has no id is told by its body. */
@@ -231,7 +231,7 @@ export interface AgentRpc extends BlockRpc, SpaceBlockRpc, CarryRpc {
   trigger(workspaceId: string, event: TriggerAgent, idempotencyKey?: string): Promise<Outcome<{ eventId: string }>>;
 
   inbox(workspaceId: string, request: InboxRequest): Promise<Outcome<Page<InboxItem>>>;
-  /** Of a dead event, as `discardEvent`: `conflict` where it is not. */
+  /** Retries a dead event; `conflict` where it is not dead, as for `discardEvent`. */
   retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>>;
   retryDeadEvents(workspaceId: string): Promise<Outcome<{ retried: number }>>;
   discardEvent(workspaceId: string, eventId: string): Promise<Outcome<null>>;
@@ -270,7 +270,7 @@ export interface AgentRpc extends BlockRpc, SpaceBlockRpc, CarryRpc {
   updateHook(workspaceId: string, id: string, changes: UpdateHook): Promise<Outcome<HookSettings>>;
   rotateHook(workspaceId: string, id: string, rotation: HookRotation): Promise<Outcome<HookSettings>>;
   deleteHook(workspaceId: string, id: string): Promise<Outcome<null>>;
-  /** For who has a hook's address and nothing else yet. */
+  /** For a caller who has a hook's address only. */
   sealedHook(id: string): Promise<Outcome<SealedHook>>;
   /** Answers once the event is stored; the same delivery again answers the same event (D5). */
   receive(workspaceId: string, hookId: string, delivery: ProvenDelivery): Promise<Outcome<{ eventId: string }>>;

@@ -33,7 +33,7 @@ export const RunToolCall = z.object({
   status: z.enum(["pending", "started", "waiting", "complete", "error"]),
 });
 
-/** What an input is made of: tokens by section, before correction; and what was left out, by which rule. */
+/** The parts of an input: its tokens, and what was left out by which rule. */
 const madeOf = {
   tokens: z.int().meta({ description: "Estimated, corrected by what the model was billed before" }),
   dropped: z.array(z.object({ name: z.string(), reason: z.string() })),
@@ -64,7 +64,7 @@ export const RunStep = z.object({
   durationMs: z.int(),
 });
 
-/** What began a run: where its newest event came from, and how many it took. */
+/** The cause of a run: its newest event, and how many events it took. */
 export const RunTrigger = z.object({
   type: eventType,
   eventId,
@@ -116,7 +116,7 @@ export const InboxItem = z
   .meta({ id: "InboxItem" });
 export type InboxItem = z.infer<typeof InboxItem>;
 
-/** What the next run's input would be. */
+/** The input that the next run would have. */
 export const ContextView = z
   .object({
     trigger: RunTrigger.optional().meta({

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { entityId } from "./ids.ts";
 import { Timestamp } from "./text.ts";
 
-/** What is searched: messages of the agent's spaces, its consciousness, its blocks, its archival entries. */
+/** The kinds of things that are searched: messages of the agent's spaces, its cycles, blocks, archival entries. */
 export const SearchType = z.enum(["message", "consciousness", "block", "archival"]);
 export type SearchType = z.infer<typeof SearchType>;
 
@@ -10,7 +10,7 @@ export type SearchType = z.infer<typeof SearchType>;
 export const SearchMode = z.enum(["fts", "vector", "hybrid", "auto"]);
 export type SearchMode = z.infer<typeof SearchMode>;
 
-/** Who speaks in a message or a cycle, as the agent reads it: others, itself, or a tool. */
+/** The speaker in a message or a cycle, as the agent sees it: others, itself, or a tool. */
 export const SearchRole = z.enum(["user", "assistant", "tool"]);
 export type SearchRole = z.infer<typeof SearchRole>;
 
@@ -47,9 +47,9 @@ const source = z.object({
   messageId: z.string().optional(),
   authorId: z.string().optional(),
   authorName: z.string().optional(),
-  /** Of consciousness: the run that lived through it. */
+  /** For a cycle: its run. */
   runId: z.string().optional(),
-  /** Of a block. */
+  /** For a block. */
   label: z.string().optional(),
 });
 
@@ -77,7 +77,7 @@ export const SearchAnswer = z
   .meta({ id: "SearchAnswer" });
 export type SearchAnswer = z.infer<typeof SearchAnswer>;
 
-/** Of all the agents of a workspace: whose each hit is, and which agents could not be asked. */
+/** The hits of all agents of a workspace, each with its agent, and the agents that could not be asked. */
 export const WorkspaceSearchAnswer = SearchAnswer.omit({ mode: true })
   .extend({
     items: z.array(SearchHit.extend({ agentId: entityId })),

@@ -8,7 +8,7 @@ import { Name, Timestamp } from "./text.ts";
 export const WakePolicy = z.enum(["every_message", "addressed"]);
 export type WakePolicy = z.infer<typeof WakePolicy>;
 
-/** How much of this space an agent's message in another space may tell: the text, only the name, or nothing. */
+/** The part of this space that an agent's message in another space may show: its text, only its name, or nothing. */
 export const ShareOrigin = z.enum(["text", "name", "none"]);
 export type ShareOrigin = z.infer<typeof ShareOrigin>;
 

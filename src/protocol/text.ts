@@ -7,10 +7,10 @@ export const textBytes = (text: string): number => new TextEncoder().encode(text
 
 const control = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
-/** What shows nothing by itself: blanks, fillers, zero-width characters, variation selectors. */
+/** Characters that show nothing by themselves: blanks, fillers, zero-width characters, variation selectors. */
 const unseen = /[\s\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
-/** A text as people tell it from others: without what does not show, without case, in one form of look-alikes. */
+/** A text as people tell it from others: without invisible characters, without case, in one form of look-alikes. */
 export const asSeen = (text: string): string => text.normalize("NFKC").replace(unseen, "").toLowerCase();
 
 /** A name that people read: 1–64 printable characters on one line, trimmed, of which some show. */
@@ -23,7 +23,7 @@ export const Name = z
   .refine((name) => name.isWellFormed(), "must be well-formed Unicode")
   .refine((name) => name === "" || asSeen(name) !== "", "must hold something that shows");
 
-/** What a message says: not blank, well-formed, at most 32 KiB of UTF-8. */
+/** The text of a message: not blank, well-formed, at most 32 KiB of UTF-8. */
 export const MessageText = z
   .string()
   .refine((text) => text.trim().length > 0, "must not be blank")

@@ -4,11 +4,11 @@ import { Timestamp } from "./text.ts";
 
 export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
 
-/** What a call waits for from people, and what they have said so far. */
+/** The answer that a call waits for from people, and their answers so far. */
 export const AwaitedAnswer = z
   .object({
     kind: z.enum(["approval", "answer"]),
-    /** Who may answer; every person of the space if left out. */
+    /** The people who may answer; everyone in the space if left out. */
     approvers: z.array(entityId).optional(),
     /** Approvals that are needed; 1 for an answer. */
     quorum: z.int(),
@@ -44,7 +44,7 @@ export const ToolCall = z
   .meta({ id: "ToolCall" });
 export type ToolCall = z.infer<typeof ToolCall>;
 
-/** What a person answers to a call that waits: a result, or why there is none. */
+/** A person's answer to a call that waits: a result, or why there is none. */
 export const ToolAnswer = z
   .union([
     z.strictObject({ result: z.json() }),
@@ -64,9 +64,9 @@ export const WaitingToolCall = z
     name: z.string(),
     input: z.unknown(),
     createdAt: Timestamp,
-    /** How long somebody waits for an answer. */
+    /** The deadline of the answer. */
     dueAt: Timestamp,
-    /** By whom, and until when nobody else may. */
+    /** The server that claimed it, and until when no other may. */
     claim: z.object({ holder: z.string(), until: Timestamp }).optional(),
   })
   .meta({ id: "WaitingToolCall" });
@@ -81,7 +81,7 @@ export const ClaimToolCall = z
   .meta({ id: "ClaimToolCall" });
 export type ClaimToolCall = z.infer<typeof ClaimToolCall>;
 
-/** How an answered call stands. */
+/** The state of an answered call. */
 export const AnsweredToolCall = z
   .object({ toolCallId, status: ToolCallStatus, created: z.boolean() })
   .meta({ id: "AnsweredToolCall" });

@@ -27,7 +27,7 @@ export const Approval = z
   .strictObject({
     required: z.boolean().default(true),
     approvers: Approvers.optional(),
-    /** How many different people must approve; one that rejects is enough to reject. */
+    /** The number of different people who must approve; one rejection is enough to reject. */
     quorum: z.int().min(1).max(50).default(1),
     expiresInMinutes: z.int().min(1).max(maxMinutes).default(1440),
   })
@@ -38,7 +38,7 @@ export const Approval = z
   .meta({ id: "Approval" });
 export type Approval = z.infer<typeof Approval>;
 
-/** What stands between a server's name and its tool's, in the name of an MCP tool. */
+/** The separator between a server's name and its tool's, in the name of an MCP tool. */
 export const mcpSeparator = "__";
 
 const plainName = Label.refine((name) => !name.includes(mcpSeparator), {
@@ -58,7 +58,7 @@ const common = {
   idempotent: z.boolean().default(false),
 };
 
-/** Of tools that do something, which people may have to allow. */
+/** The fields of tools with an effect, which people may have to approve. */
 const effective = { ...common, approval: Approval.optional() };
 
 /** An HTTP request that the agent's own object makes. */
@@ -80,9 +80,9 @@ const SpaceTool = z.strictObject({
   executionType: z.literal("space"),
   answer: z
     .strictObject({
-      /** Who may answer; every person of the space if left out. */
+      /** The people who may answer; everyone in the space if left out. */
       by: Approvers.optional(),
-      /** What an answer must look like. */
+      /** The JSON Schema of an answer. */
       schema: JsonSchema.optional(),
       expiresInMinutes: z.int().min(1).max(maxMinutes).default(10),
     })
@@ -103,7 +103,7 @@ export type ToolConfig = z.infer<typeof ToolConfig>;
 
 const ruled = { tool: Label };
 
-/** What a model must keep to, declared in its instructions and enforced: a call that breaks one is refused. */
+/** A rule for the model, told in its instructions and enforced: a call that breaks it is refused. */
 export const ToolRule = z
   .discriminatedUnion("rule", [
     z.strictObject({ ...ruled, rule: z.literal("exit_loop") }),
@@ -123,7 +123,7 @@ export const McpServer = z
     headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
     /** All that the server has, if left out. */
     allowedTools: z.array(z.string().min(1).max(128)).max(200).optional(),
-    /** How long one call of its tools may take. */
+    /** The most that one call of its tools may take. */
     timeoutMs: z.int().min(100).max(60_000).default(30_000),
   })
   .meta({ id: "McpServer" });
@@ -145,7 +145,7 @@ export const McpServers = z
   .strictObject({ servers: uniqueNames(z.array(McpServer).max(8)) })
   .meta({ id: "McpServers" });
 
-/** What is known of an agent's MCP server. */
+/** The state of an agent's MCP server. */
 export const McpStatus = z
   .object({
     name: z.string(),
@@ -153,7 +153,7 @@ export const McpStatus = z
     state: z.enum(["pending", "ok", "failing"]),
     /** As the model calls them. While a server fails they are those that it had. */
     tools: z.array(z.string()),
-    /** What it has and the agent has not, and why. */
+    /** Its tools that the agent does not get, and why. */
     leftOut: z.array(z.object({ tool: z.string(), reason: z.string() })),
     /** The revision of the protocol that is spoken with it. */
     protocolVersion: z.string().optional(),

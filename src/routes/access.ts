@@ -8,7 +8,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
 
 /**
- * Who may call a route at all; what is behind it may refuse more.
+ * The callers that a route admits. The actor behind it may refuse more.
  * - `public`: anybody
  * - `signature`: the sender of a webhook, whose signature the route itself checks
  * - `operator`: the deployment's operator only
@@ -26,7 +26,7 @@ const key = [{ secretKey: [] }, { secretKeyHeader: [] }];
 const keyOrToken = [...key, { entityToken: [] }];
 const keyOrAnyToken = [...keyOrToken, { queryToken: [] }];
 
-/** What the OpenAPI document says about each. */
+/** Each access in the OpenAPI document. */
 export const accessDocs: Record<Access, { who: string; security: Record<string, string[]>[] }> = {
   public: { who: "anybody", security: [] },
   signature: { who: "who holds the hook's secret", security: [] },

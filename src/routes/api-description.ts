@@ -1,4 +1,4 @@
-/** What the routes themselves cannot say of the API. */
+/** The parts of the OpenAPI document that belong to no route. */
 export const apiDescription = {
   title: "Colloquy",
   version: "1",

@@ -13,7 +13,7 @@ const Definitions = z.record(z.string(), JsonObjectSchema);
 
 const definitionPath = "#/$defs/";
 const componentPath = "#/components/schemas/";
-/** What zod calls a schema that refers to itself and has no id: here that is any JSON value. */
+/** zod's name for a schema that refers to itself and has no id: here that is any JSON value. */
 const selfReferring = /^__schema\d+$/;
 
 const isObject = (value: Json | undefined): value is JsonObject =>

@@ -66,7 +66,7 @@ const isShort = (request: Request): boolean => {
   const declared = request.headers.get("content-length");
   return declared !== null && Number(declared) <= maxBodyBytes && !request.headers.has("transfer-encoding");
 };
-// What an import holds is bounded as it is read.
+// The body of an import is bounded as it is read.
 app.use((context, next) =>
   context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next),
 );

@@ -23,11 +23,11 @@ import { requireUpgrade, socketFrom } from "./stream.ts";
 const OneBlock = z.object({ block: BlockDetail });
 export const versionQuery = z.object({ version: queryNumber(1, 1_000_000_000).optional() });
 
-/** Whom the block's history names: the person who acts, or the workspace's key alone. */
+/** The author for the block's history: the person who acts, or the workspace's key. */
 const authorOf = ({ var: { principal } }: HttpContext): string =>
   principal.entityId === undefined ? "system" : `human:${principal.entityId}`;
 
-/** What agents keep as documents. */
+/** The documents of agents. */
 export const blocks = new Resource("Blocks");
 
 blocks.route("POST /v1/agents/{agentId}/blocks", {

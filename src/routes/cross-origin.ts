@@ -1,7 +1,7 @@
 import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
 
-/** What a page asks before it calls. */
+/** Answers a browser's preflight. */
 const preflight = cors({
   origin: "*",
   allowMethods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],

@@ -23,7 +23,7 @@ const Received = z
   ])
   .meta({ id: "Received" });
 
-/** Where webhook senders post to. */
+/** The addresses that webhook senders post to. */
 export const deliveries = new Resource("Webhooks");
 
 deliveries.route("POST /v1/hooks/{hookId}", {

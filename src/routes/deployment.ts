@@ -5,7 +5,7 @@ import { Resource, type Route } from "./route.ts";
 
 const JsonDocument = z.record(z.string(), z.json());
 
-/** What a deployment says about itself. The document and its page are made once, when first asked for. */
+/** The deployment's own routes. The document and its page are made once, at the first request. */
 export const deploymentOf = (routes: Route[]): Resource => {
   const deployment = new Resource("Deployment");
   let document: string | undefined;

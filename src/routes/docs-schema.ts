@@ -40,7 +40,7 @@ const choicesOf = (schema: Schema): Json[] => schema.anyOf ?? schema.oneOf ?? []
 const isMap = (schema: Schema): boolean =>
   typeof schema.additionalProperties === "object" && schema.properties === undefined;
 
-/** What kind of thing, in a few words; components are links. */
+/** The kind of a value in a few words; components are links. */
 export const kindOf = (json: Json): Html => {
   const schema = Schema.parse(json);
   if (schema.$ref !== undefined) {

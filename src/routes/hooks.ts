@@ -12,7 +12,7 @@ const secretShown = z.string().meta({ description: "What the sender signs with. 
 const CreatedHook = z.object({ hook: Hook, hookId, url: z.string(), secret: secretShown }).meta({ id: "CreatedHook" });
 const RotatedHook = z.object({ hook: Hook, secret: secretShown }).meta({ id: "RotatedHook" });
 
-/** What a hook's secrets are sealed under: they open for no other hook, and for no secret of the workspace. */
+/** The name that a hook's secrets are sealed under. No other hook and no workspace secret has it. */
 export const sealedName = (id: string): string => `hook:${id}`;
 
 const withUrl = (context: HttpContext, settings: HookSettings): Hook => ({
@@ -33,7 +33,7 @@ const secretFor = (context: HttpContext, scheme: HookScheme, own: string | undef
 const sealFor = ({ env, var: { principal } }: HttpContext, id: string, secret: string): Promise<string> =>
   seal(env.SIGNING_SECRET, principal.workspaceId, sealedName(id), secret);
 
-/** The ways in for webhook senders, as the workspace keeps them. */
+/** The hooks of an agent. */
 export const hooks = new Resource("Webhooks");
 
 hooks.route("POST /v1/agents/{agentId}/hooks", {

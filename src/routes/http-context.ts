@@ -4,7 +4,7 @@ import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Env } from "../shared/env.ts";
 import type { Ids } from "../shared/ids.ts";
 
-/** What every handler finds: the bindings, this deployment's ids and, on a guarded route, the caller. */
+/** A handler's context: the bindings, this deployment's ids and, on a guarded route, the caller. */
 export type HttpEnv = { Bindings: Env; Variables: { ids: Ids; principal: Principal } };
 export type HttpContext = Context<HttpEnv>;
 

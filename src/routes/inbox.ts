@@ -7,7 +7,7 @@ import { nameOf } from "./idempotent.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
-/** What came to an agent: its inbox, and the way in for a customer's own services. */
+/** An agent's inbox, and its trigger for a customer's own services. */
 export const inbox = new Resource("Inbox");
 
 inbox.route("POST /v1/agents/{agentId}/trigger", {

@@ -4,7 +4,7 @@ import { unwrap } from "../shared/errors.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
-/** What an agent keeps by itself: memories and goals. */
+/** An agent's memories and goals. */
 export const mind = new Resource("Mind");
 
 mind.route("GET /v1/agents/{agentId}/memories", {

@@ -17,7 +17,7 @@ export type ApiOperation = {
   summary: string;
   description?: string;
   security: Record<string, string[]>[];
-  /** Who may call it, in words: schemes do not tell an admin from another entity. */
+  /** The callers in words: schemes do not tell an admin from another entity. */
   "x-who": string;
   parameters: ApiParameter[];
   requestBody?: { required: boolean; content: ApiContent };
@@ -65,7 +65,7 @@ const contentOf = (schemas: ApiSchemas, content: Content, direction: "input" | "
 
 const json = (schema: z.ZodType): Content => ({ "application/json": { schema } });
 
-/** What every guarded route may answer. */
+/** The problems of every guarded route. */
 const guardedProblems: ErrorCode[] = [
   "unauthorized",
   "token_expired",

@@ -25,11 +25,11 @@ export const problemResponse = (document: Problem, headers: Record<string, strin
 
 const path = (parts: PropertyKey[]): string => parts.map(String).join(".");
 
-/** How far off a form of a union is. To be another kind of thing is more than one field that is wrong. */
+/** The distance of a value from one form of a union. Another kind of value counts more than one wrong field. */
 const distance = (issues: z.core.$ZodIssue[]): number =>
   issues.reduce((sum, { code }) => sum + (code === "invalid_union" ? 1.5 : 1), 0);
 
-/** Of what fits no form of a union: what is wrong with the form that it comes nearest to. */
+/** The issues of a union's nearest form, where the value fits none. */
 const innermost = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] => {
   if (issue.code !== "invalid_union") return [issue];
   const [nearest] = issue.errors.toSorted((one, other) => distance(one) - distance(other));
@@ -53,7 +53,7 @@ const namedCode = (error: z.ZodError): ErrorCode | undefined => {
   return undefined;
 };
 
-/** What a schema complains about, as the refusal that it stands for. `under` is where the value stands. */
+/** A schema's issues as the refusal that they stand for. `under` is the path of the value. */
 export const misshapen = (error: z.ZodError, where: string, under: PropertyKey[] = []): ColloquyError => {
   const issues = issuesOf(error, under);
   const [first] = issues;

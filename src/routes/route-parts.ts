@@ -24,7 +24,7 @@ const cursor = z.string().max(200).optional().meta({ description: "The nextCurso
 
 export const pageQuery = (maximum = 100) => z.object({ limit: limitQuery(maximum), cursor });
 
-/** What a route with a `pageQuery` may answer to a bad one. */
+/** The problems of a bad `pageQuery`. */
 export const badPage: ErrorCode[] = ["invalid_request", "invalid_cursor"];
 
 export const listOf = <Item extends z.ZodType>(item: Item) =>

@@ -7,7 +7,7 @@ import { workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
-/** What tools and models may use: written here, never read back. */
+/** Secrets for tools and models: written here, never read back. */
 export const secrets = new Resource("Keys and secrets");
 
 secrets.route("GET /v1/workspace/secrets", {

@@ -30,7 +30,7 @@ const membersWith = async (
   throw new ColloquyError("not_found", "There is no such agent in this space.");
 };
 
-/** Who acts, as a member of the space. */
+/** The caller as a member of the space. */
 const actorAmong = (context: HttpContext, members: Member[]): { author: string; name: string } => {
   const id = actingEntityId(context.var.principal);
   const member = members.find((each) => each.id === id);
@@ -38,7 +38,7 @@ const actorAmong = (context: HttpContext, members: Member[]): { author: string; 
   return { author: `human:${id}`, name: member.name };
 };
 
-/** What agents share with the people of a space. */
+/** The blocks that agents share with the people of a space. */
 export const spaceBlocks = new Resource("Blocks");
 
 spaceBlocks.route("GET /v1/spaces/{spaceId}/blocks", {

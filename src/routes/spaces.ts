@@ -13,7 +13,7 @@ import { badPage, listOf, pageQuery } from "./route-parts.ts";
 const OneSpace = z.object({ space: Space });
 /** A page of spaces asks each of them for its latest, so it is no longer than that may cost. */
 const maxSpacesAsked = 50;
-/** How long such a page waits for each of them. */
+/** The most that such a page waits for each of them. */
 const latestWaitMs = 2000;
 
 /** A router may name a secret of the workspace together with an address of its own choice. */

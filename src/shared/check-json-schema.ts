@@ -115,7 +115,7 @@ const keywords = new Map<string, Check>(
 
 const joined = (path: string, more: string): string => (path === "" ? more : more === "" ? path : `${path}.${more}`);
 
-/** Those that apply to the very value that their schema applies to. */
+/** The keywords whose schemas apply to the same value as the schema around them. */
 const inPlace = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
 const innerInPlace = (held: Record<string, unknown>): unknown[] =>
@@ -154,7 +154,7 @@ const referenceProblem = (root: Record<string, unknown>): string | undefined => 
   return undefined;
 };
 
-/** What is wrong with a schema; empty where it can be applied. `ofObject`: it must be one of objects, as inputs are. */
+/** The issues of a schema; empty where it can be applied. `ofObject`: its type must be `object`, as for inputs. */
 export const schemaProblems = (root: unknown, { ofObject }: { ofObject: boolean }): Issue[] => {
   const issues: Issue[] = [];
   const walk = (held: unknown, path: string, depth: number): void => {

@@ -5,7 +5,7 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 
 export type Database = DrizzleSqliteDODatabase;
 
-/** What drizzle-kit generates beside its SQL: the journal and the statements. */
+/** The journal and the statements that drizzle-kit generates. */
 export type Migrations = Parameters<typeof migrate>[1];
 
 /**

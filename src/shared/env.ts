@@ -18,7 +18,7 @@ export type Env = {
   ENVIRONMENT?: string;
   /** JSON: alias → {provider, name, baseUrl?, apiKeyVariable?}. Only the operator can write it. */
   MODEL_ALIASES?: string;
-  /** Where spans go: the address of an OTLP collector, and its headers (`name=value,…`). Without one there are none. */
+  /** The address of an OTLP collector for spans, and its headers (`name=value,…`). Without one no spans are sent. */
   OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   OTEL_EXPORTER_OTLP_HEADERS?: string;
   OTEL_SERVICE_NAME?: string;
@@ -26,7 +26,7 @@ export type Env = {
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?: string;
   /** `off` counts nobody's requests; anything else: the bindings below count, where there are any. */
   RATE_LIMITS?: string;
-  /** How often one secret key, entity, sender of a hook, and address with wrong credentials may ask. */
+  /** The rate limits of a secret key, an entity, a hook's sender, and an address with wrong credentials. */
   RATE_KEY?: RateLimit;
   RATE_ENTITY?: RateLimit;
   RATE_HOOK?: RateLimit;

@@ -33,7 +33,7 @@ const table = {
   rate_limited: { status: 429, title: "Too many requests", retryable: true, closeCode: 4429 },
   internal: { status: 500, title: "Something went wrong here" },
   unavailable: { status: 503, title: "Not reachable at the moment", retryable: true, closeCode: 1013 },
-  // What a run can end with, and what a tool can answer its model. They show in the runs API.
+  // The errors that a run ends with, or that a tool answers its model. They show in the runs API.
   model_misconfigured: { status: 422, title: "The agent's model cannot be set up" },
   model_rejected: { status: 502, title: "The model's provider refused the request" },
   model_unavailable: { status: 503, title: "The model's provider could not be reached", retryable: true },
@@ -104,7 +104,7 @@ export const problem = (code: ErrorCode, detail: string, issues?: Issue[]): Prob
   ...(issues && issues.length > 0 ? { issues } : {}),
 });
 
-/** What an actor's RPC answers: an expected refusal is a value, since a rejected RPC loses its class on the way. */
+/** The answer of an actor's RPC. An expected refusal is a value, since a rejected RPC loses its class on the way. */
 export type Outcome<T> = { ok: true; value: T } | { ok: false; problem: Problem };
 
 export const ok = <T>(value: T): Outcome<T> => ({ ok: true, value });

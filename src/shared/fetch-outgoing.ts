@@ -35,13 +35,13 @@ export type OutgoingAnswer = { taken: boolean } & ({ ok: true; response: Respons
 export const maxRedirects = 5;
 
 const redirecting = new Set([301, 302, 303, 307, 308]);
-/** What says nothing of who asks. */
+/** Headers that say nothing about the caller. */
 const harmless = new Set(["accept", "accept-language", "content-type", "user-agent"]);
 
 /** A redirect that does not ask for the same again says that what was asked is done; 301 and 302 are used for both. */
 const maySayDone = (status: number): boolean => status <= 303;
 
-/** What browsers do: 303 asks with GET, and so do 301 and 302 after a POST. */
+/** The request after a redirect, as browsers make it: 303 turns to GET, and so do 301 and 302 after a POST. */
 const redirected = (request: OutgoingRequest, status: number, url: string): OutgoingRequest => {
   const turnsToGet = status === 303 ? request.method !== "HEAD" : status <= 302 && request.method === "POST";
   if (!turnsToGet) return { ...request, url };

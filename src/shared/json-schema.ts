@@ -33,8 +33,8 @@ const withLinearPatterns = <T>(work: () => T): T => {
 };
 
 /**
- * What in `value` breaks a JSON Schema 2020-12; empty where it fits. Of nested complaints only the innermost are
- * told. A schema that cannot be applied (a `$ref` that leads nowhere: nothing is ever fetched) fits nothing.
+ * The issues of a value against a JSON Schema 2020-12; empty where it fits. Of nested issues only the innermost are
+ * told. No value fits a schema that cannot be applied, such as one with a `$ref` to nothing. Nothing is fetched.
  */
 export const schemaIssues = (schema: object | boolean, value: unknown): Issue[] => {
   try {

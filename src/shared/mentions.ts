@@ -11,8 +11,8 @@ const endsWord = /[\p{L}\p{N}\p{M}_]$/v;
 const fold = (text: string): string => text.normalize("NFC").toLowerCase();
 
 /**
- * Who is mentioned in `text` as `@Name`, in the order of `members`. Names may hold spaces; the longest that fits is
- * meant; case does not matter; the name must be a whole word, and the `@` must not stand inside one (an address).
+ * The members that `text` mentions as `@Name`, in the order of `members`. Names may hold spaces; the longest match
+ * counts; case does not matter. The name must be a whole word, and the `@` must not stand inside one (an address).
  * Members who share a name are all meant.
  */
 export const mentionsIn = (text: string, members: Iterable<Named>): string[] => {

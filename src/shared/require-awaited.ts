@@ -2,8 +2,8 @@ import type { Clock } from "./clock.ts";
 import { ColloquyError } from "./errors.ts";
 
 /**
- * An agent's word to another actor counts while it waits for the answer, which is `until`, in milliseconds since the
- * epoch: its run may have been canceled since (R5), or have gone on. Throws `unavailable`.
+ * Refuses a call whose agent has stopped waiting: its run may be canceled (R5), or have gone on. `until` is in
+ * milliseconds since the epoch. Throws `unavailable`.
  */
 export const requireAwaited = ({ clock }: { clock: Clock }, { until }: { until?: number | undefined }): void => {
   if (until === undefined || until > clock.now()) return;

@@ -1,6 +1,6 @@
 import { ColloquyError, type Issue } from "./errors.ts";
 
-/** How deep JSON from outside may nest. What is deeper could be parsed, but neither checked nor written again. */
+/** The depth to which JSON from outside may nest. Deeper JSON can be parsed, but neither checked nor written again. */
 export const maxJsonDepth = 64;
 
 type Held = { value: unknown; path: string; depth: number };
@@ -8,8 +8,8 @@ type Held = { value: unknown; path: string; depth: number };
 const illFormed = "must be well-formed Unicode, without halves of surrogate pairs";
 
 /**
- * What makes a parsed JSON value unfit for any schema to look at: nesting without end, and texts that no database
- * gives back as they were, and a field that objects lose on the way. Undefined where it is sound.
+ * Why a parsed JSON value is refused before any schema sees it: it nests too deeply, has ill-formed text that no
+ * database gives back as it was, or has a field that objects lose on the way. Undefined where it is sound.
  */
 export const unsoundness = (json: unknown): Issue | undefined => {
   const waiting: Held[] = [{ value: json, path: "", depth: 0 }];
@@ -29,7 +29,7 @@ export const unsoundness = (json: unknown): Issue | undefined => {
   return undefined;
 };
 
-/** Refuses a body that no schema should look at. */
+/** Refuses a body that is not sound. */
 export const requireSound = (body: unknown): void => {
   const issue = unsoundness(body);
   if (!issue) return;

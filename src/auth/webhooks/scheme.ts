@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameText } from "../same-text.ts";
 
-/** A delivery as it came: nothing of it is believed yet. The body is exactly what was signed. */
+/** A delivery as it came, not yet verified. The body is exactly the signed bytes. */
 export type WebhookDelivery = { headers: Headers; body: Uint8Array };
 
 /** Which headers a hook reads, where its scheme leaves that open. */
@@ -12,17 +12,17 @@ export type HookHeaders = {
   eventHeader?: string | undefined;
 };
 
-/** What the sender knows a delivery by, however often it sends it; by its body where it names none. */
+/** The sender's name for a delivery, the same each time it is sent; the hash of its body where it has none. */
 export type DeliveryName = { id: string } | { bodyHash: string };
 
 /**
- * How one kind of sender proves who it is and names what it sends. Another kind joins by one such module, its name in
- * `HookScheme` and its line in `schemes.ts`.
+ * One kind of sender: how it signs and names a delivery. Another kind needs one such module, its name in `HookScheme`
+ * and its line in `schemes.ts`.
  */
 export type WebhookScheme = {
   /** Random bytes, written as a secret that its senders take. */
   writeSecret(bytes: Uint8Array): string;
-  /** What is wrong with a secret that was brought along; undefined if nothing is. */
+  /** Why the caller's own secret does not fit the scheme; undefined where it fits. */
   secretFault(secret: string): string | undefined;
   /**
    * Throws `unauthorized` unless one of `secrets` vouches for the delivery, `delivery_expired` where the sender's
@@ -71,6 +71,6 @@ export const textField = (payload: unknown, field: string): string | undefined =
 
 const minSecretCharacters = 16;
 
-/** Of secrets that people choose: long enough not to be guessed. */
+/** Why a secret that a person chose is too short; undefined where it is long enough. */
 export const chosenSecretFault = (secret: string): string | undefined =>
   secret.length >= minSecretCharacters ? undefined : `must have at least ${minSecretCharacters} characters`;

@@ -8,7 +8,7 @@ import { anySame, hmac, nameIn, textField, unproven, type WebhookScheme } from "
 const secretPrefix = "whsec_";
 const minSecretBytes = 24;
 const maxSecretBytes = 64;
-/** How far the sender's clock may be off, either way. */
+/** The most that the sender's clock may be off, either way. */
 const windowMs = 5 * 60_000;
 
 const keyOf = (secret: string): Uint8Array => Buffer.from(secret.slice(secretPrefix.length), "base64");

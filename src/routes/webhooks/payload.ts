@@ -1,7 +1,7 @@
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireSound } from "../../shared/sound-json.ts";
 
-/** What JSON can write. */
+/** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
 const decoded = (body: Uint8Array): string => {
@@ -44,8 +44,8 @@ const isJson = (text: string): boolean => {
 };
 
 /**
- * What a proven delivery's body says, by its media type: JSON, a form's fields, or text. Where the type is missing or
- * of none of these, JSON if it is that, else text. Throws `invalid_json` and `invalid_request`.
+ * The payload of a proven delivery, by its media type: JSON, a form's fields, or text. With another type or none it is
+ * parsed as JSON, else taken as text. Throws `invalid_json` and `invalid_request`.
  */
 export const payloadOf = (contentType: string | null, body: Uint8Array): Json => {
   const text = decoded(body);

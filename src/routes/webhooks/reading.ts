@@ -2,8 +2,8 @@ import { type HookSettings, placeholder } from "../../protocol/hook.ts";
 import type { Json } from "./payload.ts";
 
 /**
- * What an agent reads of a delivery. A template gives a text of at most `maxTextCharacters`, so that it always fits
- * an event, however large the payload is; without one, the agent reads the whole payload.
+ * The part of a delivery that an agent reads. A template gives a text of at most `maxTextCharacters`, which always fits
+ * an event. Without a template, the agent reads the whole payload.
  */
 const maxTextCharacters = 10_000;
 const maxValueCharacters = 4000;
