@@ -25,7 +25,7 @@ test("the documented rates are the configured ones", () => {
   );
 });
 
-test("an address is one sender: of IPv6 the whole network, however it is written", () => {
+test("an address is one sender; an IPv6 network is one sender in any notation", () => {
   const of = (address: string): string =>
     addressOf(new Request("https://colloquy.test", { headers: { "cf-connecting-ip": address } }));
   expect(of("192.0.2.7")).toBe("192.0.2.7");

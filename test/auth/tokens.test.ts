@@ -17,7 +17,7 @@ const forged = (claims: Record<string, unknown>, alg = "HS256", key = keyOf(work
     .setProtectedHeader({ alg })
     .sign(key);
 
-test("[S5] a token says who it is, until the millisecond it expires", async () => {
+test("[S5] a token is valid until the millisecond of its expiry", async () => {
   const token = await minted();
   expect(await verify(token)).toEqual({ workspaceId, entityId, expiresAt: now + 1000 });
   expect(await verify(token, now + 999)).toMatchObject({ entityId });
@@ -25,7 +25,7 @@ test("[S5] a token says who it is, until the millisecond it expires", async () =
   await expect(verify(token, now + 86_400_000)).rejects.toMatchObject({ code: "token_expired" });
 });
 
-test("[S5] what was signed otherwise is nobody's", async () => {
+test("[S5] a token with another signature is refused", async () => {
   const other = ids.mint("wsp");
   const tokens = [
     "nonsense",

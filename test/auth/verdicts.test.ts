@@ -21,7 +21,7 @@ test("[S5] a key's verdict is kept for 60 s, and no longer", async () => {
   expect(await keyWithHash({ verifyKey }, "wsp_1", "hash")).toBeUndefined();
 });
 
-test("[S5] a revoked key stops at once where it was revoked, also for who asked just before", async () => {
+test("[S5] a revoked key stops at once where it was revoked, also for a request under way", async () => {
   const answer = Promise.withResolvers<Awaited<ReturnType<Asked["verifyKey"]>>>();
   const asking = keyWithHash({ verifyKey: () => answer.promise }, "wsp_2", "hash");
   forgetKey("key_2");
@@ -29,7 +29,7 @@ test("[S5] a revoked key stops at once where it was revoked, also for who asked 
   expect(await asking).toBeUndefined();
 });
 
-test("[S5] a standing that changed is asked for again, also by who asked just before", async () => {
+test("[S5] a changed standing is asked for again, also by a request under way", async () => {
   const answer = Promise.withResolvers<Awaited<ReturnType<Asked["standing"]>>>();
   const asking = standingOf({ standing: () => answer.promise }, "wsp_3", "ent_1");
   forgetStanding("wsp_3", "ent_1");

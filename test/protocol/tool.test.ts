@@ -3,7 +3,7 @@ import { ToolConfig } from "../../src/protocol/tool.ts";
 
 const described = { name: "ask", description: "Asks", executionType: "space" };
 
-test("[S4] what people answer is asked of them once: a space tool takes no approval", () => {
+test("[S4] a space tool takes no approval, since people answer it anyway", () => {
   expect(ToolConfig.safeParse(described).success).toBe(true);
   const refused = ToolConfig.safeParse({ ...described, approval: { required: true } });
   expect(refused.error?.issues).toMatchObject([{ code: "unrecognized_keys", keys: ["approval"] }]);

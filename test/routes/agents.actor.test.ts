@@ -84,7 +84,7 @@ test("[R5] an agent that cannot be reached is deleted for its caller, and ended 
   });
 });
 
-test("[S4] tools that cannot be used are refused where they stand, and make no agent and take no name", async () => {
+test("[S4] unusable tools are refused with their path, create no agent and reserve no name", async () => {
   const house = await openHouse();
   const schema = { type: "object", properties: { id: { type: "string" } } };
   const tool = { name: "ask", description: "Asks", executionType: "gateway", inputSchema: schema };
@@ -129,7 +129,7 @@ test("[S4] a change that leaves something invalid is refused whole, the name too
   });
 });
 
-test("[S4] a tool that asks somebody who could never answer is refused where it names them", async () => {
+test("[S4] a tool whose approver is no person of the workspace is refused with its path", async () => {
   const house = await openHouse();
   const [mona, robot] = [await house.person("Mona"), await house.agent({ name: "Robot" })];
   const stranger = await (await openHouse()).person("Stranger");
@@ -186,7 +186,7 @@ test("[S3] a model's address, secret and alias are checked before anything is ma
   ).toBe(201);
 });
 
-test("[S3] a secret is never read back, and is carried to the agents sealed", async () => {
+test("[S3] a secret is never read back, and reaches the agents sealed", async () => {
   const house = await openHouse();
   const bearer = house.secretKey;
   const secret = (method: string, name = "KEY") =>
@@ -214,7 +214,7 @@ test("[S3] a secret is never read back, and is carried to the agents sealed", as
   expect((await secret("PUT", "not%20a%20label")).status).toBe(400);
 });
 
-test("a secret that is set anew while an agent is made is the one that the agent has", async () => {
+test("an agent gets a secret that is changed while the agent is created", async () => {
   const house = await openHouse();
   const put = (value: string) =>
     call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value } });
@@ -262,7 +262,7 @@ test("a service's event is taken in and shows in the runs that it caused", async
   expect([404, 409]).toContain(retry.status);
 });
 
-test("memories and goals are written and deleted by hand, and show in what the agent would read", async () => {
+test("memories and goals are written and deleted over HTTP, and show in the agent's context", async () => {
   const house = await openHouse();
   const bearer = house.secretKey;
   const path = `/v1/agents/${(await house.agent({ name: "Analyst" })).id}`;
@@ -286,7 +286,7 @@ test("memories and goals are written and deleted by hand, and show in what the a
   }
 });
 
-test("[S4] a model that fits no form is refused by what is wrong with the nearest", async () => {
+test("[S4] a model that fits no provider is refused with the issues of the nearest one", async () => {
   const house = await openHouse();
   for (const [model, path, message] of [
     [{ provider: "rehearsal", temprature: 1 }, "model", "temprature"],
@@ -306,7 +306,7 @@ test("[S4] a model that fits no form is refused by what is wrong with the neares
   expect(issues?.[0]?.path).toBe("model.provider");
 });
 
-test("[S4] a change that is refused renames the agent nowhere, not for a moment", async () => {
+test("[S4] a refused change never renames the agent, not even for a moment", async () => {
   const house = await openHouse();
   const bearer = house.secretKey;
   const mona = await house.person("Mona");

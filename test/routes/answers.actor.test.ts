@@ -208,7 +208,7 @@ const ask = (operation: Operation, options: Call = {}): Promise<Response> => {
   });
 };
 
-test("a field that is not documented would be found, and one that is missing", () => {
+test("the check finds an undocumented field and a missing one", () => {
   const workspace = { id: ids.mint("wsp"), name: "House", createdAt: "2026-02-18T15:06:55.000Z" };
   const schema = schemaOf({ $ref: "#/components/schemas/Workspace" });
   expect(schema.safeParse(workspace).success).toBe(true);
@@ -240,7 +240,7 @@ describe("[S4] a refusal is as the document says", () => {
   });
 });
 
-test("a router, and what it decided, are as the document says", async () => {
+test("a router and its decision are as documented", async () => {
   const model = { provider: "rehearsal", deltasPerSecond: 0 };
   const settings = { wakePolicy: "addressed", router: { model, instructions: "Rarely." } };
   const desk = await openHouse();

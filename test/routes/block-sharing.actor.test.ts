@@ -106,7 +106,7 @@ describe("sharing", () => {
     expect(await stranger.list()).toEqual([]);
   });
 
-  it("an owner that is gone takes its blocks along", async () => {
+  it("a deleted owner's blocks are gone for their readers too", async () => {
     const { owner, reader, share } = await two();
     await owner.create({ content: "a" });
     await share();

@@ -41,7 +41,7 @@ const scene = async () => {
 };
 
 describe("who watches a block", () => {
-  it("sees it as it is, then each change once, whoever made it", async () => {
+  it("gets the block as it is, then each change once, by any author", async () => {
     const { watch, append, patch, remove, agent } = await scene();
     const [one, other] = [await watch(), await watch()];
     await append("b");
@@ -67,7 +67,7 @@ describe("who watches a block", () => {
     expect(await watcher.untilClosed()).toBe(4404);
   });
 
-  it("hears nothing of an edit that was refused, or that changed nothing", async () => {
+  it("gets no frame for an edit that was refused or changed nothing", async () => {
     const { watch, append } = await scene();
     const watcher = await watch();
     await append("x".repeat(6000));
@@ -77,7 +77,7 @@ describe("who watches a block", () => {
     expect(watcher.frames.map((frame) => ("cursor" in frame ? frame.cursor : 0))).toEqual([1, 2]);
   });
 
-  it("goes on hearing after the agent has slept", async () => {
+  it("goes on after the agent has slept", async () => {
     const { watch, append, stub } = await scene();
     const watcher = await watch();
     await watcher.until(1);
@@ -89,7 +89,7 @@ describe("who watches a block", () => {
     expect(watcher.frames[1]).toMatchObject({ type: "block.changed", block: { rendered: "ab" } });
   });
 
-  it("[S4] is told that this stream takes nothing, and closed if it does not stop", async () => {
+  it("[S4] is told that this stream takes no frames, and closed if it goes on", async () => {
     const { watch } = await scene();
     const watcher = await watch();
     watcher.socket.send("{");
@@ -100,7 +100,7 @@ describe("who watches a block", () => {
     expect(watcher.heard.closed).toBe(4400);
   });
 
-  it("[S5] is closed once its rights are gone, and not before", async () => {
+  it("[S5] closes once its rights are gone, and not before", async () => {
     const { house, at, stub, watch } = await scene();
     const boss = await house.person("Boss", "admin");
     const asBoss = await call(`${at}/notes/stream?token=${boss.token}`, { headers: { upgrade: "websocket" } });

@@ -9,7 +9,7 @@ import { problemIn } from "./operations.ts";
 beforeAll(() => loadLoro(), 60_000);
 
 describe("blocks over HTTP", () => {
-  it("begin with what is said of them, and the rest by default", async () => {
+  it("are created with the given settings, and defaults for the rest", async () => {
     const { create, read, list } = await openAgent();
     const made = await create({ charLimit: 0 });
     expect(made).toMatchObject({
@@ -125,7 +125,7 @@ describe("blocks over HTTP", () => {
     expect((await send("GET", "/notes")).status).toBe(404);
   });
 
-  it("a deleted one's label can be used again, and what it held is gone with it", async () => {
+  it("free their label and lose their content when they are deleted", async () => {
     const { create, read, send, history } = await openAgent();
     await create({ content: "old" });
     expect(await problemIn(await send("POST", "", { label: "notes", type: "core" }))).toMatchObject({
@@ -139,7 +139,7 @@ describe("blocks over HTTP", () => {
     expect(await history()).toHaveLength(1);
   });
 
-  it("are changed in how they are kept and shown", async () => {
+  it("are changed in their settings", async () => {
     const { create, edited, send, read } = await openAgent();
     await create({ content: Array.from({ length: 10 }, (_, index) => `Line ${index + 1}`).join("\n") });
     const patch = (body: object) => send("PATCH", "/notes", body);
@@ -164,7 +164,7 @@ describe("blocks over HTTP", () => {
     expect((await patch({ schema: { type: "list" } })).status).toBe(409);
   });
 
-  it("keep a schema that what they hold fits", async () => {
+  it("refuse a schema that their content does not fit", async () => {
     const { create, send, read, edited } = await openAgent();
     const map = (...fields: object[]) => ({ type: "map", fields });
     await create({ schema: map({ name: "a" }, { name: "b", type: "list" }), content: { a: "x", b: [1] } });

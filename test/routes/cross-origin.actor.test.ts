@@ -6,7 +6,7 @@ import { fill, guarded } from "./operations.ts";
 
 const origin = "https://app.example.com";
 
-test("a page of another origin is told before it asks that it may, for every route", async () => {
+test("the preflight of another origin is allowed for every route", async () => {
   for (const { method, path, name } of guarded) {
     const answer = await call(fill(path, {}), {
       method: "OPTIONS",
@@ -21,7 +21,7 @@ test("a page of another origin is told before it asks that it may, for every rou
   }
 });
 
-test("[S5] an answer may be read by any page, a refusal too, and never with a browser's own credentials", async () => {
+test("[S5] any page may read an answer or a refusal, but never with the browser's own credentials", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   const { id } = await house.space("Alpha", [mona]);

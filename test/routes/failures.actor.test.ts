@@ -6,7 +6,7 @@ import { problemIn } from "./operations.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-test("[S3] [S4] what breaks inside is told as that, and nothing of it", async () => {
+test("[S3] [S4] an internal failure is answered as one, without its details", async () => {
   const house = await openHouse();
   vi.spyOn(Workspace.prototype, "describe").mockRejectedValue(new Error("SQLITE_FULL in /var/lib with sk_secret"));
   const broken = await problemIn(await call("/v1/workspace", { bearer: house.secretKey }));

@@ -91,7 +91,7 @@ describe.each(schemes)("a hook of scheme %s", (scheme) => {
     expect(await inbox()).toHaveLength(1);
   });
 
-  test("[S4] [S5] takes nothing that another secret signed, and changes nothing by it", async () => {
+  test("[S4] [S5] refuses a delivery signed with another secret, and changes nothing", async () => {
     const { create, inbox } = await openAgent();
     const { hookId } = await create(settings[scheme]);
     const other = await create(settings[scheme]);
@@ -124,7 +124,7 @@ describe.each(schemes)("a hook of scheme %s", (scheme) => {
     expect([await status(fourth.secret), await status(fifth.secret)]).toEqual([401, 202]);
   });
 
-  test("[S3] its secret is told once, and lies sealed", async () => {
+  test("[S3] its secret is shown once, and stored sealed", async () => {
     const { create, list, agentId, at, house } = await openAgent();
     const { hookId, secret } = await create(settings[scheme]);
     expect(JSON.stringify(await list())).not.toContain(secret);
@@ -138,7 +138,7 @@ describe.each(schemes)("a hook of scheme %s", (scheme) => {
     expect(await runs.text()).not.toContain(secret);
   });
 
-  test("takes the secret that the sender has already, if it is one", async () => {
+  test("takes the sender's own secret where its form is right", async () => {
     const { create, at, house } = await openAgent();
     const secret = scheme === "standard" ? "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" : "It's a Secret to Everybody";
     const created = await create({ ...settings[scheme], secret });
@@ -173,7 +173,7 @@ test("GitHub's own example of a delivery is read by a template", async () => {
   ]);
 });
 
-test("a greeting, and an event that the hook does not want, are acknowledged and told to nobody", async () => {
+test("a greeting and an event that the hook does not want are acknowledged without an event", async () => {
   const { create, inbox, hook } = await openAgent();
   const { hookId, secret } = await create({ scheme: "github", events: ["issues.opened", "push"] });
   const send = async (event: string, payload: unknown): Promise<unknown> => {
@@ -244,7 +244,7 @@ describe("[S4] a bad delivery gets its typed answer and changes nothing", () => 
     expect(await inbox()).toEqual([]);
   });
 
-  test("[B3] a body that says no length is read no further than a MiB", async () => {
+  test("[B3] a body without a length is read up to 1 MiB only", async () => {
     const { create } = await openAgent();
     const { hookId } = await create({ scheme: "standard" });
     let pulled = 0;
@@ -262,7 +262,7 @@ describe("[S4] a bad delivery gets its typed answer and changes nothing", () => 
     expect(pulled).toBeLessThan(32);
   });
 
-  test("what is too large for an event is cut by a template instead, and the refusal says so", async () => {
+  test("a payload too large for an event is refused with a hint to use a template", async () => {
     const { create, hook, inbox } = await openAgent();
     const { hookId, secret } = await create({ scheme: "standard" });
     const body = JSON.stringify({ type: "push", title: "Long", rest: "x".repeat(900_000) });
@@ -278,7 +278,7 @@ describe("[S4] a bad delivery gets its typed answer and changes nothing", () => 
   });
 });
 
-test("[S6] a hook that was never issued, was closed, or whose agent is gone, answers 404 and wakes nothing new", async () => {
+test("[S6] an invented hook, a closed one, and one of a deleted agent answer 404 and wake nothing", async () => {
   const { create, hook, house, at } = await openAgent();
   const { hookId, secret } = await create({ scheme: "github" });
   const other = await create({ scheme: "github" });

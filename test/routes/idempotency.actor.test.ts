@@ -31,7 +31,7 @@ describe("[D1] the same Idempotency-Key makes one thing, and gets its answer aga
     expect(await problemIn(other)).toMatchObject({ code: "idempotency_mismatch" });
   });
 
-  test("POST /v1/workspaces: what a crash cut off after the creation is finished by the next try", async () => {
+  test("POST /v1/workspaces: the next try completes a creation that a crash cut off", async () => {
     const key = newKey();
     const id = ids.derive("wsp", "operator", key);
     const keyId = ids.derive("key", id, "first");
@@ -125,7 +125,7 @@ test("[D1] two requests with one key at the same time make one thing", async () 
   expect(list.items).toHaveLength(1);
 });
 
-test("[D1] what was made before its answer was lost is found by the next try, and made once", async () => {
+test("[D1] a thing whose answer was lost is found by the next try and not made twice", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   const agent = await house.agent({ name: "Keeper" });
@@ -166,7 +166,7 @@ test("[D1] what was made before its answer was lost is found by the next try, an
   }
 });
 
-test("the same key of another caller, at another address, or after a refusal, is another request", async () => {
+test("the same key from another caller, at another address, or after a refusal is a new request", async () => {
   const house = await openHouse();
   const boss = await house.person("Boss", "admin");
   const headers = { "idempotency-key": newKey() };

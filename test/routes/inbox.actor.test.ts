@@ -49,7 +49,7 @@ const openAgent = async () => {
   };
 };
 
-test("an inbox is read by what became of its events, page by page", async () => {
+test("an inbox is paged through, and filtered by the status of its events", async () => {
   const { put, page } = await openAgent();
   const dead = [await put("dead")];
   const pending = [await put("pending")];
@@ -64,7 +64,7 @@ test("an inbox is read by what became of its events, page by page", async () => 
   expect([idsOf(second), second.nextCursor]).toEqual([dead.slice(2), null]);
 });
 
-test("[R1] dead events are retried all at once, or discarded one by one; what waits cannot be discarded", async () => {
+test("[R1] dead events are retried together or discarded singly; a waiting event cannot be discarded", async () => {
   const { put, page, retryAll, discard } = await openAgent();
   const [gone, back, more] = [await put("dead"), await put("dead"), await put("dead")];
   expect((await discard(gone)).status).toBe(204);
@@ -83,7 +83,7 @@ test("[R1] dead events are retried all at once, or discarded one by one; what wa
   expect(await (await retryAll()).json()).toEqual({ retried: 0 });
 });
 
-test("[B3] a full inbox answers a trigger 503 with Retry-After, and takes it under the same key once there is room", async () => {
+test("[B3] a full inbox answers a trigger 503 with Retry-After, and takes the same key later", async () => {
   const { fill, sql, trigger } = await openAgent();
   await fill();
   const refused = await trigger("once");

@@ -123,7 +123,7 @@ test("the document is OpenAPI 3.1 whose references all lead somewhere", async ()
   }
 });
 
-test("every guarded route tells its problems, and every path parameter is described", () => {
+test("every guarded route documents its problems and describes its path parameters", () => {
   for (const operation of guarded) {
     expect(Object.keys(operation.responses), operation.name).toEqual(expect.arrayContaining(["401", "403"]));
     const inPath = [...operation.path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name);
@@ -155,7 +155,7 @@ test("without a signing secret, or with a short one, every answer says what to s
   }
 });
 
-test("an operation whose parameters have a shape tells that it refuses others with 400", () => {
+test("an operation whose parameters have a format documents 400", () => {
   const shaped = guarded.filter(({ parameters }) =>
     parameters.some(({ name, in: place, schema }) => {
       const hasPattern = typeof schema === "object" && schema !== null && "pattern" in schema;

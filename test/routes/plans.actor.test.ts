@@ -27,7 +27,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("a plan is set, answered with when it is due, listed, replaced and deleted", async () => {
+test("a plan is set and answered with its due time, listed, replaced and deleted", async () => {
   const { put, list, remove } = await openAgent();
   const daily = { name: "Daily Report", instruction: "Post the metrics", cron: "0 9 * * *", timezone: "Asia/Riyadh" };
   const { plan } = await expectOk(z.object({ plan: Plan }), put("daily", daily));
@@ -65,7 +65,7 @@ test.each([
   [{ ...named, runAfter: "1 hour", nextRunAt: now }, 400, "invalid_request", ""],
   [{ ...named, instruction: "", runAfter: "1 hour" }, 400, "invalid_request", ""],
   [{ ...named, instruction: "x".repeat(4001), runAfter: "1 hour" }, 400, "invalid_request", ""],
-])("[S4] %j is refused, and said why", async (body, status, code, why) => {
+])("[S4] a plan of %j is refused with the reason", async (body, status, code, why) => {
   const { put, list } = await openAgent();
   const problem = await problemIn(await put("report", body));
   expect(problem).toMatchObject({ status, code, detail: expect.stringContaining(why) });
@@ -73,12 +73,12 @@ test.each([
   expect(await list()).toEqual([]);
 });
 
-test("[S4] an id that is no label is refused", async () => {
+test("[S4] a plan's id that is no label is refused", async () => {
   const { put } = await openAgent();
   expect(await problemIn(await put("no%20label", { ...named, runAfter: "1 hour" }))).toMatchObject({ status: 400 });
 });
 
-test("an agent's heartbeat is part of its config: set with it, changed, and turned off by null", async () => {
+test("an agent's heartbeat is set with its config, changed, and turned off by null", async () => {
   const { house, patch } = await openAgent();
   const heartbeat = { everyMinutes: 120, activeHours: { start: 8, end: 22 }, timezone: "Asia/Riyadh" };
   const agent = await house.agent({ name: "Watcher", heartbeat });

@@ -57,7 +57,7 @@ test("[B3] an entity that asks too often is told when to ask again; others are n
   expect((await ask("/v1/spaces", { bearer: house.secretKey })).status).toBe(200);
 });
 
-test("[B3] a secret key is counted as itself, whomever it acts as", async () => {
+test("[B3] a secret key is counted as one caller, whichever entity it acts as", async () => {
   const house = await openHouse();
   const ask = counting("RATE_KEY");
   const { admitted, refusal } = await untilRefused(() => ask("/v1/spaces", { bearer: house.secretKey }));
@@ -65,7 +65,7 @@ test("[B3] a secret key is counted as itself, whomever it acts as", async () => 
   await expectRefusal(refusal, "RATE_KEY");
 });
 
-test("[B3] a socket is not opened for who asks too often", async () => {
+test("[B3] a caller over its rate opens no socket", async () => {
   const house = await openHouse();
   const mia = await house.person("Mia");
   const space = await house.space("Room", [mia]);
@@ -74,7 +74,7 @@ test("[B3] a socket is not opened for who asks too often", async () => {
   await expectRefusal(refusal, "RATE_ENTITY");
 });
 
-test("[B3] who delivers to a hook too often is told when to come again, before its agent is asked", async () => {
+test("[B3] a hook's sender over its rate gets 429 with Retry-After before the agent is asked", async () => {
   const ask = counting("RATE_HOOK");
   const agentId = ids.mint("ent");
   const path = `/v1/hooks/${ids.deriveOwned("hook", agentId, "never-made")}`;
@@ -85,7 +85,7 @@ test("[B3] who delivers to a hook too often is told when to come again, before i
   expect((await deliver("192.0.2.8")).status).toBe(404);
 });
 
-test("[B3] wrong credentials are counted by address, and stop its look-ups, not what it can prove", async () => {
+test("[B3] wrong credentials are counted by address and stop its look-ups, but not its valid tokens", async () => {
   const house = await openHouse();
   const mia = await house.person("Mia");
   const ask = counting("RATE_STRANGER");
@@ -105,7 +105,7 @@ test("[B3] wrong credentials are counted by address, and stop its look-ups, not 
   }
 });
 
-test("[B3] an expired token is no wrong credential: it is to be refreshed", async () => {
+test("[B3] an expired token does not count as a wrong credential", async () => {
   const house = await openHouse();
   const mia = await house.person("Mia");
   const expired = await house.token(mia.id, 60);
@@ -120,7 +120,7 @@ test("[B3] an expired token is no wrong credential: it is to be refreshed", asyn
   }
 });
 
-test("a limiter that fails, and one that is switched off, refuse nobody", async () => {
+test("a limiter that fails or is switched off refuses nobody", async () => {
   const house = await openHouse();
   const failing = counting("RATE_KEY", { limit: () => Promise.reject(new Error("out of reach")) });
   expect((await failing("/v1/spaces", { bearer: house.secretKey })).status).toBe(200);
@@ -129,7 +129,7 @@ test("a limiter that fails, and one that is switched off, refuse nobody", async 
   }
 });
 
-test("every route that knows its caller, and the hooks, tell of 429 and of Retry-After", () => {
+test("every guarded route and the hooks document 429 and Retry-After", () => {
   for (const operation of operations) {
     if (operation["x-who"] === "anybody") continue;
     expect(operation.responses["429"], operation.name).toMatchObject({

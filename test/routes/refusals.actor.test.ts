@@ -180,7 +180,7 @@ describe("[S4] a query that is not of the shape answers 400", () => {
   });
 });
 
-test("[B3] a body beyond 1 MiB is refused before it is read as anything", async () => {
+test("[B3] a body beyond 1 MiB is refused before it is parsed", async () => {
   const body = JSON.stringify({ name: "x".repeat(1024 * 1024) });
   const answer = await call("/v1/entities", { bearer: house.secretKey, body });
   expect(await problemIn(answer)).toMatchObject({

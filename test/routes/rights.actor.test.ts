@@ -210,7 +210,7 @@ describe("[S1] a space is for its members; an admin sees it, and others do not k
     }
   });
 
-  test("the stream is for members; a key has to say as whom", async () => {
+  test("the stream is for members; a key must name the entity that it acts as", async () => {
     for (const end of ["events", "stream"]) {
       const headers: Record<string, string> = end === "stream" ? { upgrade: "websocket" } : {};
       const path = `/v1/spaces/${spaceId}/${end}`;
@@ -241,7 +241,7 @@ describe("[S1] a space is for its members; an admin sees it, and others do not k
     expect(await status(`/v1/spaces/${id}`, { bearer: mona.token })).toBe(404);
   });
 
-  test("an entity reads itself and those it shares a space with, and changes nobody", async () => {
+  test("an entity reads itself and the members of its spaces, and changes nobody", async () => {
     const ask = (bearer: string, id: string, options: Call = {}) =>
       status(`/v1/entities/${id}`, { bearer, ...options });
     expect(await ask(mona.token, mona.id)).toBe(200);
@@ -259,7 +259,7 @@ describe("[S1] a space is for its members; an admin sees it, and others do not k
     expect(await problemIn(invented)).toMatchObject({ code: "acting_entity_required" });
   });
 
-  test("what a caller says of itself in internal headers is not believed", async () => {
+  test("a caller's own internal headers are ignored", async () => {
     const forged = { kind: "entity", workspaceId: house.workspaceId, entityId: mona.id, admin: true, expiresAt: 9e15 };
     const headers = { upgrade: "websocket", "x-colloquy-principal": JSON.stringify(forged) };
     expect(await status(`/v1/spaces/${spaceId}/stream`, { bearer: stranger.token, headers })).toBe(404);

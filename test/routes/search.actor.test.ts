@@ -28,7 +28,7 @@ const newAgent = async (config: Record<string, unknown> = {}) => {
 };
 
 describe("archival entries", () => {
-  test("an entry is kept with its source, listed, found, and gone once it is deleted", async () => {
+  test("an archival entry is kept with its source, listed, found, and deleted", async () => {
     const { house, agentId } = await newAgent();
     const mona = await house.person("Mona");
     const space = await house.space("Alpha", [mona, { id: agentId }]);
@@ -68,7 +68,7 @@ describe("archival entries", () => {
     expect((await found(house, agentId, { q: "fourth" })).map(({ id }) => id)).toEqual([fourth.id]);
   });
 
-  test("[R2] the same key again keeps nothing twice", async () => {
+  test("[R2] the same key again keeps no second archival entry", async () => {
     const { house, agentId } = await newAgent();
     const once = () =>
       expectOk(
@@ -103,7 +103,7 @@ describe("archival entries", () => {
 });
 
 describe("search", () => {
-  test("messages are found by what they say, who said them and where; each hit says so", async () => {
+  test("messages are found by text, speaker and space, which each hit names", async () => {
     const { house, agentId } = await newAgent();
     const [mona, husam] = [await house.person("Mona"), await house.person("Husam")];
     const space = await house.space("Project Alpha", [mona, husam, { id: agentId }], { wakePolicy: "addressed" });
@@ -130,7 +130,7 @@ describe("search", () => {
     expect((await found(house, agentId, { q: "zebra" }))[0]?.excerpt).toBe("A zebra, just now.");
   });
 
-  test("[S1] what was said in a space that the agent has left, or another agent's, is not found", async () => {
+  test("[S1] messages of a space that the agent has left, or of another agent, are not found", async () => {
     const { house, agentId } = await newAgent();
     const mona = await house.person("Mona");
     const other = await house.agent({ name: "Other" });
@@ -173,7 +173,7 @@ describe("search", () => {
     }
   });
 
-  test("a block is found by its label, its description and its text, as it is now, and not once it is deleted", async () => {
+  test("a block is found by its current label, description and text, and not after its deletion", async () => {
     const { house, agentId } = await newAgent();
     const bearer = house.secretKey;
     const path = `/v1/agents/${agentId}/blocks`;
@@ -192,7 +192,7 @@ describe("search", () => {
     expect(await labels("zebra")).toEqual([]);
   });
 
-  test("phrases must be there, beginnings are found, and all modes answer best first", async () => {
+  test("phrases match whole, prefixes match, and all modes answer the best hit first", async () => {
     const { house, agentId } = await newAgent();
     await keep(house, agentId, { content: "the quick brown fox jumps over the lazy dog" });
     await keep(house, agentId, { content: "programming is fun" });
@@ -248,7 +248,7 @@ describe("search", () => {
     expect(await problemIn(answer)).toMatchObject({ code: "invalid_request", status: 400 });
   });
 
-  test("the workspace's search asks all agents, and one that cannot answer fails none of the others", async () => {
+  test("the workspace's search asks all agents, and one that fails does not fail the others", async () => {
     const house = await openHouse();
     const [one, two] = [await house.agent({ name: "One" }), await house.agent({ name: "Two" })];
     const mona = await house.person("Mona");
@@ -294,7 +294,7 @@ const removeBehind = async (house: House, agentId: string): Promise<void> => {
   await env.AGENT.getByName(agentId).remove(house.workspaceId);
 };
 
-test("[S6] an archival id that was never issued leads nowhere", async () => {
+test("[S6] an invented archival id answers 404", async () => {
   const { house, agentId } = await newAgent();
   const path = `/v1/agents/${agentId}/archival/${ids.mintOwned("arch", ids.mint("ent"))}`;
   expect((await call(path, { method: "DELETE", bearer: house.secretKey })).status).toBe(404);

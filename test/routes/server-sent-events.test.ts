@@ -20,7 +20,7 @@ const stage = () => {
   return { closed, client, tell, stream: bridge(socket, client.signal) };
 };
 
-test("[D3] [B3] who does not read is cut off, told so at the end of what it has, and comes back with its cursor", async () => {
+test("[D3] [B3] a client that does not read is cut off, is told so last, and resumes by its cursor", async () => {
   const { closed, tell, stream } = stage();
   for (let cursor = 1; cursor <= maxWaitingFrames + 50; cursor += 1) tell(cursor);
   expect(closed).toEqual([4429]);
@@ -30,7 +30,7 @@ test("[D3] [B3] who does not read is cut off, told so at the end of what it has,
   expect(told.at(-1)).toMatch(/^event: closed\ndata: \{"code":4429,/);
 });
 
-test("a client that goes, in whichever way, leaves no socket and no timer", async () => {
+test("a client that leaves in any way leaves no socket and no timer", async () => {
   for (const leave of ["cancel", "abort"] as const) {
     const { closed, client, stream } = stage();
     const reader = stream.getReader();

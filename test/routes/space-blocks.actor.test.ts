@@ -85,7 +85,7 @@ describe("[S1] a block that is shared with a space", () => {
     expect((await problemIn(await call(`/v1/spaces/${space.id}/blocks`, { bearer: stranger.token }))).status).toBe(404);
   });
 
-  it("is not reached by way of a space that its agent is not in", async () => {
+  it("is not reached through a space that its agent is not in", async () => {
     const { house, mona, agent } = await scene();
     const elsewhere = await house.space("Hall", [mona]);
     const path = `/v1/spaces/${elsewhere.id}/agents/${agent.id}/blocks/shopping`;
@@ -139,7 +139,7 @@ describe("[S1] a block that is shared with a space", () => {
     expect((await read(mona.token)).value).toEqual(["bread"]);
   });
 
-  it("[S4] is shared by none of the permissions that ask a person, and edited as nobody else", async () => {
+  it("[S4] is not shared with Partner or Human, and not edited in another's name", async () => {
     const { mona, share, edit } = await scene();
     for (const permission of ["Human", "Partner", "Owner", 7]) {
       expect((await problemIn(await share({ permission }))).code).toBe("invalid_request");
@@ -147,7 +147,7 @@ describe("[S1] a block that is shared with a space", () => {
     expect((await problemIn(await edit(mona.token, [push("x")], { as: "system" }))).code).toBe("invalid_request");
   });
 
-  it("keeps its people from what is read-only, and writes their names in a log", async () => {
+  it("refuses edits of read-only parts, and writes people's names in a log", async () => {
     const { mona, space, own, agent, asKey } = await scene();
     const fields = [{ name: "owner", readOnly: true }, { name: "place" }];
     const composite = {
@@ -183,7 +183,7 @@ describe("[S1] a block that is shared with a space", () => {
 });
 
 describe("[S5] who watches a block from a space", () => {
-  it("is closed when the space knows it no more, though the agent never heard of that", async () => {
+  it("closes when the space no longer knows the person, even if the agent was not told", async () => {
     const { house, stranger, space, agent } = await scene();
     // As the worker would have sent it, had the stranger been a member then.
     const expiresAt = Date.now() + 3_600_000;
@@ -247,7 +247,7 @@ describe("[S5] who watches a block from a space", () => {
     expect((await problemIn(await call(at, { bearer: mona.token }))).status).toBe(404);
   });
 
-  it("is asked about again, and closed when its entity is gone", async () => {
+  it("is checked again, and closed when its entity is gone", async () => {
     const { mona, omar, agent, watch, asKey } = await scene();
     const [hers, his] = await Promise.all([watch(mona.token), watch(omar.token)]);
     const stub: unknown = env.AGENT.getByName(agent.id);

@@ -11,7 +11,7 @@ afterEach(() => void vi.restoreAllMocks());
 const SpaceList = z.object({ items: z.array(SpaceListItem), nextCursor: z.string().nullable() });
 const Members = z.object({ space: z.object({ members: z.array(z.object({ id: z.string(), name: z.string() })) }) });
 
-test("a person's list holds its own spaces, newest first, with what is unread and what was said last", async () => {
+test("a person's list holds its spaces, newest first, with unread counts and the last message", async () => {
   const house = await openHouse();
   const [mona, adam] = [await house.person("Mona"), await house.person("Adam")];
   const older = await house.space("Older", [mona, adam]);
@@ -34,7 +34,7 @@ test("a person's list holds its own spaces, newest first, with what is unread an
   expect(acting.items).toEqual((await list()).items);
 });
 
-test("a space that does not answer holds up nobody's list, and is in it without its newest message", async () => {
+test("a space that does not answer delays no list, and stands in it without its newest message", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   await house.space("Hangs", [mona]);
@@ -62,7 +62,7 @@ test("a secret key's list holds all spaces, page by page", async () => {
   expect(rest).toMatchObject({ items: [{ name: "One" }], nextCursor: null });
 });
 
-test("who creates a space as a person is its member, may rename it, and finds it in its list", async () => {
+test("a person who creates a space is its member, may rename it, and finds it in their list", async () => {
   const house = await openHouse();
   const [mona, adam] = [await house.person("Mona"), await house.person("Adam")];
   await house.space("Hall", [mona, adam]);
@@ -124,7 +124,7 @@ test("a new name and a removal reach the entity's spaces", async () => {
   await vi.waitFor(async () => expect(await memberNames()).toEqual(["Mona"]));
 });
 
-test("[S1] [S3] a router is set by who has the workspace's rights, its model checked as an agent's; null removes it", async () => {
+test("[S1] [S3] only the workspace's rights set a router, with a checked model; null removes it", async () => {
   const house = await openHouse();
   const [mona, adam] = [await house.person("Mona"), await house.person("Adam", "admin")];
   const router = { model: { provider: "rehearsal", deltasPerSecond: 0 }, instructions: "Rarely." };

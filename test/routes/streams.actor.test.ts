@@ -68,7 +68,7 @@ test("[D3] Server-Sent Events carry the frames, and their ids resume where the c
   expect(await resumed.until("space.message")).toMatchObject({ data: { message: { text: "second\nwith two lines" } } });
 });
 
-test("[S5] who is removed hears why the stream ends", async () => {
+test("[S5] a removed member is told why its stream ends", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   const { id } = await house.space("Alpha", [mona]);
@@ -115,7 +115,7 @@ test("a WebSocket is the space's own, opened with a token in the query", async (
   expect(frames[0]?.type).toBe("welcome");
 });
 
-test("a HEAD of the events tells their headers and leaves nothing open", async () => {
+test("a HEAD of the events answers their headers and leaves nothing open", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   const { id } = await house.space("Alpha", [mona]);

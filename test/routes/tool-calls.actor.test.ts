@@ -44,7 +44,7 @@ const openCall = async (tool: object = {}) => {
 };
 
 describe("the list of calls that wait for a server", () => {
-  test("pages through all agents' calls, each once, oldest first, and holds none of another workspace", async () => {
+  test("pages through all agents' calls once, oldest first, without those of other workspaces", async () => {
     const { house, agentId, made } = await openCall();
     const other = await outsideCaller(house);
     const all = [made, await outsideCall(house, other), await outsideCall(house, agentId)];
@@ -182,7 +182,7 @@ test.each([
   expect(refused).toMatchObject({ status: 400, code: "invalid_request" });
 });
 
-test("[S1] [S6] another workspace's call, one that waits for people, and one that nobody made, are not found", async () => {
+test("[S1] [S6] a call of another workspace, one that waits for people, and an invented one are not found", async () => {
   const { house, made } = await openCall();
   const other = await openHouse();
   const invented = ids.mintOwned("tc", made.agentId);

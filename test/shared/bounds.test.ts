@@ -125,7 +125,7 @@ const tableOf = async (actor: string): Promise<string[]> => {
   });
 };
 
-test("[B3] docs/bounds.md tells every bound as it is, and where those that B3 names are reached by a test", async () => {
+test("[B3] docs/bounds.md lists every bound, and the tests that reach those of B3", async () => {
   for (const [what, bound, file, , where] of reached) {
     expect(read(file), what).toMatch(new RegExp(`\\b${bound}\\b`));
     const tested = readFileSync(join(root, "../test", where), "utf8");

@@ -53,7 +53,7 @@ describe("schemaProblems", () => {
     [object({ a: { $dynamicRef: "#x" } }), "properties.a.$dynamicRef"],
     [object({}, { $schema: "http://json-schema.org/draft-07/schema#" }), "$schema"],
     [object({ long: { description: "x".repeat(20_000) } }), ""],
-  ])("[S4] what cannot be applied is refused where it lies (%#)", (schema, path) => {
+  ])("[S4] a schema that cannot be applied is refused with the path (%#)", (schema, path) => {
     expect(problems(schema).map((issue) => issue.path)).toContain(path);
   });
 
@@ -63,7 +63,7 @@ describe("schemaProblems", () => {
     expect(problems(schema)).toMatchObject([{ message: expect.stringContaining("maxSchemaDepth") }]);
   });
 
-  test("[S4] whatever passes can be applied to whatever comes, and whatever does not is told in words", () => {
+  test("[S4] a schema that passes can be applied to any value; another is refused in words", () => {
     const keyword = fc.constantFrom(
       "type",
       "properties",

@@ -17,7 +17,7 @@ const crashing = () => {
   return { seen, written };
 };
 
-test("a fault has come to pass when its object is aborted, not while that still writes", async () => {
+test("a fault has happened once its object is aborted, not while the object still writes", async () => {
   const { seen, written } = crashing();
   await vi.advanceTimersByTimeAsync(1000);
   expect(seen).toEqual([]);
@@ -26,7 +26,7 @@ test("a fault has come to pass when its object is aborted, not while that still 
   expect(seen).toEqual(["aborted", "crashed"]);
 });
 
-test("a fault that is disarmed is waited for no longer", async () => {
+test("a disarmed fault is no longer waited for", async () => {
   const seen: string[] = [];
   void armFault("space.after-append").then(() => seen.push("disarmed"));
   await vi.advanceTimersByTimeAsync(10);
@@ -36,7 +36,7 @@ test("a fault that is disarmed is waited for no longer", async () => {
   expect(seen).toEqual(["disarmed"]);
 });
 
-test("a point that is armed anew while its object still writes crashes the next one too", async () => {
+test("a point armed again while its object still writes crashes the next object too", async () => {
   const { seen, written } = crashing();
   const next: Crashable = { abort: () => void seen.push("next aborted"), storage: { sync: async () => undefined } };
   void armFault("space.after-append").then(() => seen.push("next crashed"));

@@ -68,7 +68,7 @@ describe("fetchOutgoing", () => {
     expect(then.text).not.toContain("pass");
   });
 
-  test("[S3] loopback is asked in development, and never redirected to, from itself neither", async () => {
+  test("[S3] loopback is allowed in development, but never as a redirect's target", async () => {
     const url = "http://127.0.0.1:8080/a";
     expect((await ask({ [url]: fine }, { url }, { allowLoopback: true })).text).toBe("fine");
     const there = { [post.url]: to(url), [url]: to("/b"), "http://127.0.0.1:8080/b": fine };
@@ -76,7 +76,7 @@ describe("fetchOutgoing", () => {
     expect((await ask(there, {}, { allowLoopback: true })).text).toMatch(/^it redirects, and there /);
   });
 
-  test("[S3] redirects within an origin keep everything; to another, what the caller set goes no further", async () => {
+  test("[S3] a redirect within an origin keeps all headers; to another origin the caller's are dropped", async () => {
     const { sent, text } = await ask({
       [post.url]: to("/b", 307),
       "https://api.example.com/b": to("https://other.example/c", 308),
@@ -144,13 +144,13 @@ describe("fetchOutgoing", () => {
     expect(text).toContain("maxRedirects");
   });
 
-  test("[S4] a redirect to nowhere, one to nonsense, and a network that fails are told without the address", async () => {
+  test("[S4] a bad redirect and a failing network are reported without the address", async () => {
     expect((await ask({ [post.url]: new Response("", { status: 302 }) })).answer).toMatchObject({ ok: true });
     expect((await ask({ [post.url]: to("https://[nonsense") })).text).toBe("it redirects to what is no address");
     expect((await ask({})).text).toMatch(/^it could not be reached, or .* broke/);
   });
 
-  test("what was aborted is thrown, not told", async () => {
+  test("an abort throws the signal's reason", async () => {
     const controller = new AbortController();
     const asked = fetchOutgoing(post, {
       allowLoopback: false,

@@ -3,7 +3,7 @@ import { createIds } from "../../src/shared/ids.ts";
 
 const ids = createIds("a secret of at least thirty-two chars");
 
-test("[S6] an id that was not issued is told from one that was", () => {
+test("[S6] an invented id is not taken for an issued one", () => {
   const spaceId = ids.mint("spc");
   expect(ids.isIssued("spc", spaceId)).toBe(true);
   expect(ids.isIssued("ent", spaceId)).toBe(false);
@@ -27,7 +27,7 @@ test("[R2] a derived id follows from its parts alone", () => {
   expect(ids.ownerOf("tc", ids.deriveOwned("tc", agentId, "run", 1, 0))).toBe(agentId);
 });
 
-test("[S6] an id that stands for another inside an owner is told from an invented one, and each has its own", () => {
+test("[S6] a derived id of an id inside an owner is issued, and differs for each", () => {
   const [analyst, writer, spaceId] = [ids.mint("ent"), ids.mint("ent"), ids.mint("spc")];
   const messages = [ids.mintOwned("msg", spaceId), ids.mintOwned("msg", spaceId), ids.deriveOwned("msg", spaceId, 1)];
   const events = [analyst, writer].flatMap((owner) => messages.map((id) => ids.deriveFrom("evt", owner, id)));

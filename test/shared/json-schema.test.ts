@@ -12,13 +12,13 @@ const order = {
   additionalProperties: false,
 };
 
-test("what fits a schema has no issues", () => {
+test("a value that fits its schema has no issues", () => {
   expect(schemaIssues(order, { color: "red", sizes: [1, 2] })).toEqual([]);
   expect(schemaIssues({}, null)).toEqual([]);
   expect(schemaIssues(true, [])).toEqual([]);
 });
 
-test("[S4] what does not fit is told with its place and its rule, the innermost only", () => {
+test("[S4] a value that does not fit is reported by the innermost issues with their paths", () => {
   const paths = (value: unknown) => schemaIssues(order, value).map(({ path }) => path);
   expect(paths({})).toEqual([""]);
   expect(schemaIssues(order, {})[0]?.message).toContain('"color"');

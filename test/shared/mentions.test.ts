@@ -35,12 +35,12 @@ test("members who share a name are all meant", () => {
   expect(mentionsIn("@SAM", twins)).toEqual(["1", "2"]);
 });
 
-test("[B3] only so many marks of a message are looked at", () => {
+test("[B3] only the first maxMentionMarks marks of a message are looked at", () => {
   const text = `${"@ ".repeat(maxMentionMarks)}@Ann`;
   expect(mentionsIn(text, members)).toEqual([]);
 });
 
-test("a name between spaces is found whatever it is", () => {
+test("any name between spaces is found", () => {
   const word = fc.stringMatching(/^[a-z]{1,6}( [a-z]{1,6})?$/);
   fc.assert(
     fc.property(fc.uniqueArray(word, { minLength: 1, maxLength: 8 }), fc.nat(), (names, pick) => {
@@ -50,7 +50,7 @@ test("a name between spaces is found whatever it is", () => {
   );
 });
 
-test("who is absent is in another space, and nobody here has that name", () => {
+test("an absent name is a member's of another space, and nobody's here", () => {
   const here = { id: "here", members: [{ id: "1", name: "Sara" }] };
   const there = {
     id: "there",

@@ -48,7 +48,7 @@ const body = fc.oneof(
 );
 const template = fc.constantFrom(undefined, "{{event}} {{payload}}", "{{payload.a.0.b}}{{payload.__proto__.x}}");
 
-test("[S4] no delivery is proven by chance, and none that is proven cannot be answered", () => {
+test("[S4] no random delivery is accepted, and every accepted one can be answered", () => {
   fc.assert(
     fc.property(scheme, headers, contentType, body, template, (name, sent, type, bytes, picked) => {
       const own = deriveHookSecret("a signing secret of 32 characters", name, "v");

@@ -16,17 +16,17 @@ test.each([
   ["[{{payload.issue.body}}][{{payload.nothing.at.all}}][{{payload.issue.title.length}}]", "[][][]"],
   ["{{payload.constructor}}{{payload.__proto__}}{{payload.issue.labels.at}}", ""],
   ["no placeholder { } {x}", "no placeholder { } {x}"],
-])("the template %s picks what it names", (template, text) => {
+])("the template %s picks the values that it names", (template, text) => {
   expect(render(template, "issues.opened", payload)).toBe(text);
 });
 
-test("what a payload says is never read as a template", () => {
+test("a payload is never read as a template", () => {
   expect(render("{{payload.a}}{{payload.b}}", undefined, { a: "{{payload.b}}", b: "$& $1" })).toBe(
     "{{payload.b}}$& $1",
   );
 });
 
-test("[B3] a long value is cut with a note, and so is the whole, never in the middle of a character", () => {
+test("[B3] a long value and a long text are cut with a note, never within a character", () => {
   const long = render("{{payload.a}}|{{payload.b}}", undefined, { a: "😀".repeat(4000), b: "end" });
   expect(long).toMatch(/😀… \(cut: 8000 characters in all\)\|end$/u);
   expect(long.isWellFormed()).toBe(true);
@@ -37,7 +37,7 @@ test("[B3] a long value is cut with a note, and so is the whole, never in the mi
   expect(whole.length).toBeLessThan(10_100);
 });
 
-test("[B3] by a template every delivery fits an event, whatever it says", () => {
+test("[B3] with a template every delivery fits an event", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", size: "large" }), (text) => {
       const held = readingOf(
