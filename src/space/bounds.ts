@@ -94,4 +94,4 @@ export const maxToolErrorCharacters = 2000;
 /** What a person answers, as JSON. */
 export const maxAnswerBytes = 64 * 1024;
 /** Calls that expire, or are canceled with their agent, in one go. */
-export const maxLapsesAtOnce = 50;
+export const maxExpiredAtOnce = 50;

@@ -7,7 +7,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { type Append, type Parts, record } from "./parts.ts";
 import { runs, seen, spaceIn } from "./rights.ts";
-import { cancelCallsOf } from "./tool-calls/lapses.ts";
+import { cancelCallsOf } from "./tool-calls/expiry.ts";
 
 /** Puts `entity` into the space; an agent begins to follow the log with its own joining. In a transaction. */
 export const join = (parts: Parts, append: Append, entity: EntityRef): MemberRow => {

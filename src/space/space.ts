@@ -37,7 +37,7 @@ import { connect } from "./sockets/connect.ts";
 import { expiryTimer } from "./sockets/sockets.ts";
 import { readChannel } from "./streams/channel.ts";
 import { answerToolCall } from "./tool-calls/answer-tool-call.ts";
-import { callsTimer, onCallsTimer } from "./tool-calls/lapses.ts";
+import { callsTimer, onCallsTimer } from "./tool-calls/expiry.ts";
 import { recordToolCall } from "./tool-calls/record-tool-call.ts";
 
 /**

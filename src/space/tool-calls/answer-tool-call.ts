@@ -9,7 +9,7 @@ import { acting } from "../rights.ts";
 import type { SettingsRow } from "../settings.ts";
 import type { CallMessage } from "./call-message.ts";
 import { changeCall } from "./change.ts";
-import { expire } from "./lapses.ts";
+import { expire } from "./expiry.ts";
 import { messageOfCall } from "./record-tool-call.ts";
 import type { CallRow } from "./tool-calls.ts";
 import { judge } from "./verdict.ts";
@@ -34,7 +34,7 @@ export const answerToolCall = (
   }
   const found = rowOf(parts, space, toolCallId);
   checkMay(member, found);
-  const row = lapsed(parts, found) ? rowOf(parts, space, toolCallId) : found;
+  const row = hasExpired(parts, found) ? rowOf(parts, space, toolCallId) : found;
   const given = { entityId: member.entityId, name: member.name, at: isoTime(parts.clock.now()), answer };
   const verdict = judge(row.message.toolCall, given);
   if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
@@ -50,7 +50,7 @@ const rowOf = (parts: Parts, space: SettingsRow, toolCallId: string): CallRow =>
 };
 
 /** Whether it has ended just now, before its timer came to it. */
-const lapsed = (parts: Parts, row: CallRow): boolean => {
+const hasExpired = (parts: Parts, row: CallRow): boolean => {
   if (row.isOpen && !parts.members.find(row.agentId)) {
     throw new ColloquyError("gone", "The agent has left the space: nobody waits for an answer");
   }

@@ -9,7 +9,7 @@ import { checkRoom } from "../room.ts";
 import type { SettingsRow } from "../settings.ts";
 import type { CallMessage } from "./call-message.ts";
 import { changeCall } from "./change.ts";
-import { callsTimer } from "./lapses.ts";
+import { callsTimer } from "./expiry.ts";
 import { advanced, begun } from "./standing.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../protocol/tool-call.ts";
-import { maxLapsesAtOnce } from "../bounds.ts";
+import { maxExpiredAtOnce } from "../bounds.ts";
 import { type Append, type Parts, record } from "../parts.ts";
 import type { CallOutcome } from "./call-outcome.ts";
 import { changeCall } from "./change.ts";
@@ -31,19 +31,19 @@ export const expire = (parts: Parts, rows: CallRow[]): void => {
 
 /** An agent leaves: nobody waits for its calls. Belongs in the transaction of its leaving, before it. */
 export const cancelCallsOf = (parts: Parts, append: Append, agentId: string): void => {
-  const open = parts.toolCalls.openOf(agentId, maxLapsesAtOnce);
+  const open = parts.toolCalls.openOf(agentId, maxExpiredAtOnce);
   end(parts, append, open, "canceled", null);
-  if (open.length === maxLapsesAtOnce) parts.timers.setNoLater(callsTimer, parts.clock.now());
+  if (open.length === maxExpiredAtOnce) parts.timers.setNoLater(callsTimer, parts.clock.now());
 };
 
 /** The timer `calls` went off. */
 export const onCallsTimer = (parts: Parts): void => {
   if (parts.settings.find()?.deletedSeq !== null) return;
-  const due = parts.toolCalls.due(parts.clock.now(), maxLapsesAtOnce);
+  const due = parts.toolCalls.due(parts.clock.now(), maxExpiredAtOnce);
   expire(parts, due);
-  const orphans = parts.toolCalls.orphans(maxLapsesAtOnce);
+  const orphans = parts.toolCalls.orphans(maxExpiredAtOnce);
   if (orphans.length > 0) record(parts, (append) => end(parts, append, orphans, "canceled", null));
-  const isMore = due.length === maxLapsesAtOnce || orphans.length === maxLapsesAtOnce;
+  const isMore = due.length === maxExpiredAtOnce || orphans.length === maxExpiredAtOnce;
   const next = isMore ? parts.clock.now() : parts.toolCalls.nextDue();
   if (next !== undefined) parts.timers.set(callsTimer, next);
 };
