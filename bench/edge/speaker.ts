@@ -15,7 +15,7 @@ export class Speaker extends DurableObject<Env> {
     const space = this.env.SPACE.getByName(spaceId);
     const channel = new Channel(space, { workspaceId, agentId, runId });
     channel.send({ type: "active" });
-    channel.send({ type: "start", streamId, toolName: "send_message" });
+    channel.send({ type: "start", streamId, toolName: "send_message", speaks: true });
     const times = await generate(generation, (text) => channel.send({ type: "delta", streamId, text }));
     const text = generation.deltas.join("");
     const messageId = ids.mintOwned("msg", spaceId);

@@ -36,7 +36,7 @@ import { Runs } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
-import { builtinNames, createRegistry } from "./tools/registry.ts";
+import { builtinNames, factsOf } from "./tools/registry.ts";
 import { Tracer } from "./tracing/tracer.ts";
 import { knownName } from "./transfer/known-names.ts";
 import { livedElsewhere } from "./transfer/lived-elsewhere.ts";
@@ -90,6 +90,7 @@ const createSearch = (db: Database, env: Env, timers: Timers, needed: Searched):
         },
       },
       isBuiltin: (toolName) => builtinNames.has(toolName),
+      isSpeech: (toolName) => factsOf(toolName).speaks,
       history: async (spaceId, after, limit) => {
         const { id, workspaceId } = identity.get();
         const answer = await env.SPACE.getByName(spaceId).history(workspaceId, id, { after, limit });
@@ -189,7 +190,6 @@ export const createServices = (
     sharedBlocks: new SharedBlocks(db, clock),
     plans: new Plans(db, clock, timers, transaction),
     hooks: new Hooks(db, clock),
-    tools: createRegistry(),
     transaction,
     tracer: new Tracer(env, clock, () => identity.get(), background),
     ...own,

@@ -186,11 +186,12 @@ const readMark = (state: SpaceState, read: NonNullable<WelcomeFrame["reads"]>[nu
   return { messageId, seq: seqOf(state, messageId), ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
 };
 
-const streamOf = ({ streamId, runId, entityId, toolName }: Omit<RunningStream, "text">) => ({
+const streamOf = ({ streamId, runId, entityId, toolName, speaks }: Omit<RunningStream, "text">) => ({
   streamId,
   runId,
   entityId,
   toolName,
+  speaks,
 });
 
 /** A stream keeps its place; a second start or a snapshot of it replaces its text. */

@@ -3,12 +3,13 @@ import type { ServerFrame, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
-/** A tool call that an agent is writing. `text` grows; for tools other than speech it is raw JSON. */
+/** A tool call that an agent is writing. `text` grows. Where it `speaks` that is a message, otherwise raw JSON. */
 export type RunningStream = {
   streamId: string;
   runId: string;
   entityId: string;
   toolName: string;
+  speaks: boolean;
   text: string;
 };
 

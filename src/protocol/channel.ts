@@ -15,7 +15,8 @@ export const ChannelFrame = z.discriminatedUnion("type", [
     reason: z.string().optional(),
     error: z.object({ code: z.string(), message: z.string() }).optional(),
   }),
-  z.object({ type: z.literal("start"), streamId, toolName: z.string() }),
+  /** `speaks`: its text is a message that is being written. Without, it is a tool's input, raw JSON. */
+  z.object({ type: z.literal("start"), streamId, toolName: z.string(), speaks: z.boolean() }),
   z.object({ type: z.literal("delta"), streamId, text: z.string() }),
   /** The stream is given up: clients drop its text. */
   z.object({ type: z.literal("drop"), streamId, code: z.string(), message: z.string() }),

@@ -47,6 +47,7 @@ export const StreamSnapshot = z.object({
   runId,
   entityId,
   toolName: z.string(),
+  speaks: z.boolean(),
   text: z.string(),
 });
 export type StreamSnapshot = z.infer<typeof StreamSnapshot>;
@@ -99,7 +100,15 @@ export const ErrorFrame = Problem.omit({ type: true }).extend({
 });
 
 export const LiveFrame = z.union([
-  z.object({ type: z.literal("tool-call.start"), streamId, runId, entityId, toolName: z.string() }),
+  /** Where it `speaks`, its deltas are the text of a message; otherwise a tool's input, raw JSON. */
+  z.object({
+    type: z.literal("tool-call.start"),
+    streamId,
+    runId,
+    entityId,
+    toolName: z.string(),
+    speaks: z.boolean(),
+  }),
   z.object({
     type: z.literal("tool-input-delta"),
     streamId,

@@ -3,7 +3,9 @@ import { APICallError } from "ai";
 import { describe, expect, inject, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
+import { CreateBlock } from "../../src/protocol/block.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { createGate } from "../support/gate.ts";
 import {
   call,
   refusal,
@@ -12,9 +14,10 @@ import {
   scriptedModel,
   step,
   text,
+  waitAt,
 } from "../support/scripted-model.ts";
 import { eachTest, freshPath, playWith, requestsTo } from "./calls/scene.ts";
-import { ended, inboxOf, openHouse, passTime, runsOf } from "./fixture.ts";
+import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
 
 eachTest();
 
@@ -142,3 +145,44 @@ describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", 
     expect([await refunds(), await space.texts(), await scene.inbox()]).toEqual([1, said, []]);
   });
 });
+
+test.for(["stop_run", "block_pin", "block_unpin", "block_viewport"])(
+  "[R2] [R3] a run that called %s goes on when its model fails, and later runs read of it",
+  async (tool) => {
+    const house = await openHouse();
+    const { workspaceId } = house;
+    const husam = await house.person("Husam");
+    const limits = { maxConcurrentRuns: 2 };
+    const analyst = await house.agent({ name: "Analyst", continuity: "timeline", limits });
+    const space = await house.space("Alpha", [husam, analyst]);
+    const notes = CreateBlock.parse({ label: "notes", type: "working", content: "As it was." });
+    const agent = env.AGENT.getByName(analyst.id);
+    unwrap(await agent.createBlock(workspaceId, notes, "system"));
+    const gate = createGate();
+    let input: object = { label: "notes" };
+    const model = scriptedModel((_, index) => {
+      if (index === 0) return step(waitAt(gate), text("Waited."));
+      if (index === 1) return step(call(tool, input));
+      return index === 2 ? rejected() : step(text("Done."));
+    });
+    playWith(model);
+    await space.post(husam, "First");
+    await gate.reached;
+    if (tool === "stop_run") input = { runId: (await runsOf(workspaceId, analyst))[0]?.id };
+    await space.post(husam, "Second");
+    await vi.waitFor(() => expect(model.calls).toHaveLength(3));
+    gate.open();
+    await vi.waitFor(async () => {
+      expect(unwrap(await agent.describe(workspaceId)).activity?.state).toBe("backing_off");
+    });
+    await passTime(analyst, 60_000);
+    const runs = await ended(workspaceId, analyst, 2);
+    expect(runs[1]).toMatchObject({
+      status: "completed",
+      steps: [{ toolCalls: [{ name: tool, status: "complete" }] }, {}],
+    });
+    await space.post(husam, "Third");
+    await ended(workspaceId, analyst, 3);
+    expect(userTexts(model.calls.at(-1)).join("\n")).toContain(`You: called ${tool}(`);
+  },
+);

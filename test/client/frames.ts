@@ -74,6 +74,7 @@ export const start = (name: string) =>
     runId: runId(name),
     entityId: nova.id,
     toolName: "send_message",
+    speaks: true,
   }) as const;
 
 export const delta = (name: string, textDelta: string) =>

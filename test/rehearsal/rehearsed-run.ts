@@ -1,6 +1,6 @@
 import { compose } from "../../src/agent/context/compose.ts";
 import type { Snapshot } from "../../src/agent/context/snapshot.ts";
-import { createRegistry } from "../../src/agent/tools/registry.ts";
+import { toolDeclarations } from "../../src/agent/tools/registry.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { decide } from "../../src/rehearsal/decide.ts";
 import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
@@ -23,7 +23,7 @@ const mostSteps = 10;
 /** Plays a run to its end, or to its wait, with the tools that an agent of its kind has. Every tool succeeds. */
 export const play = (snapshot: Snapshot): { calls: ToolCall[]; summary: string | undefined } => {
   const prompt = promptOf(snapshot);
-  const names = Object.keys(createRegistry().declarations({ ...snapshot.base, tools: [] }));
+  const names = Object.keys(toolDeclarations({ ...snapshot.base, tools: [] }));
   const tools = names.map((name) => ({ name, description: "", properties: [] }));
   const calls: ToolCall[] = [];
   for (let step = 0; step < mostSteps; step += 1) {

@@ -29,7 +29,12 @@ const speaker = (home: House, agent: EntityRef, run = "run") => {
   };
 };
 
-const start = (streamId: string): ChannelFrame => ({ type: "start", streamId, toolName: "send_message" });
+const start = (streamId: string): ChannelFrame => ({
+  type: "start",
+  streamId,
+  toolName: "send_message",
+  speaks: true,
+});
 const delta = (streamId: string, text: string): ChannelFrame => ({ type: "delta", streamId, text });
 
 test("[D4] a message grows before everyone's eyes and ends as itself, all its text told", async () => {
@@ -141,7 +146,7 @@ test("[D3] who connects in the middle gets the text so far and then the rest, no
   const late = await listen(home, home.as(ann));
   const { runId } = agent;
   expect(late.of("welcome")[0]).toMatchObject({
-    streams: [{ type: "stream.snapshot", streamId, runId, entityId: robo.id, toolName: "send_message" }],
+    streams: [{ type: "stream.snapshot", streamId, runId, entityId: robo.id, toolName: "send_message", speaks: true }],
     active: [{ entityId: robo.id, runId }],
   });
   agent.say(delta(streamId, "three"));
@@ -234,7 +239,7 @@ test("[D4] [B3] a visible tool's input grows as JSON, longer than a message may,
   const streamId = ids.mint("str");
   const agent = speaker(home, robo);
   const input = { text: "x".repeat(40_000) };
-  agent.say({ type: "start", streamId, toolName: "deploy" }, delta(streamId, JSON.stringify(input)));
+  agent.say({ type: "start", streamId, toolName: "deploy", speaks: false }, delta(streamId, JSON.stringify(input)));
   await vi.waitUntil(() => socket.textOf(streamId).length > 40_000);
   unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", { input, streamId })));
   unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", { input, streamId, status: "complete", output: 1 })));

@@ -1,6 +1,6 @@
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { builtinNames } from "../tools/registry.ts";
+import { builtinNames, builtinTool } from "../tools/registry.ts";
 import { callBlocks } from "./call-blocks.ts";
 import type { CallRow } from "./call-row.ts";
 import type { CallServices } from "./call-services.ts";
@@ -26,7 +26,7 @@ export const isConsented = ({ name }: ToolConfig): boolean => builtinNames.has(n
 /** Does what was agreed to. Throws what refuses it. */
 export const callConsented = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
   const { callId, tool, input } = row;
-  const known = services.tools.builtin(tool.name);
+  const known = builtinTool(tool.name);
   if (!known?.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
   const blocks = callBlocks(services, { callId, replayed: true, consented: true, signal });
   return known.consent.carryOut(input, blocks);

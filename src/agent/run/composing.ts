@@ -4,6 +4,7 @@ import { type InputParts, inputParts } from "../context/input-parts.ts";
 import { composedConfig } from "../context/limits.ts";
 import type { Toolset } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import { toolDeclarations } from "../tools/registry.ts";
 import { kindOf, kindWith, rulesOf } from "./kind.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -29,7 +30,7 @@ export const composingOf = (services: RunServices): Composing => {
 export const partsFor = (services: RunServices, run: RunRow, { config, correction }: Composing): InputParts =>
   inputParts(config, {
     toolRules: rulesOf(services, run),
-    tools: services.tools.declarations(kindOf(services, run)),
+    tools: toolDeclarations(kindOf(services, run)),
     correction,
   });
 
@@ -37,6 +38,6 @@ export const partsFor = (services: RunServices, run: RunRow, { config, correctio
 export const partsWith = (services: RunServices, toolset: Toolset, { config, correction }: Composing): InputParts =>
   inputParts(config, {
     toolRules: toolset.toolRules,
-    tools: services.tools.declarations(kindWith(services, config.continuity, toolset)),
+    tools: toolDeclarations(kindWith(services, config.continuity, toolset)),
     correction,
   });

@@ -13,6 +13,7 @@ import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { loggedRun } from "../runs.ts";
 import { handlingOf, needsRow } from "../tools/handling.ts";
+import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { asUnknownOutcome, interruptedCall } from "../tools/unknown-outcome.ts";
@@ -155,7 +156,7 @@ const consentFor = async (
 const attempt = async (services: RunServices, execution: Execution): Promise<Result | "waiting"> => {
   const { call, started, run } = execution;
   if (call.invalid) return failure(call.invalid.code, call.invalid.message);
-  const tool = services.tools.find(call.toolName, kindOf(services, run));
+  const tool = findTool(call.toolName, kindOf(services, run));
   if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
   const broken = started ? undefined : brokenBy(services, run, call);
   if (broken) {

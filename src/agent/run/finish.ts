@@ -5,6 +5,7 @@ import { prefixReuse } from "../context/prefix.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
+import { factsOf } from "../tools/registry.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { activeSpaceOf } from "./progress.ts";
@@ -30,10 +31,8 @@ export type Ending =
 export const pauseAfter = (attempts: number): number =>
   backoff(attempts - 1, { firstMs: failurePauseMs, longestMs: longestFailurePauseMs, times: 4 });
 
-const speaking = new Set(["send_message", "send_reply"]);
-
 const answered = (rows: JournalRow[]): boolean =>
-  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && speaking.has(row.meta.toolName));
+  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && factsOf(row.meta.toolName).speaks);
 
 /** How much of the previous input this run's first input repeats. */
 const reuseOf = (services: RunServices, run: RunRow, rows: JournalRow[]): number | null => {

@@ -1,6 +1,7 @@
 import type { Action } from "../context/timeline/snapshot.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, CallRequest } from "../records.ts";
+import { factsOf } from "../tools/registry.ts";
 import { invocationOf } from "./invocation.ts";
 
 /**
@@ -25,10 +26,11 @@ type Row = Pick<JournalRow, "kind" | "step" | "content" | "meta">;
 const assistantMeta = (row: Row | undefined): AssistantMeta | undefined =>
   row?.meta?.kind === "assistant" ? row.meta : undefined;
 
-/** `skip` counts only as the first step's only call. */
-export const skipOf = (meta: AssistantMeta, step: number): CallRequest | undefined => {
+/** A call that ends its own run does so only as the first step's only call. */
+const skipOf = (meta: AssistantMeta, step: number): CallRequest | undefined => {
   const [only, ...others] = meta.calls;
-  return step === 0 && only?.toolName === "skip" && others.length === 0 && !only.invalid ? only : undefined;
+  if (!only || only.invalid || others.length > 0 || step > 0) return undefined;
+  return factsOf(only.toolName).endsRun === "own" ? only : undefined;
 };
 
 const reasonOf = (input: unknown): string | undefined =>

@@ -10,6 +10,7 @@ import type { Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { loggedRun } from "../runs.ts";
 import { handlingOf } from "../tools/handling.ts";
+import { findTool } from "../tools/registry.ts";
 import { lastBilled } from "./billing.ts";
 import { Channels } from "./channels.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -207,7 +208,7 @@ const speechFor = ({ services, run, channels }: Thinking, activeSpaceId: string 
     activeSpaceId === null ? null : () => channels.to(activeSpaceId),
     () => services.ids.mint("str"),
     (toolName) => {
-      const tool = services.tools.find(toolName, kindOf(services, run));
+      const tool = findTool(toolName, kindOf(services, run));
       return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, continuityOf(run)).shows };
     },
   );

@@ -4,6 +4,7 @@ import type { JournalRow } from "../journal.ts";
 import type { CallRequest, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { RunRef } from "../tools/builtin/runs.ts";
+import { factsOf } from "../tools/registry.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { type Result, recordResult } from "./result.ts";
 import type { RunServices } from "./run-services.ts";
@@ -28,11 +29,9 @@ const knownOf = (row: CallRow | undefined, begun: boolean, error: Failure): Resu
   return isUndone(row, begun) ? failure(error) : undefined;
 };
 
-const ending = new Set(["stop_run", "absorb_run"]);
-
 /** The run that this call of `run` has ended. */
 const endedBy = (services: RunServices, run: RunRow, { toolName, input }: CallRequest): RunRow | undefined => {
-  const named = ending.has(toolName) ? RunRef.safeParse(input).data : undefined;
+  const named = factsOf(toolName).endsRun === "other" ? RunRef.safeParse(input).data : undefined;
   const other = named && services.runs.get(named.runId);
   return other?.endedBy === run.id ? other : undefined;
 };

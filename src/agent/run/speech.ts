@@ -44,7 +44,7 @@ export class Speech {
       bytes: 0,
     };
     this.#utterances.set(index, utterance);
-    utterance.channel.send({ type: "start", streamId: utterance.streamId, toolName });
+    utterance.channel.send({ type: "start", streamId: utterance.streamId, toolName, speaks: tool.speaks });
   }
 
   /** More of that call's input, as raw JSON text. */

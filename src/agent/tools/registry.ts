@@ -22,13 +22,13 @@ import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
 import { sendMessage, sendReply, sendThreadedMessage } from "./builtin/speaking.ts";
 import { configuredTool } from "./configured/configured-tool.ts";
-import type { Tool } from "./tool.ts";
+import { broughtTool, type Tool } from "./tool.ts";
 
 /**
  * The tools of an agent, in an order that never changes: those that every agent has, then its own in the order of its
  * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
-const builtin: Tool[] = [
+export const builtinTools: Tool[] = [
   enterSpace,
   leaveSpace,
   sendMessage,
@@ -70,7 +70,7 @@ export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
 };
 
 /** The names that no configured tool may have, whatever kind of agent it is of. */
-export const builtinNames: ReadonlySet<string> = new Set(builtin.map(({ name }) => name));
+export const builtinNames: ReadonlySet<string> = new Set(builtinTools.map(({ name }) => name));
 
 type Having = Pick<Kind, "continuity" | "messaging" | "memoryTools">;
 
@@ -79,38 +79,32 @@ const has = (tool: Tool, kind: Having): boolean =>
   !(tool.ofMemory && kind.memoryTools === false);
 
 export const hasBuiltin = (name: string, kind: Having): boolean =>
-  builtin.some((tool) => tool.name === name && has(tool, kind));
-
-export type Registry = {
-  /** Undefined for a tool that agents of this kind do not have. */
-  find(name: string, kind: Kind): Tool | undefined;
-  /** One that agents have without its being configured. */
-  builtin(name: string): Tool | undefined;
-  /** For the AI SDK: declared without `execute`, since we run them ourselves. */
-  declarations(kind: Kind): ToolSet;
-};
+  builtinTools.some((tool) => tool.name === name && has(tool, kind));
 
 /** The agent's own, made once for each list of them: a config that did not change is the same object. */
 const made = new WeakMap<Kind["tools"], Tool[]>();
 
-const ownTools = ({ tools }: Kind): Tool[] => {
-  const known = made.get(tools);
-  if (known) return known;
-  const own = tools.map(configuredTool);
+const broughtTools = ({ tools, mcpTools = [] }: Kind): Tool[] => {
+  const own = made.get(tools) ?? tools.map(configuredTool);
   made.set(tools, own);
-  return own;
+  return [...own, ...mcpTools];
 };
 
-export const createRegistry = (): Registry => ({
-  find: (name, kind) =>
-    builtin.find((tool) => tool.name === name && has(tool, kind)) ??
-    [...ownTools(kind), ...(kind.mcpTools ?? [])].find((tool) => tool.name === name),
-  builtin: (name) => builtin.find((tool) => tool.name === name),
-  declarations: (kind) =>
-    Object.fromEntries(
-      [...builtin.filter((tool) => has(tool, kind)), ...ownTools(kind), ...(kind.mcpTools ?? [])].map((tool) => [
-        tool.name,
-        sdkTool({ description: tool.description, inputSchema: tool.schema() }),
-      ]),
-    ),
-});
+export const builtinTool = (name: string): Tool | undefined => builtinTools.find((tool) => tool.name === name);
+
+/** What a tool's name alone says of it: brought tools are alike. */
+export const factsOf = (name: string): Pick<Tool, keyof typeof broughtTool> => builtinTool(name) ?? broughtTool;
+
+/** Undefined for a tool that agents of this kind do not have. */
+export const findTool = (name: string, kind: Kind): Tool | undefined =>
+  builtinTools.find((tool) => tool.name === name && has(tool, kind)) ??
+  broughtTools(kind).find((tool) => tool.name === name);
+
+/** For the AI SDK: declared without `execute`, since the run loop executes calls itself. */
+export const toolDeclarations = (kind: Kind): ToolSet =>
+  Object.fromEntries(
+    [...builtinTools.filter((tool) => has(tool, kind)), ...broughtTools(kind)].map((tool) => [
+      tool.name,
+      sdkTool({ description: tool.description, inputSchema: tool.schema() }),
+    ]),
+  );

@@ -124,8 +124,11 @@ type Definition<Input> = {
   name: string;
   description: string;
   input: z.ZodType<Input>;
-  /** It changes something outside the journal. */
-  effect?: boolean;
+  /**
+   * A call may change something that outlives its run, or a call with this input may. A run that made one is remembered,
+   * however it ends, and never begun anew by itself.
+   */
+  effect: boolean | ((input: unknown) => boolean);
   /** Executing the same call again changes nothing more, so a replay may (R3). */
   idempotent: boolean;
   /** It may change the active space: what is said after it in the same step is held until it has run. */
@@ -134,17 +137,21 @@ type Definition<Input> = {
   only?: Switch;
   /** Agents whose config leaves out the tools for their memory do not have it. */
   ofMemory?: boolean;
-  /** Its input's `text` is streamed to the active space as it is written. */
-  speaks?: boolean;
+  /** It says its input's `text` in the active space, where that is streamed as it is written. */
+  speaks: boolean;
+  /** The history of a timeline run names the calls of earlier runs. Left out: what shows as a message, and mere looks. */
+  showsInHistory: boolean;
+  /** The run that a call ends: its own, another one of the agent, or none. */
+  endsRun: "own" | "other" | null;
   /** Of a tool that people may have to agree to, as its input says. */
   consent?: Consent<Input>;
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 };
 
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
-export type Tool = Required<Omit<Definition<unknown>, "execute" | "consent" | "only" | "speaks" | "input">> & {
+export type Tool = Required<Omit<Definition<unknown>, "execute" | "consent" | "only" | "effect" | "input">> & {
   only: Switch | "all";
-  speaks: boolean;
+  effect(input: unknown): boolean;
   /** Of a tool that the agent's owner wrote. */
   config?: ToolConfig;
   /** It ends by a timeout of its own: while it runs, its run has not stalled. */
@@ -157,6 +164,28 @@ export type Tool = Required<Omit<Definition<unknown>, "execute" | "consent" | "o
   execute(input: unknown, context: ToolContext): Promise<ToolOutput>;
 };
 
+/** What is true of most tools that change what is kept. */
+export const acts = {
+  effect: true,
+  idempotent: true,
+  speaks: false,
+  showsInHistory: true,
+  endsRun: null,
+} as const;
+
+/** What is true of most tools that change nothing. */
+export const looks = { ...acts, effect: false, showsInHistory: false } as const;
+
+/** What all tools that an owner or a server brings have in common. */
+export const broughtTool = {
+  movesSpace: false,
+  only: "all",
+  ofMemory: false,
+  speaks: false,
+  showsInHistory: true,
+  endsRun: null,
+} as const;
+
 /** An input that breaks its schema, as the model is told of it. */
 export const invalidInput = (issues: Issue[]): ColloquyError =>
   new ColloquyError(
@@ -166,7 +195,7 @@ export const invalidInput = (issues: Issue[]): ColloquyError =>
   );
 
 export const defineTool = <Input>(definition: Definition<Input>): Tool => {
-  const { input: parser, execute, consent, ...plain } = definition;
+  const { input: parser, execute, consent, effect, ...plain } = definition;
   const parse = (input: unknown): Input => {
     const parsed = parser.safeParse(input);
     if (parsed.success) return parsed.data;
@@ -175,11 +204,10 @@ export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   let schema: Schema<unknown> | undefined;
   return {
     movesSpace: false,
-    effect: false,
     ofMemory: false,
     only: "all",
-    speaks: false,
     ...plain,
+    effect: typeof effect === "boolean" ? () => effect : effect,
     ...(consent
       ? {
           consent: {

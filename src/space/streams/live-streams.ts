@@ -19,6 +19,7 @@ import { Coalescer, Pace } from "./coalescer.ts";
 type Stream = {
   id: string;
   toolName: string;
+  speaks: boolean;
   channel: Channel;
   told: string;
   bytes: number;
@@ -41,8 +42,6 @@ const remember = (streams: Set<string>, streamId: string): void => {
   streams.add(streamId);
   if (streams.size > maxEndedStreams) streams.delete(streams.values().next().value ?? "");
 };
-
-const spokenTools = new Set(["send_message", "send_reply"]);
 
 export class LiveStreams {
   readonly #clock: Clock;
@@ -95,7 +94,7 @@ export class LiveStreams {
         return;
       }
       case "start":
-        this.#start(channel, frame.streamId, frame.toolName);
+        this.#start(channel, frame);
         return;
       case "delta":
         this.#delta(channel.streams.get(frame.streamId), frame.text);
@@ -157,12 +156,13 @@ export class LiveStreams {
   }
 
   snapshots(): StreamSnapshot[] {
-    return [...this.#streams.values()].map(({ id, toolName, told, channel: { open } }) => ({
+    return [...this.#streams.values()].map(({ id, toolName, speaks, told, channel: { open } }) => ({
       type: "stream.snapshot",
       streamId: id,
       runId: open.runId,
       entityId: open.agentId,
       toolName,
+      speaks,
       text: told,
     }));
   }
@@ -172,11 +172,11 @@ export class LiveStreams {
     return active.map(({ open }) => ({ entityId: open.agentId, runId: open.runId }));
   }
 
-  #start(channel: Channel, id: string, toolName: string): void {
+  #start(channel: Channel, { streamId: id, toolName, speaks }: Extract<ChannelFrame, { type: "start" }>): void {
     if (this.#said.has(id) || this.#streams.has(id)) return;
     const { agentId: entityId, runId } = channel.open;
-    this.#tell({ type: "tool-call.start", streamId: id, runId, entityId, toolName });
-    const stream = { id, toolName, channel, told: "", bytes: 0, coalescer: new Coalescer(), timer: undefined };
+    this.#tell({ type: "tool-call.start", streamId: id, runId, entityId, toolName, speaks });
+    const stream = { id, toolName, speaks, channel, told: "", bytes: 0, coalescer: new Coalescer(), timer: undefined };
     this.#givenUp.delete(id);
     this.#streams.set(id, stream);
     channel.streams.set(id, stream);
@@ -192,9 +192,9 @@ export class LiveStreams {
   #delta(stream: Stream | undefined, text: string): void {
     if (!stream) return;
     stream.bytes += textBytes(text);
-    const spoken = spokenTools.has(stream.toolName);
-    if (stream.bytes > (spoken ? maxTextBytes : maxToolInputBytes)) {
-      const bound = spoken ? `${maxTextBytes} bytes (maxTextBytes)` : `${maxToolInputBytes} bytes (maxToolInputBytes)`;
+    const { speaks } = stream;
+    if (stream.bytes > (speaks ? maxTextBytes : maxToolInputBytes)) {
+      const bound = speaks ? `${maxTextBytes} bytes (maxTextBytes)` : `${maxToolInputBytes} bytes (maxToolInputBytes)`;
       this.#giveUp(stream, "text_too_long", `What is streamed here has at most ${bound} of UTF-8`);
       return;
     }
@@ -211,7 +211,7 @@ export class LiveStreams {
     const text = stream.coalescer.take(this.#clock.now(), final);
     if (text.length === 0) return;
     stream.told += text;
-    const delta = spokenTools.has(stream.toolName) ? { textDelta: text } : { inputDelta: text };
+    const delta = stream.speaks ? { textDelta: text } : { inputDelta: text };
     this.#tell({ type: "tool-input-delta", streamId: stream.id, ...delta });
     this.#measure();
   }

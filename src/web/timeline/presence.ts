@@ -10,10 +10,6 @@ export type Doing = {
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
   state.members.find((member) => member.id === entityId)?.name ?? fallback;
 
-const speech = new Set(["send_message", "send_reply"]);
-
-export const isSpeech = (toolName: string): boolean => speech.has(toolName);
-
 const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 /** The members whom a message asked and who have said nothing since; null for a message that waits for nobody. */
@@ -30,8 +26,7 @@ export const awaited = (message: Message, state: Pick<SpaceState, "members" | "m
 /** One entry for each active participant. An activity of an agent counts in the order of the lines below. */
 export const presence = (state: SpaceState): Doing[] => {
   const found = new Map<string, Doing["doing"]>();
-  for (const { entityId, toolName } of state.streams)
-    found.set(entityId, isSpeech(toolName) ? "writing" : "using a tool");
+  for (const { entityId, speaks } of state.streams) found.set(entityId, speaks ? "writing" : "using a tool");
   for (const { entityId } of state.active) if (!found.has(entityId)) found.set(entityId, "thinking");
   for (const { entityId } of state.backingOff) if (!found.has(entityId)) found.set(entityId, "trying again soon");
   for (const message of state.messages) {

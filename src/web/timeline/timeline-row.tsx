@@ -4,7 +4,7 @@ import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";
 import { MessageRow, type RowActions } from "./message-row.tsx";
-import { awaited, isSpeech, nameOf } from "./presence.ts";
+import { awaited, nameOf } from "./presence.ts";
 import { type Quoted, quotedIn } from "./quoted.ts";
 import type { Row } from "./rows.ts";
 
@@ -92,7 +92,7 @@ type StreamRowProps = {
 /** A message that an agent is writing. Its row becomes the message's row, so nothing jumps at the end. */
 const StreamRow = memo(({ stream, sender, names, opensGroup }: StreamRowProps) => (
   <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
-    {isSpeech(stream.toolName) ? (
+    {stream.speaks ? (
       <Markdown text={stream.text} names={names} isGrowing />
     ) : (
       <GrowingCall name={stream.toolName} text={stream.text} />

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { checkedConfig } from "../../../src/agent/tools/check-config.ts";
-import { builtinNames, createRegistry } from "../../../src/agent/tools/registry.ts";
+import { builtinNames, toolDeclarations } from "../../../src/agent/tools/registry.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { ColloquyError, type Issue } from "../../../src/shared/errors.ts";
 
@@ -64,7 +64,7 @@ describe("checkedConfig", () => {
 test("declarations have one order: what every agent has, then its own as its config has them", () => {
   const { tools } = AgentConfig.parse({ name: "W", tools: [tool({ name: "z" }), tool({ name: "a" })] });
   const names = Object.keys(
-    createRegistry().declarations({ continuity: "consciousness", messaging: "simple", tools, mcpTools: [] }),
+    toolDeclarations({ continuity: "consciousness", messaging: "simple", tools, mcpTools: [] }),
   );
   expect(names.slice(-2)).toEqual(["z", "a"]);
   expect(names.slice(0, -2).every((name) => builtinNames.has(name))).toBe(true);

@@ -139,12 +139,12 @@ export class PeerSpace {
     return message;
   }
 
-  begin(agent: Participant, toolName = "send_message"): PeerStream {
+  begin(agent: Participant, toolName = "send_message", speaks = true): PeerStream {
     const runId = ids.mintOwned("run", agent.id);
     const streamId = ids.mint("str");
-    const stream: Stream = { type: "stream.snapshot", streamId, runId, entityId: agent.id, toolName, text: "" };
+    const stream: Stream = { type: "stream.snapshot", streamId, runId, entityId: agent.id, toolName, speaks, text: "" };
     this.streams.set(streamId, stream);
-    this.broadcast({ type: "tool-call.start", streamId, runId, entityId: agent.id, toolName });
+    this.broadcast({ type: "tool-call.start", streamId, runId, entityId: agent.id, toolName, speaks });
     return {
       id: streamId,
       delta: (text) => {

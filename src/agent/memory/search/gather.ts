@@ -39,6 +39,8 @@ export type GatherDeps = {
   /** All of its own blocks: only those whose version changed are read. */
   blocks: { versions(): { label: string; version: number }[]; read(label: string): Promise<IndexedBlock | undefined> };
   isBuiltin: (toolName: string) => boolean;
+  /** Its calls show as messages. */
+  isSpeech: (toolName: string) => boolean;
   /** Messages of a space; null where the agent may not read it. */
   history: (spaceId: string, after: number, limit: number) => Promise<SpaceHistory | null>;
 };
@@ -139,12 +141,12 @@ export class Gathering {
   }
 
   #journalPage(after: number): { rows: number; upTo: number; found: Findable[] } {
-    const { journalAfter, isBuiltin, agent, livedElsewhere } = this.#deps;
+    const { journalAfter, agent, livedElsewhere } = this.#deps;
     const rows = journalAfter(after, searchBatchRows);
     return {
       rows: rows.length,
       upTo: rows.at(-1)?.seq ?? after,
-      found: journalFindables(rows, isBuiltin, agent(), livedElsewhere()),
+      found: journalFindables(rows, this.#deps, agent(), livedElsewhere()),
     };
   }
 

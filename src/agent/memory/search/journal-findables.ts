@@ -13,7 +13,8 @@ import type { Findable } from "./entry.ts";
 export type LivedRow = JournalRow & { runId: string };
 
 type Author = { id: string; name: string };
-type IsBuiltin = (toolName: string) => boolean;
+/** What a tool is, by its name. */
+type Tools = Record<"isBuiltin" | "isSpeech", (toolName: string) => boolean>;
 
 const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
@@ -33,16 +34,14 @@ const answered = (message: ModelMessage): string =>
 /** The kind of event that a timeline's run began with, as its line tells it in JSON. */
 const isOfSpace = (line: string): boolean => line.startsWith('["') || line.startsWith('{"type":"space_message"');
 
-const speaking = ["send_message", "send_reply"];
-
 const textOf = (
   row: JournalRow,
-  isBuiltin: IsBuiltin,
+  tools: Tools,
   isFromElsewhere: boolean,
 ): { role: SearchRole; text: string } | undefined => {
   const { meta } = row;
   const isFound = (toolName: string): boolean =>
-    !isBuiltin(toolName) || (isFromElsewhere && speaking.includes(toolName));
+    !tools.isBuiltin(toolName) || (isFromElsewhere && tools.isSpeech(toolName));
   if (!isMessage(row)) return undefined;
   switch (meta?.kind) {
     case "assistant": {
@@ -55,7 +54,9 @@ const textOf = (
       };
     }
     case "result":
-      return isBuiltin(meta.toolName) ? undefined : { role: "tool", text: `${meta.toolName} ${answered(row.content)}` };
+      return tools.isBuiltin(meta.toolName)
+        ? undefined
+        : { role: "tool", text: `${meta.toolName} ${answered(row.content)}` };
     case "inbox":
       return { role: "user", text: meta.lines.filter((line) => isFromElsewhere || !isOfSpace(line)).join("\n") };
     default:
@@ -64,14 +65,9 @@ const textOf = (
 };
 
 /** `elsewhereUpTo`: the last row that was lived through before the agent was imported; 0 if it was not. */
-export const journalFindables = (
-  rows: LivedRow[],
-  isBuiltin: IsBuiltin,
-  agent: Author,
-  elsewhereUpTo = 0,
-): Findable[] =>
+export const journalFindables = (rows: LivedRow[], tools: Tools, agent: Author, elsewhereUpTo = 0): Findable[] =>
   rows.flatMap((row) => {
-    const said = textOf(row, isBuiltin, row.seq <= elsewhereUpTo);
+    const said = textOf(row, tools, row.seq <= elsewhereUpTo);
     if (!said || said.text.trim() === "") return [];
     return [
       {

@@ -21,6 +21,7 @@ import type {
 import { homeOf } from "../../inbox/inbox.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
+import { factsOf } from "../../tools/registry.ts";
 import { isUnknownOutcome } from "../../tools/unknown-outcome.ts";
 import { gatherActivity } from "../gather-activity.ts";
 import { invocationOf } from "../invocation.ts";
@@ -34,16 +35,6 @@ import { seenIn } from "../seen-in.ts";
  * once for each of its invocations (`compose-run.ts`).
  */
 const actionRuns = 30;
-/** Calls that show in the history already, or that only looked. */
-const unshown = new Set([
-  "send_message",
-  "send_reply",
-  "enter_space",
-  "read_messages",
-  "get_memories",
-  "get_plans",
-  "get_my_runs",
-]);
 
 const triggerOf = (data: InboxData): Trigger => {
   switch (data.type) {
@@ -85,7 +76,7 @@ const actionsIn = (services: RunServices, spaceId: string, before: number): Hist
   );
   return rows.flatMap((row): HistoryEntry[] => {
     const { meta, createdAt } = row;
-    if (meta?.kind !== "result" || unshown.has(meta.toolName)) return [];
+    if (meta?.kind !== "result" || !factsOf(meta.toolName).showsInHistory) return [];
     const unknown = meta.error ? outputOf(row) : undefined;
     if (meta.error && !isUnknownOutcome(unknown)) return [];
     const action = { toolName: meta.toolName, input: inputs.get(meta.callId), output: unknown };

@@ -6,7 +6,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { type CallBlocks, defineTool, invalidInput, type ToolContext } from "../tool.ts";
+import { acts, type CallBlocks, defineTool, invalidInput, looks, type ToolContext } from "../tool.ts";
 
 /**
  * Blocks of memory. Their declarations are short, since every step of every agent pays for them: what they stand for
@@ -51,7 +51,8 @@ export const blockLoad = defineTool({
   name: "block_load",
   description: "Read a block of your memory, or of another agent's that shares it with you.",
   input: z.object({ label, from, version: z.int().min(1).optional().describe("An earlier version.") }),
-  idempotent: true,
+  ...looks,
+  showsInHistory: true,
   async execute({ label: name, ...view }, context) {
     const { type, permission, description, version, rendered, sharedFrom } = await context.blocks.load(name, view);
     const owner = sharedFrom === undefined ? {} : { sharedFrom: sharedFrom.agentName };
@@ -89,8 +90,7 @@ list: push_item {item}, insert_item {index, item}, set_item {index, item}, delet
 log: append_log_entry {entry}
 any: undo {}, redo {} of your own edits. In a composite add section. Items count from 0, lines from 1.`,
   input: BlockEdit,
-  effect: true,
-  idempotent: true,
+  ...acts,
   consent: {
     approval: ({ label: name, from: owner, operations }, blocks) =>
       blocks.approvalOf(name, parsed(BlockOperations, operations), owner),
@@ -113,8 +113,7 @@ export const blockCreate = defineTool({
     pinned: z.boolean().optional(),
     permission: z.string().optional().describe("What you may do with it later; ReadWrite, or Admin to delete from it."),
   }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   async execute(input, context) {
     const { version } = await context.blocks.create(parsed(CreateBlock, input));
     return { value: { success: true, label: input.label, version } };
@@ -129,8 +128,7 @@ const pinning = (name: string, description: string, pinned: boolean) =>
     name,
     description,
     input: Ref,
-    effect: true,
-    idempotent: true,
+    ...acts,
     async execute({ label: wanted, from: owner }, context) {
       await context.blocks.pin(wanted, pinned, owner);
       return { value: { success: true } };
@@ -145,8 +143,7 @@ export const blockArchive = defineTool({
   name: "block_archive",
   description: "Put a block away: it is found by search only.",
   input: z.object({ label }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   async execute({ label: name }, context) {
     await context.blocks.archive(name);
     return { value: { success: true } };
@@ -163,8 +160,7 @@ export const blockViewport = defineTool({
     startLine: Viewport.shape.startLine.optional(),
     displayLines: Viewport.shape.displayLines.optional(),
   }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   async execute({ label: name, section, startLine, displayLines }, context) {
     if ((startLine === undefined) !== (displayLines === undefined)) {
       throw new ColloquyError("tool_input_invalid", "give both startLine and displayLines, or neither");
@@ -199,8 +195,7 @@ export const blockShare = defineTool({
     space,
     permission: z.string().optional().describe("Append for agents and ReadWrite for people, if left out."),
   }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   async execute({ label: name, permission, ...given }, { blocks }) {
     await sharing(given, {
       withAgent: (other) => blocks.share(name, other, parsed(Permission, permission ?? "Append")),
@@ -215,8 +210,7 @@ export const blockUnshare = defineTool({
   name: "block_unshare",
   description: "End that at once.",
   input: z.object({ label, agent, space }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   async execute({ label: name, ...given }, { blocks }) {
     await sharing(given, {
       withAgent: (other) => blocks.unshare(name, other),
@@ -231,6 +225,7 @@ export const blockHistory = defineTool({
   name: "block_history",
   description: "Who changed a block of yours, and how, newest first.",
   input: z.object({ label, limit: z.int().min(1).max(50).default(10) }),
-  idempotent: true,
+  ...looks,
+  showsInHistory: true,
   execute: ({ label: name, limit }, context) => ({ value: { versions: context.blocks.history(name, limit) } }),
 });

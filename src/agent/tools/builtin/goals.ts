@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { PutGoal } from "../../../protocol/mind.ts";
 import { Label } from "../../../protocol/text.ts";
-import { defineTool } from "../tool.ts";
+import { acts, defineTool } from "../tool.ts";
 
 const many = 50;
 
@@ -14,8 +14,7 @@ export const setGoals = defineTool({
       .min(1)
       .max(many),
   }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   execute({ goals }, context) {
     context.goals.setAll(goals);
     return { value: { success: true, goalIds: goals.map(({ id }) => id) } };
@@ -26,8 +25,7 @@ export const deleteGoals = defineTool({
   name: "delete_goals",
   description: "Delete the goals with these ids.",
   input: z.object({ goalIds: z.array(Label).min(1).max(many) }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   execute({ goalIds }, context) {
     for (const id of goalIds) context.goals.delete(id);
     return { value: { success: true } };

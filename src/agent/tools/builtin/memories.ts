@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Label } from "../../../protocol/text.ts";
-import { defineTool } from "../tool.ts";
+import { acts, defineTool, looks } from "../tool.ts";
 
 const many = 50;
 
@@ -13,8 +13,7 @@ export const setMemories = defineTool({
       .min(1)
       .max(many),
   }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   execute({ memories }, context) {
     context.memories.setAll(memories);
     return { value: { success: true, keys: memories.map(({ key }) => key) } };
@@ -25,7 +24,7 @@ export const getMemories = defineTool({
   name: "get_memories",
   description: "Read your memories: all of them, or those with these keys.",
   input: z.object({ keys: z.array(Label).max(many).optional() }),
-  idempotent: true,
+  ...looks,
   execute({ keys }, context) {
     return { value: { memories: context.memories.list(keys).map(({ key, value }) => ({ key, value })) } };
   },
@@ -35,8 +34,7 @@ export const deleteMemories = defineTool({
   name: "delete_memories",
   description: "Forget the memories with these keys.",
   input: z.object({ keys: z.array(Label).min(1).max(many) }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   execute({ keys }, context) {
     for (const key of keys) context.memories.delete(key);
     return { value: { success: true } };

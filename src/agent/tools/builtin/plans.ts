@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Plan, PutPlan } from "../../../protocol/plan.ts";
 import { Label } from "../../../protocol/text.ts";
-import { defineTool } from "../tool.ts";
+import { acts, defineTool, looks } from "../tool.ts";
 
 const many = 50;
 
@@ -32,8 +32,7 @@ export const setPlans = defineTool({
       .min(1)
       .max(many),
   }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   execute({ plans }, context) {
     return { value: { success: true, plans: context.plans.set(plans).map(brief) } };
   },
@@ -43,7 +42,7 @@ export const getPlans = defineTool({
   name: "get_plans",
   description: "Read your plans, with when each is due next.",
   input: z.object({}),
-  idempotent: true,
+  ...looks,
   execute(_, context) {
     return { value: { plans: context.plans.list() } };
   },
@@ -53,8 +52,7 @@ export const deletePlans = defineTool({
   name: "delete_plans",
   description: "Delete the plans with these ids.",
   input: z.object({ planIds: z.array(Label).min(1).max(many) }),
-  effect: true,
-  idempotent: true,
+  ...acts,
   execute({ planIds }, context) {
     context.plans.delete(planIds);
     return { value: { success: true } };

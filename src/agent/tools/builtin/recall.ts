@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ArchivalContent, ArchivalMetadata } from "../../../protocol/archival.ts";
 import { QueryText } from "../../../protocol/search.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { defineTool } from "../tool.ts";
+import { acts, defineTool } from "../tool.ts";
 import { SearchLimit, shownHits } from "./search.ts";
 
 /** One object for all operations: providers take no union as a tool's input. */
@@ -21,14 +21,16 @@ const Input = z
     if (missing) issues.addIssue({ code: "custom", path: [path], message: `is needed for op ${op}` });
   });
 
+const isSearch = (input: unknown): boolean => z.object({ op: z.literal("search") }).safeParse(input).success;
+
 export const recall = defineTool({
   ofMemory: true,
   name: "recall",
   description:
     "Your archival memory: facts kept for good, found by search and never in the context by themselves. insert {content, metadata?} keeps one, with who said it and where; search {query, limit?}; delete {id}.",
   input: Input,
-  effect: true,
-  idempotent: true,
+  ...acts,
+  effect: (input) => !isSearch(input),
   async execute({ op, content = "", metadata = {}, query = "", limit, id = "" }, context) {
     switch (op) {
       case "insert": {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { defineTool } from "../tool.ts";
+import { acts, defineTool, looks } from "../tool.ts";
 
 export const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
 
@@ -10,7 +10,7 @@ export const getMyRuns = defineTool({
     status: z.string().optional().describe("Only those of this status, such as running."),
     limit: z.int().min(1).max(50).default(10),
   }),
-  idempotent: true,
+  ...looks,
   only: "timeline",
   execute: ({ status, limit }, context) => ({ value: { runs: context.runs.list(status, limit) } }),
 });
@@ -19,8 +19,8 @@ export const stopRun = defineTool({
   name: "stop_run",
   description: "End another active run of yours at once. Nothing more of it appears.",
   input: RunRef,
-  effect: true,
-  idempotent: true,
+  ...acts,
+  endsRun: "other",
   only: "timeline",
   async execute({ runId }, context) {
     await context.runs.stop(runId);
@@ -33,8 +33,8 @@ export const absorbRun = defineTool({
   description:
     "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
   input: RunRef,
-  effect: true,
-  idempotent: true,
+  ...acts,
+  endsRun: "other",
   only: "timeline",
   execute: async ({ runId }, context) => ({ value: { success: true, ...(await context.runs.absorb(runId)) } }),
 });

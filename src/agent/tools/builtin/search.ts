@@ -11,7 +11,7 @@ import {
 import { Timestamp } from "../../../protocol/text.ts";
 import { maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { defineTool, type ToolContext } from "../tool.ts";
+import { defineTool, looks, type ToolContext } from "../tool.ts";
 
 /** What a result holds beside its hits. */
 const frameTokens = 150;
@@ -49,7 +49,8 @@ export const search = defineTool({
     from: Timestamp.optional().describe("Not before this time, ISO 8601."),
     to: Timestamp.optional(),
   }),
-  idempotent: true,
+  ...looks,
+  showsInHistory: true,
   async execute({ types = [], ...query }, context) {
     return { value: shownHits(await context.search({ ...query, types }), context) };
   },

@@ -4,7 +4,7 @@ import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { defineTool, type ToolContext, type ToolOutput } from "../tool.ts";
+import { defineTool, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
@@ -59,7 +59,7 @@ export const enterSpace = defineTool({
     spaceId: z.string().describe("Id of the space to enter. Must be one of YOUR SPACES."),
     limit: Limit.describe("How many recent messages to load."),
   }),
-  idempotent: true,
+  ...looks,
   movesSpace: true,
   async execute({ spaceId, limit }, context) {
     requireMembership(context, spaceId);
@@ -77,7 +77,8 @@ export const leaveSpace = defineTool({
   name: "leave_space",
   description: "Leave the active space: no space is active afterwards. You stay a member.",
   input: z.object({}),
-  idempotent: true,
+  ...looks,
+  showsInHistory: true,
   only: "consciousness",
   movesSpace: true,
   execute: () => ({ value: { success: true }, activeSpaceId: null }),
@@ -91,7 +92,7 @@ export const readMessages = defineTool({
     limit: Limit,
     offset: z.int().min(0).max(1_000_000).default(0).describe("How many of the newest to leave out."),
   }),
-  idempotent: true,
+  ...looks,
   async execute({ spaceId, limit, offset }, context) {
     const wanted = spaceId ?? context.activeSpaceId;
     if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { messageId } from "../../../protocol/ids.ts";
 import { MessageText } from "../../../protocol/text.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
-import { defineTool, type ToolContext, type ToolOutput } from "../tool.ts";
+import { acts, defineTool, type ToolContext, type ToolOutput } from "../tool.ts";
 import { requireMembership } from "./spaces.ts";
 
 /** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
@@ -38,10 +38,11 @@ const say = async (
   return { value: { ...value, waitingFor: awaits.map(({ name }) => name) }, waits: true };
 };
 
-const common = { effect: true, idempotent: true, speaks: true } as const;
+/** A message shows in the history by itself. */
+const says = { ...acts, speaks: true, showsInHistory: false } as const;
 
 export const sendMessage = defineTool({
-  ...common,
+  ...says,
   name: "send_message",
   description: "Post a message to the active space.",
   input: z.object({ text }),
@@ -50,7 +51,7 @@ export const sendMessage = defineTool({
 });
 
 export const sendThreadedMessage = defineTool({
-  ...common,
+  ...says,
   name: "send_message",
   description: "Post a message to the active space, and wait for answers if you say so.",
   input: z.object({ text, wait }),
@@ -59,7 +60,7 @@ export const sendThreadedMessage = defineTool({
 });
 
 export const sendReply = defineTool({
-  ...common,
+  ...says,
   name: "send_reply",
   description: "Answer one message of the active space, and wait for answers to yours if you say so.",
   input: z.object({ replyToMessageId: messageId.describe("Id of the message that you answer."), text, wait }),

@@ -3,7 +3,7 @@ import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { mayRepeat } from "../handling.ts";
-import { invalidInput, type Tool } from "../tool.ts";
+import { broughtTool, invalidInput, type Tool } from "../tool.ts";
 import { type RunnableTool, runConfigured } from "./run-configured.ts";
 
 /** Whether a call needs nobody but this object. */
@@ -18,15 +18,12 @@ export const configuredTool = (config: ToolConfig): Tool => {
   const inputSchema = structuredClone(config.inputSchema);
   const schema = jsonSchema<unknown>(config.inputSchema);
   return {
+    ...broughtTool,
     config,
     name: config.name,
     description: config.description,
-    effect: config.executionType !== "internal",
+    effect: () => config.executionType !== "internal",
     idempotent: mayRepeat(config),
-    movesSpace: false,
-    only: "all",
-    speaks: false,
-    ofMemory: false,
     schema: () => schema,
     check: (input) => {
       const issues = schemaIssues(inputSchema, input);

@@ -1,7 +1,7 @@
 import { jsonSchema } from "ai";
 import { z } from "zod";
 import type { McpTool } from "../../records.ts";
-import { invalidInput, type Tool } from "../tool.ts";
+import { broughtTool, invalidInput, type Tool } from "../tool.ts";
 
 /** Whatever its schema says: the server that wrote it is the judge of it, and may change it. */
 const Input = z.record(z.string(), z.unknown());
@@ -17,14 +17,11 @@ export const mcpTool = (tool: McpTool, mcp: Caller): Tool => {
     throw invalidInput([{ path: "", message: "must be an object" }]);
   };
   return {
+    ...broughtTool,
     name: tool.name,
     description: tool.description,
-    effect: !tool.idempotent,
+    effect: () => !tool.idempotent,
     idempotent: tool.idempotent,
-    movesSpace: false,
-    only: "all",
-    speaks: false,
-    ofMemory: false,
     isTimed: true,
     schema: () => schema,
     check: (input) => void parse(input),
