@@ -1,9 +1,8 @@
 import type { MessageEvent, PromptView } from "./prompt-view.ts";
+import { escaped } from "./words.ts";
 
 /** How a message concerns the agent: named with an @, named, meant by everyone's address, or alone with the sender. */
 export type Address = "at" | "name" | "everyone" | "alone" | "none";
-
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Finds a name that stands by itself, or behind an @. */
 export const namePattern = (name: string, before = ""): RegExp =>

@@ -1,9 +1,9 @@
 import { addressOf, withoutAddress } from "./addressed.ts";
-import type { InboxEvent, MessageEvent, PromptView, ServiceEvent } from "./prompt-view.ts";
+import { outcomeInWords } from "./outcome-in-words.ts";
+import type { InboxEvent, MessageEvent, PromptView, ServiceEvent, ToolResultEvent } from "./prompt-view.ts";
 import { report } from "./rules/ask.ts";
 import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
 import { doPlan } from "./rules/plans.ts";
-import { tellResult } from "./rules/tool-results.ts";
 import { rules } from "./rules.ts";
 import { toneOf } from "./tone.ts";
 import { type CycleState, type Doing, type Handling, sayIn, type Turn } from "./turn.ts";
@@ -59,6 +59,19 @@ const handleService = (event: ServiceEvent, view: PromptView, cycle: CycleState)
   return space ? { doing: announce(event, space.id, space.name, cycle) } : { silent: "no rule for events of services" };
 };
 
+function* tell(cycle: CycleState, spaceId: string, text: string): Doing {
+  return (yield* sayIn(cycle, spaceId, text)) ? "told what came of it" : "could not tell what came of it";
+}
+
+/** Says the late result of a call in the space where the call was made. */
+const handleResult = (event: ToolResultEvent, view: PromptView, cycle: CycleState): Handling => {
+  const { tool, toolCallId, result } = event;
+  const call = view.pending.get(toolCallId);
+  const space = view.spaces.find(({ id }) => id === (call?.spaceId ?? view.activeSpaceId));
+  if (!space) return { silent: `I am not where I called ${tool} any more` };
+  return { doing: tell(cycle, space.id, outcomeInWords(tool, call?.input, result)) };
+};
+
 export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleState): Handling => {
   if (event.kind === "message") return handleMessage(event, view, cycle);
   if (event.kind === "service") return handleService(event, view, cycle);
@@ -66,6 +79,6 @@ export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleSta
     const doing = doPlan(event, view.spaces, cycle);
     return doing ? { doing } : { silent: "the plan names none of my spaces" };
   }
-  if (event.kind === "tool_result") return tellResult(event, view, cycle);
+  if (event.kind === "tool_result") return handleResult(event, view, cycle);
   return { silent: "no rule for such an event" };
 };

@@ -1,33 +1,5 @@
 import { z } from "zod";
-import {
-  activeSpace,
-  blockEdge,
-  earlierCall,
-  emptyList,
-  goalItem,
-  goneItems,
-  headings,
-  historyMessage,
-  historyTurn,
-  identityName,
-  inboxEvents,
-  inboxHeading,
-  isHeading,
-  listItem,
-  marks,
-  member,
-  memoryItem,
-  named,
-  noActiveSpace,
-  nowLine,
-  quoted,
-  resumeLine,
-  sender,
-  spaceItem,
-  stateSections,
-  type TriggerField,
-  triggerField,
-} from "../agent/context/grammar.ts";
+import * as grammar from "../agent/context/grammar.ts";
 import type { ModelPrompt, PromptMessage } from "../models/language-model.ts";
 import { actionResultIn, actionResultOf, pendingCallOf } from "./action-result.ts";
 import type {
@@ -47,47 +19,47 @@ import type {
 type Section = "none" | "inbox" | "state" | "spaces" | "goals" | "memories" | "thisRun" | "trigger";
 
 const sections = new Map<string, Section>([
-  [headings.state, "state"],
-  [`${stateSections.spaces}:`, "spaces"],
-  [`${stateSections.goals}:`, "goals"],
-  [`${stateSections.memories}:`, "memories"],
-  [headings.thisRun, "thisRun"],
-  [headings.trigger, "trigger"],
+  [grammar.headings.state, "state"],
+  [`${grammar.stateSections.spaces}:`, "spaces"],
+  [`${grammar.stateSections.goals}:`, "goals"],
+  [`${grammar.stateSections.memories}:`, "memories"],
+  [grammar.headings.thisRun, "thisRun"],
+  [grammar.headings.trigger, "trigger"],
 ]);
 
 const sectionOf = (line: string): Section | undefined =>
-  sections.get(line) ?? (inboxHeading.read(line) ? "inbox" : isHeading(line) ? "none" : undefined);
+  sections.get(line) ?? (grammar.inboxHeading.read(line) ? "inbox" : grammar.isHeading(line) ? "none" : undefined);
 
 const kindOf = (type: string): PersonKind => (type === "agent" || type === "service" ? type : "human");
 
 const eventOf = (line: string): InboxEvent | undefined => {
-  const message = inboxEvents.message.read(line);
+  const message = grammar.inboxEvents.message.read(line);
   if (message) {
     const { spaceId, spaceName, senderName, senderType, triggerSource, messageId } = message;
-    const said = quoted.read(message.content);
+    const said = grammar.quoted.read(message.content);
     if (!said) return { kind: "other" };
     const from = { spaceId, spaceName, senderName, senderKind: kindOf(senderType) };
     return { kind: "message", ...from, text: said.text, triggerSource, messageId, isAwaited: false };
   }
-  const service = inboxEvents.service.read(line);
+  const service = grammar.inboxEvents.service.read(line);
   if (service) return { kind: "service", ...service };
-  const plan = inboxEvents.plan.read(line);
+  const plan = grammar.inboxEvents.plan.read(line);
   if (plan) return { kind: "plan", ...plan };
-  const toolResult = inboxEvents.toolResult.read(line);
+  const toolResult = grammar.inboxEvents.toolResult.read(line);
   if (toolResult) return { kind: "tool_result", ...toolResult, result: actionResultIn(toolResult.result) };
   return line.startsWith("[") ? { kind: "other" } : undefined;
 };
 
 const triggerOf = (fields: ReadonlyMap<string, string>): InboxEvent | undefined => {
-  const field = (name: TriggerField): string => fields.get(name) ?? "";
-  const text = (name: TriggerField): string | undefined => quoted.read(field(name))?.text;
+  const field = (name: grammar.TriggerField): string => fields.get(name) ?? "";
+  const text = (name: grammar.TriggerField): string | undefined => grammar.quoted.read(field(name))?.text;
   switch (field("type")) {
     case "service": {
       const service = text("service");
       return service === undefined ? undefined : { kind: "service", service, payload: field("payload") };
     }
     case "plan": {
-      const plan = named.read(field("plan"));
+      const plan = grammar.named.read(field("plan"));
       const instruction = text("instruction");
       return plan && instruction !== undefined ? { kind: "plan", name: plan.name, instruction } : undefined;
     }
@@ -97,7 +69,11 @@ const triggerOf = (fields: ReadonlyMap<string, string>): InboxEvent | undefined 
       return { kind: "tool_result", tool, toolCallId: field("toolCallId"), result: actionResultIn(field("result")) };
     }
     default: {
-      const [space, from, words] = [named.read(field("space")), sender.read(field("sender")), text("message")];
+      const [space, from, words] = [
+        grammar.named.read(field("space")),
+        grammar.sender.read(field("sender")),
+        text("message"),
+      ];
       if (!space || !from || words === undefined) return undefined;
       return {
         kind: "message",
@@ -115,9 +91,11 @@ const triggerOf = (fields: ReadonlyMap<string, string>): InboxEvent | undefined 
 };
 
 const replyOf = (line: string): ReplyView | undefined => {
-  const message = historyMessage.read(line);
-  const found = message ? { ...message, name: sender.read(message.from)?.name } : historyTurn.read(line);
-  const words = found?.marks.endsWith(marks.reply) ? quoted.read(found.content)?.text : undefined;
+  const message = grammar.historyMessage.read(line);
+  const found = message
+    ? { ...message, name: grammar.sender.read(message.from)?.name }
+    : grammar.historyTurn.read(line);
+  const words = found?.marks.endsWith(grammar.marks.reply) ? grammar.quoted.read(found.content)?.text : undefined;
   return found?.name === undefined || words === undefined ? undefined : { name: found.name, text: words };
 };
 
@@ -129,32 +107,32 @@ type ListForm<Item> = {
 
 const spaceForm: ListForm<PromptView["spaces"][number]> = {
   read: (item) => {
-    const space = spaceItem.read(item);
+    const space = grammar.spaceItem.read(item);
     if (!space) return undefined;
-    const members = member.readAll(space.members).map(({ name, type }) => ({ name, kind: kindOf(type) }));
+    const members = grammar.member.readAll(space.members).map(({ name, type }) => ({ name, kind: kindOf(type) }));
     return { id: space.id, name: space.name, members };
   },
   keyOf: ({ id }) => id,
-  gone: goneItems.spaces,
+  gone: grammar.goneItems.spaces,
 };
 const goalForm: ListForm<PromptView["goals"][number]> = {
   read: (item) => {
-    const goal = goalItem.read(item);
+    const goal = grammar.goalItem.read(item);
     return goal && { id: goal.id, description: goal.description, status: goal.status };
   },
   keyOf: ({ id }) => id,
-  gone: goneItems.goals,
+  gone: grammar.goneItems.goals,
 };
 const memoryForm: ListForm<PromptView["memories"][number]> = {
-  read: memoryItem.read,
+  read: grammar.memoryItem.read,
   keyOf: ({ key }) => key,
-  gone: goneItems.memories,
+  gone: grammar.goneItems.memories,
 };
 
 /** The list after a line of it: a new item, a changed one in its old place, or one that is gone. */
 const updated = <Item>(list: Item[], line: string, { read, keyOf, gone }: ListForm<Item>): Item[] => {
-  if (line === emptyList) return [];
-  const written = listItem.read(line)?.item ?? "";
+  if (line === grammar.emptyList) return [];
+  const written = grammar.listItem.read(line)?.item ?? "";
   const item = read(written);
   const key = item === undefined ? gone.read(written)?.key : keyOf(item);
   const place = list.findIndex((each) => keyOf(each) === key);
@@ -182,9 +160,9 @@ const readSystem = (view: PromptView, text: string): void => {
     const length = lines.slice(from).findIndex((line) => line !== "" && !line.startsWith("  "));
     return from === 0 ? [] : lines.slice(from, length === -1 ? undefined : from + length).map((line) => line.trim());
   };
-  const [name] = below(headings.identity).flatMap((line) => identityName.read(line) ?? []);
+  const [name] = below(grammar.headings.identity).flatMap((line) => grammar.identityName.read(line) ?? []);
   view.name = name?.name ?? view.name;
-  view.role = below(headings.role).join("\n").trim() || view.role;
+  view.role = below(grammar.headings.role).join("\n").trim() || view.role;
 };
 
 const beginSection = (view: PromptView, section: Section): void => {
@@ -200,8 +178,8 @@ const readLine = (view: PromptView, section: Section, line: string): void => {
   else if (section === "goals") view.goals = updated(view.goals, line, goalForm);
   else if (section === "memories") view.memories = updated(view.memories, line, memoryForm);
   else if (section === "thisRun") {
-    if (earlierCall.read(listItem.read(line)?.item ?? "")) view.callCount += 1;
-    view.resume = resumeLine.read(line) ?? view.resume;
+    if (grammar.earlierCall.read(grammar.listItem.read(line)?.item ?? "")) view.callCount += 1;
+    view.resume = grammar.resumeLine.read(line) ?? view.resume;
   } else addTo(view.replies, replyOf(line));
 };
 
@@ -210,18 +188,18 @@ const readUser = (view: PromptView, text: string): void => {
   let isInBlock = false;
   const trigger = new Map<string, string>();
   for (const line of text.split("\n").map((each) => each.trim())) {
-    const edge = blockEdge(line);
+    const edge = grammar.blockEdge(line);
     if (edge) isInBlock = edge === "opens";
     if (edge || isInBlock) continue;
-    const [space, now, begun] = [activeSpace.read(line), nowLine.read(line), sectionOf(line)];
-    if (space || line === noActiveSpace) view.activeSpaceId = space?.id;
+    const [space, now, begun] = [grammar.activeSpace.read(line), grammar.nowLine.read(line), sectionOf(line)];
+    if (space || line === grammar.noActiveSpace) view.activeSpaceId = space?.id;
     else if (now) view.now = now.now;
     else if (begun) beginSection(view, begun);
     else if (section === "trigger") {
-      const { field, value } = triggerField.read(line) ?? { field: line, value: "" };
+      const { field, value } = grammar.triggerField.read(line) ?? { field: line, value: "" };
       trigger.set(field, value);
     } else readLine(view, section, line);
-    if (space || line === noActiveSpace || now) section = "none";
+    if (space || line === grammar.noActiveSpace || now) section = "none";
     else section = begun ?? section;
   }
   addTo<InboxEvent>(view.events, triggerOf(trigger));

@@ -3,7 +3,6 @@ import type { CallOptions, LanguageModel, ModelUsage, StreamPart } from "../mode
 import type { RehearsalSpec } from "../models/model-spec.ts";
 import { partStream } from "../models/part-stream.ts";
 import { type Action, decide } from "./decide.ts";
-import { pause, wordsOf } from "./pacing.ts";
 import { parsePrompt } from "./parse-prompt.ts";
 import { route } from "./route.ts";
 import { summarise } from "./summarise.ts";
@@ -19,6 +18,24 @@ const actOn = (options: CallOptions): { action: Action; callId: string } => {
   const view = parsePrompt(options.prompt);
   return { action: decide(view, toolsOf(options.tools)), callId: `rehearsal-${view.callCount + 1}` };
 };
+
+/** Cuts text into words, each with the blanks after it. Joined again they are the text; no character is split. */
+const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
+
+/** Resolves after `milliseconds`; rejects with the signal's reason as soon as it aborts. */
+const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
 
 /** What the action is as generated text: a call's input as JSON, or the words. */
 const writtenOut = (action: Action): string =>

@@ -5,7 +5,7 @@ import { greeting, help, identity, ping, thanks, time, whoIsHere } from "./rules
 import { chart, explain, table } from "./rules/drawings.ts";
 import { endGoal, listGoals, setGoal } from "./rules/goals.ts";
 import { lists } from "./rules/lists.ts";
-import { forget, recall, remember } from "./rules/memory.ts";
+import { forget, recall, recallAll, recallWhat, remember } from "./rules/memory.ts";
 import { remind } from "./rules/plans.ts";
 import { choose, fillIn } from "./rules/questions.ts";
 import { count, say, write } from "./rules/say.ts";
@@ -41,7 +41,9 @@ export const rules: Rule[] = [
   time,
   whoIsHere,
   listGoals,
+  recallAll,
   recall,
+  recallWhat,
   ownVote,
   ping,
   thanks,

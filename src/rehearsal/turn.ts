@@ -1,20 +1,21 @@
-import type { ActionResult, MessageEvent, PromptView } from "./prompt-view.ts";
+import type { ActionResult, MessageEvent, PromptView, SpaceView } from "./prompt-view.ts";
 import type { Tone } from "./tone.ts";
 import type { ToolView } from "./tool-view.ts";
 
 export type ToolCall = { toolName: string; input: Record<string, unknown> };
 
 /**
- * A rule's doing, written as a coroutine: it yields tool calls and gets their results. Decisions are replayed from
- * the cycle so far on every step, so a doing depends on nothing but the prompt and the results it gets. It returns
- * what it did, in a few words, for the self-summary.
+ * What a rule does, as a coroutine: it yields tool calls and gets their results. Each step replays it from the cycle so
+ * far, so it depends on nothing but the prompt and the results. It returns what it did, in a few words, for the
+ * self-summary.
  */
 export type Doing = Generator<ToolCall, string, ActionResult>;
+type Trying = Generator<ToolCall, boolean, ActionResult>;
 
 /** What an event makes the agent do, or why it stays silent. */
 export type Handling = { doing: Doing } | { silent: string };
 
-/** One message to be handled within a cycle. `activeSpaceId` and `memories` follow what the cycle did. */
+/** One message to be handled within a cycle. */
 export type Turn = {
   view: PromptView;
   event: MessageEvent;
@@ -24,17 +25,18 @@ export type Turn = {
   cycle: CycleState;
 };
 
+/** The active space and the memories follow what the cycle does. */
 export type CycleState = {
   activeSpaceId: string | undefined;
   memories: Map<string, string>;
-  /** Whether messaging is threaded: there are replies, and waits. */
+  /** Whether messaging is threaded: there are replies and waits. */
   canWait: boolean;
   /** All that it may call. */
   tools: readonly ToolView[];
 };
 
 /** Makes a space the active one, if it is not. False: it cannot be entered. */
-export function* enter(cycle: CycleState, spaceId: string): Generator<ToolCall, boolean, ActionResult> {
+export function* enter(cycle: CycleState, spaceId: string): Trying {
   if (cycle.activeSpaceId === spaceId) return true;
   const result = yield { toolName: "enter_space", input: { spaceId } };
   if (result.ok) cycle.activeSpaceId = spaceId;
@@ -42,30 +44,63 @@ export function* enter(cycle: CycleState, spaceId: string): Generator<ToolCall, 
 }
 
 /** Says something in a space, entering it first where needed. False: it could not be said. */
-export function* sayIn(cycle: CycleState, spaceId: string, text: string): Generator<ToolCall, boolean, ActionResult> {
+export function* sayIn(cycle: CycleState, spaceId: string, text: string): Trying {
   if (!(yield* enter(cycle, spaceId))) return false;
   const result = yield { toolName: "send_message", input: { text } };
   return result.ok;
 }
 
-function* reply({ cycle, event }: Turn, text: string): Generator<ToolCall, boolean, ActionResult> {
+function* reply({ cycle, event }: Turn, text: string): Trying {
   if (!(yield* enter(cycle, event.spaceId))) return false;
   const result = yield { toolName: "send_reply", input: { replyToMessageId: event.messageId, text } };
   return result.ok;
 }
 
-/**
- * Answers where the message came from, as a reply to it where its sender waits for one; `what` names the answer in the
- * self-summary.
- */
+/** Answers in the message's space, as a reply where its sender waits for one. `what` names the answer in the summary. */
 export function* answer(turn: Turn, text: string, what: string): Doing {
   const said = turn.event.isAwaited ? yield* reply(turn, text) : yield* sayIn(turn.cycle, turn.event.spaceId, text);
   return said ? what : `${what}, but it could not be said`;
 }
 
-/** One thing that the rehearsal model can do. The first rule that matches a request does it. */
+/** Makes a call and says what came of it: `done` with the tone's word for it, or `failed` with the reason. */
+export function* callAndTell(
+  turn: Turn,
+  call: ToolCall,
+  done: { text: string; what: string; onDone?: () => void },
+  failed: (reason: string) => { text: string; what: string },
+): Doing {
+  const result = yield call;
+  if (!result.ok) {
+    const { text, what } = failed(result.message);
+    return yield* answer(turn, text, what);
+  }
+  done.onDone?.();
+  return yield* answer(turn, `${turn.tone.done} ${done.text}`, done.what);
+}
+
+export const spaceOf = ({ view, event }: Turn): SpaceView | undefined =>
+  view.spaces.find(({ id }) => id === event.spaceId);
+
+export const toolNamed = ({ cycle }: Turn, name: string): ToolView | undefined =>
+  cycle.tools.find((tool) => tool.name.toLowerCase() === name.toLowerCase());
+
+/** One thing that the model can do. The first rule that matches a request does it. */
 export type Rule = {
-  /** Whether it is done for another agent that asks by @name. What is only polite is not: two agents would never end. */
+  /** Whether an agent that asks by @name gets it too. Two agents that are polite to each other would never end. */
   forAgents: boolean;
   match(turn: Turn): Doing | undefined;
 };
+
+/** A rule for requests of a pattern. `doing` gets the texts of the pattern's groups, empty where there is none. */
+export const rule = (
+  pattern: RegExp,
+  doing: (turn: Turn, ...groups: string[]) => Doing | undefined,
+  forAgents = true,
+): Rule => ({
+  forAgents,
+  match: (turn) => {
+    const found = pattern.exec(turn.request);
+    return found ? doing(turn, ...found.slice(1).map((group = "") => group)) : undefined;
+  },
+});
+export const ruleForPeople = (pattern: RegExp, doing: Parameters<typeof rule>[1]): Rule => rule(pattern, doing, false);

@@ -1,6 +1,6 @@
 import { type ToolView, wordsOfName } from "../tool-view.ts";
-import { answer, type Rule, type Turn } from "../turn.ts";
-import { inputFrom } from "../words-as-data.ts";
+import { answer, ruleForPeople, type Turn } from "../turn.ts";
+import { inputFrom } from "../words.ts";
 import { callTool } from "./use-tool.ts";
 
 /** "deploy …", "approve …": what people have to agree to first, by the tool that says so. */
@@ -9,7 +9,7 @@ const needsApproval = ({ name, description }: ToolView): boolean =>
 
 const verbs = /^(?:deploy|approve)$/;
 
-/** The tool that has the verb in its name, or else, for the verbs that mean nothing else, any that needs approval. */
+/** The tool that has the verb in its name. For the two verbs above, any tool that needs approval will do. */
 const toolFor = ({ cycle }: Turn, verb: string): ToolView | undefined => {
   const gated = cycle.tools.filter(needsApproval);
   const starts = ({ name }: ToolView): boolean => wordsOfName(name)[0] === verb;
@@ -19,24 +19,15 @@ const toolFor = ({ cycle }: Turn, verb: string): ToolView | undefined => {
   return spoken ?? cycle.tools.find(starts) ?? gated[0];
 };
 
-export const approval: Rule = {
-  forAgents: false,
-  match: (turn) => {
-    const [, first = "", rest = ""] = /^\s*([a-z]{3,})\b[\s:,]*(.*)$/is.exec(turn.request) ?? [];
-    const verb = first.toLowerCase();
-    if (verb === "") return undefined;
-    const tool = toolFor(turn, verb);
-    if (!tool) {
-      if (!verbs.test(verb)) return undefined;
-      return answer(
-        turn,
-        `I cannot ${verb} anything: I have no tool for it that people approve.`,
-        `no tool to ${verb}`,
-      );
-    }
-    const input = inputFrom(rest.replace(/^(?:the|our|a|an)\s+/i, ""), tool.properties);
-    return Object.keys(input).length === 0 && tool.properties.some(({ required }) => required)
-      ? answer(turn, `Say what: "${verb} <what>".`, `was not told what to ${verb}`)
-      : callTool(turn, { toolName: tool.name, input });
-  },
-};
+export const approval = ruleForPeople(/^\s*([a-z]{3,})\b[\s:,]*(.*)$/is, (turn, first = "", rest = "") => {
+  const verb = first.toLowerCase();
+  const tool = toolFor(turn, verb);
+  if (!tool) {
+    const text = `I cannot ${verb} anything: I have no tool for it that people approve.`;
+    return verbs.test(verb) ? answer(turn, text, `no tool to ${verb}`) : undefined;
+  }
+  const input = inputFrom(rest.replace(/^(?:the|our|a|an)\s+/i, ""), tool.properties);
+  return Object.keys(input).length === 0 && tool.properties.some(({ required }) => required)
+    ? answer(turn, `Say what: "${verb} <what>".`, `was not told what to ${verb}`)
+    : callTool(turn, { toolName: tool.name, input });
+});

@@ -1,15 +1,10 @@
-import { answer, type Doing, enter, type Rule, type Turn } from "../turn.ts";
+import { answer, type Doing, enter, ruleForPeople, spaceOf, type Turn } from "../turn.ts";
+import { escaped, longestNameFirst } from "../words.ts";
 
-/** Asking others and waiting for what they say, where messaging is threaded. */
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
-/** The members of the space whom a text begins with ("Ahmad and Sara", "@A @B"), and what follows. */
+/** The members of the space whose names begin a text ("Ahmad and Sara", "@A @B"), and the words after them. */
 const namedFirst = (turn: Turn, text: string): { names: string[]; question: string } => {
-  const members = turn.view.spaces.find(({ id }) => id === turn.event.spaceId)?.members ?? [];
-  const others = members
-    .map(({ name }) => name)
-    .filter((name) => name !== turn.view.name)
-    .toSorted((one, other) => other.length - one.length);
+  const members = spaceOf(turn)?.members.toSorted(longestNameFirst) ?? [];
+  const others = members.map(({ name }) => name).filter((name) => name !== turn.view.name);
   const names: string[] = [];
   let rest = text;
   for (;;) {
@@ -31,20 +26,16 @@ function* askAll(turn: Turn, names: string[], question: string): Doing {
   return yield* answer(turn, `I could not ask ${names.join(", ")}.`, "could not ask");
 }
 
-export const ask: Rule = {
-  // Two agents that ask each other to ask would wait in a ring.
-  forAgents: false,
-  match: (turn) => {
-    const text = turn.cycle.canWait ? /^\s*ask\s+(.+)$/is.exec(turn.request)?.[1] : undefined;
-    if (text === undefined) return undefined;
-    const { names, question } = namedFirst(turn, text);
-    return names.length > 0 && question !== ""
-      ? askAll(turn, names, question)
-      : answer(turn, "I know nobody here of that name, or no question followed.", "found nobody to ask");
-  },
-};
+/** Asks others and waits for their answers. Two agents that ask each other to ask would wait in a ring. */
+export const ask = ruleForPeople(/^\s*ask\s+(.+)$/is, (turn, text = "") => {
+  if (!turn.cycle.canWait) return undefined;
+  const { names, question } = namedFirst(turn, text);
+  return names.length > 0 && question !== ""
+    ? askAll(turn, names, question)
+    : answer(turn, "I know nobody here of that name, or no question followed.", "found nobody to ask");
+});
 
-/** What a run that waited has to say: who answered what, and who did not. */
+/** The answer of a run that waited: who answered what, and who did not. */
 export const report = (turn: Turn): Doing => {
   const { resume, replies } = turn.view;
   const said = (resume?.replied ?? []).map((name) => {

@@ -1,7 +1,8 @@
 import type { SpaceView } from "../prompt-view.ts";
-import { answer, type Doing, enter, type Rule, sayIn, type Turn } from "../turn.ts";
+import { answer, type Doing, enter, rule, sayIn, type Turn } from "../turn.ts";
+import { longestNameFirst } from "../words.ts";
 
-/** To whom a message is carried: a space, or a person in one. */
+/** The receiver of a message: a space, or a person in one. */
 type Target = { space: SpaceView; person?: string };
 
 const startsWithName = (text: string, name: string): string | undefined => {
@@ -18,17 +19,15 @@ const startsWithName = (text: string, name: string): string | undefined => {
   return undefined;
 };
 
-const longestFirst = (left: { name: string }, right: { name: string }): number => right.name.length - left.name.length;
-
 const targetIn = (turn: Turn, text: string): { target: Target; words: string } | undefined => {
-  for (const space of turn.view.spaces.toSorted(longestFirst)) {
+  for (const space of turn.view.spaces.toSorted(longestNameFirst)) {
     const words = startsWithName(text, space.name);
     if (words) return { target: { space }, words };
   }
   const here = turn.view.spaces.filter(({ id }) => id === turn.event.spaceId);
   const elsewhere = turn.view.spaces.filter(({ id }) => id !== turn.event.spaceId);
   for (const space of [...here, ...elsewhere]) {
-    for (const { name } of space.members.toSorted(longestFirst)) {
+    for (const { name } of space.members.toSorted(longestNameFirst)) {
       const words = name === turn.view.name ? undefined : startsWithName(text, name);
       if (words) return { target: { space, person: name }, words };
     }
@@ -48,14 +47,12 @@ function* carry(turn: Turn, target: Target, words: string): Doing {
   return yield* answer(turn, `${turn.tone.done} I told ${told}.`, `told ${told}`);
 }
 
-export const carryMessage: Rule = {
-  forAgents: true,
-  match: (turn) => {
-    const text = /^\s*(?:tell|inform|notify|let)\s+(.+)$/is.exec(turn.request)?.[1];
-    if (text === undefined || /^(?:me|us|everyone|everybody|all|an?)\b/i.test(text)) return undefined;
+export const carryMessage = rule(
+  /^\s*(tell|inform|notify|let)\s+(?!\s|(?:me|us|everyone|everybody|all|an?)\b)(.+)$/is,
+  (turn, verb = "", text = "") => {
     const found = targetIn(turn, text.replace(/^(.{1,80}?) know\b/is, "$1"));
     if (found) return carry(turn, found.target, found.words);
-    if (!/^\s*tell\b/i.test(turn.request)) return undefined;
+    if (!/^tell$/i.test(verb)) return undefined;
     const names = turn.view.spaces.map(({ name }) => `"${name}"`).join(", ");
     return answer(
       turn,
@@ -63,4 +60,4 @@ export const carryMessage: Rule = {
       "found nobody to tell",
     );
   },
-};
+);

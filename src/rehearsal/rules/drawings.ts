@@ -1,16 +1,16 @@
 import type { ToolView } from "../tool-view.ts";
-import { answer, type Rule } from "../turn.ts";
-import { itemsIn, valueIn, withoutEnd } from "../words-as-data.ts";
-import { callTool, toolNamed } from "./use-tool.ts";
+import { answer, rule, toolNamed } from "../turn.ts";
+import { capitalised, itemsIn, valueIn, withoutEnd } from "../words.ts";
+import { callTool } from "./use-tool.ts";
 
-/** What is shown and asks nobody: "chart sales: Jan 3, Feb: 5", "table name, age: Ann, 7; Bob, 9". */
+/** Charts and tables, which ask nobody: "chart sales: Jan 3, Feb: 5", "table name, age: Ann, 7; Bob, 9". */
 const begins = String.raw`^\s*(?:(?:show|draw|make|give)\s+(?:(?:me|us)\s+)?(?:an?|the)\s+)?`;
 const chartPattern = new RegExp(String.raw`${begins}(?:(bar|line|pie)\s+)?chart\b\s*(?:of\b|for\b|:)?\s*(.*)$`, "is");
 const tablePattern = new RegExp(String.raw`${begins}table\b\s*(?:of\b|with\b|:)?\s*(.*)$`, "is");
 
 const titled = (title: string): { title?: string } => {
   const bare = title.replace(/[\s,:]+$/, "").trim();
-  return bare === "" ? {} : { title: bare.charAt(0).toUpperCase() + bare.slice(1) };
+  return bare === "" ? {} : { title: capitalised(bare) };
 };
 
 const pair = /([^,;:=\n]+?)\s*[:=]\s*([+-]?\d+(?:\.\d+)?)(?![\w.]*\w)/g;
@@ -28,59 +28,40 @@ const figuresFor = ({ properties }: ToolView, data: Point[]): Record<string, unk
   return { labels: data.map(({ label }) => label), ...(has("series") ? { series: [{ values }] } : { values }) };
 };
 
-export const chart: Rule = {
-  forAgents: true,
-  match: (turn) => {
-    const [, type = "bar", text] = chartPattern.exec(turn.request) ?? [];
-    if (text === undefined) return undefined;
-    const tool = toolNamed(turn, "chart");
-    if (!tool) return answer(turn, "I cannot draw charts: I have no tool for it.", "no tool for charts");
-    const data = pointsIn(text);
-    if (data.length === 0) {
-      return answer(turn, 'I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures");
-    }
-    const title = titled(text.slice(0, text.search(pair)));
-    const input = { type: type.toLowerCase(), ...title, ...figuresFor(tool, data) };
-    return callTool(
-      turn,
-      { toolName: tool.name, input },
-      `Here is the chart${title.title ? ` "${title.title}"` : ""}.`,
-    );
-  },
-};
+export const chart = rule(chartPattern, (turn, type, text = "") => {
+  const tool = toolNamed(turn, "chart");
+  if (!tool) return answer(turn, "I cannot draw charts: I have no tool for it.", "no tool for charts");
+  const data = pointsIn(text);
+  if (data.length === 0) {
+    return answer(turn, 'I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures");
+  }
+  const title = titled(text.slice(0, text.search(pair)));
+  const input = { type: type?.toLowerCase() || "bar", ...title, ...figuresFor(tool, data) };
+  const said = `Here is the chart${title.title ? ` "${title.title}"` : ""}.`;
+  return callTool(turn, { toolName: tool.name, input }, said);
+});
 
-export const table: Rule = {
-  forAgents: true,
-  match: (turn) => {
-    const text = tablePattern.exec(turn.request)?.[1];
-    if (text === undefined) return undefined;
-    const tool = toolNamed(turn, "table");
-    if (!tool) return answer(turn, "I cannot draw tables: I have no tool for it.", "no tool for tables");
-    const [, head, body] = /^([^:;\n]+):\s*(.+)$/s.exec(withoutEnd(text)) ?? [];
-    if (head === undefined || body === undefined) {
-      return answer(turn, 'I need columns and rows: "table name, age: Ann, 7; Bob, 9".', "no rows");
-    }
-    const rows = body
-      .split(/\s*[;\n]\s*/)
-      .filter((row) => row.trim() !== "")
-      .map((row) => row.split(",").map(valueIn));
-    return callTool(turn, { toolName: tool.name, input: { columns: itemsIn(head), rows } }, "Here is the table.");
-  },
-};
+export const table = rule(tablePattern, (turn, text = "") => {
+  const tool = toolNamed(turn, "table");
+  if (!tool) return answer(turn, "I cannot draw tables: I have no tool for it.", "no tool for tables");
+  const [, head, body] = /^([^:;\n]+):\s*(.+)$/s.exec(withoutEnd(text)) ?? [];
+  if (head === undefined || body === undefined) {
+    return answer(turn, 'I need columns and rows: "table name, age: Ann, 7; Bob, 9".', "no rows");
+  }
+  const filled = body.split(/\s*[;\n]\s*/).filter((row) => row.trim() !== "");
+  const input = { columns: itemsIn(head), rows: filled.map((row) => row.split(",").map(valueIn)) };
+  return callTool(turn, { toolName: tool.name, input }, "Here is the table.");
+});
 
-export const explain: Rule = {
-  forAgents: true,
-  match: (turn) => {
-    if (!/\bexplain\b.*\b(?:figures|numbers)\b/is.test(turn.request)) return undefined;
-    const points = pointsIn(turn.request).toSorted((one, other) => one.value - other.value);
-    const [least, most] = [points[0], points.at(-1)];
-    if (!least || !most) {
-      const text = 'Which ones? Give me names with numbers: "explain these figures: Monday: 3, Tuesday: 5".';
-      return answer(turn, turn.tone.dress(text), "asked for figures");
-    }
-    const total = points.reduce((sum, { value }) => sum + value, 0);
-    const mean = Number((total / points.length).toFixed(2));
-    const range = `the least ${least.label} (${least.value}), the most ${most.label} (${most.value})`;
-    return answer(turn, turn.tone.dress(`${total} in all, ${mean} on average, ${range}.`), "explained figures");
-  },
-};
+export const explain = rule(/\bexplain\b.*\b(?:figures|numbers)\b/is, (turn) => {
+  const points = pointsIn(turn.request).toSorted((one, other) => one.value - other.value);
+  const [least, most] = [points[0], points.at(-1)];
+  if (!least || !most) {
+    const text = 'Which ones? Give me names with numbers: "explain these figures: Monday: 3, Tuesday: 5".';
+    return answer(turn, turn.tone.dress(text), "asked for figures");
+  }
+  const total = points.reduce((sum, { value }) => sum + value, 0);
+  const mean = Number((total / points.length).toFixed(2));
+  const range = `the least ${least.label} (${least.value}), the most ${most.label} (${most.value})`;
+  return answer(turn, turn.tone.dress(`${total} in all, ${mean} on average, ${range}.`), "explained figures");
+});

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import type { ActionResult } from "../prompt-view.ts";
-import { slug } from "../slug.ts";
-import { answer, type Doing, enter, type Rule, type ToolCall, type Turn } from "../turn.ts";
-import { itemsIn, withoutEnd } from "../words-as-data.ts";
+import { answer, callAndTell, type Doing, enter, type Rule, type ToolCall, type Turn, toolNamed } from "../turn.ts";
+import { itemsIn, slug, withoutEnd } from "../words.ts";
 
 /**
- * A list that the agent keeps with the people of a space: a block of memory, shared with that space, which they see and
- * change in the page while it does. "add milk to the list", "cross off milk", "what is on the list?".
+ * A list that the agent keeps with the people of a space, as a block of memory shared with that space. "add milk to the
+ * list", "cross off milk", "what is on the list?".
  */
 type Item = { text: string; isDone: boolean; isPlain: boolean };
 type List = { version: number; items: Item[] };
@@ -30,7 +29,6 @@ const sharing = new RegExp(String.raw`^\s*share\s+${listNamed}(?:\s+(?:here|with
 const wantedIn = (text: string): string[] =>
   itemsIn(text).map((item) => item.replace(/^(?:the|an?|some)\s+(?=\S)/i, ""));
 
-const canKeep = ({ cycle }: Turn): boolean => cycle.tools.some(({ name }) => name === "block_edit");
 /** "the shopping list" is the block `shopping`, "the list" the block `list`. */
 const labelOf = (name: string | undefined): string => slug(name ?? "") || "list";
 const titleOf = (label: string): string => (label === "list" ? "the list" : `the ${label} list`);
@@ -51,7 +49,6 @@ const listIn = (result: ActionResult): List | undefined => {
   return { version: loaded.version, items: loaded.content.split("\n").flatMap((line) => itemIn(line) ?? []) };
 };
 
-const load = (label: string): ToolCall => ({ toolName: "block_load", input: { label } });
 const entry = (text: string, done: boolean) => ({ text, done });
 const isNamed = ({ text }: Item, wanted: string): boolean => text.toLowerCase() === wanted.toLowerCase();
 const named = (items: string[]): string => items.map((item) => `"${item}"`).join(", ");
@@ -72,82 +69,93 @@ function* begin(turn: Turn, label: string, wanted: string[]): Doing {
   return yield* answer(turn, text, `began ${titleOf(label)} with ${named(wanted)}`);
 }
 
-function* addTo(turn: Turn, label: string, wanted: string[]): Doing {
+const edit = (label: string, version: number, operations: object[]): ToolCall => ({
+  toolName: "block_edit",
+  input: { label, operations, onVersion: version },
+});
+
+/** Loads a list in the message's space, and does something with it. */
+function* withList(
+  turn: Turn,
+  label: string,
+  doing: (list: List) => Doing,
+  missing: () => Doing = () =>
+    answer(turn, `I keep no such list yet: say "add milk to ${titleOf(label)}".`, "there is no such list"),
+): Doing {
   if (!(yield* enter(turn.cycle, turn.event.spaceId))) return "could not enter the space";
-  const result = yield load(label);
-  if (!result.ok && result.code === "not_found") return yield* begin(turn, label, wanted);
+  const result = yield { toolName: "block_load", input: { label } };
+  if (!result.ok && result.code === "not_found") return yield* missing();
   const list = listIn(result);
-  if (!list) return yield* unreadable(turn, label, result);
-  const open = wanted.filter((text) => list.items.some((item) => isNamed(item, text) && !item.isDone));
-  const fresh = wanted.filter((text) => !open.includes(text));
-  const already = `${named(open)} ${are(open)} on ${titleOf(label)} already.`;
-  if (fresh.length === 0) return yield* answer(turn, already, "they were on it already");
-  const operations = fresh.map((text) => {
-    const index = list.items.findIndex((item) => isNamed(item, text) && item.isPlain);
-    return index === -1
-      ? { op: "push_item", item: entry(text, false) }
-      : { op: "set_item", index, item: entry(text, false) };
-  });
-  const edited = yield { toolName: "block_edit", input: { label, operations, onVersion: list.version } };
-  if (!edited.ok) return yield* answer(turn, `I could not add it: ${edited.message}`, "could not add to a list");
-  const text = `${turn.tone.done} ${named(fresh)} ${are(fresh)} on ${titleOf(label)}.${open.length > 0 ? ` ${already}` : ""}`;
-  return yield* answer(turn, text, `added ${named(fresh)} to ${titleOf(label)}`);
-}
-
-function* crossOff(turn: Turn, label: string, wanted: string[]): Doing {
-  if (!(yield* enter(turn.cycle, turn.event.spaceId))) return "could not enter the space";
-  const result = yield load(label);
-  const list = listIn(result);
-  if (!list) return yield* unreadable(turn, label, result);
-  const found = wanted.flatMap((text) => {
-    const exact = list.items.findIndex((item) => isNamed(item, text));
-    const like = list.items.findIndex((item) => item.text.toLowerCase().includes(text.toLowerCase()));
-    const index = exact === -1 ? like : exact;
-    const item = list.items[index];
-    return item?.isPlain ? [{ index, item }] : [];
-  });
-  if (found.length < wanted.length) {
-    return yield* answer(turn, `I do not find ${named(wanted)} on ${titleOf(label)}.`, "it is not on the list");
-  }
-  const operations = found.map(({ index, item }) => ({ op: "set_item", index, item: entry(item.text, true) }));
-  const edited = yield { toolName: "block_edit", input: { label, operations, onVersion: list.version } };
-  if (!edited.ok) return yield* answer(turn, `I could not cross it off: ${edited.message}`, "could not cross it off");
-  const texts = named(found.map(({ item }) => item.text));
-  return yield* answer(turn, `${turn.tone.done} I crossed off ${texts}.`, `crossed ${texts} off ${titleOf(label)}`);
-}
-
-function* tell(turn: Turn, label: string): Doing {
-  if (!(yield* enter(turn.cycle, turn.event.spaceId))) return "could not enter the space";
-  const result = yield load(label);
-  const list = listIn(result);
-  if (!list) return yield* unreadable(turn, label, result);
-  const textsOf = (isDone: boolean): string[] =>
-    list.items.filter((item) => item.isDone === isDone).map(({ text }) => text);
-  const [open, done] = [textsOf(false), textsOf(true)];
-  const left = open.length > 0 ? `On ${titleOf(label)}: ${open.join(", ")}.` : `Nothing is left on ${titleOf(label)}.`;
-  const crossed = done.length > 0 ? ` Crossed off: ${done.join(", ")}.` : "";
-  return yield* answer(turn, turn.tone.dress(`${left}${crossed}`), `told what is on ${titleOf(label)}`);
-}
-
-function* share(turn: Turn, label: string): Doing {
-  const shared = yield { toolName: "block_share", input: { label, space: turn.event.spaceId } };
-  const text = shared.ok
-    ? `${turn.tone.done} ${titleOf(label)} stands under Blocks here, and you can change it too.`
-    : `I could not share ${titleOf(label)}: ${shared.message}`;
-  return yield* answer(turn, text, shared.ok ? `shared ${titleOf(label)}` : `could not share ${titleOf(label)}`);
-}
-
-const unreadable = (turn: Turn, label: string, result: ActionResult): Doing => {
+  if (list) return yield* doing(list);
   const why = result.ok ? "it is no list" : result.message;
-  return result.ok || result.code !== "not_found"
-    ? answer(turn, `I could not read ${titleOf(label)}: ${why}`, "could not read a list")
-    : answer(turn, `I keep no such list yet: say "add milk to ${titleOf(label)}".`, "there is no such list");
+  return yield* answer(turn, `I could not read ${titleOf(label)}: ${why}`, "could not read a list");
+}
+
+const addTo = (turn: Turn, label: string, wanted: string[]): Doing => {
+  const title = titleOf(label);
+  const add = function* ({ items, version }: List): Doing {
+    const open = wanted.filter((text) => items.some((item) => isNamed(item, text) && !item.isDone));
+    const fresh = wanted.filter((text) => !open.includes(text));
+    const already = `${named(open)} ${are(open)} on ${title} already.`;
+    if (fresh.length === 0) return yield* answer(turn, already, "they were on it already");
+    const operations = fresh.map((text) => {
+      const index = items.findIndex((item) => isNamed(item, text) && item.isPlain);
+      const place = index === -1 ? { op: "push_item" } : { op: "set_item", index };
+      return { ...place, item: entry(text, false) };
+    });
+    const edited = yield edit(label, version, operations);
+    if (!edited.ok) return yield* answer(turn, `I could not add it: ${edited.message}`, "could not add to a list");
+    const text = `${turn.tone.done} ${named(fresh)} ${are(fresh)} on ${title}.${open.length > 0 ? ` ${already}` : ""}`;
+    return yield* answer(turn, text, `added ${named(fresh)} to ${title}`);
+  };
+  return withList(turn, label, add, () => begin(turn, label, wanted));
+};
+
+const crossOff = (turn: Turn, label: string, wanted: string[]): Doing =>
+  withList(turn, label, function* ({ items, version }) {
+    const title = titleOf(label);
+    const found = wanted.flatMap((text) => {
+      const exact = items.findIndex((item) => isNamed(item, text));
+      const like = items.findIndex((item) => item.text.toLowerCase().includes(text.toLowerCase()));
+      const index = exact === -1 ? like : exact;
+      const item = items[index];
+      return item?.isPlain ? [{ index, text: item.text }] : [];
+    });
+    if (found.length < wanted.length) {
+      return yield* answer(turn, `I do not find ${named(wanted)} on ${title}.`, "it is not on the list");
+    }
+    const operations = found.map(({ index, text }) => ({ op: "set_item", index, item: entry(text, true) }));
+    const edited = yield edit(label, version, operations);
+    if (!edited.ok) return yield* answer(turn, `I could not cross it off: ${edited.message}`, "could not cross it off");
+    const texts = named(found.map(({ text }) => text));
+    return yield* answer(turn, `${turn.tone.done} I crossed off ${texts}.`, `crossed ${texts} off ${title}`);
+  });
+
+const tell = (turn: Turn, label: string): Doing =>
+  withList(turn, label, ({ items }) => {
+    const textsOf = (isDone: boolean): string[] =>
+      items.filter((item) => item.isDone === isDone).map(({ text }) => text);
+    const [open, done] = [textsOf(false), textsOf(true)];
+    const title = titleOf(label);
+    const left = open.length > 0 ? `On ${title}: ${open.join(", ")}.` : `Nothing is left on ${title}.`;
+    const crossed = done.length > 0 ? ` Crossed off: ${done.join(", ")}.` : "";
+    return answer(turn, turn.tone.dress(`${left}${crossed}`), `told what is on ${title}`);
+  });
+
+const share = (turn: Turn, label: string): Doing => {
+  const title = titleOf(label);
+  return callAndTell(
+    turn,
+    { toolName: "block_share", input: { label, space: turn.event.spaceId } },
+    { text: `${title} stands under Blocks here, and you can change it too.`, what: `shared ${title}` },
+    (reason) => ({ text: `I could not share ${title}: ${reason}`, what: `could not share ${title}` }),
+  );
 };
 
 export const lists: Rule = {
   forAgents: true,
   match: (turn) => {
-    if (!canKeep(turn)) return undefined;
+    if (!toolNamed(turn, "block_edit")) return undefined;
     const request = withoutEnd(turn.request);
     const [, added, addedTo] = adding.exec(request) ?? [];
     if (added !== undefined) return addTo(turn, labelOf(addedTo), wantedIn(added));

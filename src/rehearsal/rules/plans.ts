@@ -1,5 +1,6 @@
 import type { PlanEvent, SpaceView } from "../prompt-view.ts";
-import { answer, type CycleState, type Doing, type Rule, sayIn, type ToolCall, type Turn } from "../turn.ts";
+import { type CycleState, callAndTell, type Doing, type Rule, sayIn, type Turn } from "../turn.ts";
+import { escaped, longestNameFirst } from "../words.ts";
 
 /** Plans: "remind me in 2 minutes to …", "every day at 9 …"; and what is said when one is due. */
 const duration = String.raw`in\s+((?:an?|one|\d+(?:\.\d+)?)\s*[a-z]+(?:\s+and\s+\d+\s*[a-z]+)?)`;
@@ -20,16 +21,15 @@ const wordsOf = (task: string): string => {
   return said ?? `A reminder: ${withoutEnd(task.replace(/^(?:remind (?:me|us) )?(?:to|that|about)\s+/i, ""))}`;
 };
 
-function* plan(turn: Turn, name: string, words: string, times: Record<string, string>, when: string): Doing {
+const plan = (turn: Turn, name: string, words: string, times: Record<string, string>, when: string): Doing => {
   const instruction = `In ${JSON.stringify(turn.event.spaceName)}, say: ${JSON.stringify(words)}`;
-  const call: ToolCall = {
-    toolName: "set_plans",
-    input: { plans: [{ name: name.slice(0, 60), instruction, ...times }] },
-  };
-  const result = yield call;
-  if (!result.ok) return yield* answer(turn, `I could not plan that: ${result.message}`, "could not plan it");
-  return yield* answer(turn, `${turn.tone.done} I will say so ${when}.`, `planned it ${when}`);
-}
+  return callAndTell(
+    turn,
+    { toolName: "set_plans", input: { plans: [{ name: name.slice(0, 60), instruction, ...times }] } },
+    { text: `I will say so ${when}.`, what: `planned it ${when}` },
+    (reason) => ({ text: `I could not plan that: ${reason}`, what: "could not plan it" }),
+  );
+};
 
 const remindOf = (turn: Turn): Doing | undefined => {
   const first = remindFirst.exec(turn.request);
@@ -60,9 +60,7 @@ const recurringOf = (turn: Turn): Doing | undefined => {
 
 export const remind: Rule = { forAgents: false, match: (turn) => remindOf(turn) ?? recurringOf(turn) };
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
-/** What a plan's instruction says where: `In "Family", say: "…"`, `Say … in Family`, or the whole where a space is named. */
+/** The words that a plan's instruction has said in a space: `In "Family", say: "…"`, `Say … in Family`, or the whole where a space is named. */
 const saidIn = (instruction: string, { name }: SpaceView): string | undefined => {
   const space = String.raw`(?:the\s+)?["“]?${escaped(name)}["”]?(?![\p{L}\p{N}_])`;
   const verb = "(?:say|post|announce|write)";
@@ -86,9 +84,9 @@ function* speak(cycle: CycleState, space: SpaceView, words: string): Doing {
   return said ? `said so in "${space.name}"` : `could not say so in "${space.name}"`;
 }
 
-/** What a plan that is due makes the agent do; undefined if it names none of its spaces. */
+/** Carries out a plan that is due. Undefined if it names none of the agent's spaces. */
 export const doPlan = (event: PlanEvent, spaces: SpaceView[], cycle: CycleState): Doing | undefined => {
-  for (const space of spaces.toSorted((one, other) => other.name.length - one.name.length)) {
+  for (const space of spaces.toSorted(longestNameFirst)) {
     const words = saidIn(event.instruction, space);
     if (words) return speak(cycle, space, words);
   }

@@ -1,35 +1,30 @@
-import { slug } from "../slug.ts";
-import { answer, type Rule, type Turn } from "../turn.ts";
-import { itemsIn, withoutEnd } from "../words-as-data.ts";
-import { callTool, toolNamed } from "./use-tool.ts";
+import { answer, ruleForPeople, type Turn, toolNamed } from "../turn.ts";
+import { capitalised, itemsIn, slug, withoutEnd } from "../words.ts";
+import { callTool } from "./use-tool.ts";
 
 /** Questions that people answer in the space: "ask us to choose a, b or c", "ask Sara to fill in her name and age". */
 const everyone = /^(?:us|me|them|all|everyone|everybody|people|the (?:team|people|others))$/i;
 
 const question = (whom: string, words: string): string =>
-  everyone.test(whom) ? words.charAt(0).toUpperCase() + words.slice(1) : `${whom}, ${words}`;
+  everyone.test(whom) ? capitalised(words) : `${whom}, ${words}`;
 
 const cannot = (turn: Turn, what: string) =>
   answer(turn, `I cannot ask anybody to ${what}: I have no tool for it.`, `no tool to ask to ${what}`);
 
-export const choose: Rule = {
-  forAgents: false,
-  match: (turn) => {
-    const [, whom, text] =
-      /^\s*(?:ask|let|have)\s+(.+?)\s+(?:to\s+)?(?:choose|pick|select)\b:?\s*(?:between|from|among|one of)?\s*(.+)$/is.exec(
-        turn.request,
-      ) ?? [];
-    if (whom === undefined || text === undefined) return undefined;
+export const choose = ruleForPeople(
+  /^\s*(?:ask|let|have)\s+(.+?)\s+(?:to\s+)?(?:choose|pick|select)\b:?\s*(?:between|from|among|one of)?\s*(.+)$/is,
+  (turn, whom = "", text = "") => {
     const tool = toolNamed(turn, "choose");
     if (!tool) return cannot(turn, "choose");
     const [, topic, listed = text] = /^([^:]+):\s*(.+)$/s.exec(text) ?? [];
     const options = itemsIn(listed);
-    if (options.length < 2)
+    if (options.length < 2) {
       return answer(turn, 'I need two at least: "choose tea, coffee or water".', "too few to choose");
+    }
     const words = `choose ${topic === undefined ? "one" : withoutEnd(topic)}`;
     return callTool(turn, { toolName: tool.name, input: { question: question(whom, words), options } });
   },
-};
+);
 
 const types: [RegExp, Record<string, unknown>][] = [
   [/e-?mail/i, { type: "string", format: "email" }],
@@ -43,22 +38,21 @@ const fieldOf = (words: string, index: number): [key: string, schema: Record<str
   const [, label = words, hint = ""] =
     /^(.*?)\s*\(([^)]*)\)$/.exec(words.replace(/^(?:the|their|your|her|his|our|an?)\s+/i, "")) ?? [];
   const bare = label.replace(/^(?:the|their|your|her|his|our|an?)\s+/i, "");
-  const title = bare.charAt(0).toUpperCase() + bare.slice(1);
   const known = types.find(([pattern]) => pattern.test(hint || bare))?.[1];
   const listed = hint.includes("/") ? { type: "string", enum: hint.split("/").map((one) => one.trim()) } : undefined;
-  return [slug(bare) || `field_${index + 1}`, { title, ...(known ?? listed ?? { type: "string", minLength: 1 }) }];
+  return [
+    slug(bare) || `field_${index + 1}`,
+    { title: capitalised(bare), ...(known ?? listed ?? { type: "string", minLength: 1 }) },
+  ];
 };
 
-export const fillIn: Rule = {
-  forAgents: false,
-  match: (turn) => {
-    const [, whom, text] =
-      /^\s*(?:ask|let|have)\s+(.+?)\s+(?:to\s+)?fill (?:in|out)\b:?\s*(.+)$/is.exec(turn.request) ?? [];
-    if (whom === undefined || text === undefined) return undefined;
+export const fillIn = ruleForPeople(
+  /^\s*(?:ask|let|have)\s+(.+?)\s+(?:to\s+)?fill (?:in|out)\b:?\s*(.+)$/is,
+  (turn, whom = "", text = "") => {
     const tool = toolNamed(turn, "form");
     if (!tool) return cannot(turn, "fill in a form");
     const fields = itemsIn(text).map(fieldOf);
     const schema = { type: "object", properties: Object.fromEntries(fields), required: fields.map(([key]) => key) };
     return callTool(turn, { toolName: tool.name, input: { question: question(whom, "please fill this in"), schema } });
   },
-};
+);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { answer, type Doing, type Rule, type Turn } from "../turn.ts";
+import { answer, type Doing, type Rule, rule, type Turn } from "../turn.ts";
 
 const HistoryEntry = z.object({
   id: z.string().optional(),
@@ -60,13 +60,7 @@ function* countVotes(turn: Turn): Doing {
   return yield* answer(turn, tally(votes), "counted the votes");
 }
 
-export const votes: Rule = {
-  forAgents: true,
-  match: (turn) =>
-    /\b(?:count|tally|sum up|add up)\b.{0,20}\bvotes?\b|\bwho won the vote\b/i.test(turn.request)
-      ? countVotes(turn)
-      : undefined,
-};
+export const votes = rule(/\b(?:count|tally|sum up|add up)\b.{0,20}\bvotes?\b|\bwho won the vote\b/i, countVotes);
 
 export const ownVote: Rule = {
   forAgents: false,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { answer, type Doing, enter, type Rule, type Turn } from "../turn.ts";
+import { answer, type Doing, enter, rule, type Turn, toolNamed } from "../turn.ts";
 
 const Found = z.object({
   results: z.array(
@@ -16,7 +16,6 @@ const asked =
 
 const most = 3;
 
-/** Words of a question that every message may hold. */
 const unquoted = (text: string): string => text.replace(/["“”]/g, "");
 
 function* tellWho(turn: Turn, words: string): Doing {
@@ -39,11 +38,6 @@ function* tellWho(turn: Turn, words: string): Doing {
 }
 
 /** "who said mint tea?": found in all spaces of the agent, with who said it, where and when. */
-export const whoSaid: Rule = {
-  forAgents: true,
-  match: (turn) => {
-    const words = asked.exec(turn.request)?.[1];
-    if (words === undefined || !turn.cycle.tools.some(({ name }) => name === "search")) return undefined;
-    return tellWho(turn, words);
-  },
-};
+export const whoSaid = rule(asked, (turn, words = "") =>
+  toolNamed(turn, "search") ? tellWho(turn, words) : undefined,
+);

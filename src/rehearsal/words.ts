@@ -1,7 +1,25 @@
 import type { PropertyView } from "./tool-view.ts";
 
-/** Plain words as data, for the inputs of tools. */
+/** Plain words as data: labels, lists and the inputs of tools. */
 export const withoutEnd = (text: string): string => text.trim().replace(/[.!?\s]+$/, "");
+
+/** A literal text within a regular expression. */
+export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** A label: lower case, joined by `_`, at most 64 characters of [a-z0-9_]. Empty if no letter is left. */
+export const slug = (text: string): string =>
+  text
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "_")
+    .slice(0, 64)
+    .replace(/^_+|_+$/g, "");
+
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const longestNameFirst = (one: { name: string }, other: { name: string }): number =>
+  other.name.length - one.name.length;
 
 /** The items of "a, b or c", each once. */
 export const itemsIn = (text: string): string[] => [
@@ -19,36 +37,25 @@ export const valueIn = (text: string): string | number => {
   return /^[+-]?\d+(?:\.\d+)?$/.test(plain) ? Number(plain) : plain;
 };
 
-const typed = (text: string, property: PropertyView | undefined): unknown => {
-  if (property?.type === "string") return text;
-  if (property?.type === "boolean") return /^(?:yes|true|on)$/i.test(text);
-  return valueIn(text);
+const typed = (text: string, type: PropertyView["type"] | undefined): unknown => {
+  if (type === "string") return text;
+  return type === "boolean" ? /^(?:yes|true|on)$/i.test(text) : valueIn(text);
 };
 
-/** The properties in "a: 1, b: two"; undefined where a part of it is none. */
+/** The properties in "a: 1, b: two"; undefined where any part has another form. */
 const namedIn = (words: string, properties: PropertyView[]): Record<string, unknown> | undefined => {
-  const pairs = words.split(/\s*,\s*/).map((part) => /^([\w.-]+)\s*[:=]\s*(.+)$/s.exec(part));
-  const entries = pairs.flatMap((pair): [string, unknown][] => {
-    const [, name, text] = pair ?? [];
-    if (name === undefined || text === undefined) return [];
-    return [
-      [
-        name,
-        typed(
-          text,
-          properties.find((property) => property.name === name),
-        ),
-      ],
-    ];
-  });
-  return entries.length === pairs.length ? Object.fromEntries(entries) : undefined;
+  const entries: [string, unknown][] = [];
+  for (const part of words.split(/\s*,\s*/)) {
+    const [, name, text] = /^([\w.-]+)\s*[:=]\s*(.+)$/s.exec(part) ?? [];
+    if (name === undefined || text === undefined) return undefined;
+    entries.push([name, typed(text, properties.find((property) => property.name === name)?.type)]);
+  }
+  return Object.fromEntries(entries);
 };
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+const placeNames = /^(?:to|env|environment|target|stage|where)$/i;
 
-const asks = { place: /^(?:to|env|environment|target|stage|where)$/i };
-
-/** What a tool's properties get out of free words: "the website to production" is a thing and where it goes. */
+/** The properties that free words give: "the website to production" is a thing and a place. */
 const readFrom = (words: string, properties: PropertyView[]): Record<string, unknown> => {
   const input = new Map<string, unknown>();
   let rest = words;
@@ -60,7 +67,7 @@ const readFrom = (words: string, properties: PropertyView[]): Record<string, unk
   }
   const open = properties.filter(({ name, allowed }) => !input.has(name) && allowed.length === 0);
   const texts = open.filter(({ type }) => type === "string");
-  const place = texts.length > 1 ? texts.find(({ name }) => asks.place.test(name)) : undefined;
+  const place = texts.length > 1 ? texts.find(({ name }) => placeNames.test(name)) : undefined;
   const [, what, where] = place ? (/^(.+?)\s+(?:to|on)\s+(.+)$/is.exec(rest) ?? []) : [];
   if (place && what !== undefined && where !== undefined) {
     input.set(place.name, where);
@@ -74,7 +81,7 @@ const readFrom = (words: string, properties: PropertyView[]): Record<string, unk
   return Object.fromEntries(properties.flatMap(({ name }) => (input.has(name) ? [[name, input.get(name)]] : [])));
 };
 
-/** The input that words make for a tool of these properties: its names where they say them, else what fits. */
+/** A tool's input: the properties that the words name, or else what fits. */
 export const inputFrom = (words: string, properties: PropertyView[]): Record<string, unknown> => {
   const plain = withoutEnd(words);
   return (plain === "" ? {} : namedIn(plain, properties)) ?? readFrom(plain, properties);
