@@ -9,10 +9,12 @@ import { journal } from "./schema.ts";
  * The journal is the mind: one append-only table of everything that the model was given, said, called and got back.
  *
  * Invariants
- * 1. Rows are appended and never changed. A replay reads where it was (`think/progress.ts`).
+ * 1. Rows are appended and never changed. A replay reads where it was (`run/progress.ts`).
  * 2. A call that was started has its `call` row before its effect, and its `result` row after.
  * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
  *    are no message.
+ * 4. The rows of a run that is held are read from SQLite once, and appended here and there together. A transaction
+ *    that is rolled back forgets them (`services.ts`).
  */
 export type JournalRow = typeof journal.$inferSelect;
 export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta };
@@ -57,6 +59,10 @@ export const messagesOf = (rows: JournalRow[]): ModelMessage[] => rows.filter(is
 export class Journal {
   readonly #db: Database;
   readonly #clock: Clock;
+  /** The newest row's sequence number, once it was read. */
+  #lastSeq: number | undefined;
+  /** The rows of the runs that think now, by their ordinals; null until they are read. */
+  readonly #held = new Map<number, JournalRow[] | null>();
   readonly #ofRun = prepared(() =>
     this.#db
       .select()
@@ -117,7 +123,13 @@ export class Journal {
   }
 
   append(row: NewRow): JournalRow {
-    const createdAt = this.#clock.now();
+    const appended = this.#insert(row, this.#clock.now());
+    this.#lastSeq = appended.seq;
+    this.#held.get(row.runOrdinal)?.push(appended);
+    return appended;
+  }
+
+  #insert(row: NewRow, createdAt: number): JournalRow {
     // A placeholder would store the text "null" for none.
     if (row.meta) return this.#append().get({ ...row, createdAt });
     return this.#db
@@ -127,14 +139,29 @@ export class Journal {
       .get();
   }
 
+  /** A run thinks from now on: its rows are kept in memory until it is released. A new run has none yet. */
+  hold(ordinal: number, isNew = false): void {
+    if (!this.#held.has(ordinal)) this.#held.set(ordinal, isNew ? [] : null);
+  }
+
+  release(ordinal: number): void {
+    this.#held.delete(ordinal);
+  }
+
+  /** Held rows are read anew when they are asked for next. */
+  forget(): void {
+    this.#lastSeq = undefined;
+    for (const ordinal of this.#held.keys()) this.#held.set(ordinal, null);
+  }
+
   /** The sequence number that the next row will have. */
   nextSeq(): number {
-    return (
-      (this.#db
+    this.#lastSeq ??=
+      this.#db
         .select({ seq: max(journal.seq) })
         .from(journal)
-        .get()?.seq ?? 0) + 1
-    );
+        .get()?.seq ?? 0;
+    return this.#lastSeq + 1;
   }
 
   /** When anything was written last, in milliseconds since the epoch: a run that rests has written nothing since. */
@@ -145,7 +172,11 @@ export class Journal {
 
   /** All rows of one run, in order; up to `to`, if that is given. */
   ofRun(run: Lived, to?: number): JournalRow[] {
-    return stretchesOf(run, to).flatMap((stretch) => this.#ofRun().all({ runOrdinal: run.ordinal, ...stretch }));
+    const held = this.#held.get(run.ordinal);
+    if (held) return held.filter(({ seq }) => seq <= (to ?? seq));
+    const rows = stretchesOf(run, to).flatMap((each) => this.#ofRun().all({ runOrdinal: run.ordinal, ...each }));
+    if (held === null && to === undefined) this.#held.set(run.ordinal, [...rows]);
+    return rows;
   }
 
   /** All rows of these runs, which have ended, in order. */

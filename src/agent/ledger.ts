@@ -28,6 +28,8 @@ export class Ledger {
       .prepare(),
   );
 
+  /** The row that was read last, or that none of its day is there. */
+  #known: { day: string; row: LedgerRow | undefined } | undefined;
   readonly #store = prepared(() =>
     this.#db
       .insert(ledger)
@@ -98,11 +100,19 @@ export class Ledger {
   }
 
   #row(day: string): LedgerRow | undefined {
-    return this.#ofDay().get({ day });
+    if (this.#known?.day !== day) this.#known = { day, row: this.#ofDay().get({ day }) };
+    return this.#known.row;
   }
 
   #write(values: Omit<LedgerRow, "day">): void {
-    this.#store().run({ day: this.today(), ...values });
+    const row = { day: this.today(), ...values };
+    this.#store().run(row);
+    this.#known = { day: row.day, row };
+  }
+
+  /** The row is read anew when it is asked for next. */
+  forget(): void {
+    this.#known = undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 import { and, desc, eq, lt, ne, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
-import { among, type Database, prepared } from "../shared/database.ts";
+import { among, type Database, prepared, Remembered } from "../shared/database.ts";
 import { activeRuns, runs } from "./schema.ts";
 
 /**
@@ -44,7 +44,6 @@ const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} 
 
 export class Runs {
   readonly #db: Database;
-  readonly #newest = prepared(() => this.#db.select().from(runs).orderBy(desc(runs.ordinal)).limit(1).prepare());
   readonly #front = prepared(() =>
     this.#db
       .select()
@@ -83,6 +82,10 @@ export class Runs {
       .limit(sql.placeholder("limit"))
       .prepare(),
   );
+  /** The newest run and the active ones. Rows are handed out as copies: a run that thinks changes its own. */
+  readonly #known = new Remembered(() => this.#front().all());
+  /** The newest kept run before the one that was asked about last. */
+  #keptBefore: { before: number; row: RunRow | undefined } | undefined;
   readonly #begin = prepared(() =>
     this.#db
       .insert(runs)
@@ -124,13 +127,13 @@ export class Runs {
 
   /** The newest run, and the active ones as above. A consciousness' running run is its newest one. */
   front(): { newest: RunRow | undefined; active: RunRow[] } {
-    const rows = this.#front().all();
+    const rows = this.#known.get().map((row) => ({ ...row }));
     const active = rows.filter(isActive);
     return { newest: rows.at(-1), active };
   }
 
   newest(): RunRow | undefined {
-    return this.#newest().get();
+    return this.front().newest;
   }
 
   nextOrdinal(): number {
@@ -141,6 +144,7 @@ export class Runs {
   begin(run: NewRun, previous: RunRow | undefined): RunRow {
     const ordinal = ordinalAfter(previous);
     if (runsBeside(run)) this.#db.insert(activeRuns).values({ ordinal }).run();
+    this.#known.forget();
     return this.#begin().get({ ...run, ...past(previous), ordinal });
   }
 
@@ -172,7 +176,14 @@ export class Runs {
     return { ...run, status: "running", rests };
   }
 
+  /** What is remembered of runs is read anew when it is asked for next. */
+  forget(): void {
+    this.#known.forget();
+    this.#keptBefore = undefined;
+  }
+
   update(ordinal: number, changes: RunChanges): void {
+    this.forget();
     this.#db.update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
   }
 
@@ -203,7 +214,8 @@ export class Runs {
   }
 
   lastKept(before: number): RunRow | undefined {
-    return this.#lastKept().get({ before });
+    if (this.#keptBefore?.before !== before) this.#keptBefore = { before, row: this.#lastKept().get({ before }) };
+    return this.#keptBefore.row;
   }
 
   /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */

@@ -124,18 +124,18 @@ export const createServices = (
   const { background, ...own } = work;
   const identity = new Identity(db, clock, env.SIGNING_SECRET);
   const spaces = new Spaces(db);
+  const journal = new Journal(db, clock);
   const inbox = new Inbox(db, clock);
   const transaction: RunServices["transaction"] = (work) => {
     try {
       return ctx.storage.transactionSync(work);
     } catch (error) {
-      for (const remembering of [identity, spaces, inbox, timers]) remembering.forget();
+      forget();
       throw error;
     }
   };
   const watchers = new Watchers({ ctx, env, timers, clock });
   const runs = new Runs(db);
-  const journal = new Journal(db, clock);
   const windows = new Windows(db, clock, runs, journal);
   const calls = new Calls(db, clock, timers);
   const mcp = new Mcp({
@@ -151,6 +151,30 @@ export const createServices = (
     fetch: (address, init) => fetch(address, init),
   });
   const ledger = new Ledger(db, clock);
+  const waits = new Waits(db, clock);
+  const memories = new Memories(db, clock);
+  const goals = new Goals(db, clock);
+  const plans = new Plans(db, clock, timers, transaction);
+  const sharedBlocks = new SharedBlocks(db, clock);
+  /** Whatever keeps in memory what it read. */
+  const remembering = [
+    identity,
+    spaces,
+    inbox,
+    journal,
+    timers,
+    runs,
+    windows,
+    ledger,
+    waits,
+    memories,
+    goals,
+    plans,
+    sharedBlocks,
+  ];
+  const forget = (): void => {
+    for (const each of remembering) each.forget();
+  };
   const blockSpaces = new BlockSpaces(db, clock);
   const blocks = new Blocks({
     ...{ db, clock, transaction, loadLoro },
@@ -179,18 +203,19 @@ export const createServices = (
     spaces,
     roots: new Roots(db, clock),
     ledger,
-    waits: new Waits(db, clock),
+    waits,
     calls,
-    memories: new Memories(db, clock),
-    goals: new Goals(db, clock),
+    memories,
+    goals,
     blocks,
     watchers,
     blockShares: new BlockShares(db, clock),
     blockSpaces,
-    sharedBlocks: new SharedBlocks(db, clock),
-    plans: new Plans(db, clock, timers, transaction),
+    sharedBlocks,
+    plans,
     hooks: new Hooks(db, clock),
     transaction,
+    forget,
     tracer: new Tracer(env, clock, () => identity.get(), background),
     ...own,
     object: ctx,

@@ -1,6 +1,6 @@
 import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { type Database, prepared, Remembered } from "../shared/database.ts";
 import { maxWindowMessages } from "./bounds.ts";
 import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
@@ -43,6 +43,18 @@ export class Spaces {
       .prepare(),
   );
 
+  readonly #members = new Remembered(() =>
+    this.#mine()
+      .all()
+      .map((row) => row.snapshot)
+      .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id)),
+  );
+  readonly #unread = new Remembered(() =>
+    this.#leftToHistory()
+      .all()
+      .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory })),
+  );
+
   constructor(db: Database) {
     this.#db = db;
   }
@@ -60,6 +72,8 @@ export class Spaces {
   /** The rows are read anew when they are asked for next. */
   forget(): void {
     this.#known.clear();
+    this.#members.forget();
+    this.#unread.forget();
   }
 
   /** The database, to write to this table. */
@@ -70,10 +84,7 @@ export class Spaces {
 
   /** Those that it is a member of, by name. */
   mine(): SpaceSnapshot[] {
-    return this.#mine()
-      .all()
-      .map((row) => row.snapshot)
-      .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id));
+    return this.#members.get();
   }
 
   /** Those that it is a member of, and how far it has come in the log of each. */
@@ -99,9 +110,7 @@ export class Spaces {
   }
 
   leftToHistory(): { id: string; name: string; messages: number }[] {
-    return this.#leftToHistory()
-      .all()
-      .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory }));
+    return this.#unread.get();
   }
 
   /** A timeline run has ended. */
@@ -113,7 +122,9 @@ export class Spaces {
     // Those that it was shown are not unheard any more.
     const leftToHistory = Math.min(row.leftToHistory, Math.max(0, row.cursor - upTo));
     const changes = { processedSeq: upTo, acknowledged: beyond, leftToHistory };
-    this.#writing().update(spaces).set(changes).where(eq(spaces.id, id)).run();
+    this.#known.delete(id);
+    this.#unread.forget();
+    this.#db.update(spaces).set(changes).where(eq(spaces.id, id)).run();
   }
 
   /** A living agent becomes stateless: what its inbox does not hold any more, it has read. */
@@ -155,6 +166,7 @@ export class Spaces {
     } else {
       this.#move().run({ id: snapshot.id, cursor, leftToHistory });
       this.#known.set(snapshot.id, { ...known, cursor, leftToHistory });
+      if (leftToHistory !== known.leftToHistory) this.#unread.forget();
     }
   }
 }

@@ -30,6 +30,28 @@ export const prepared = <Query>(prepare: () => Query): (() => Query) => {
   return () => (query ??= prepare());
 };
 
+/**
+ * Something that is read from the database once, and again after `forget`. Its owner forgets it with every write, and
+ * when a transaction is rolled back.
+ */
+export class Remembered<Value> {
+  readonly #read: () => Value;
+  #known: { value: Value } | undefined;
+
+  constructor(read: () => Value) {
+    this.#read = read;
+  }
+
+  get(): Value {
+    this.#known ??= { value: this.#read() };
+    return this.#known.value;
+  }
+
+  forget(): void {
+    this.#known = undefined;
+  }
+}
+
 /** `column IN values` as one bound parameter: SQLite in a Durable Object takes a hundred of them at most. */
 export const among = (column: SQLiteColumn, values: readonly (string | number)[]): SQL =>
   sql`${column} in (select value from json_each(${JSON.stringify(values)}))`;

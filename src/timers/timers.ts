@@ -15,8 +15,8 @@ import { timers } from "./schema.ts";
  * 3. A row is removed only after its handler returned, and only if it was not set anew meanwhile, to whatever time.
  * 4. A handler that throws delays its own row (backoff) and no other, but not what was set meanwhile; `fire` itself
  *    never throws.
- * 5. The platform's alarm is a part of the transaction in which it was set: where that is rolled back, what is known
- *    of the alarm must be forgotten.
+ * 5. The rows are read once and kept in memory: this object is the table's only writer. They and the platform's alarm are
+ *    a part of the transaction in which they were set: where that is rolled back, both must be forgotten.
  */
 export const leaseMs = 25_000;
 const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
@@ -33,15 +33,10 @@ export class Timers {
   readonly #whose: () => Whose;
   /** What the platform's alarm is known to be set to; a cache, so that an unchanged alarm costs no write. */
   #armedAt: number | null | undefined;
+  /** The due times by name, once they were read. */
+  #known: Map<string, number> | undefined;
   /** What was set since it fell due, be it by the handler of another. */
   readonly #setAnew = new Set<string>();
-  readonly #dueAt = prepared(() =>
-    this.#db
-      .select({ dueAt: timers.dueAt })
-      .from(timers)
-      .where(eq(timers.name, sql.placeholder("name")))
-      .prepare(),
-  );
   readonly #set = prepared(() =>
     this.#db
       .insert(timers)
@@ -55,9 +50,6 @@ export class Timers {
       .where(eq(timers.name, sql.placeholder("name")))
       .prepare(),
   );
-  readonly #next = prepared(() =>
-    this.#db.select({ dueAt: timers.dueAt }).from(timers).orderBy(asc(timers.dueAt)).limit(1).prepare(),
-  );
 
   constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock, whose: () => Whose = () => ({})) {
     this.#db = db;
@@ -70,6 +62,7 @@ export class Timers {
   set(name: string, dueAt: number): void {
     this.#setAnew.add(name);
     this.#set().run({ name, dueAt: Math.ceil(dueAt) });
+    this.#known?.set(name, Math.ceil(dueAt));
     this.#arm();
   }
 
@@ -80,21 +73,39 @@ export class Timers {
   }
 
   clear(name: string): void {
-    this.#clear().run({ name });
+    this.#delete(name);
     this.#arm();
   }
 
   dueAt(name: string): number | undefined {
-    return this.#dueAt().get({ name })?.dueAt;
+    return this.#rows().get(name);
   }
 
-  /** The alarm is set anew when a row is set or cleared next. */
+  /** The rows are read anew when they are asked for next, and the alarm is set anew with the next change. */
   forget(): void {
     this.#armedAt = undefined;
+    this.#known = undefined;
   }
 
   next(): number | undefined {
-    return this.#next().get()?.dueAt;
+    const rows = this.#rows();
+    return rows.size === 0 ? undefined : Math.min(...rows.values());
+  }
+
+  #rows(): Map<string, number> {
+    this.#known ??= new Map(
+      this.#db
+        .select()
+        .from(timers)
+        .all()
+        .map(({ name, dueAt }) => [name, dueAt]),
+    );
+    return this.#known;
+  }
+
+  #delete(name: string): void {
+    this.#clear().run({ name });
+    this.#known?.delete(name);
   }
 
   /** The platform's alarm went off: hand every due row to `handle`, by name. */
@@ -117,7 +128,7 @@ export class Timers {
   async #handle(row: typeof timers.$inferSelect, handle: (name: string) => Promise<void> | void): Promise<void> {
     try {
       await handle(row.name);
-      if (!this.#setAnew.has(row.name)) this.#db.delete(timers).where(eq(timers.name, row.name)).run();
+      if (!this.#setAnew.has(row.name)) this.#delete(row.name);
     } catch (error) {
       const failures = row.failures + 1;
       const now = this.#clock.now();
@@ -127,6 +138,7 @@ export class Timers {
       const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
       const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
+      this.#known?.set(row.name, dueAt);
       log.error("timer.failed", error, { ...this.#whose(), timer: row.name, failures });
     }
   }

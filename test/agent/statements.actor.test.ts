@@ -1,6 +1,5 @@
-import { runInDurableObject } from "cloudflare:test";
+import { env, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, test } from "vitest";
-import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { createGate } from "../support/gate.ts";
 import {
   answer,
@@ -19,13 +18,18 @@ afterEach(() => {
   for (const undo of restore.splice(0)) undo();
 });
 
-/** Each delays the model's first word. */
-const mostStatements = 40;
+/** Each delays the model's first word. The space's and the agent's together. */
+const mostStatements = 30;
 const earlierRuns = 4;
 
-/** The statements that the agent's SQLite executes from now on. */
-const statementsOf = (agent: EntityRef): Promise<string[]> =>
-  runInDurableObject(agentStub(agent), (_, { storage: { sql } }) => {
+const spaceStub = (id: string): DurableObjectStub => {
+  const namespace: unknown = env.SPACE;
+  return (namespace as DurableObjectNamespace).getByName(id);
+};
+
+/** The statements that an object's SQLite executes from now on. */
+const statementsOf = (object: DurableObjectStub): Promise<string[]> =>
+  runInDurableObject(object, (_, { storage: { sql } }) => {
     const statements: string[] = [];
     const execute = sql.exec.bind(sql);
     Object.defineProperty(sql, "exec", {
@@ -40,7 +44,7 @@ const statementsOf = (agent: EntityRef): Promise<string[]> =>
   });
 
 test.for(["consciousness", "timeline"] as const)(
-  "[B4] from a message to the model's call an agent (%s) asks its database a bounded number of times",
+  "[B4] from a post to the model's call space and agent (%s) execute at most 30 statements",
   async (continuity) => {
     const house = await openHouse();
     const husam = await house.person("Husam");
@@ -57,10 +61,11 @@ test.for(["consciousness", "timeline"] as const)(
     }
     model.push(slow, step(text("Answered.")));
 
-    const statements = await statementsOf(analyst);
+    const ofAgent = await statementsOf(agentStub(analyst));
+    const ofSpace = await statementsOf(spaceStub(space.id));
     await space.post(husam, "The numbers, please");
     await gate.reached;
-    const before = [...statements];
+    const before = [...ofSpace, ...ofAgent];
     gate.open();
     await ended(house.workspaceId, analyst, earlierRuns + 1);
 

@@ -131,6 +131,8 @@ export class ImportSession {
     const asked = this.#env.WORKSPACE.getByName(workspaceId).sealedSecrets();
     const sealed = unwrap(await withTimeout(directoryAnswerMs, asked));
     const { services, timers } = runtime;
+    // The import wrote the tables itself.
+    services.forget();
     services.transaction(() => {
       const row = imports.find();
       if (!row?.head) return;

@@ -1,7 +1,7 @@
-import { countDistinct, eq, gt, min, ne, sql } from "drizzle-orm";
+import { count, countDistinct, eq, gt, min, ne, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { replyWaitMs } from "../bounds.ts";
 import type { Awaited } from "../records.ts";
 import { waits } from "../schema.ts";
@@ -32,6 +32,9 @@ export class Waits {
       .prepare(),
   );
 
+  /** Whether nothing is awaited anywhere: most agents never ask. */
+  readonly #none = new Remembered(() => this.#db.select({ rows: count() }).from(waits).get()?.rows === 0);
+
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
@@ -39,6 +42,7 @@ export class Waits {
 
   /** Opening the same call's wait again changes nothing. */
   open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
+    this.#none.forget();
     this.#db
       .insert(waits)
       .values({
@@ -102,6 +106,8 @@ export class Waits {
   }
 
   endOf(runOrdinal: number): void {
+    if (this.#none.get()) return;
+    this.#none.forget();
     this.#db.delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
   }
 
@@ -111,7 +117,11 @@ export class Waits {
 
   /** Whether anything that was asked in this space may still be answered. */
   awaits(spaceId: string): boolean {
-    return this.#inSpace().all({ spaceId }).length > 0;
+    return !this.#none.get() && this.#inSpace().all({ spaceId }).length > 0;
+  }
+
+  forget(): void {
+    this.#none.forget();
   }
 
   /** Takes a message for the answer that somebody awaits: a tool call is none. The ordinals of the runs it belongs to. */

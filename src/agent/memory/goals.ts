@@ -1,7 +1,7 @@
 import { asc, count, eq } from "drizzle-orm";
 import type { Goal, PutGoal } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxGoals } from "../bounds.ts";
 import { goals } from "../schema.ts";
@@ -11,6 +11,7 @@ export class Goals {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #all = prepared(() => this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)).prepare());
+  readonly #list = new Remembered(() => this.#all().all().map(asGoal));
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -18,7 +19,11 @@ export class Goals {
   }
 
   list(): Goal[] {
-    return this.#all().all().map(asGoal);
+    return this.#list.get();
+  }
+
+  forget(): void {
+    this.#list.forget();
   }
 
   /** All of them, or, where one is refused, none. */
@@ -30,6 +35,7 @@ export class Goals {
 
   /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
   set(id: string, changes: PutGoal): Goal {
+    this.forget();
     const now = this.#clock.now();
     const known = this.#db.select().from(goals).where(eq(goals.id, id)).get();
     const description = changes.description ?? known?.description;
@@ -56,6 +62,7 @@ export class Goals {
   }
 
   delete(id: string): boolean {
+    this.forget();
     return this.#db.delete(goals).where(eq(goals.id, id)).returning().all().length > 0;
   }
 }

@@ -1,7 +1,7 @@
 import { asc, count, eq, sql } from "drizzle-orm";
 import { type Memory, maxMemoryCharacters } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { among, type Database, prepared } from "../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxMemories, maxMemoriesCharacters } from "../bounds.ts";
 import { memories } from "../schema.ts";
@@ -11,6 +11,7 @@ export class Memories {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #all = prepared(() => this.#db.select().from(memories).orderBy(asc(memories.key)).prepare());
+  readonly #list = new Remembered(() => this.#all().all().map(asMemory));
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -18,11 +19,12 @@ export class Memories {
   }
 
   list(keys?: string[]): Memory[] {
-    const query = keys
-      ? this.#db.select().from(memories).where(among(memories.key, keys)).orderBy(asc(memories.key))
-      : this.#all();
-    const rows = query.all();
-    return rows.map((row) => ({ ...row, updatedAt: isoTime(row.updatedAt) }));
+    const all = this.#list.get();
+    return keys ? all.filter(({ key }) => keys.includes(key)) : all;
+  }
+
+  forget(): void {
+    this.#list.forget();
   }
 
   /** All of them, or, where one is refused, none. */
@@ -34,6 +36,7 @@ export class Memories {
 
   /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
   set(key: string, value: string): Memory {
+    this.forget();
     const updatedAt = this.#clock.now();
     if (value === "") {
       this.delete(key);
@@ -74,6 +77,12 @@ export class Memories {
   }
 
   delete(key: string): boolean {
+    this.forget();
     return this.#db.delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
   }
 }
+
+const asMemory = ({ updatedAt, ...row }: typeof memories.$inferSelect): Memory => ({
+  ...row,
+  updatedAt: isoTime(updatedAt),
+});

@@ -2,7 +2,7 @@ import { and, asc, count, desc, eq, lte, min, ne } from "drizzle-orm";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { among, type Database, prepared } from "../../shared/database.ts";
+import { among, type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
@@ -39,6 +39,7 @@ export class Plans {
   readonly #all = prepared(() =>
     this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)).prepare(),
   );
+  readonly #list = new Remembered(() => this.#all().all().map(asPlan));
 
   constructor(db: Database, clock: Clock, timers: Timers, transaction: Transaction) {
     this.#db = db;
@@ -49,7 +50,17 @@ export class Plans {
 
   /** The active ones in the order of their due times, then what became of the last `maxDonePlans` others. */
   list(): Plan[] {
-    return this.#all().all().map(asPlan);
+    return this.#list.get();
+  }
+
+  forget(): void {
+    this.#list.forget();
+  }
+
+  /** The database, to write to this table. */
+  #writing(): Database {
+    this.forget();
+    return this.#db;
   }
 
   /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
@@ -71,7 +82,7 @@ export class Plans {
   /** Answers how many there were. */
   delete(ids: string[]): number {
     return this.#transaction(() => {
-      const deleted = this.#db.delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
+      const deleted = this.#writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
       this.#arm();
       return deleted.length;
     });
@@ -132,7 +143,7 @@ export class Plans {
       lastError: null,
       updatedAt: this.#clock.now(),
     } as const;
-    return this.#db
+    return this.#writing()
       .insert(plans)
       .values({ id, ...next })
       .onConflictDoUpdate({ target: plans.id, set: next })
@@ -146,7 +157,7 @@ export class Plans {
 
   #advance(plan: PlanRow, now: number): void {
     const changes = { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) };
-    this.#db.update(plans).set(changes).where(eq(plans.id, plan.id)).run();
+    this.#writing().update(plans).set(changes).where(eq(plans.id, plan.id)).run();
   }
 
   #postpone(plan: PlanRow, now: number, error: unknown): void {
@@ -155,7 +166,7 @@ export class Plans {
     const lastError: Failure = expected
       ? { code: error.code, message: error.message }
       : { code: "internal", message: "the plan could not be fired; it is tried again" };
-    this.#db
+    this.#writing()
       .update(plans)
       .set({ lastError, tryAt: now + planRetryMs })
       .where(eq(plans.id, plan.id))
@@ -170,7 +181,7 @@ export class Plans {
       .orderBy(desc(plans.updatedAt))
       .all();
     const old = kept.slice(maxDonePlans).map(({ id }) => id);
-    if (old.length > 0) this.#db.delete(plans).where(among(plans.id, old)).run();
+    if (old.length > 0) this.#writing().delete(plans).where(among(plans.id, old)).run();
   }
 
   /** `anew`: the timer has just fired, and is put away unless it is set again, be it to the same time. */

@@ -214,6 +214,7 @@ export class Loop {
     };
     // From here on whoever ends the run stops this think.
     this.#live.set(run.id, live);
+    this.#services.journal.hold(run.ordinal);
     live.done = faultOnceStored("agent.after-take", this.#services.object)
       .then(() => think(this.#services, run, controller.signal, progressed))
       .then((end) => {
@@ -227,6 +228,7 @@ export class Loop {
       })
       .finally(() => {
         this.#live.delete(run.id);
+        this.#services.journal.release(run.ordinal);
       });
   }
 

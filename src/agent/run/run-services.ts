@@ -24,6 +24,8 @@ export type RunServices = InboxServices & {
   plans: Plans;
   mcp: Mcp;
   tracer: Tracer;
+  /** Rows that were read are read anew: a transaction was rolled back, or tables were written past these services. */
+  forget(): void;
   /** Tells a call's space of it now; throws what the space refuses, or `unavailable`. */
   tellCall(callId: string): Promise<void>;
   /** Starts what calls need beside their runs. */

@@ -61,7 +61,9 @@ export class Windows {
       .where(eq(windows.id, sql.placeholder("id")))
       .prepare(),
   );
-  readonly #newest = prepared(() =>
+  /** The newest by continuity. */
+  readonly #known = new Map<WindowRow["continuity"], WindowRow | undefined>();
+  readonly #newestOf = prepared(() =>
     this.#db
       .select()
       .from(windows)
@@ -83,7 +85,7 @@ export class Windows {
    * its instructions are those of its beginning, whatever they are by now.
    */
   windowFor(head: Head, toolset: Toolset, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
-    const current = this.#newest().get({ continuity });
+    const current = this.#newest(continuity);
     const isSame = current?.instructions === head.render(current?.blocks ?? {});
     if (current && isSame && sameToolset(current.toolset, toolset)) return current;
     return {
@@ -102,7 +104,19 @@ export class Windows {
   save(window: WindowRow): WindowRow {
     if (window.id !== 0) return window;
     const { id: _, ...values } = window;
+    this.forget();
     return this.#db.insert(windows).values(values).returning().get();
+  }
+
+  /** The newest windows are read anew when they are asked for next. */
+  forget(): void {
+    this.#known.clear();
+    this.#current = undefined;
+  }
+
+  #newest(continuity: WindowRow["continuity"]): WindowRow | undefined {
+    if (!this.#known.has(continuity)) this.#known.set(continuity, this.#newestOf().get({ continuity }));
+    return this.#known.get(continuity);
   }
 
   window(id: number): WindowRow | undefined {
@@ -162,7 +176,7 @@ export class Windows {
 
   /** The window that the next cycle would have, if nothing but its summary changed; undefined before the first cycle. */
   newestWindow(): WindowRow | undefined {
-    return this.#newest().get({ continuity: "consciousness" });
+    return this.#newest("consciousness");
   }
 
   /** The cycles before run `before` that a compaction now would take out of the input, oldest first. */

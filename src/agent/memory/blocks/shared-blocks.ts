@@ -1,7 +1,7 @@
 import { and, asc, count, eq } from "drizzle-orm";
 import type { SharedBlockNote } from "../../../protocol/block-rpc.ts";
 import type { Clock } from "../../../shared/clock.ts";
-import { type Database, prepared } from "../../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxSharedBlocks } from "../../bounds.ts";
 import { sharedBlocks } from "./schema.ts";
@@ -15,6 +15,7 @@ export class SharedBlocks {
   readonly #all = prepared(() =>
     this.#db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)).prepare(),
   );
+  readonly #list = new Remembered(() => this.#all().all());
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -23,7 +24,17 @@ export class SharedBlocks {
 
   /** By label. */
   list(): SharedBlockRow[] {
-    return this.#all().all();
+    return this.#list.get();
+  }
+
+  forget(): void {
+    this.#list.forget();
+  }
+
+  /** The database, to write to this table. */
+  #writing(): Database {
+    this.forget();
+    return this.#db;
   }
 
   /**
@@ -50,7 +61,7 @@ export class SharedBlocks {
         `maxSharedBlocks (${maxSharedBlocks}) are shared with that agent already`,
       );
     }
-    this.#db
+    this.#writing()
       .insert(sharedBlocks)
       .values({ ownerId, label, ...told, lastUsedAt: now, createdAt: now })
       .onConflictDoUpdate({ target: [sharedBlocks.ownerId, sharedBlocks.label], set: told })
@@ -64,11 +75,11 @@ export class SharedBlocks {
   }
 
   pin(row: SharedBlockRow, pinned: boolean): void {
-    this.#db.update(sharedBlocks).set({ pinned }).where(this.#is(row.ownerId, row.label)).run();
+    this.#writing().update(sharedBlocks).set({ pinned }).where(this.#is(row.ownerId, row.label)).run();
   }
 
   drop(ownerId: string, label: string): void {
-    this.#db.delete(sharedBlocks).where(this.#is(ownerId, label)).run();
+    this.#writing().delete(sharedBlocks).where(this.#is(ownerId, label)).run();
   }
 
   #is(ownerId: string, label: string) {

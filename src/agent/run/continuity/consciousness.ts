@@ -39,6 +39,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
       agent.config.limits.maxWakesPerRoot,
     );
     services.roots.count([...new Set(fresh.map((row) => row.rootId))]);
+    services.journal.hold(prepared.ordinal, true);
     const inboxRow = services.journal.append({
       runOrdinal: prepared.ordinal,
       step: 0,

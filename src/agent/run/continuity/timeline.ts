@@ -38,6 +38,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
     const events = [row, ...quiet].map(({ seq }) => seq);
     services.inbox.take(events, maxWakesPerRoot);
     if (!isRetry(row)) services.roots.count([row.rootId]);
+    services.journal.hold(ordinal, true);
     return services.runs.begin(
       {
         id: services.ids.deriveOwned("run", agent.id, ordinal),
