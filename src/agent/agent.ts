@@ -8,6 +8,7 @@ import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
+import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
@@ -22,7 +23,7 @@ import { searchArea } from "./api/search.ts";
 import { spaceBlocksArea } from "./api/space-blocks.ts";
 import { toolCallsArea } from "./api/tool-calls.ts";
 import { accept } from "./inbox/deliver.ts";
-import { subscribeBlock } from "./memory/blocks/watch-block.ts";
+import { subscribeBlock } from "./memory/blocks/subscribe-block.ts";
 import { createRuntime } from "./runtime.ts";
 
 /** The methods that need the agent's runtime and nothing else of the object. */
@@ -193,6 +194,11 @@ export class Agent extends DurableObject<Env> implements Own {
   }
 
   override async webSocketMessage(socket: WebSocket): Promise<void> {
-    await this.#with(undefined, ({ services }) => services.watchers.received(socket));
+    await this.#with(undefined, ({ services }) => services.subscriptions.received(socket));
+  }
+
+  override async webSocketClose(socket: WebSocket, code: number): Promise<void> {
+    await this.#with(undefined, ({ services }) => services.subscriptions.forget(socket));
+    closeBack(socket, code);
   }
 }

@@ -43,11 +43,11 @@ export const maxBlockUpdateBytes = 1_500_000;
 export const maxOpenDocuments = 16;
 export const maxBlockCalls = 500;
 export const maxDeletedBlocks = 50;
-/** Sockets that watch one agent's blocks, how often their rights are proven again, how long that may take, and frames that one may send in vain. */
-export const maxWatchers = 200;
-export const watcherProofMs = 45_000;
-export const watcherAnswerMs = 10_000;
-export const maxWatcherFrames = 20;
+/** Sockets that follow one agent's blocks, how often their rights are proven again, how long that may take, and frames that one may send in vain. */
+export const maxSubscribers = 200;
+export const subscriberProofMs = 45_000;
+export const subscriberAnswerMs = 10_000;
+export const maxSubscriberFrames = 20;
 /** Spaces, and members of each, that the state in the input names; the rest is counted. */
 export const maxToldSpaces = 100;
 export const maxToldMembers = 30;

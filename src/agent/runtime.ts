@@ -7,7 +7,7 @@ import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { CallWork } from "./calls/call-work.ts";
 import { callsTimer } from "./calls/calls.ts";
 import { acceptHeartbeat, acceptPlan, acceptToolResult } from "./inbox/deliver.ts";
-import { watchersTimer } from "./memory/blocks/watchers.ts";
+import { subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
 import { searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { plansTimer } from "./plans/plans.ts";
@@ -42,7 +42,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
     if (name === mcpTimer) return ctx.waitUntil(services.mcp.fetchDue());
-    if (name === watchersTimer) return ctx.waitUntil(services.watchers.prove());
+    if (name === subscriptionsTimer) return services.subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(services.search.work());
     if (name === plansTimer) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt, arm));
     if (name === heartbeatTimer) {
@@ -67,7 +67,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
       summaryWork.stop();
       await Promise.all([loop.stop(), callWork.stop()]);
       services.mcp.stop();
-      services.watchers.closeAll();
+      services.subscriptions.closeAll();
       services.search.stop();
     },
   };

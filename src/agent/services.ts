@@ -19,10 +19,9 @@ import { Ledger } from "./ledger.ts";
 import { Archival } from "./memory/archival.ts";
 import { BlockShares } from "./memory/blocks/block-shares.ts";
 import { BlockSpaces } from "./memory/blocks/block-spaces.ts";
+import { BlockSubscriptions } from "./memory/blocks/block-subscriptions.ts";
 import { Blocks } from "./memory/blocks/blocks.ts";
 import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
-import { tellWatchers } from "./memory/blocks/tell-watchers.ts";
-import { Watchers } from "./memory/blocks/watchers.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
@@ -134,7 +133,6 @@ export const createServices = (
       throw error;
     }
   };
-  const watchers = new Watchers({ ctx, env, timers, clock });
   const runs = new Runs(db);
   const windows = new Windows(db, clock, runs, journal);
   const calls = new Calls(db, clock, timers);
@@ -176,9 +174,10 @@ export const createServices = (
     for (const each of remembering) each.forget();
   };
   const blockSpaces = new BlockSpaces(db, clock);
+  const subscriptions = new BlockSubscriptions({ ctx, env, timers, clock, identity, blockSpaces });
   const blocks = new Blocks({
     ...{ db, clock, transaction, loadLoro },
-    changed: (change) => tellWatchers({ watchers, blockSpaces, identity }, change),
+    changed: (change) => subscriptions.changed(change),
   });
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = createSearch(db, env, timers, {
@@ -208,7 +207,7 @@ export const createServices = (
     memories,
     goals,
     blocks,
-    watchers,
+    subscriptions,
     blockShares: new BlockShares(db, clock),
     blockSpaces,
     sharedBlocks,

@@ -15,8 +15,8 @@ import { Decisions } from "./router/decisions.ts";
 import { Router } from "./router/router.ts";
 import { RouterLedger } from "./router/router-ledger.ts";
 import { Settings } from "./settings.ts";
-import { KeyProofs } from "./sockets/key-proofs.ts";
-import { Sockets } from "./sockets/sockets.ts";
+import { ClientRates } from "./sockets/client-rates.ts";
+import { createSockets } from "./sockets/space-sockets.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
 import { ToolCalls } from "./tool-calls/tool-calls.ts";
 
@@ -31,11 +31,10 @@ export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
   const members = new Members(db);
   const log = new Log(db);
   const subscribers = new Subscribers(db);
-  const proofs = new KeyProofs({ ctx, workspaces: env.WORKSPACE, clock });
-  const sockets = new Sockets({ ctx, timers, clock, proofs });
+  const sockets = createSockets(ctx, env, timers, clock);
   const live = new LiveStreams(clock, (frame) => {
     fault("space.mid-speech", ctx);
-    sockets.tell(frame);
+    if (sockets.size > 0) sockets.broadcast(JSON.stringify(frame));
   });
   const decisions = new Decisions(db);
   const ledger = new RouterLedger(db);
@@ -67,6 +66,7 @@ export const assemble = (ctx: DurableObjectState, env: Env): Parts => {
     subscribers,
     decisions,
     ...told,
+    rates: new ClientRates(),
     gathering,
     inTransaction,
     databaseBytes,

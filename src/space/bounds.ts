@@ -22,8 +22,9 @@ export const frameWindowMs = 10_000;
 export const typingIntervalMs = 2000;
 /** A socket of a secret key is closed once its key has not been proven to live for this long. */
 export const keyProofMs = 60_000;
-/** So long before that its workspace is asked again. */
+/** So long before that its workspace is asked again, and how long the answer may take. */
 export const keyProofLeadMs = 15_000;
+export const keyProofAnswerMs = 10_000;
 
 export const maxPageSize = 200;
 /** Messages after a read mark that are looked at to count the unread. */

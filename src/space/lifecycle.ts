@@ -81,7 +81,7 @@ export const removeSpace = (parts: Parts, principal: Principal): null => {
     parts.router.giveUp();
     parts.timers.setNoLater(deliverTimer, parts.clock.now() + deadmanMs);
   });
-  parts.sockets.closeAll(closeCodes.spaceDeleted, "the space was deleted");
+  parts.sockets.closeWhere(() => true, closeCodes.spaceDeleted, "the space was deleted");
   parts.delivery.kick();
   return null;
 };

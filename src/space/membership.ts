@@ -7,6 +7,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { type Append, type Parts, record } from "./parts.ts";
 import { runs, seen, spaceIn } from "./rights.ts";
+import type { SpaceSession } from "./sockets/space-sockets.ts";
 import { cancelCallsOf } from "./tool-calls/expiry.ts";
 
 /** Puts `entity` into the space; an agent begins to follow the log with its own joining. In a transaction. */
@@ -56,7 +57,8 @@ export const removeMember = (parts: Parts, principal: Principal, entityId: strin
   const member = parts.members.find(entityId);
   if (!member) throw new ColloquyError("not_found", `${entityId} is not in this space`);
   parts.live.stopAgent(entityId, "not_a_member", "The agent was removed from the space");
-  parts.sockets.closeMember(entityId, closeCodes.removed, "removed from the space");
+  const isTheirs = ({ data }: SpaceSession): boolean => data.entityId === entityId;
+  parts.sockets.closeWhere(isTheirs, closeCodes.removed, "removed from the space");
   record(parts, (append) => {
     if (member.type === "agent") cancelCallsOf(parts, append, entityId);
     const { seq } = append({ type: "member.left", entityId, name: member.name });

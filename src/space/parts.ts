@@ -11,7 +11,8 @@ import type { Members } from "./members.ts";
 import type { Decisions } from "./router/decisions.ts";
 import type { Router } from "./router/router.ts";
 import type { Settings } from "./settings.ts";
-import type { Sockets } from "./sockets/sockets.ts";
+import type { ClientRates } from "./sockets/client-rates.ts";
+import type { SpaceSockets } from "./sockets/space-sockets.ts";
 import type { LiveStreams } from "./streams/live-streams.ts";
 import type { ToolCalls } from "./tool-calls/tool-calls.ts";
 
@@ -30,7 +31,8 @@ export type Parts = {
   decisions: Decisions;
   delivery: Delivery;
   router: Router;
-  sockets: Sockets;
+  sockets: SpaceSockets;
+  rates: ClientRates;
   live: LiveStreams;
   toolCalls: ToolCalls;
   /** SQLite's own, which `transaction` below is the way to. */

@@ -1,6 +1,5 @@
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { type ActingPrincipal, isActing } from "./acting-principal.ts";
 import type { MemberRow, Members } from "./members.ts";
 import type { Settings, SettingsRow } from "./settings.ts";
 
@@ -27,17 +26,18 @@ export const seen = (known: Known, principal: Principal): SettingsRow => {
   return space;
 };
 
-export type Acting = { space: SettingsRow; principal: ActingPrincipal; member: MemberRow };
+export type Acting = { space: SettingsRow; principal: Principal; member: MemberRow };
 
-/** The member that the caller acts as. */
+/** The member that the caller acts as. A secret key acts as one only where it names one. */
 export const acting = (known: Known, principal: Principal): Acting => {
   const space = spaceIn(known, principal.workspaceId);
-  const member = isActing(principal) ? known.members.find(principal.entityId) : undefined;
-  if (isActing(principal) && member) return { space, principal, member };
+  const { entityId } = principal;
+  const member = entityId === undefined ? undefined : known.members.find(entityId);
+  if (member) return { space, principal, member };
   if (!hasWorkspaceRights(principal)) throw nowhere();
-  throw isActing(principal)
-    ? new ColloquyError("forbidden", `${principal.entityId} is not in this space: add it first`)
-    : new ColloquyError("acting_entity_required", "Name the member that you act as with X-Entity-Id");
+  throw entityId === undefined
+    ? new ColloquyError("acting_entity_required", "Name the member that you act as with X-Entity-Id")
+    : new ColloquyError("forbidden", `${entityId} is not in this space: add it first`);
 };
 
 /** Keys, admins and the space's creator run it: they change its settings and add members. */

@@ -21,6 +21,7 @@ import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
+import { closeBack } from "../sockets/authenticated-sockets.ts";
 import { jobsTimer } from "../timers/jobs.ts";
 import { assemble } from "./assemble.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
@@ -34,7 +35,7 @@ import { spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import { receiveFrame } from "./sockets/client-frames.ts";
 import { connect } from "./sockets/connect.ts";
-import { expiryTimer } from "./sockets/sockets.ts";
+import { socketsTimer } from "./sockets/space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
 import { answerToolCall } from "./tool-calls/answer-tool-call.ts";
 import { callsTimer, onCallsTimer } from "./tool-calls/expiry.ts";
@@ -175,12 +176,13 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
   }
 
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
-    const session = this.#parts.sockets.session(socket);
+    const session = this.#parts.sockets.of(socket);
     if (session) receiveFrame(this.#parts, session, data);
   }
 
-  override async webSocketClose(socket: WebSocket): Promise<void> {
+  override async webSocketClose(socket: WebSocket, code: number): Promise<void> {
     this.#parts.sockets.forget(socket);
+    closeBack(socket, code);
   }
 
   override async webSocketError(socket: WebSocket, error: unknown): Promise<void> {
@@ -194,7 +196,7 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
       if (name === deliverTimer) this.#parts.delivery.onTimer();
       else if (name === jobsTimer) this.#parts.jobs.onTimer();
       else if (name === callsTimer) onCallsTimer(this.#parts);
-      else if (name === expiryTimer) this.#parts.sockets.onTimer();
+      else if (name === socketsTimer) this.#parts.sockets.onTimer();
     });
   }
 

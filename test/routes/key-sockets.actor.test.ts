@@ -50,7 +50,7 @@ const stage = async () => {
       state
         .getWebSockets()
         .filter((socket) => socket.readyState === WebSocket.OPEN)
-        .map((socket) => z.object({ expiresAt: z.number() }).parse(socket.deserializeAttachment()).expiresAt),
+        .map((socket) => z.object({ provenUntil: z.number() }).parse(socket.deserializeAttachment()).provenUntil),
     );
   return { house, mona, leo, spaceId: id, second, revoke, passTime, openUntil };
 };

@@ -101,7 +101,7 @@ export const accept = (
     if (fresh.length > 0) dropQuiet(services);
     return to;
   });
-  services.watchers.keep(delivery.space.id, delivery.left ? [] : delivery.space.members);
+  services.subscriptions.keepMembers(delivery.space.id, delivery.left ? [] : delivery.space.members);
   return { cursor, asksForRun };
 };
 

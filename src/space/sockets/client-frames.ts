@@ -11,7 +11,7 @@ import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
 import { markRead } from "../read-marks.ts";
 import { answerToolCall } from "../tool-calls/answer-tool-call.ts";
-import type { Session } from "./sockets.ts";
+import type { SpaceSession } from "./space-sockets.ts";
 
 const windowSeconds = frameWindowMs / 1000;
 
@@ -19,14 +19,17 @@ const windowSeconds = frameWindowMs / 1000;
  * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket; only too many
  * frames of it or of its member, or too many bad ones, close it.
  */
-export const receiveFrame = (parts: Parts, session: Session, data: string | ArrayBuffer): void => {
-  const { sockets, clock } = parts;
-  if (sockets.closedByExpiry(session)) return;
+export const receiveFrame = (parts: Parts, session: SpaceSession, data: string | ArrayBuffer): void => {
+  const { sockets, rates, clock } = parts;
+  if (sockets.closeIfExpired(session)) return;
   const now = clock.now();
-  const tooMany = !session.frames.admits(now)
-    ? `more than ${maxFrames} frames in ${windowSeconds} s (maxFrames): wait ${session.frames.waitSeconds(now)} s`
-    : !session.memberFrames.admits(now)
-      ? `your sockets sent more than ${maxMemberFrames} frames in ${windowSeconds} s (maxMemberFrames): wait ${session.memberFrames.waitSeconds(now)} s`
+  const { frames, badFrames } = rates.of(session);
+  const { entityId } = session.data;
+  const memberFrames = rates.members.of(entityId, now);
+  const tooMany = !frames.admits(now)
+    ? `more than ${maxFrames} frames in ${windowSeconds} s (maxFrames): wait ${frames.waitSeconds(now)} s`
+    : !memberFrames.admits(now)
+      ? `your sockets sent more than ${maxMemberFrames} frames in ${windowSeconds} s (maxMemberFrames): wait ${memberFrames.waitSeconds(now)} s`
       : undefined;
   if (tooMany !== undefined) {
     sockets.close(session, closeCodes.slowDown, tooMany);
@@ -38,20 +41,20 @@ export const receiveFrame = (parts: Parts, session: Session, data: string | Arra
     names = Named.safeParse(raw).data ?? {};
     obey(parts, session, parseFrame(raw));
   } catch (error) {
-    if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId: session.entityId });
+    if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId });
     const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
     sockets.send(session, JSON.stringify(errorFrame(refusal, names)));
-    if (refusal.code === "bad_frame" && !session.badFrames.admits(clock.now())) {
+    if (refusal.code === "bad_frame" && !badFrames.admits(clock.now())) {
       const tooManyBad = `more than ${maxBadFrames} bad frames in ${windowSeconds} s (maxBadFrames)`;
       sockets.close(session, closeCodes.badFrames, tooManyBad);
     }
   }
 };
 
-const obey = (parts: Parts, session: Session, frame: ClientFrame): void => {
-  const { principal, entityId } = session;
+const obey = (parts: Parts, session: SpaceSession, frame: ClientFrame): void => {
+  const { principal } = session;
   if (frame.type === "read") markRead(parts, principal, frame.messageId);
-  else if (frame.type === "typing") parts.sockets.typing(entityId);
+  else if (frame.type === "typing") tellTyping(parts, session.data.entityId);
   else if (frame.type === "tool.result") {
     const {
       message,
@@ -65,6 +68,14 @@ const obey = (parts: Parts, session: Session, frame: ClientFrame): void => {
     // Who sends again is answered alone: the others have had it.
     if (!created) parts.sockets.send(session, JSON.stringify({ type: "space.message", cursor: message.seq, message }));
   }
+};
+
+/** Tells the others that a member types, unless they have just been told. */
+const tellTyping = ({ sockets, rates, clock }: Parts, entityId: string): void => {
+  const now = clock.now();
+  if (!rates.typing.of(entityId, now).admits(now)) return;
+  const isOther = ({ data }: SpaceSession): boolean => data.entityId !== entityId;
+  sockets.broadcast(JSON.stringify({ type: "member.typing", entityId }), isOther);
 };
 
 const rawFrame = (data: string | ArrayBuffer): unknown => {

@@ -1,12 +1,13 @@
 import type { WelcomeFrame } from "../../protocol/events.ts";
-import { Principal, principalHeader } from "../../protocol/principal.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { callerOf } from "../../sockets/authenticated-sockets.ts";
 import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "../bounds.ts";
 import { publicMember } from "../members.ts";
 import type { Parts } from "../parts.ts";
 import { marksOf } from "../read-marks.ts";
 import { acting } from "../rights.ts";
 import { publicSpace } from "../settings.ts";
+import { requireSocketRoom } from "./space-sockets.ts";
 
 /** Of a socket's `?cursor=`: undefined means from now on. */
 const cursorOf = (url: string): number | undefined => {
@@ -16,34 +17,19 @@ const cursorOf = (url: string): number | undefined => {
   return Number(cursor);
 };
 
-/** The worker's word for who calls; without it, nobody does. */
-const principalOf = (header: string | null): Principal => {
-  try {
-    return Principal.parse(JSON.parse(header ?? ""));
-  } catch (cause) {
-    throw new ColloquyError("unauthorized", "Send a token with the request", { cause });
-  }
-};
-
 /**
  * Opens a member's socket: the welcome first, then what it missed, then what happens; all in one turn, so that
  * nothing falls between (D3). Who is too far behind, or ahead of the log, is told so and gets no replay.
  */
 export const connect = (parts: Parts, request: Request): Response => {
-  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-    throw new ColloquyError("upgrade_required", "Connect with a WebSocket");
-  }
-  const caller = acting(parts, principalOf(request.headers.get(principalHeader)));
-  const { space, member, principal } = caller;
-  if (principal.kind === "entity" && principal.expiresAt <= parts.clock.now()) {
-    throw new ColloquyError("token_expired", "The token has expired: get a new one");
-  }
+  const { space, member, principal } = acting(parts, callerOf(request));
   const head = parts.log.head().seq;
   const asked = cursorOf(request.url);
   const missed = asked === undefined ? [] : missedFrames(parts, asked, head);
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
-  const session = parts.sockets.accept(server, principal);
+  requireSocketRoom(parts.sockets, member.entityId);
+  const session = parts.sockets.accept(server, principal, { entityId: member.entityId });
   const members = parts.members.all();
   const welcome: WelcomeFrame = {
     type: "welcome",

@@ -5,9 +5,9 @@ import type { Identity } from "../../identity.ts";
 import type { Spaces } from "../../spaces.ts";
 import type { BlockShares } from "./block-shares.ts";
 import type { BlockSpaces } from "./block-spaces.ts";
+import type { BlockSubscriptions } from "./block-subscriptions.ts";
 import type { Blocks } from "./blocks.ts";
 import type { SharedBlocks } from "./shared-blocks.ts";
-import type { Watchers } from "./watchers.ts";
 
 /** What the modules that callWithRetry an agent's blocks, and those shared with it, work with. */
 export type BlockServices = {
@@ -20,5 +20,5 @@ export type BlockServices = {
   blockShares: BlockShares;
   blockSpaces: BlockSpaces;
   sharedBlocks: SharedBlocks;
-  watchers: Watchers;
+  subscriptions: BlockSubscriptions;
 };

@@ -3,7 +3,6 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import type { BlockServices } from "./block-services.ts";
 import { sharedView } from "./block-view.ts";
 import type { BlockRow } from "./blocks.ts";
-import { tellWatchers } from "./tell-watchers.ts";
 
 /**
  * Blocks that the people of a space may use: this agent says of which spaces, and with what permission; who is in a
@@ -37,7 +36,7 @@ export const openBlock = async (
 ): Promise<BlockSpace> => {
   const { row, value } = await services.blocks.read(label);
   const space = services.blockSpaces.put(row.id, spaceId, permission);
-  tellWatchers(services, { what: "updated", row, by: "system", value });
+  services.subscriptions.changed({ what: "updated", row, by: "system", value });
   return space;
 };
 
@@ -46,5 +45,5 @@ export const closeBlock = (services: BlockServices, label: string, spaceId: stri
   if (!services.blockSpaces.remove(services.blocks.get(label).id, spaceId)) {
     throw new ColloquyError("not_found", `"${label}" is not shared with that space`);
   }
-  services.watchers.closeFrom(spaceId, label);
+  services.subscriptions.closeFrom(spaceId, label);
 };

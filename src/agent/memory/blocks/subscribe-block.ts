@@ -1,24 +1,12 @@
-import { Principal, principalHeader } from "../../../protocol/principal.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { callerOf } from "../../../sockets/authenticated-sockets.ts";
 import type { BlockServices } from "./block-services.ts";
 import { blockView, detailOf } from "./block-view.ts";
 import { viewInSpace } from "./space-sharing.ts";
 
-/** The worker's word for who calls; without it, nobody does. */
-const principalOf = (header: string | null): Principal => {
-  try {
-    return Principal.parse(JSON.parse(header ?? ""));
-  } catch (cause) {
-    throw new ColloquyError("unauthorized", "Send a key or a token with the request", { cause });
-  }
-};
-
 /** Opens a socket on a block of this agent: the welcome first, then each change as it is stored. */
 export const subscribeBlock = async (services: BlockServices, request: Request): Promise<Response> => {
-  if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-    throw new ColloquyError("upgrade_required", "Connect with a WebSocket");
-  }
-  const principal = principalOf(request.headers.get(principalHeader));
+  const principal = callerOf(request);
   if (principal.workspaceId !== services.identity.get().workspaceId) {
     throw new ColloquyError("not_found", "there is no such agent");
   }
@@ -30,7 +18,7 @@ export const subscribeBlock = async (services: BlockServices, request: Request):
   const view = spaceId === undefined ? blockView(row) : viewInSpace(services, spaceId, label);
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("subscribeBlock: a WebSocketPair is two sockets");
-  services.watchers.accept(server, label, principal, spaceId);
+  services.subscriptions.accept(server, label, principal, spaceId);
   const block = detailOf(view, { value, rendered, version: row.version });
   server.send(JSON.stringify({ type: "welcome", cursor: row.version, block }));
   return new Response(null, { status: 101, webSocket: client });

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import type { Clock } from "../../shared/clock.ts";
+import type { Env } from "../../shared/env.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { AuthenticatedSockets, type Session } from "../../sockets/authenticated-sockets.ts";
+import type { Timers } from "../../timers/timers.ts";
+import { keyProofAnswerMs, keyProofLeadMs, keyProofMs, maxSockets, maxSocketsPerMember } from "../bounds.ts";
+
+export const socketsTimer = "sockets";
+
+const Data = z.object({ entityId: z.string() });
+type Data = z.infer<typeof Data>;
+
+/** A member's session. From the turn in which the member is removed, its sockets are closed (S5). */
+export type SpaceSession = Session<Data>;
+export type SpaceSockets = AuthenticatedSockets<Data>;
+
+/** The sockets of a space's members. Those of a key close unless its workspace says again and again that it lives. */
+export const createSockets = (
+  ctx: Pick<DurableObjectState, "acceptWebSocket" | "getWebSockets" | "waitUntil">,
+  { WORKSPACE }: Pick<Env, "WORKSPACE">,
+  timers: Timers,
+  clock: Clock,
+): SpaceSockets =>
+  new AuthenticatedSockets({
+    ctx,
+    timers,
+    clock,
+    timer: socketsTimer,
+    data: Data,
+    proofMs: keyProofMs,
+    proofLeadMs: keyProofLeadMs,
+    proofAnswerMs: keyProofAnswerMs,
+    needsProof: ({ kind }) => kind === "key",
+    proofName: ({ principal }) => (principal.kind === "key" ? principal.keyId : principal.entityId),
+    prove: async ({ principal }) => {
+      if (principal.kind !== "key") return true;
+      const lives = await WORKSPACE.getByName(principal.workspaceId).keyLives(principal.keyId);
+      return lives.ok && lives.value;
+    },
+  });
+
+/** Throws `unavailable` where there are too many sockets for one more of this member. */
+export const requireSocketRoom = (sockets: Pick<SpaceSockets, "size" | "all">, entityId: string): void => {
+  if (sockets.size >= maxSockets) {
+    throw new ColloquyError(
+      "unavailable",
+      `This space has ${maxSockets} sockets, which is the most (maxSockets): try later`,
+    );
+  }
+  let own = 0;
+  for (const { data } of sockets.all()) if (data.entityId === entityId) own += 1;
+  if (own >= maxSocketsPerMember) {
+    throw new ColloquyError(
+      "unavailable",
+      `You have ${own} sockets here, which is the most (maxSocketsPerMember): close some first`,
+    );
+  }
+};
