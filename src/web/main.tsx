@@ -1,10 +1,11 @@
 import "./no-eval.ts";
+import "./look/tokens.css";
+import "./look/base.css";
+import "./look/shared.css";
+import "./look/controls.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
-import "./look/tokens.css";
-import "./look/base.css";
-import "./look/controls.css";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { initialSpaceState, type Message, reduce, type SpaceState } from "../../src/client/index.ts";
 import { presence, presenceText } from "../../src/web/timeline/presence.ts";
 
-/** What shows of an agent that is not at work right now: whom it waits for, or that it will try again. */
+/** The presence of an agent that is not at work: it waits for somebody, or tries again soon. */
 const member = (name: string, type: "human" | "agent") => ({
   id: `ent_${name}`,
   name,
@@ -30,7 +30,7 @@ const stateOf = (...messages: Message[]): SpaceState => ({
 
 const shown = (state: SpaceState): string => presenceText(presence(state));
 
-test("an agent that asked waits for those who have not spoken since, then for nobody", () => {
+test("an agent waits for the members it asked until they have spoken", () => {
   const asked = message(1, envoy, { expectsReply: true, mentions: [sara.id, husam.id] });
   expect(shown(stateOf(asked))).toBe("Envoy is waiting for Sara and Husam");
   expect(shown(stateOf(asked, message(2, husam)))).toBe("Envoy is waiting for Sara");
@@ -38,7 +38,7 @@ test("an agent that asked waits for those who have not spoken since, then for no
   expect(shown({ ...stateOf(asked, message(2, husam)), members: [envoy, husam] })).toBe("");
 });
 
-test("an agent whose model is out of reach tries again, until it is back or its run has ended", () => {
+test("an agent whose model is away tries again until it is back or its run has ended", () => {
   const at = { entityId: envoy.id, runId: "run_1" };
   const rests = (reason: string) => reduce(stateOf(), { type: "agent.inactive", ...at, reason }, 0);
   expect(shown(rests("model_unavailable"))).toBe("Envoy is trying again soon");

@@ -3,7 +3,7 @@ import { quotedIn } from "../../src/web/timeline/quoted.ts";
 import { asksOf } from "../../src/web/tool-calls/standing.ts";
 import { after, called, husam, loaded, message, messageId, nova, sara, welcome } from "../client/frames.ts";
 
-test("a quote is the beginning of a message in plain words, by its sender's name of now", () => {
+test("a quote is the beginning of a message as plain text, with its sender's current name", () => {
   const state = after(welcome(1), loaded([message(1, { text: `**who** brings\n\n${"keys ".repeat(99)}` })]));
   const quoted = quotedIn(state, messageId(1));
   expect(quoted?.name).toBe(sara.name);
@@ -11,13 +11,13 @@ test("a quote is the beginning of a message in plain words, by its sender's name
   expect(quoted?.text?.length).toBe(300);
 });
 
-test("what is not loaded is quoted as an earlier message, and no answer quotes nothing", () => {
+test("a message that is not loaded is quoted as an earlier message", () => {
   const state = after(welcome(1), loaded([]));
   expect(quotedIn(state, messageId(1))).toEqual({ id: messageId(1), name: "an earlier message", text: null });
   expect(quotedIn(state, undefined)).toBeNull();
 });
 
-test("what still asks a person are the open calls that it may answer, oldest first", () => {
+test("the calls that ask a person are the open ones it may answer, oldest first", () => {
   const { toolCall } = called(0);
   const asking = (seq: number, approvers?: string[]) => {
     const awaits = { kind: "approval" as const, quorum: 1, answers: [], expiresAt: "2026-02-19T00:00:00.000Z" };

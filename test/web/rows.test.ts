@@ -23,7 +23,7 @@ const rowsOf = (...frames: Parameters<typeof after>): Row[] => timelineRows(afte
 const outline = (rows: Row[]): string[] =>
   rows.map((row) => `${row.kind}${row.kind !== "note" && row.opensGroup ? " opens" : ""}`);
 
-test("messages of one sender stand together until five minutes lie between them", () => {
+test("messages of one sender within five minutes form a group", () => {
   const messages = [
     message(1, { createdAt: at(0) }),
     message(2, { createdAt: at(4) }),
@@ -32,7 +32,7 @@ test("messages of one sender stand together until five minutes lie between them"
   expect(outline(rowsOf(welcome(3), loaded(messages)))).toEqual(["message opens", "message", "message opens"]);
 });
 
-test("another sender, a reply and an origin open a group of their own", () => {
+test("another sender, a reply and an origin each open a group", () => {
   const origin = { sourceSpaceId: message(1).spaceId };
   const messages = [
     message(1, { createdAt: at(0) }),
@@ -56,7 +56,7 @@ test("a stream and the message that it becomes are one row", () => {
   expect(rowsOf(...streaming, done).at(-1)).toMatchObject({ kind: "message", key: streamId("a") });
 });
 
-test("a message under way and its stored one are one row, and last in the timeline", () => {
+test("a message under way and its stored one are one row", () => {
   const send = { type: "local.send", clientKey: "k1", text: "hello", createdAt: at(0) } as const;
   const sending = [welcome(0), loaded([]), send, start("a")] as const;
   expect(outline(rowsOf(...sending))).toEqual(["stream opens", "outgoing opens"]);
@@ -64,17 +64,17 @@ test("a message under way and its stored one are one row, and last in the timeli
   expect(rowsOf(...sending, stored)[0]).toMatchObject({ kind: "message", key: "k1" });
 });
 
-test("another person's message keeps its own key, whatever clientKey it had", () => {
+test("the message of another person keeps its own key, whatever its clientKey", () => {
   expect(rowsOf(welcome(0), said(1, { sender: sara, clientKey: "k1" }))[0]?.key).toBe(messageId(1));
 });
 
-test("a note stands after the message that its run read, and parts a group", () => {
+test("a note comes after the message that its run read, and ends a group", () => {
   const failed = { type: "run.failed", runId: runId("a"), entityId: nova.id } as const;
   const rows = rowsOf(welcome(0), said(1), failed, said(2));
   expect(outline(rows)).toEqual(["message opens", "note", "message opens"]);
 });
 
-test("a router that failed is a note after the message that nobody was woken by", () => {
+test("a failed router leaves a note after its message", () => {
   const error = { code: "model_stalled", message: "Too late." };
   const agents: string[] = [];
   const why = { outcome: "failed", agents, error } as const;
@@ -84,7 +84,7 @@ test("a router that failed is a note after the message that nobody was woken by"
   expect(rows[1]?.key).toBe(messageId(1));
 });
 
-describe("who has read up to a message", () => {
+describe("the readers of a message", () => {
   const read = (entityId: string, seq: number, extra = {}) =>
     ({ type: "member.read", cursor: seq + 10, entityId, messageId: messageId(seq), ...extra }) as const;
   const readersOf = (...frames: Parameters<typeof after>) =>
@@ -92,19 +92,19 @@ describe("who has read up to a message", () => {
       row.kind === "message" ? row.readers.map((reader) => reader.words) : row.kind,
     );
 
-  test("moves along with the reading, and takes no line of its own", () => {
+  test("a reader moves on with its mark, and takes no row", () => {
     expect(readersOf(read(sara.id, 1))).toEqual([["Sara"], []]);
     expect(readersOf(read(sara.id, 1), read(sara.id, 2))).toEqual([[], ["Sara"]]);
   });
 
-  test("tells an agent's silence and its reason", () => {
+  test("a silent agent is a reader, with its reason", () => {
     const silence = { runId: runId("a"), outcome: "silent", reason: "not for me" } as const;
     expect(readersOf(read(nova.id, 2, silence))).toEqual([[], ["Nova (said nothing: not for me)"]]);
     const completed = { type: "run.completed", entityId: nova.id, ...silence } as const;
     expect(readersOf(completed)).toEqual([[], ["Nova (said nothing: not for me)"]]);
   });
 
-  test("stands after a reload, though the marks come before the messages", () => {
+  test("readers are there after a reload, when marks come before the messages", () => {
     const mark = { messageId: messageId(2), runId: runId("a") } as const;
     const reads = [
       { entityId: nova.id, ...mark, outcome: "silent" as const, reason: "not for me" },
@@ -115,15 +115,15 @@ describe("who has read up to a message", () => {
     expect(readers).toEqual([[], ["Sara (failed)", "Nova (said nothing: not for me)"]]);
   });
 
-  test("leaves out oneself and those who have spoken since", () => {
+  test("the person of the page and those who have spoken since are left out", () => {
     expect(readersOf(read(husam.id, 2), read(sara.id, 2), said(13, { sender: sara }))).toEqual([[], [], []]);
   });
 });
 
-describe("where the unread begin", () => {
+describe("the first unread message", () => {
   const state = after(welcome(4), loaded([message(1), message(2, { sender: husam }), message(3), message(4)]));
 
-  test("is the first of the newest that others wrote", () => {
+  test("it is the first of the newest messages that others wrote", () => {
     expect(firstUnreadSeq(state, 2)).toBe(3);
     expect(firstUnreadSeq(state, 3)).toBe(1);
     expect(timelineRows(state, 3).map((row) => row.kind === "message" && row.opensUnread)).toEqual([
@@ -134,7 +134,7 @@ describe("where the unread begin", () => {
     ]);
   });
 
-  test("is nowhere where nothing is unread, or where it is not loaded", () => {
+  test("it is missing if nothing is unread, or if it is not loaded", () => {
     expect(firstUnreadSeq(state, 0)).toBeNull();
     expect(firstUnreadSeq(state, 9)).toBeNull();
   });

@@ -14,7 +14,7 @@ export const AddLine = ({ label, onAdd }: AddLineProps) => {
     setWords("");
   };
   return (
-    <form className="add-line" onSubmit={add}>
+    <form className="add-line row" onSubmit={add}>
       <input
         className="input"
         aria-label={label}

@@ -33,10 +33,10 @@ export const BlockContent = ({ block, state, live, space, may }: BlockContentPro
     return <PlainView {...part} schema={schema} value={value} may={may} name={label} onEdit={onEdit} />;
   }
   return schema.sections.map(({ name, schema: of, description, readOnly }) => (
-    <section key={name} className="block-section" aria-label={name}>
-      <h3>
+    <section key={name} className="block-section stack" aria-label={name}>
+      <h3 className="baseline">
         {name}
-        {readOnly && <span className="block-read-only">read-only</span>}
+        {readOnly && <span className="block-read-only tone-none">read-only</span>}
       </h3>
       {description && <p className="field-hint">{description}</p>}
       <PlainView

@@ -3,7 +3,6 @@ import { type BlockChange, type BlockRef, messageOf, type Page, type SpaceState 
 import { full, short } from "../look/time.ts";
 import { useSignedIn } from "../session/signed-in.ts";
 import { authorName, changeWords } from "./block-words.ts";
-import "./block-history.css";
 
 type BlockHistoryProps = { block: BlockRef; version: number; space: SpaceState };
 
@@ -63,19 +62,19 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
             <li key={change.version}>
               <button
                 type="button"
-                className="block-version"
+                className="block-version baseline between small hoverable"
                 aria-expanded={isRead}
                 aria-label={`Version ${change.version}: ${author} ${changeWords(change)}`}
                 onClick={() => void look(change.version)}
               >
-                <span className="block-version-words">
+                <span className="block-version-words wrap">
                   <strong>{author}</strong> {changeWords(change)}
                 </span>
-                <time dateTime={change.createdAt} title={full(change.createdAt)}>
+                <time className="soft numeric" dateTime={change.createdAt} title={full(change.createdAt)}>
                   {short(change.createdAt)}
                 </time>
               </button>
-              {isRead && <pre className="block-version-read">{read.rendered || "(it was empty)"}</pre>}
+              {isRead && <pre className="block-version-read wrap tiny">{read.rendered || "(it was empty)"}</pre>}
             </li>
           );
         })}

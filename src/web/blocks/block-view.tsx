@@ -28,19 +28,19 @@ export const BlockView = ({ space, shared }: BlockViewProps) => {
   }, [connection, signOut]);
 
   const ended = endedWords(state);
-  if (!block) return <p className="block-note">{ended ?? "Loading …"}</p>;
+  if (!block) return <p className="block-note soft">{ended ?? "Loading …"}</p>;
   const may = connection.status === "closed" ? mayNothing : mayWith(block.permission);
   const undo = (): void => void live?.edit([{ op: "undo" }]);
   return (
-    <div className="block">
-      <p className="block-about">
+    <div className="block stack">
+      <p className="small soft">
         {agentName} keeps it{permissionWords[block.permission] ?? "; you may read it"}.
       </p>
-      {block.description !== "" && <p className="block-description">{block.description}</p>}
-      {ended && <p className="block-ended">{ended}</p>}
+      {block.description !== "" && <p className="block-description wrap">{block.description}</p>}
+      {ended && <p className="block-ended notice tone-warning">{ended}</p>}
       <RefusedEdits edits={state.edits} live={live} />
       <BlockContent block={block} state={state} live={live} space={space} may={may} />
-      <div className="block-foot">
+      <div className="block-foot row between">
         <LastChange block={block} state={state} space={space} />
         <span className="block-foot-buttons">
           {may.change && (
@@ -101,12 +101,13 @@ const useAnnouncement = ({ block, changedBy }: BlockState, space: SpaceState): s
 
 const LastChange = ({ block, state, space }: { block: BlockDetail; state: BlockState; space: SpaceState }) => {
   if (state.connection.status === "reconnecting" || state.connection.status === "offline") {
-    return <span className="block-last">The connection is lost. Reconnecting …</span>;
+    return <span className="block-last tiny soft">The connection is lost. Reconnecting …</span>;
   }
-  if (state.edits.some(({ status }) => status.kind !== "refused")) return <span className="block-last">Saving …</span>;
+  if (state.edits.some(({ status }) => status.kind !== "refused"))
+    return <span className="block-last tiny soft">Saving …</span>;
   const by = state.changedBy === null ? "Changed" : `${authorName(state.changedBy, space)} changed it`;
   return (
-    <time className="block-last" dateTime={block.updatedAt} title={full(block.updatedAt)}>
+    <time className="block-last tiny soft" dateTime={block.updatedAt} title={full(block.updatedAt)}>
       {by} · {short(block.updatedAt)}
     </time>
   );

@@ -39,17 +39,17 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   const isBackShown = open !== null && (alone === null || keyOf(alone) !== keyOf(open));
   return (
     <>
-      <button type="button" className="blocks-veil" tabIndex={-1} aria-hidden="true" onClick={onClose} />
+      <button type="button" className="blocks-veil veil" tabIndex={-1} aria-hidden="true" onClick={onClose} />
       <aside
-        className="blocks"
+        className="blocks panel"
         aria-label="Blocks"
         tabIndex={-1}
         ref={takeFocus}
         onKeyDown={(event) => event.key === "Escape" && onClose()}
       >
-        <div className="blocks-head">
+        <div className="panel-head">
           {isBackShown && <IconButton icon="back" label="All blocks" onClick={() => setChosen(null)} />}
-          <h2>{open?.label ?? "Blocks"}</h2>
+          <h2 className="ellipsis">{open?.label ?? "Blocks"}</h2>
           <IconButton icon="close" label="Close blocks" onClick={onClose} />
         </div>
         <div className="blocks-body">
@@ -72,10 +72,10 @@ type BlockListProps = {
 };
 
 const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
-  if (blocks === null && problem === null) return <p className="block-note">Loading …</p>;
+  if (blocks === null && problem === null) return <p className="block-note soft">Loading …</p>;
   if (blocks === null) {
     return (
-      <p className="block-note" role="alert">
+      <p className="block-note soft" role="alert">
         The blocks could not be loaded. {problem}{" "}
         <button type="button" className="link-button" onClick={onRetry}>
           Try again
@@ -85,7 +85,7 @@ const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
   }
   if (blocks.length === 0) {
     return (
-      <p className="block-note">
+      <p className="block-note soft">
         Nothing is kept together here yet. What an agent shares with this space, a list or a text, stands here, and you
         can change it while the agent does.
       </p>
@@ -98,11 +98,11 @@ const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
         const preview = block.rendered.split("\n").find((line) => line.trim() !== "");
         return (
           <li key={keyOf(block)}>
-            <button type="button" className="blocks-row" onClick={() => onOpen(block)}>
+            <button type="button" className="blocks-row row hoverable" onClick={() => onOpen(block)}>
               <Avatar id={agentId} name={agentName} type="agent" size={30} />
-              <span className="blocks-row-words">
-                <span className="blocks-row-label">{block.label}</span>
-                <span className="blocks-row-about">{block.description || preview || `kept by ${agentName}`}</span>
+              <span className="blocks-row-words words">
+                <span className="blocks-row-label ellipsis">{block.label}</span>
+                <span className="ellipsis small soft">{block.description || preview || `kept by ${agentName}`}</span>
               </span>
             </button>
           </li>

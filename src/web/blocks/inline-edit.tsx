@@ -38,7 +38,7 @@ export const InlineEdit = ({ label, words, placeholder, isStruck = false, inputM
           if (takesFocus.current) button?.focus();
           takesFocus.current = false;
         }}
-        className="inline-edit"
+        className="inline-edit hoverable"
         data-struck={isStruck}
         data-empty={words === ""}
         title="Change it"

@@ -17,7 +17,7 @@ export const ListView = ({ schema, value, may, name, onEdit }: ListPart) => {
   };
   return (
     <>
-      {items.length === 0 && <p className="block-nothing">Nothing on it yet.</p>}
+      {items.length === 0 && <p className="soft">Nothing on it yet.</p>}
       <ol className="block-items" aria-label={name}>
         {rows.map(({ key, item }, index) => (
           <ListItem
@@ -50,7 +50,7 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
   return (
     <li className="block-item" data-fresh={isFresh}>
       {isDone === undefined ? (
-        <span className="block-item-place" aria-hidden="true">
+        <span className="block-item-place small soft numeric" aria-hidden="true">
           {place}
         </span>
       ) : (
@@ -62,7 +62,7 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
           onChange={(event) => onSet({ ...fieldsOf(item), done: event.target.checked })}
         />
       )}
-      <span className="block-item-words">
+      <span className="block-item-words words">
         {may.change && wordsIn !== undefined ? (
           <InlineEdit
             label={`Item ${place}`}
@@ -76,7 +76,7 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
           </span>
         )}
         {rest.length > 0 && (
-          <span className="block-item-rest">
+          <span className="block-item-rest wrap small soft">
             {rest.map(([field, held]) => (
               <span key={field}>
                 {field}: {inWords(held)}
@@ -85,9 +85,7 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
           </span>
         )}
       </span>
-      {may.remove && (
-        <IconButton icon="bin" size={17} className="block-item-delete" label={`Delete ${words}`} onClick={onDelete} />
-      )}
+      {may.remove && <IconButton icon="bin" size={17} label={`Delete ${words}`} onClick={onDelete} />}
     </li>
   );
 };

@@ -31,8 +31,8 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
       {may.append && isOfWords(schema) && (
         <AddLine label={`Write in ${name}`} onAdd={(entry) => onEdit({ op: "append_log_entry", entry })} />
       )}
-      {entries.length === 0 && <p className="block-nothing">Nothing written yet.</p>}
-      <ol className="block-entries" aria-label={name} reversed>
+      {entries.length === 0 && <p className="soft">Nothing written yet.</p>}
+      <ol className="stack" aria-label={name} reversed>
         {rows.toReversed().map(({ entry, place }) => (
           <LogEntry key={place} entry={entry} fields={schema.entryFields.map(nameOf)} />
         ))}
@@ -51,8 +51,8 @@ const LogEntry = ({ entry, fields }: { entry: Json; fields: string[] }) => {
   const [first = "message", ...others] = fields;
   const isTime = typeof timestamp === "string" && !Number.isNaN(Date.parse(timestamp));
   return (
-    <li className="block-entry">
-      <p className="block-entry-head">
+    <li className="block-entry wrap">
+      <p className="baseline small soft">
         {typeof agent === "string" && <strong>{agent}</strong>}
         {isTime ? (
           <time dateTime={timestamp} title={full(timestamp)}>
@@ -66,7 +66,7 @@ const LogEntry = ({ entry, fields }: { entry: Json; fields: string[] }) => {
       {others.map(
         (name) =>
           held[name] !== undefined && (
-            <p key={name} className="block-item-rest">
+            <p key={name} className="block-item-rest wrap small soft">
               {name}: {inWords(held[name])}
             </p>
           ),

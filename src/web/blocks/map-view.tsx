@@ -11,12 +11,12 @@ type MapPart = Part<Extract<PlainSchema, { type: "map" }>>;
 export const MapView = ({ schema, value, may, name, onEdit }: MapPart) => {
   const held = fieldsOf(value);
   return (
-    <dl className="block-fields" aria-label={name}>
+    <dl className="stack" aria-label={name}>
       {schema.fields.map((field) => (
         <div key={field.name} className="block-field">
-          <dt>
+          <dt className="baseline small soft">
             {field.name}
-            {field.readOnly && <span className="block-read-only">read-only</span>}
+            {field.readOnly && <span className="block-read-only tone-none">read-only</span>}
           </dt>
           <dd>
             <FieldValue
@@ -49,7 +49,7 @@ const FieldValue = (props: FieldValueProps) => {
 };
 
 const YesNo = ({ field, value, may, onEdit }: FieldValueProps) => (
-  <label className="block-yes-no">
+  <label className="block-yes-no row">
     <input
       type="checkbox"
       checked={value === true}
@@ -66,7 +66,7 @@ const Counter = ({ field: { name }, value, may, onEdit }: FieldValueProps) => {
     may.change && (
       <button
         type="button"
-        className="block-step"
+        className="block-step hoverable"
         aria-label={`${label}: ${name}`}
         onClick={() => onEdit({ op: "increment", field: name, by })}
       >
@@ -74,7 +74,7 @@ const Counter = ({ field: { name }, value, may, onEdit }: FieldValueProps) => {
       </button>
     );
   return (
-    <span className="block-counter">
+    <span className="block-counter row numeric">
       {step(-1, "−", "One less")}
       <output aria-label={name}>{inWords(value ?? 0)}</output>
       {step(1, "+", "One more")}
@@ -86,16 +86,15 @@ const FieldList = ({ field: { name }, value, may, onEdit }: FieldValueProps) => 
   const { rows } = useKeyedItems(itemsOf(value));
   return (
     <>
-      {rows.length === 0 && <span className="block-unset">nothing yet</span>}
+      {rows.length === 0 && <span className="block-unset soft">nothing yet</span>}
       <ul className="block-field-items" aria-label={name}>
         {rows.map(({ key, item }, index) => (
-          <li key={key}>
+          <li key={key} className="row between wrap">
             <span>{inWords(item)}</span>
             {may.remove && (
               <IconButton
                 icon="bin"
                 size={16}
-                className="block-item-delete"
                 label={`Delete ${inWords(item)}`}
                 onClick={() => onEdit({ op: "remove_from_list", field: name, index })}
               />
@@ -120,7 +119,7 @@ const written = (field: Field, words: string): Json =>
 const Words = ({ field, value, may, onEdit }: FieldValueProps) => {
   if (!may.change) {
     return value === undefined ? (
-      <span className="block-unset">not said</span>
+      <span className="block-unset soft">not said</span>
     ) : (
       <span className="block-plain">{inWords(value)}</span>
     );

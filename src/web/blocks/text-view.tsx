@@ -18,7 +18,7 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
   if (draft === null) {
     return (
       <>
-        {text === "" ? <p className="block-nothing">Nothing written yet.</p> : <p className="block-text">{text}</p>}
+        {text === "" ? <p className="soft">Nothing written yet.</p> : <p className="block-text wrap">{text}</p>}
         {may.change && (
           <button
             type="button"
@@ -47,7 +47,7 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
   };
   const isOlder = version !== null && version > draft.onVersion;
   return (
-    <div className="block-writing">
+    <div className="block-writing stack">
       <textarea
         className="input"
         aria-label={name}
@@ -59,15 +59,15 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
         onKeyDown={onKeyDown}
       />
       {isOlder && (
-        <div className="block-meanwhile" role="status">
+        <div className="block-meanwhile notice stack" role="status">
           <p>
             {changedBy === null ? "Somebody" : authorName(changedBy, space)} changed it meanwhile. Saving keeps both.
             Now it says:
           </p>
-          <p className="block-text">{text}</p>
+          <p className="block-text block-excerpt wrap soft">{text}</p>
         </div>
       )}
-      <div className="block-buttons">
+      <div className="buttons">
         <button type="button" className="button button-primary" onClick={save}>
           Save
         </button>

@@ -82,7 +82,7 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on 
 
   return (
     <form
-      className="composer"
+      className="composer column"
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -137,12 +137,12 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on 
           <Icon name="send" />
         </button>
       </div>
-      <div className="composer-foot">
+      <div className="composer-foot between tiny soft">
         <span id="composer-hint" className="composer-hint">
           <kbd>Enter</kbd> sends · <kbd>Shift</kbd> <kbd>Enter</kbd> breaks the line · <kbd>@</kbd> mentions
         </span>
         {bytes >= bytesShownFrom && (
-          <span className="composer-bytes" data-too-long={isTooLong} role="status">
+          <span className="composer-bytes numeric" data-too-long={isTooLong} role="status">
             {number.format(bytes)} of {number.format(maxTextBytes)} bytes
           </span>
         )}

@@ -53,12 +53,12 @@ export const optionId = (listId: string, index: number): string => `${listId}-${
 
 /** The members who can be mentioned. The composer keeps the focus and moves the selection. */
 export const MentionList = ({ id, members, selected, onPick }: MentionListProps) => (
-  <div id={id} className="mention-list" role="listbox" aria-label="Mention">
+  <div id={id} className="mention-list raised" role="listbox" aria-label="Mention">
     {members.map((member, index) => (
       <div
         key={member.id}
         id={optionId(id, index)}
-        className="mention-option"
+        className="option"
         role="option"
         tabIndex={-1}
         aria-selected={index === selected}

@@ -25,13 +25,13 @@ export const useReply = ({ spaceId, messages }: Pick<SpaceState, "spaceId" | "me
 
 /** The message that the next one answers, shown over the composer. */
 export const ReplyStrip = ({ name, text, onCancel }: { name: string; text: string; onCancel: () => void }) => (
-  <div className="reply-strip">
+  <div className="reply-strip row small soft">
     <Icon name="reply" size={16} />
-    <p className="reply-strip-words" role="status">
-      <span>
+    <p className="reply-strip-words words" role="status">
+      <span className="ellipsis">
         Answering <strong>{name}</strong>
       </span>
-      <span className="reply-strip-text" dir="auto">
+      <span className="ellipsis" dir="auto">
         {text}
       </span>
     </p>

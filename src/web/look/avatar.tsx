@@ -1,6 +1,5 @@
 import type { CSSProperties } from "react";
 import type { EntityType } from "../../client/index.ts";
-import "./avatar.css";
 
 /** One hue for one participant, the same everywhere and for everyone. */
 const hueOf = (id: string): number => {
@@ -30,4 +29,4 @@ export const Avatar = ({ id, name, type, size = 36, active = false }: AvatarProp
 };
 
 export const TypeBadge = ({ type }: { type: EntityType }) =>
-  type === "human" ? null : <span className={type === "service" ? "badge badge-service" : "badge"}>{type}</span>;
+  type === "human" ? null : <span className={`badge tone-${type === "service" ? "none" : "agent"}`}>{type}</span>;

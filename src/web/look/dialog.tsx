@@ -1,6 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef } from "react";
 import { IconButton } from "./icon.tsx";
-import "./dialog.css";
 
 type DialogProps = { title: string; onClose: () => void; children: ReactNode };
 
@@ -20,15 +19,17 @@ export const Dialog = ({ title, onClose, children }: DialogProps) => {
   return (
     <dialog
       ref={element}
-      className="dialog"
+      className="dialog raised"
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
       }}
     >
-      <div className="dialog-head">
-        <h2 id={titleId}>{title}</h2>
+      <div className="dialog-head row between">
+        <h2 id={titleId} className="title">
+          {title}
+        </h2>
         <IconButton icon="close" label="Close" onClick={onClose} />
       </div>
       {children}

@@ -3,7 +3,6 @@ import { Icon } from "../look/icon.tsx";
 import { nameOf } from "../timeline/presence.ts";
 import { asksOf } from "../tool-calls/standing.ts";
 import { toolTitle } from "../tool-calls/titles.ts";
-import "./asks-you.css";
 
 type AsksYouProps = { state: SpaceState; isAtBottom: boolean; onGoTo: (messageId: string) => void };
 
@@ -21,9 +20,9 @@ export const AsksYou = ({ state, isAtBottom, onGoTo }: AsksYouProps) => {
   const { sender, toolCall } = first;
   const more = asks.length > 1 ? `, and ${asks.length - 1} more` : "";
   return (
-    <button type="button" className="asks-you" onClick={() => onGoTo(first.id)}>
+    <button type="button" className="asks-you column row small tone-warning" onClick={() => onGoTo(first.id)}>
       <Icon name="tool" size={16} />
-      <span className="asks-you-words">
+      <span className="asks-you-words ellipsis">
         {nameOf(state, sender.id, sender.name)} needs you: <strong>{toolTitle(toolCall.name).title}</strong>
         {more}
       </span>

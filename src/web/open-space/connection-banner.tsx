@@ -1,6 +1,5 @@
 import { useEffect, useState } from "react";
 import type { ConnectionState } from "../../client/index.ts";
-import "./connection-banner.css";
 
 /** A connection that is back within this time shows no banner. */
 const patienceMs = 700;
@@ -27,8 +26,10 @@ export const ConnectionBanner = ({ connection }: { connection: ConnectionState }
     return () => clearTimeout(timer);
   }, [words]);
   return (
-    <div className="connection" role="status" data-final={connection.status === "closed"}>
-      {shown !== null && words !== null && <p>{words}</p>}
+    <div role="status">
+      {shown !== null && words !== null && (
+        <p className={`connection small tone-${connection.status === "closed" ? "danger" : "warning"}`}>{words}</p>
+      )}
     </div>
   );
 };

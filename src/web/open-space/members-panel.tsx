@@ -4,7 +4,6 @@ import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { Icon, IconButton } from "../look/icon.tsx";
 import { type Doing, presence } from "../timeline/presence.ts";
 import { LeaveDialog } from "./leave-dialog.tsx";
-import "./members-panel.css";
 
 type MembersPanelProps = { state: SpaceState; spaceName: string; onClose: () => void; onLeave: () => void };
 
@@ -21,13 +20,13 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
   const doings = new Map(presence(state).map((doing) => [doing.entityId, doing]));
   return (
     <aside
-      className="members"
+      className="members panel"
       aria-label="Members"
       tabIndex={-1}
       ref={takeFocus}
       onKeyDown={(event) => event.key === "Escape" && !isLeaving && onClose()}
     >
-      <div className="members-head">
+      <div className="panel-head">
         <h2>Members</h2>
         <IconButton icon="close" label="Close members" onClick={onClose} />
       </div>
@@ -62,15 +61,15 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
 };
 
 const MemberRow = ({ member, doing, isYou }: { member: Member; doing: Doing | undefined; isYou: boolean }) => (
-  <li className="member">
+  <li className="member row">
     <Avatar id={member.id} name={member.name} type={member.type} size={32} active={doing !== undefined} />
-    <span className="member-words">
-      <span className="member-name">
-        <span>{member.name}</span>
-        {isYou && <span className="member-you">you</span>}
+    <span className="member-words words">
+      <span className="member-name baseline">
+        <span className="ellipsis">{member.name}</span>
+        {isYou && <span className="tiny soft">you</span>}
         <TypeBadge type={member.type} />
       </span>
-      {doing && <span className="member-doing">{doing.doing} …</span>}
+      {doing && <span className="tiny soft">{doing.doing} …</span>}
     </span>
   </li>
 );

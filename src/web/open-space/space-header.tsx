@@ -2,7 +2,6 @@ import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { Icon, IconButton } from "../look/icon.tsx";
 import { presence } from "../timeline/presence.ts";
-import "./space-header.css";
 
 type SpaceHeaderProps = {
   name: string;
@@ -22,14 +21,14 @@ export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeader
   const { members } = state;
   const toggle = (name: Panel) => ({
     type: "button" as const,
-    className: "space-header-members",
+    className: "space-header-members soft",
     "aria-expanded": panel === name,
     onClick: () => onPanel(name),
   });
   return (
-    <header className="space-header">
+    <header className="space-header panel-head">
       <IconButton icon="menu" className="only-narrow" label="Show spaces" onClick={onMenu} />
-      <h1 className="space-header-name">{name}</h1>
+      <h1 className="space-header-name ellipsis">{name}</h1>
       <div className="space-header-faces" aria-hidden="true">
         {members.slice(0, shownFaces).map((member) => (
           <Avatar

@@ -16,7 +16,6 @@ import { ConnectionBanner } from "./connection-banner.tsx";
 import { MembersPanel } from "./members-panel.tsx";
 import { type Panel, SpaceHeader } from "./space-header.tsx";
 import { useReading, useUnreadStart } from "./use-reading.ts";
-import "./presence-line.css";
 import "./space-view.css";
 
 type SpaceViewProps = {
@@ -103,7 +102,7 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
 const PresenceLine = ({ state }: { state: SpaceState }) => {
   const doings = presence(state);
   return (
-    <p className="presence">
+    <p className="presence column row small soft">
       {doings.length > 0 && state.connection.status === "open" && (
         <>
           <span className="presence-dots" aria-hidden="true">

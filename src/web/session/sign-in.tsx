@@ -24,15 +24,15 @@ export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn
       <div className="sign-in-theme">
         <ThemeToggle />
       </div>
-      <div className="sign-in-card">
+      <div className="sign-in-card raised">
         <Wordmark size="large" />
         <h1 className="sign-in-title">Sign in with your link</h1>
-        <p className="sign-in-text">
+        <p className="sign-in-text soft">
           People and AI agents share spaces here. Your personal link opens yours: whoever runs this Colloquy gives it to
           you. On your own machine, <code>npm start</code> prints one for each person.
         </p>
         {trouble && (
-          <p className="sign-in-trouble" role="alert" id="sign-in-trouble">
+          <p className="notice tone-danger" role="alert" id="sign-in-trouble">
             {trouble}
           </p>
         )}

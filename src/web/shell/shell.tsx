@@ -8,7 +8,6 @@ import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
 import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
 import { useSpaceAddress } from "./use-space-address.ts";
-import "./no-space.css";
 import "./shell.css";
 
 const noSpaces: readonly SpaceListItem[] = [];
@@ -101,12 +100,12 @@ export const Shell = () => {
 type NoSpaceProps = { list: SpaceListState; onMenu: () => void; onCreate: () => void };
 
 const NoSpace = ({ list, onMenu, onCreate }: NoSpaceProps) => (
-  <div className="no-space">
+  <div className="no-space centered">
     <IconButton icon="menu" className="only-narrow no-space-menu" label="Show spaces" onClick={onMenu} />
     {list.status === "ready" && (
       <>
         <h1>No space is open</h1>
-        <p>
+        <p className="soft">
           {list.spaces.length === 0
             ? "You are not in any space yet. Create one, or ask somebody to add you to theirs."
             : "Pick one at the side."}

@@ -4,7 +4,6 @@ import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { Dialog } from "../look/dialog.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 import { useRequest } from "../session/use-request.ts";
-import "./new-space-dialog.css";
 
 type NewSpaceDialogProps = { onClose: () => void; onCreated: (space: Space) => void };
 
@@ -55,7 +54,7 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
           {contacts?.length === 0 && <p className="field-hint">You share no space with anybody yet.</p>}
           {entitiesProblem && <p className="field-error">{entitiesProblem}</p>}
           {contacts?.map((contact) => (
-            <label key={contact.id} className="new-space-person">
+            <label key={contact.id} className="option hoverable">
               <input type="checkbox" checked={chosen.has(contact.id)} onChange={() => toggle(contact.id)} />
               <Avatar id={contact.id} name={contact.name} type={contact.type} size={28} />
               <span>{contact.name}</span>

@@ -8,7 +8,6 @@ import { useSignedIn } from "../session/signed-in.ts";
 import { useRequest } from "../session/use-request.ts";
 import { SpaceLink } from "./space-link.tsx";
 import "./sidebar.css";
-import "./you.css";
 
 type SidebarProps = {
   list: SpaceListState;
@@ -45,14 +44,14 @@ export const Sidebar = (props: SidebarProps) => {
     <>
       <button
         type="button"
-        className="sidebar-veil"
+        className="sidebar-veil veil"
         data-open={isOpen}
         tabIndex={-1}
         aria-hidden="true"
         onClick={onClose}
       />
       <nav className="sidebar" data-open={isOpen} aria-label="Spaces" ref={drawer}>
-        <div className="sidebar-head">
+        <div className="sidebar-head row between">
           <Wordmark />
           <IconButton icon="plus" label="New space" onClick={onCreate} />
         </div>
@@ -61,17 +60,19 @@ export const Sidebar = (props: SidebarProps) => {
             <SpaceLink key={space.id} space={space} youId={youId} isOpen={space.id === openId} onOpen={onClose} />
           ))}
         </ul>
-        {list.status === "loading" && <p className="sidebar-note">Loading your spaces …</p>}
+        {list.status === "loading" && <p className="sidebar-note small soft">Loading your spaces …</p>}
         {list.status === "failed" && (
-          <p className="sidebar-note" role="alert">
+          <p className="sidebar-note small soft" role="alert">
             Your spaces could not be loaded. {list.problem.message}{" "}
             <button type="button" className="link-button" onClick={onRetry}>
               Try again
             </button>
           </p>
         )}
-        {list.status === "ready" && spaces.length === 0 && <p className="sidebar-note">You are in no space yet.</p>}
-        <div className="sidebar-foot">
+        {list.status === "ready" && spaces.length === 0 && (
+          <p className="sidebar-note small soft">You are in no space yet.</p>
+        )}
+        <div className="sidebar-foot row">
           <You />
           <ThemeToggle />
           <IconButton icon="leave" label="Sign out" title="Sign out" onClick={onSignOut} />
@@ -86,11 +87,11 @@ const You = () => {
   const { client, entityId } = useSignedIn();
   const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   return (
-    <span className="you">
+    <span className="you row">
       {you && (
         <>
           <Avatar id={you.id} name={you.name} type={you.type} size={28} />
-          <span className="you-name">{you.name}</span>
+          <span className="you-name ellipsis">{you.name}</span>
         </>
       )}
     </span>

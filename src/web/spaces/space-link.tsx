@@ -2,7 +2,6 @@ import { maxUnreadCount, type SpaceListItem } from "../../client/index.ts";
 import { full, short } from "../look/time.ts";
 import { addressOf } from "../shell/use-space-address.ts";
 import { preview } from "./space-items.ts";
-import "./space-link.css";
 
 type SpaceLinkProps = { space: SpaceListItem; youId: string; isOpen: boolean; onOpen: () => void };
 
@@ -13,19 +12,19 @@ export const SpaceLink = ({ space, youId, isOpen, onOpen }: SpaceLinkProps) => {
   return (
     <li>
       <a
-        className="space-link"
+        className="space-link hoverable"
         href={addressOf(space.id)}
         aria-current={isOpen ? "page" : undefined}
         data-unread={unread > 0}
         onClick={onOpen}
       >
-        <span className="space-link-name">{space.name}</span>
+        <span className="space-link-name ellipsis">{space.name}</span>
         {time && (
-          <time className="space-link-time" dateTime={time} title={full(time)}>
+          <time className="tiny soft numeric" dateTime={time} title={full(time)}>
             {short(time)}
           </time>
         )}
-        <span className="space-link-preview">{preview(space, youId)}</span>
+        <span className="space-link-preview ellipsis small soft">{preview(space, youId)}</span>
         {unread > 0 && (
           <span className="space-link-unread">
             {count}

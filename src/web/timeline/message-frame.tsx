@@ -4,7 +4,7 @@ import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { IconButton } from "../look/icon.tsx";
 import { clock, full } from "../look/time.ts";
 import type { Quoted } from "./quoted.ts";
-import "./message-frame.css";
+import "./message.css";
 
 type MessageFrameProps = {
   sender: { id: string; name: string; type: EntityType };
@@ -29,7 +29,7 @@ export const MessageFrame = (props: MessageFrameProps) => {
     if (isTarget) element.current?.focus({ preventScroll: true });
   }, [isTarget]);
   const time = createdAt && (
-    <time className="message-time" dateTime={createdAt} title={full(createdAt)}>
+    <time className="message-time tiny soft numeric" dateTime={createdAt} title={full(createdAt)}>
       {clock(createdAt)}
     </time>
   );
@@ -48,8 +48,8 @@ export const MessageFrame = (props: MessageFrameProps) => {
       <div className="message-gutter">{opensGroup ? <Avatar {...sender} active={isActive} /> : time}</div>
       <div className="message-content">
         {opensGroup && (
-          <div className="message-head">
-            <span className="message-sender">{sender.name}</span>
+          <div className="message-head baseline">
+            <span className="message-sender wrap">{sender.name}</span>
             <TypeBadge type={sender.type} />
             {time}
           </div>
@@ -57,7 +57,7 @@ export const MessageFrame = (props: MessageFrameProps) => {
         {children}
       </div>
       {onReply && (
-        <div className="message-actions">
+        <div className="message-actions raised">
           <IconButton icon="reply" size={18} label={`Reply to ${sender.name}`} title="Reply" onClick={onReply} />
         </div>
       )}
@@ -69,7 +69,7 @@ export const MessageFrame = (props: MessageFrameProps) => {
 export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
   const { sourceSpaceName, sourceSenderName, sourceEvent } = origin;
   return (
-    <span className="message-line message-origin" title={sourceEvent}>
+    <span className="message-line small soft" title={sourceEvent}>
       because {sourceSenderName ? <strong>{sourceSenderName}</strong> : "something was"}
       {sourceSenderName ? " asked in " : " said in "}
       <strong>{sourceSpaceName ?? "another space"}</strong>
@@ -87,7 +87,7 @@ export const QuoteLine = ({ quoted: { id, name, text }, onGoTo }: QuoteLineProps
       <strong>{name}</strong> {text}
     </>
   );
-  const className = "message-line message-quote";
+  const className = "message-line message-quote small soft";
   if (text === null || !onGoTo) return <span className={className}>{words}</span>;
   return (
     <button type="button" className={className} title="Go to this message" onClick={() => onGoTo(id)} dir="auto">

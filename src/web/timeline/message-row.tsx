@@ -8,7 +8,6 @@ import { Markdown } from "./markdown.tsx";
 import { MessageFrame, OriginLine, QuoteLine } from "./message-frame.tsx";
 import type { Quoted } from "./quoted.ts";
 import type { Reader } from "./rows.ts";
-import "./message-row.css";
 
 /** The actions of a row; the same functions for all rows. */
 export type RowActions = {
@@ -40,12 +39,12 @@ export const MessageRow = memo((props: MessageRowProps) => {
   return (
     <>
       {opensDay && (
-        <div className="divider">
+        <div className="divider row tiny soft">
           <span>{day(message.createdAt)}</span>
         </div>
       )}
       {opensUnread && (
-        <div className="divider divider-unread">
+        <div className="divider divider-unread row tiny">
           <span>New</span>
         </div>
       )}
@@ -62,7 +61,7 @@ export const MessageRow = memo((props: MessageRowProps) => {
         {message.text !== undefined && <Markdown text={message.text} names={names} />}
         {message.toolCall && <ToolCallCard spaceId={message.spaceId} call={message.toolCall} members={members} />}
         {awaited !== null && (
-          <p className="message-aside">
+          <p className="message-aside row small soft">
             <Icon name="clock" size={14} /> waits for {awaited}
           </p>
         )}

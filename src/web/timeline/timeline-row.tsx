@@ -65,7 +65,7 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
       const { note } = row;
       const name = note.kind === "unrouted" ? "The router" : nameOf(state, note.entityId, "An agent");
       return (
-        <p className="note" data-kind={note.kind}>
+        <p className="note wrap small soft" data-kind={note.kind}>
           {name} {noteWords[note.kind]}
           {note.reason ? `: ${note.reason}` : "."}
         </p>
@@ -119,9 +119,9 @@ const OutgoingRow = memo((props: OutgoingRowProps) => {
     <MessageFrame sender={{ ...you, type: "human" }} {...{ createdAt, opensGroup }} isDimmed={isPending}>
       {quoted && <QuoteLine quoted={quoted} />}
       <Markdown text={text} names={names} />
-      {isPending && !isConnected && <p className="outgoing-waits">Will be sent when the connection is back.</p>}
+      {isPending && !isConnected && <p className="small soft">Will be sent when the connection is back.</p>}
       {status.kind === "failed" && (
-        <p className="outgoing-failed" role="alert">
+        <p className="outgoing-failed buttons field-error" role="alert">
           <span>Not sent: {status.message}</span>
           <button type="button" className="link-button" onClick={() => live?.retry(clientKey)}>
             Try again

@@ -3,7 +3,7 @@ import { Avatar } from "../look/avatar.tsx";
 import { day } from "../look/time.ts";
 
 export const TimelineLoading = () => (
-  <div className="timeline timeline-state" role="status">
+  <div className="timeline centered" role="status">
     <span className="visually-hidden">Loading messages</span>
     <div className="timeline-skeleton" aria-hidden="true">
       {[72, 48, 86, 34, 60].map((width) => (
@@ -20,9 +20,9 @@ export const TimelineLoading = () => (
 );
 
 export const TimelineFailed = ({ message, onRetry }: { message: string; onRetry: () => void }) => (
-  <div className="timeline timeline-state" role="alert">
-    <h2 className="timeline-state-title">The messages could not be loaded</h2>
-    <p className="timeline-state-text">{message}</p>
+  <div className="timeline centered" role="alert">
+    <h2 className="title">The messages could not be loaded</h2>
+    <p className="timeline-state-text soft">{message}</p>
     <button type="button" className="button" onClick={onRetry}>
       Try again
     </button>
@@ -37,14 +37,14 @@ export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members
   // Here agents answer only messages that address them, and no router decides about the others.
   const addressed = space?.wakePolicy === "addressed" && space.router === undefined && others.length > 1;
   return (
-    <div className="timeline timeline-state">
+    <div className="timeline centered">
       <div className="timeline-state-faces">
         {others.slice(0, 5).map((member) => (
           <Avatar key={member.id} id={member.id} name={member.name} type={member.type} size={48} />
         ))}
       </div>
-      <h2 className="timeline-state-title">Nothing said yet</h2>
-      <p className="timeline-state-text">
+      <h2 className="title">Nothing said yet</h2>
+      <p className="timeline-state-text soft">
         {others.length === 0
           ? "You are alone here. What you write stays for whoever joins."
           : `${list.format(others.slice(0, 5).map((member) => member.name))} will see what you write.`}
@@ -57,16 +57,11 @@ export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members
 /** The line before the oldest loaded message. */
 export const TimelineTop = ({ history, space }: Pick<SpaceState, "history" | "space">) => {
   if (history.status !== "ready") return null;
-  if (history.hasOlder) {
-    return (
-      <p className="timeline-top" role="status">
-        {history.loadingOlder ? "Loading older messages …" : ""}
-      </p>
-    );
-  }
+  const beginning = space ? `The beginning of ${space.name}, ${day(space.createdAt).toLocaleLowerCase()}` : "";
+  const older = history.loadingOlder ? "Loading older messages …" : "";
   return (
-    <p className="timeline-top">
-      {space ? `The beginning of ${space.name}, ${day(space.createdAt).toLocaleLowerCase()}` : ""}
+    <p className="timeline-top small soft" role={history.hasOlder ? "status" : undefined}>
+      {history.hasOlder ? older : beginning}
     </p>
   );
 };

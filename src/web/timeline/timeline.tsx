@@ -138,7 +138,7 @@ const TimelineFooter = () => <div className="timeline-foot" />;
 const JumpButton = ({ count, onJump }: { count: number; onJump: () => void }) => {
   const words = count === 0 ? "Jump to the newest message" : `${count} new ${count === 1 ? "message" : "messages"}`;
   return (
-    <button type="button" className="jump" data-count={count} onClick={onJump} aria-label={words}>
+    <button type="button" className="jump row small soft raised" data-count={count} onClick={onJump} aria-label={words}>
       {count > 0 && <span>{words}</span>}
       <Icon name="down" size={18} />
     </button>

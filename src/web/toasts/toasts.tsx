@@ -26,9 +26,9 @@ export const Toasts = ({ children }: { children: ReactNode }) => {
   return (
     <ToastContext value={show}>
       {children}
-      <div className="toasts" role="alert">
+      <div className="toasts stack" role="alert">
         {toasts.map(({ id, text }) => (
-          <div key={id} className="toast">
+          <div key={id} className="toast raised wrap">
             <Icon name="warning" size={18} />
             <span>{text}</span>
             <IconButton icon="close" size={16} label="Dismiss" onClick={() => dismiss(id)} />

@@ -22,7 +22,7 @@ export const AnswerForm = ({ toolCallId, schema, isDisabled, answering }: Answer
     form.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(wrong ?? "")}"]`)?.focus();
   };
   return (
-    <form ref={form} className="call-form" onSubmit={submit} noValidate>
+    <form ref={form} className="call-form stack" onSubmit={submit} noValidate>
       {fields.map((field) => {
         const key = keyOf(field);
         return (
@@ -39,7 +39,7 @@ export const AnswerForm = ({ toolCallId, schema, isDisabled, answering }: Answer
           />
         );
       })}
-      <div className="call-buttons">
+      <div className="buttons">
         <button type="submit" className="button button-primary" disabled={isDisabled}>
           Send the answer
         </button>
@@ -79,7 +79,7 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
   };
   const label = (
     <>
-      {field.label} {!field.isRequired && <span className="call-optional">optional</span>}
+      {field.label} {!field.isRequired && <span className="call-optional soft">optional</span>}
     </>
   );
   const below = (
@@ -110,7 +110,7 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
     case "yes-no":
       return (
         <div className="field">
-          <label className="call-check">
+          <label className="call-check row">
             <input
               {...control}
               type="checkbox"
@@ -125,7 +125,7 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
     case "number":
       return labelled(<input {...written} inputMode={field.isInteger ? "numeric" : "decimal"} />);
     case "date":
-      return labelled(<input {...written} className="input call-date" type={field.input} />);
+      return labelled(<input {...written} type={field.input} />);
     case "lines":
       return labelled(<textarea {...written} rows={3} placeholder="One on each line" />);
     case "json":
@@ -155,10 +155,10 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
       }
       const ticked = Array.isArray(draft) ? draft : [text];
       return (
-        <fieldset className="field call-group" aria-describedby={described} disabled={isDisabled}>
+        <fieldset className="field" aria-describedby={described} disabled={isDisabled}>
           <legend className="field-label">{label}</legend>
           {field.options.map((option, index) => (
-            <label key={option.key} className="call-check">
+            <label key={option.key} className="call-check row">
               <input
                 type={isOne ? "radio" : "checkbox"}
                 name={id}

@@ -1,4 +1,4 @@
-import { type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { type CSSProperties, type RefObject, useLayoutEffect, useRef, useState } from "react";
 import { type Chart, labelEvery, type Slice, scaleOf, share, slicesOf } from "./chart.ts";
 import { lay, number } from "./value-layout.ts";
 import { TableView } from "./value-view.tsx";
@@ -17,31 +17,36 @@ export const ChartView = ({ chart }: { chart: Chart }) => {
   ];
   const rows = labels.map((label, index) => [lay(label), ...series.map(({ values }) => lay(values[index]))]);
   return (
-    <figure className="call-figure chart">
+    <figure className="call-figure chart stack">
       {(title || unit) && (
         <figcaption>
-          {title} {unit && <span className="chart-unit">{unit}</span>}
+          {title} {unit && <span className="chart-unit soft">{unit}</span>}
         </figcaption>
       )}
       <div ref={frame} role="img" aria-label={`${name}. Its values are in the table below.`}>
         {width > 0 && (type === "pie" ? <Pie chart={chart} /> : <Plot chart={chart} width={width} />)}
       </div>
       {type !== "pie" && series.length > 1 && (
-        <ul className="chart-legend" aria-hidden="true">
+        <ul className="chart-legend buttons" aria-hidden="true">
           {series.map((one, index) => (
-            <li key={index} data-hue={index}>
+            <li key={index} className="row" style={hue(index)}>
               {one.name}
             </li>
           ))}
         </ul>
       )}
       <details className="chart-values">
-        <summary>Values as a table</summary>
+        <summary className="soft">Values as a table</summary>
         <TableView table={{ title: "", columns, rows, more: 0 }} />
       </details>
     </figure>
   );
 };
+
+/** The colour of a series or slice; there are eight of them. */
+const hue = (index: number): CSSProperties & Record<`--${string}`, string> => ({
+  "--chart-colour": `var(--chart-${index % 8})`,
+});
 
 /** The width of an element in pixels, kept up to date; 0 before it is there. */
 const useWidth = <Kind extends HTMLElement>(): [RefObject<Kind | null>, number] => {
@@ -73,6 +78,11 @@ const Plot = ({ chart: { type, labels, series }, width }: { chart: Chart; width:
   const slot = room / labels.length;
   const yOf = (value: number): number => top + (1 - share(value, scale)) * (height - top - bottom);
   const xOf = (index: number): number => left + (index + 0.5) * slot;
+  /** A line to a value from the one before; it is broken at each null. */
+  const lineTo = (value: number | null, index: number, values: readonly (number | null)[]): string => {
+    const begins = index === 0 || values[index - 1] === null;
+    return value === null ? "" : `${begins ? "M" : "L"}${xOf(index).toFixed(1)} ${yOf(value).toFixed(1)}`;
+  };
   const longest = Math.min(14, Math.max(...labels.map((label) => label.length)));
   const every = labelEvery(labels.length, room, (longest + 1) * characterWidth);
   const gap = Math.min(10, slot * 0.2);
@@ -95,8 +105,8 @@ const Plot = ({ chart: { type, labels, series }, width }: { chart: Chart; width:
         ) : null,
       )}
       {series.map(({ name, values }, place) => (
-        <g key={place} data-hue={place}>
-          {type === "line" && <path className="chart-line" d={pathOf(values, xOf, yOf)} />}
+        <g key={place} data-hue={place} style={hue(place)}>
+          {type === "line" && <path className="chart-line" d={values.map(lineTo).join("")} />}
           {values.map((value, index) => {
             if (value === null) return null;
             const title = <title>{`${labels[index]}${name ? `, ${name}` : ""}: ${number.format(value)}`}</title>;
@@ -124,20 +134,6 @@ const Plot = ({ chart: { type, labels, series }, width }: { chart: Chart; width:
   );
 };
 
-/** A line through the values, broken at each null. */
-const pathOf = (
-  values: readonly (number | null)[],
-  xOf: (index: number) => number,
-  yOf: (value: number) => number,
-): string =>
-  values
-    .map((value, index) => {
-      if (value === null) return "";
-      const begins = index === 0 || values[index - 1] === null;
-      return `${begins ? "M" : "L"}${xOf(index).toFixed(1)} ${yOf(value).toFixed(1)}`;
-    })
-    .join("");
-
 const size = 180;
 const radius = 86;
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
@@ -146,19 +142,19 @@ const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionD
 const Pie = ({ chart: { labels, series } }: { chart: Chart }) => {
   const slices = slicesOf(series[0]?.values ?? []);
   return (
-    <div className="chart-pie">
+    <div className="chart-pie row">
       <svg className="chart-plot" width={size} height={size} aria-hidden="true">
         {slices.map((slice) => (
-          <path key={slice.index} className="chart-slice" data-hue={slice.index % 8} d={arc(slice)}>
+          <path key={slice.index} className="chart-slice" style={hue(slice.index)} d={arc(slice)}>
             <title>{`${labels[slice.index]}: ${percent.format(slice.share)}`}</title>
           </path>
         ))}
       </svg>
-      <ul className="chart-legend" aria-hidden="true">
+      <ul className="chart-legend buttons" aria-hidden="true">
         {slices.map(({ index, value, share: part }) => (
-          <li key={index} data-hue={index % 8}>
+          <li key={index} className="row" style={hue(index)}>
             <span>{labels[index]}</span>
-            <span className="value-number">
+            <span className="value-number numeric soft">
               {number.format(value)} · {percent.format(part)}
             </span>
           </li>

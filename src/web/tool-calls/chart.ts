@@ -4,7 +4,8 @@ const maxPoints = 200;
 const maxSeries = 8;
 
 const Label = z.union([z.string().max(200), z.number()]).transform(String);
-const Values = z.array(z.number().nullable()).min(1).max(maxPoints);
+const list = <Item extends z.ZodType>(item: Item, max = maxPoints) => z.array(item).min(1).max(max);
+const Values = list(z.number().nullable());
 const Series = z
   .object({ name: z.string().max(200).optional(), values: Values.optional(), data: Values.optional() })
   .transform(({ name, values, data }) => ({ name, values: values ?? data }));
@@ -14,17 +15,9 @@ const ChartInput = z.object({
   title: z.string().max(300).optional(),
   unit: z.string().max(40).optional(),
   labels: z.array(Label).max(maxPoints).optional(),
-  series: z.union([z.array(Series).min(1).max(maxSeries), Values]).optional(),
+  series: z.union([list(Series, maxSeries), Values]).optional(),
   values: Values.optional(),
-  data: z
-    .union([
-      z
-        .array(z.object({ label: Label, value: z.number() }))
-        .min(1)
-        .max(maxPoints),
-      Values,
-    ])
-    .optional(),
+  data: z.union([list(z.object({ label: Label, value: z.number() })), Values]).optional(),
 });
 
 export type ChartSeries = { name: string; values: (number | null)[] };

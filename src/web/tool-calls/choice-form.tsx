@@ -23,16 +23,16 @@ export const ChoiceForm = ({ toolCallId, choice, question, schema, isDisabled, a
   };
   return (
     <>
-      <fieldset className="call-options" aria-label={question} disabled={isDisabled}>
+      <fieldset className="buttons" aria-label={question} disabled={isDisabled}>
         {choice.options.map((option) => {
           const words = (
-            <span className="call-option-words" dir="auto">
+            <span className="words" dir="auto">
               <span>{option.label}</span>
               {option.hint && <span className="field-hint">{option.hint}</span>}
             </span>
           );
           return choice.isMultiple ? (
-            <label key={option.key} className="call-option">
+            <label key={option.key} className="call-option row">
               <input
                 type="checkbox"
                 checked={ticked.includes(option.key)}
@@ -41,14 +41,14 @@ export const ChoiceForm = ({ toolCallId, choice, question, schema, isDisabled, a
               {words}
             </label>
           ) : (
-            <button key={option.key} type="button" className="call-option" onClick={() => send([option])}>
+            <button key={option.key} type="button" className="call-option row" onClick={() => send([option])}>
               {words}
             </button>
           );
         })}
       </fieldset>
       {choice.isMultiple && (
-        <div className="call-buttons">
+        <div className="buttons">
           <button
             type="button"
             className="button button-primary"

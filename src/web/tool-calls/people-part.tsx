@@ -24,18 +24,18 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
   const answering = useAnswer(spaceId, call.id, () => element.current?.closest<HTMLElement>(".call")?.focus());
   const left = standing ? timeLeft(awaits.expiresAt, now) : null;
   return (
-    <div ref={element} className="call-people">
+    <div ref={element} className="call-people stack">
       {awaits.answers.length > 0 && (
         <ul className="call-answers">
           {awaits.answers.map((answer) => (
             <li key={answer.entityId}>
               <strong>{members.find(({ id }) => id === answer.entityId)?.name ?? answer.name}</strong>{" "}
               {wordsOf(answer.approved)}{" "}
-              <time className="call-time" dateTime={answer.at} title={full(answer.at)}>
+              <time className="tiny soft numeric" dateTime={answer.at} title={full(answer.at)}>
                 {clock(answer.at)}
               </time>
               {answer.note && (
-                <span className="call-note" dir="auto">
+                <span className="call-note soft" dir="auto">
                   {answer.note}
                 </span>
               )}
@@ -44,7 +44,7 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
         </ul>
       )}
       {standing && <Question {...{ call, awaits, mayAnswer: standing.may, answering }} />}
-      <div className="call-foot">
+      <div className="call-foot buttons between soft">
         <span role="status">
           {[answering.told, progressOf(call), standing && !standing.may ? standing.why : null]
             .filter(Boolean)
@@ -110,7 +110,7 @@ const ApprovalForm = ({ toolCallId, mayAnswer, isDisabled, answering }: Approval
           />
         </div>
       )}
-      <div className="call-buttons">
+      <div className="buttons">
         <button type="button" className="button button-primary" disabled={isDisabled} onClick={() => decide(true)}>
           Approve
         </button>

@@ -225,14 +225,11 @@ const check = (field: FormField, draft: Draft): Checked => {
 
 type JsonObject = { [name: string]: Json };
 
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** The object with a value at a path. Missing objects on the way are made. */
 const withValue = (into: JsonObject, [name, ...rest]: string[], value: Json): JsonObject => {
   if (name === undefined) return into;
   const inner = Object.hasOwn(into, name) ? into[name] : undefined;
-  const next = rest.length === 0 ? value : withValue(isObject(inner) ? inner : {}, rest, value);
+  const next = rest.length === 0 ? value : withValue(isRecord(inner) ? inner : {}, rest, value);
   return Object.fromEntries([...Object.entries(into).filter(([key]) => key !== name), [name, next]]);
 };
 

@@ -31,22 +31,22 @@ export const asksOf = ({ messages, members, you }: SpaceState, now: number): Mes
     ? []
     : messages.filter(({ toolCall }) => toolCall && standingOf(toolCall, you.id, members, now)?.may === true);
 
-export type Chip = { words: string; tone: "busy" | "asks" | "good" | "bad" | "over" };
+export type Chip = { words: string; tone: "agent" | "warning" | "accent" | "danger" | "none" };
 
 const chips: Record<ToolCall["status"], Chip> = {
-  running: { words: "Running", tone: "busy" },
-  requires_action: { words: "Waiting", tone: "asks" },
-  complete: { words: "Done", tone: "good" },
-  error: { words: "Failed", tone: "bad" },
-  expired: { words: "Expired", tone: "over" },
-  canceled: { words: "Canceled", tone: "over" },
+  running: { words: "Running", tone: "agent" },
+  requires_action: { words: "Waiting", tone: "warning" },
+  complete: { words: "Done", tone: "accent" },
+  error: { words: "Failed", tone: "danger" },
+  expired: { words: "Expired", tone: "none" },
+  canceled: { words: "Canceled", tone: "none" },
 };
 
 /** The state of a call in a word or two, for this person. */
 export const chipOf = (call: ToolCall, standing: Standing): Chip => {
-  if (standing?.may) return { words: "Needs you", tone: "asks" };
-  if (call.error?.code === "approval_rejected") return { words: "Rejected", tone: "bad" };
-  if (call.error?.code === "outcome_unknown") return { words: "Outcome unknown", tone: "bad" };
+  if (standing?.may) return { words: "Needs you", tone: "warning" };
+  if (call.error?.code === "approval_rejected") return { words: "Rejected", tone: "danger" };
+  if (call.error?.code === "outcome_unknown") return { words: "Outcome unknown", tone: "danger" };
   return chips[call.status];
 };
 

@@ -32,15 +32,15 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
           <Icon name="warning" size={16} /> <span dir="auto">{error.message}</span>
         </p>
       )}
-      {status === "expired" && <p className="call-told">Nobody answered in time.</p>}
-      {status === "canceled" && <p className="call-told">It was called off: nobody waits for it any more.</p>}
+      {status === "expired" && <p className="soft">Nobody answered in time.</p>}
+      {status === "canceled" && <p className="soft">It was called off: nobody waits for it any more.</p>}
     </CallFrame>
   );
 });
 
 /** A call whose input is still being written, with the part that is there. */
 export const GrowingCall = ({ name, text }: { name: string; text: string }) => (
-  <CallFrame name={name} chip={{ words: "Writing", tone: "busy" }}>
+  <CallFrame name={name} chip={{ words: "Writing", tone: "agent" }}>
     <CallInput name={name} input={parsePartialJson(text)} isAsking={false} />
   </CallFrame>
 );
@@ -49,15 +49,15 @@ const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; childre
   const { title, server } = toolTitle(name);
   return (
     <section className="call" data-tone={chip.tone} tabIndex={-1} aria-label={`${title}, ${chip.words}`}>
-      <header className="call-head">
+      <header className="call-head row">
         <Icon name="tool" size={16} />
         <h3 className="call-title" title={name}>
           {title}
-          {server && <span className="call-server"> {server}</span>}
+          {server && <span className="call-server soft"> {server}</span>}
         </h3>
-        <span className="call-chip">{chip.words}</span>
+        <span className={`call-chip tiny tone-${chip.tone}`}>{chip.words}</span>
       </header>
-      <div className="call-body">{children}</div>
+      <div className="call-body stack">{children}</div>
     </section>
   );
 };
@@ -103,8 +103,10 @@ const Result = ({ output, isAnswer }: { output: unknown; isAnswer: boolean }) =>
   const laid = lay(isAnswer ? bare(output) : output);
   if (laid.kind === "nothing") return null;
   return (
-    <section className="call-result" aria-labelledby={headingId}>
-      <h4 id={headingId}>{isAnswer ? "Answer" : "Result"}</h4>
+    <section className="call-result stack" aria-labelledby={headingId}>
+      <h4 id={headingId} className="tiny soft">
+        {isAnswer ? "Answer" : "Result"}
+      </h4>
       <ValueView value={laid} />
     </section>
   );

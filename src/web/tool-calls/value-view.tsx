@@ -5,7 +5,7 @@ import "./value-view.css";
 export const ValueView = ({ value }: { value: Laid }) => {
   switch (value.kind) {
     case "nothing":
-      return <span className="value-nothing">–</span>;
+      return <span className="soft">–</span>;
     case "text":
       return value.isLong ? (
         <LongText text={value.text} />
@@ -15,7 +15,7 @@ export const ValueView = ({ value }: { value: Laid }) => {
         </span>
       );
     case "number":
-      return <span className="value-number">{value.text}</span>;
+      return <span className="value-number numeric">{value.text}</span>;
     case "link":
       return (
         <a className="value-text" href={value.href} target="_blank" rel="noopener noreferrer nofollow ugc">
@@ -44,7 +44,7 @@ export const ValueView = ({ value }: { value: Laid }) => {
   }
 };
 
-const More = ({ count }: { count: number }) => (count > 0 ? <p className="value-more">and {count} more</p> : null);
+const More = ({ count }: { count: number }) => (count > 0 ? <p className="soft">and {count} more</p> : null);
 
 const LongText = ({ text }: { text: string }) => (
   <details className="value-long">
@@ -66,7 +66,7 @@ const FieldsView = ({ fields, more }: { fields: readonly LaidField[]; more: numb
     <dl className="value-fields">
       {fields.map(({ key, label, value }) => (
         <div key={key} className="value-field" data-block={isBlock(value)}>
-          <dt>{label}</dt>
+          <dt className="soft">{label}</dt>
           <dd>
             <ValueView value={value} />
           </dd>

@@ -8,7 +8,7 @@ test.each([
   [{ type: "bar", values: [1, 2, 3] }, [""], ["1", "2", "3"]],
   [{ type: "bar", labels: ["a"], series: [1, 2] }, [""], ["a", "2"]],
   [{ type: "pie", data: [{ label: "tea", value: 3 }] }, [""], ["tea"]],
-])("%j is a chart", (input, names, labels) => {
+])("the input %j is a chart", (input, names, labels) => {
   const chart = chartOf(input);
   expect(chart?.series.map(({ name }) => name)).toEqual(names);
   expect(chart?.labels).toEqual(labels);
@@ -22,13 +22,13 @@ test.each([
   [{ type: "bar", series: [] }],
   [{ type: "bar", values: ["1"] }],
   [{ type: "pie", values: [0, -2] }],
-])("%j is none", (input) => {
+])("the input %j is no chart", (input) => {
   expect(chartOf(input)).toBeNull();
 });
 
 const scaled = (...values: (number | null)[]) => scaleOf([{ name: "", values }]);
 
-test("a scale has round marks, and holds every value and nothing", () => {
+test("a scale has round marks, and holds 0 and every value", () => {
   expect(scaled(3, 7, 9).ticks).toEqual([0, 2, 4, 6, 8, 10]);
   expect(scaled(-8, 8).ticks).toEqual([-10, -5, 0, 5, 10]);
   expect(scaled(0.1, 0.3).ticks).toEqual([0, 0.1, 0.2, 0.3]);
@@ -42,7 +42,7 @@ test("a scale has round marks, and holds every value and nothing", () => {
   }
 });
 
-test("the parts of a pie are one whole; what is not above 0 has none", () => {
+test("the slices of a pie make one whole; a value of 0 or less has no slice", () => {
   const slices = slicesOf([1, 0, 3, null, -2]);
   expect(slices.map(({ index, share: part }) => [index, part])).toEqual([
     [0, 0.25],
@@ -51,12 +51,12 @@ test("the parts of a pie are one whole; what is not above 0 has none", () => {
   expect(slices.at(-1)?.to).toBe(1);
 });
 
-test("labels that would overlap are thinned out", () => {
+test("labels that would overlap are left out at an even interval", () => {
   expect(labelEvery(6, 600, 50)).toBe(1);
   expect(labelEvery(24, 300, 50)).toBe(4);
 });
 
-test("a table's rows are lists or records; columns that are not named come from the records", () => {
+test("a table has rows of lists or records, and takes unnamed columns from the records", () => {
   const listed = tableOf({ title: "Bills", columns: ["who", { key: "sum", label: "Sum (€)" }], rows: [["Acme", 7]] });
   expect(listed).toMatchObject({
     title: "Bills",

@@ -26,21 +26,21 @@ test.each([
   ['{"a": 1 oops "b": 2}', { a: 1 }],
   ["[1 2]", [1]],
   ["hello", undefined],
-])("%j says %j so far", (text, value) => {
+])("the text %j so far has the value %j", (text, value) => {
   expect(parsePartialJson(text)).toEqual(value);
 });
 
-test("a key of __proto__ is a key like any other", () => {
+test("a key named __proto__ is an own key and changes no prototype", () => {
   const value = parsePartialJson('{"__proto__": {"admin": true}, "a": 1');
   expect(Object.keys(Object(value))).toEqual(["__proto__", "a"]);
   expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
 });
 
-test("nesting without end is cut, not followed", () => {
+test("nesting that is too deep is cut off", () => {
   expect(() => parsePartialJson("[".repeat(100_000))).not.toThrow();
 });
 
-test("of any JSON, the whole text is the value, and no beginning of it throws", () => {
+test("a whole JSON text has its own value, and no beginning of it throws", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), fc.nat(), (value, cut) => {
       const text = JSON.stringify(value);

@@ -22,7 +22,7 @@ const journey = {
 
 const fields = fieldsOf(journey);
 
-test("a schema's properties are fields in its order, nested ones with their parents' names", () => {
+test("the properties of a schema become fields in its order, labelled with their parents", () => {
   expect(fields.map(({ label, kind, isRequired }) => [label, kind, isRequired])).toEqual([
     ["Where to", "text", true],
     ["On", "date", true],
@@ -37,7 +37,7 @@ test("a schema's properties are fields in its order, nested ones with their pare
   expect(fields.find(({ label }) => label === "Budget")?.hint).toBe("In euros");
 });
 
-test("a filled form is a value of the schema; what is left empty is left out", () => {
+test("a filled form becomes a value of the schema, without its empty fields", () => {
   const drafts = { to: " Ulm ", on: "2026-12-01", people: "2", meals: ["1"], "contact.names": "Ann\n\nBob " };
   expect(formResult(fields, drafts)).toEqual({
     result: {
@@ -52,7 +52,7 @@ test("a filled form is a value of the schema; what is left empty is left out", (
   });
 });
 
-test("each field says what is wrong with it", () => {
+test("each field of a form tells its own problem", () => {
   const drafts = { to: "U", people: "1.5", class: "", budget: "much", "contact.mail": "ann" };
   expect(formResult(fields, drafts)).toEqual({
     problems: {
@@ -67,7 +67,7 @@ test("each field says what is wrong with it", () => {
   expect(formResult(fields, { ...drafts, people: "10" })).toMatchObject({ problems: { people: "At most 9, please." } });
 });
 
-test("a schema of a bare value is one field, and no schema at all is a text", () => {
+test("a schema of a bare value makes one field, and a missing schema a text field", () => {
   expect(formResult(fieldsOf({ type: "integer" }), { "": "7" })).toEqual({ result: 7 });
   expect(formResult(fieldsOf(undefined), { "": "yes, please" })).toEqual({ result: "yes, please" });
   expect(formResult(fieldsOf({ enum: [1, null] }), { "": "1" })).toEqual({ result: null });
@@ -75,20 +75,20 @@ test("a schema of a bare value is one field, and no schema at all is a text", ()
   expect(fieldsOf(cases)[0]).toMatchObject({ kind: "one-of", options: [{ label: "Blue" }, { label: "r" }] });
 });
 
-test("what no field can show is asked as JSON, and checked", () => {
+test("a value that no field can show is asked as JSON, and its syntax is checked", () => {
   const table = fieldsOf({ type: "array", items: { type: "object" } });
   expect(table[0]?.kind).toBe("json");
   expect(formResult(table, { "": '[{"a": 1}]' })).toEqual({ result: [{ a: 1 }] });
   expect(formResult(table, { "": "[" })).toEqual({ problems: { "": "Please enter JSON." } });
 });
 
-test("a property of __proto__ does no harm", () => {
+test("a form property named __proto__ changes no prototype", () => {
   const hostile = fieldsOf(JSON.parse('{"properties": {"__proto__": {"properties": {"admin": {"type": "string"}}}}}'));
   const filled = formResult(hostile, { "__proto__.admin": "yes" });
   expect(JSON.stringify(filled)).toBe('{"result":{"__proto__":{"admin":"yes"}}}');
   expect(Object.hasOwn(Object.prototype, "admin")).toBe(false);
 });
 
-test("a schema that is none asks for a text", () => {
+test("an invalid schema makes one text field", () => {
   for (const schema of [null, "text", [], { type: 7 }, { properties: [] }]) expect(fieldsOf(schema)).toHaveLength(1);
 });

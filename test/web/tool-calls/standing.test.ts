@@ -28,7 +28,7 @@ const call = (more: Partial<ToolCall> = {}): ToolCall => ({
 const standing = (asked: ToolCall, you = "ent_husam", at = now) => standingOf(asked, you, people, at);
 const sara = { entityId: "ent_sara", name: "Sara", approved: true, at: joinedAt };
 
-test("who may answer is offered to; who may not is told why", () => {
+test("a person may answer a call, or is told why not", () => {
   expect(standing(call())).toEqual({ may: true });
   expect(standing(call(), "ent_bot")).toEqual({ may: false, why: "Only people of this space answer." });
   const others = { ...awaits, approvers: ["ent_sara", "ent_gone"] };
@@ -38,7 +38,7 @@ test("who may answer is offered to; who may not is told why", () => {
   expect(standing(call({ status: "complete" }))).toBeNull();
 });
 
-test("where a call stands is a word, and how many have agreed a count", () => {
+test("a call shows its state as a word, and its approvals as a count", () => {
   expect(chipOf(call(), { may: true }).words).toBe("Needs you");
   expect(chipOf(call(), { may: false, why: "" }).words).toBe("Waiting");
   const rejected = call({ status: "error", error: { code: "approval_rejected", message: "no" } });
@@ -62,11 +62,11 @@ test.each([
   [5 * 60_000, "in 5 minutes"],
   [23 * 3_600_000, "in 23 hours"],
   [72 * 3_600_000, "in 3 days"],
-])("of %d ms there is left: %j", (ms, words) => {
+])("the time left of %d ms is told as %j", (ms, words) => {
   expect(timeLeft(new Date(now + ms).toISOString(), now)).toBe(words);
 });
 
-test("options are words or records; what is none of both is no choice", () => {
+test("the options of a choice are words or records; anything else is no choice", () => {
   expect(choiceOf({ options: ["Tea", 7] })?.options.map(({ value }) => value)).toEqual(["Tea", 7]);
   const [hall] = choiceOf({ options: [{ id: "hall", label: "The hall", description: "40 seats" }] })?.options ?? [];
   expect(hall).toEqual({ key: "0", label: "The hall", hint: "40 seats", value: "hall" });
@@ -75,7 +75,7 @@ test("options are words or records; what is none of both is no choice", () => {
   expect(questionOf({})).toBeNull();
 });
 
-test("a choice is told as its schema wants it", () => {
+test("the result of a choice has the shape that its schema wants", () => {
   const one = { options: [], isMultiple: false };
   const several = { options: [], isMultiple: true };
   expect(choiceResult(undefined, one, ["Tea"])).toEqual({ choice: "Tea" });
@@ -86,7 +86,7 @@ test("a choice is told as its schema wants it", () => {
   expect(choiceResult({ type: "array" }, several, ["Tea"])).toEqual(["Tea"]);
 });
 
-test("two values are the same whatever the order of their keys", () => {
+test("two JSON values are equal whatever the order of their keys", () => {
   expect(isSameValue({ a: [1, { b: 2 }], c: null }, { c: null, a: [1, { b: 2 }] })).toBe(true);
   expect(isSameValue({ a: undefined }, { b: undefined })).toBe(false);
   expect(isSameValue([1], [1, 2])).toBe(false);

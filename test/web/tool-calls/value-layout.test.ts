@@ -9,16 +9,16 @@ test.each([
   ["send-e-mail", "Send e mail"],
   ["x", "X"],
   ["", ""],
-])("%s reads as %j", (name, title) => {
+])("the name %s is shown as %j", (name, title) => {
   expect(titleOf(name)).toBe(title);
 });
 
-test("a tool of an MCP server is told with its server", () => {
+test("the title of an MCP tool names its server", () => {
   expect(toolTitle("github__create_issue")).toEqual({ title: "Create issue", server: "github" });
   expect(toolTitle("create_issue")).toEqual({ title: "Create issue", server: null });
 });
 
-test("an object is fields, nested ones too; what is empty says so", () => {
+test("an object is laid out as fields, with nested objects and empty values", () => {
   expect(lay({ appName: "billing", by: { id: 7 }, note: "", sure: false })).toEqual({
     kind: "fields",
     more: 0,
@@ -35,7 +35,7 @@ test("an object is fields, nested ones too; what is empty says so", () => {
   });
 });
 
-test("a list of flat records is a table of all their keys; any other list is one", () => {
+test("a list of flat records becomes a table of all keys; any other stays a list", () => {
   expect(lay([{ id: 1 }, { id: 2, by: "Sara" }])).toMatchObject({
     kind: "table",
     columns: ["Id", "By"],
@@ -48,14 +48,14 @@ test("a list of flat records is a table of all their keys; any other list is one
   expect(lay([{ id: { deep: 1 } }, { id: { deep: 2 } }])).toMatchObject({ kind: "list" });
 });
 
-test("long texts are folded, addresses are links, other schemes stay text", () => {
+test("a long text is folded, a web address is a link, other schemes stay text", () => {
   expect(lay("line\n".repeat(9))).toMatchObject({ kind: "text", isLong: true });
   expect(lay("https://example.com/a")).toEqual({ kind: "link", href: "https://example.com/a" });
   expect(lay("javascript:alert(1)")).toMatchObject({ kind: "text" });
   expect(lay("<b>bold</b>")).toMatchObject({ kind: "text", text: "<b>bold</b>" });
 });
 
-test("what is deep or wide is bounded, and says how much is left out", () => {
+test("a deep or wide value is bounded, and counts what is left out", () => {
   expect(lay(Array.from({ length: 80 }, (_, index) => index))).toMatchObject({ kind: "list", more: 30 });
   const deep = JSON.parse(`${'{"a":'.repeat(40)}1${"}".repeat(40)}`);
   expect(JSON.stringify(lay(deep)).length).toBeLessThan(2000);
