@@ -17,7 +17,7 @@ type Participant = Pick<Entity, "id" | "name" | "type">;
 type WithoutCursor<Event> = Event extends unknown ? Omit<Event, "cursor"> : never;
 type Stream = WelcomeFrame["streams"][number];
 
-/** One stream of an agent, as the tests conduct it. */
+/** One stream of an agent, driven by a test. */
 export type PeerStream = {
   id: string;
   delta(text: string): void;
@@ -26,9 +26,8 @@ export type PeerStream = {
 };
 
 /**
- * One space of the in-memory peer: a log, members and sockets, speaking the frames of `src/protocol`. It keeps no
- * rule of Colloquy but those that a client can see: durable events in order, replay after a cursor, one message
- * for each clientKey.
+ * One space of the in-memory peer: a log, members and sockets, with the frames of `src/protocol`. It keeps only the
+ * rules that a client can see: durable events in order, replay after a cursor, one message for each clientKey.
  */
 export class PeerSpace {
   readonly space: Omit<Space, "members">;
@@ -39,9 +38,9 @@ export class PeerSpace {
   readonly reads = new Map<string, number>();
   readonly received: ClientFrame[] = [];
   active: { entityId: string; runId: string }[] = [];
-  /** Events up to here are not kept: an older cursor does not resume. */
+  /** Events up to this cursor are not kept: an older cursor does not resume. */
   keptAfter = 0;
-  /** Swallows messages instead of storing them, as a line that dies does. */
+  /** Drops received messages, like a connection that dies. */
   swallows = false;
 
   constructor(name: string, creator: Participant) {
@@ -114,7 +113,7 @@ export class PeerSpace {
     return { message, created: true };
   }
 
-  /** An agent's call that asks people. */
+  /** Appends an agent's call that waits for people. */
   ask(agent: Participant, name: string, input: unknown): Message {
     const toolCallId = ids.mintOwned("tc", agent.id);
     const message: Message = {
@@ -130,7 +129,7 @@ export class PeerSpace {
     return message;
   }
 
-  /** The first answer completes the call; what is answered after it, or to no call, is undefined. */
+  /** The first answer completes the call. A later answer, or one to an unknown call, returns undefined. */
   answer(toolCallId: string, output: unknown): Message | undefined {
     const asked = this.messages.find(({ toolCall }) => toolCall?.id === toolCallId);
     if (asked?.toolCall?.status !== "requires_action") return undefined;
@@ -163,7 +162,7 @@ export class PeerSpace {
     };
   }
 
-  /** An agent takes up work; answers how it lays it down. */
+  /** An agent becomes active. Returns the function that ends it. */
   work(agent: Participant): () => void {
     const runId = ids.mintOwned("run", agent.id);
     this.active.push({ entityId: agent.id, runId });
@@ -207,7 +206,7 @@ export class PeerSpace {
     this.append({ type: "member.read", entityId, messageId });
   }
 
-  /** Cuts every socket, or those of one entity, without a word, as a lost network does. */
+  /** Cuts every socket, or those of one entity, without a close frame, like a lost network. */
   drop(entityId?: string): void {
     for (const [socket, owner] of this.sockets) if (entityId === undefined || owner === entityId) socket.terminate();
   }

@@ -13,21 +13,21 @@ import { ids, PeerSpace } from "./peer-space.ts";
 export { ids, PeerSpace } from "./peer-space.ts";
 
 /**
- * The other end of the client SDK in its tests: Colloquy's protocol over real HTTP and real WebSockets, in
- * memory, conducted by the test: it drops lines, forgets its past, refuses, repeats.
+ * The server in tests of the client SDK: Colloquy's protocol over real HTTP and real WebSockets, in memory. A test makes
+ * it drop connections, forget its log, refuse requests and repeat events.
  */
 export type Peer = {
   url: string;
   spaces: Map<string, PeerSpace>;
   entity(type: Entity["type"], name: string): Entity;
-  /** A token that this peer takes (its signature is nobody's). */
+  /** A token that this peer accepts; its signature is not real. */
   token(entity: Entity, lifeMs?: number): string;
   createSpace(name: string, members: Entity[]): PeerSpace;
-  /** While set, every request and upgrade is refused with it. */
+  /** While set, every request and upgrade is refused with this code. */
   refuses: ErrorCode | null;
-  /** Upgrades that were asked for, with their cursors. */
+  /** The cursor of each requested upgrade. */
   openings: (number | null)[];
-  /** Heartbeats that were answered. */
+  /** The number of answered pings. */
   pings: number;
   stop(): Promise<void>;
 };
@@ -54,7 +54,7 @@ export const startPeer = async (port = 0): Promise<Peer> => {
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   };
 
-  /** Who holds this token, or why nobody does. */
+  /** The entity of a token, or the code of its refusal. */
   const bearer = (token: string | null): Entity | ErrorCode => {
     const claims = token === null ? null : readToken(token);
     const entity = claims && entities.get(claims.entityId);

@@ -1,6 +1,6 @@
 import type { Store } from "../../../src/client/index.ts";
 
-/** The first state of `store`, from now on, for which `holds` is true. Rejects with the last state after `timeoutMs`. */
+/** Resolves with the first state from now on for which `holds` is true; rejects after `timeoutMs`. */
 export const until = <State>(store: Store<State>, holds: (state: State) => boolean, timeoutMs = 5000): Promise<State> =>
   new Promise((resolve, reject) => {
     const check = (): void => {
