@@ -1,12 +1,19 @@
 import { parseArgs } from "node:util";
 import { startVitest } from "vitest/node";
 import type { FuzzReport } from "../test/fuzz/findings.ts";
+import { recordMeasured } from "./measured.ts";
 
 /**
  * `npm run fuzz`: generated and mutated input to every route, over sockets, to webhooks' addresses and from models,
  * 100,000 of it unless `--inputs N` says otherwise. `--seed S` gives the same inputs again. Fails if anything does.
  */
-const { values } = parseArgs({ options: { seed: { type: "string" }, inputs: { type: "string", default: "100000" } } });
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    inputs: { type: "string", default: "100000" },
+    write: { type: "boolean", default: false },
+  },
+});
 const seed = values.seed ?? String(Math.floor(Math.random() * 2 ** 31));
 for (const number of [seed, values.inputs]) {
   if (/^\d{1,10}$/.test(number)) continue;
@@ -32,5 +39,15 @@ const all = reports.reduce((sum, { inputs }) => sum + inputs, 0);
 const failures = reports.reduce((sum, { findings }) => sum + findings.length, 0);
 const seconds = Math.round((Date.now() - begunAt) / 1000);
 console.log(JSON.stringify({ inputs: all, failures, seed: Number(seed), seconds }));
+if (values.write) {
+  recordMeasured(
+    "fuzz",
+    reports.map(({ kind, inputs, taken, refused, findings }) => ({
+      case: kind,
+      figure: "inputs / taken / refused / failures",
+      value: [inputs, taken, refused, findings.length].map((count) => count.toLocaleString("en")).join(" / "),
+    })),
+  );
+}
 const failed = tests.some((one) => one.result().state !== "passed") || vitest.state.getUnhandledErrors().length > 0;
 process.exit(failed || tests.length === 0 ? 1 : 0);

@@ -15,8 +15,9 @@ export type Report = (figure: Omit<Figure, "bench" | "ratio">) => void;
 /** A bench prints its figures through `report` and answers what it found broken: a bound that does not hold. */
 export type Bench = (report: Report) => Promise<string[]>;
 
+/** Prints each figure, and hands it to `keep`. */
 export const reporter =
-  (bench: string): Report =>
+  (bench: string, keep: (figure: Figure) => void): Report =>
   ({ ours, baseline, ...rest }) => {
     const ratio = baseline ? round(ours / baseline) : null;
     const figure: Figure = {
@@ -27,6 +28,7 @@ export const reporter =
       ratio,
     };
     console.log(JSON.stringify(figure));
+    keep(figure);
   };
 
 const round = (value: number): number => Number(value.toPrecision(4));

@@ -4,6 +4,7 @@ import { gather } from "./evidence.ts";
 import { type Load, type LoadOptions, openLoad, speakAll } from "./load.ts";
 import { becomesQuiet } from "./quiet.ts";
 import { type Random, seededRandom } from "./random.ts";
+import { type Kill, recoveryTimes } from "./recovery.ts";
 import { longestPauseMs } from "./refund-desk.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
@@ -11,7 +12,7 @@ import { judge, type Verdict } from "./verdict.ts";
  * One seed: people speak, the power goes once or twice at moments that the seed says, and after the last of it people
  * speak once more, or (one seed in five) say nothing, so that everything has to come back by its own alarms.
  */
-export type Round = { verdict: Verdict; kills: number; seconds: number };
+export type Round = { verdict: Verdict; kills: number; recoveriesMs: number[]; seconds: number };
 
 const wordsEach = 2;
 const windowMs = 2000;
@@ -28,13 +29,15 @@ export const killRound = async (
   const load = await openLoad(house, seed, options);
   try {
     const saying = speakAll(load, seededRandom(seed * 104_729), wordsEach, windowMs);
-    const kills = crashes ? await killAtRandom(house, load, random) : 0;
+    const kills = crashes ? await killAtRandom(house, load, random) : [];
     await saying;
     if (!random.chance(0.2)) await speakLast(load);
     const quiet = await becomesQuiet(house, load);
-    const verdict = judge(await gather(house, load));
+    const evidence = await gather(house, load);
+    const verdict = judge(evidence);
+    const recoveriesMs = evidence.spaces.flatMap(({ log }) => recoveryTimes(log, kills));
     if (!quiet && verdict.stuck.length === 0) verdict.stuck.push(`something still moved at the end: ${restless(load)}`);
-    return { verdict, kills, seconds: (performance.now() - begunAt) / 1000 };
+    return { verdict, kills: kills.length, recoveriesMs, seconds: (performance.now() - begunAt) / 1000 };
   } finally {
     await load.close();
   }
@@ -49,14 +52,17 @@ const speakLast = async (load: Load): Promise<void> => {
 };
 
 /** Once or twice, each time at any moment, or while the refund desk has just been asked. */
-const killAtRandom = async (house: House, load: Load, random: Random): Promise<number> => {
-  const kills = random.chance(0.4) ? 2 : 1;
-  for (let kill = 0; kill < kills; kill += 1) {
+const killAtRandom = async (house: House, load: Load, random: Random): Promise<Kill[]> => {
+  const kills: Kill[] = [];
+  const count = random.chance(0.4) ? 2 : 1;
+  for (let kill = 0; kill < count; kill += 1) {
     await wait(kill === 0 ? random.between(300, killWithinMs) : random.between(0, windowMs));
     const aimsAtDesk = random.chance(0.5);
     const mostMs = random.between(0, 2 * longestPauseMs);
     if (aimsAtDesk) await Promise.race([load.desk.next().then(() => wait(mostMs)), wait(killWithinMs)]);
+    const at = Date.now();
     await house.crash();
+    kills.push({ at, restartedAt: Date.now() });
   }
   return kills;
 };

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { recordMeasured } from "../../scripts/measured.ts";
 import { freePort } from "../../scripts/server.ts";
 import { openHouse } from "../e2e/support/house.ts";
 import { commandsIn } from "./commands.ts";
@@ -18,10 +19,14 @@ import { watchSockets } from "./wire.ts";
 /**
  * `npm run soak -- --minutes N --warm-up M`: the load of the kill test without kills, for ten minutes, after ten others
  * in which the process takes the memory that it works with. Fails if memory grows, a timer is left over, or it has become
- * slower.
+ * slower. `--write` writes the figures into `docs/measured.md`.
  */
 const { values } = parseArgs({
-  options: { minutes: { type: "string", default: "10" }, "warm-up": { type: "string", default: "10" } },
+  options: {
+    minutes: { type: "string", default: "10" },
+    "warm-up": { type: "string", default: "10" },
+    write: { type: "boolean", default: false },
+  },
 });
 const minutes = Number(values.minutes);
 const warmUp = Number(values["warm-up"]);
@@ -95,22 +100,32 @@ try {
   const left = timersLeftOver(house.dataDirectory);
 
   const { messages, events, runs } = verdict.counts;
-  console.log(`${minutes} minutes after ${warmUp} of warm-up: ${messages} messages, ${events} events, ${runs} runs`);
+  const { lost, doubled, stuck } = verdict;
   const judged = [
     judgeMemory("live heap of the worker", samples.heap, maxGrowth.heap),
     judgeMemory("resident memory of the worker", samples.worker, maxGrowth.resident),
     judgeLatencies(latencies, begunAt, endsAt),
   ];
-  for (const line of judged.flatMap(({ lines }) => lines)) console.log(line);
+  const lines = [
+    `${minutes} minutes after ${warmUp} of warm-up: ${messages} messages, ${events} events, ${runs} runs`,
+    ...judged.flatMap((part) => part.lines),
+    `timers left over: ${left.length}`,
+    `lost / doubled / stuck: ${lost.length} / ${doubled.length} / ${stuck.length}`,
+  ];
+  for (const line of lines) console.log(line);
   broken.push(...judged.flatMap((part) => part.broken));
   const [first, last] = [samples.front.at(0), samples.front.at(-1)].map((one) => one?.megabytes.toFixed(0));
   console.log(`(wrangler's front, which tells the inspector every line of the log: ${first} MB, then ${last} MB)`);
-  console.log(`timers left over: ${left.length}`);
   for (const { name, object } of left) broken.push(`the timer ${name} is left over in ${object}`);
-  const { lost, doubled, stuck } = verdict;
-  console.log(`lost / doubled / stuck: ${lost.length} / ${doubled.length} / ${stuck.length}`);
   broken.push(...lost, ...doubled, ...stuck);
   if (!quiet) broken.push("it did not become quiet");
+  if (values.write) {
+    const rows = lines.map((line) => {
+      const [name = "", ...value] = line.split(": ");
+      return { case: name, figure: "", value: value.join(": ") };
+    });
+    recordMeasured("soak", rows);
+  }
 } finally {
   await house.close();
 }

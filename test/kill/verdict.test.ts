@@ -4,6 +4,7 @@ import type { Run } from "../../src/protocol/run.ts";
 import type { AgentEvidence, ClientEvidence, Evidence, SpaceEvidence } from "./evidence.ts";
 import { slope } from "./memory.ts";
 import { seededRandom } from "./random.ts";
+import { recoveryTimes } from "./recovery.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
 /** The judge of the kill test must find what it looks for: each fault is put into evidence that has none. */
@@ -201,4 +202,22 @@ test("the same seed draws the same numbers, another one others", () => {
   };
   expect(draw(7)).toEqual(draw(7));
   expect(draw(8)).not.toEqual(draw(7));
+});
+
+describe("the time from a restart to the answer of what was cut", () => {
+  const from = Date.parse(at);
+  const after = (ms: number): string => new Date(from + ms).toISOString();
+  const asked = message("msg_1", 1, { text: "#s0-1 say s0a0" });
+  const answer = message("msg_2", 2, { sender: robot, text: "done s0-1 said word0 ", createdAt: after(9000) });
+
+  test("counts from the last restart before the answer", () => {
+    const kills = [1000, 4000, 20_000].map((ms) => ({ at: from + ms, restartedAt: from + ms + 2000 }));
+    expect(recoveryTimes([asked, answer], kills)).toEqual([3000]);
+  });
+
+  test("leaves out what was asked after the kill, or answered before it", () => {
+    const kills = [{ at: from + 10_000, restartedAt: from + 12_000 }];
+    const later = message("msg_3", 3, { text: "#s0-2 say s0a0", createdAt: after(11_000) });
+    expect(recoveryTimes([asked, answer, later], kills)).toEqual([]);
+  });
 });
