@@ -3,8 +3,7 @@ import { estimateTokenCount } from "tokenx";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { billedTokens } from "./billed-tokens.ts";
-import { failureOfFinish } from "./failure.ts";
-import { isRefusal } from "./is-refusal.ts";
+import { failureOfFinish, isRefusal } from "./failure.ts";
 import { type ModelDeps, resolveModel } from "./models.ts";
 
 /** A question to a model that needs no tools and no history: a router's, a summariser's. */

@@ -1,12 +1,11 @@
-import type { LanguageModel, StreamPart } from "./language-model.ts";
-import { withStream } from "./with-stream.ts";
+import { type LanguageModel, type StreamPart, withStream } from "./language-model.ts";
 
-const rest = async (reader: ReadableStreamDefaultReader<StreamPart>): Promise<void> => {
+const readToEnd = async (reader: ReadableStreamDefaultReader<StreamPart>): Promise<void> => {
   while (!(await reader.read()).done);
 };
 
-/** The parts of a stream; what broke it is its last part, an `error`. Who leaves hears of none. */
-const unbrokenStream = (stream: ReadableStream<StreamPart>): ReadableStream<StreamPart> => {
+/** The parts of a stream. An error that breaks it is its last part. A reader that cancels hears of none. */
+const errorsAsLastPart = (stream: ReadableStream<StreamPart>): ReadableStream<StreamPart> => {
   const reader = stream.getReader();
   let ended = false;
   let left = false;
@@ -24,7 +23,7 @@ const unbrokenStream = (stream: ReadableStream<StreamPart>): ReadableStream<Stre
       },
       cancel() {
         left = true;
-        rest(reader).catch(() => undefined);
+        readToEnd(reader).catch(() => undefined);
       },
     },
     { highWaterMark: 0 },
@@ -32,12 +31,12 @@ const unbrokenStream = (stream: ReadableStream<StreamPart>): ReadableStream<Stre
 };
 
 /**
- * A model whose streams never break: what breaks one comes as its last part, an `error`. A stream that breaks behind
- * what was read of it, while its reader leaves, makes workerd tell of rejections in pipes that nobody can hear. So one
- * that is left is not canceled but read to its end: who leaves aborts the call, which ends it.
+ * A model whose streams never throw: an error comes as the last part, of type `error`. If a stream breaks while its reader
+ * cancels, workerd reports rejections in pipes that nobody can handle. So a canceled stream is read to its end instead:
+ * its reader aborts the call, and that ends it.
  */
-export const unbroken = (model: LanguageModel): LanguageModel =>
+export const errorsAsParts = (model: LanguageModel): LanguageModel =>
   withStream(model, async (options) => {
     const result = await model.doStream(options);
-    return { ...result, stream: unbrokenStream(result.stream) };
+    return { ...result, stream: errorsAsLastPart(result.stream) };
   });

@@ -15,9 +15,6 @@ import {
   UnsupportedFunctionalityError,
 } from "ai";
 import { ColloquyError, type ErrorCode, errorKind } from "../shared/errors.ts";
-import { isContextOverflow } from "./context-overflow.ts";
-import { quoted } from "./redact.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 /**
  * What went wrong with a model's call. `terminal`: the same call again cannot do better (an overflow may, once
@@ -36,6 +33,68 @@ const failure = (code: ErrorCode, message: string, retryAfter?: number): ModelFa
   message,
   ...(retryAfter === undefined ? {} : { retryAfterMs: retryAfter }),
 });
+
+/** What looks like a key or a token: known prefixes, authorization headers, long runs of mixed letters and digits. */
+const keyPatterns = [
+  /\b(?:bearer|basic)\s+[\w.~+/=-]{6,}/gi,
+  /\b(?:sk|pk|rk|gsk|xai|hf|r8|nvapi|key|api[_-]?key)[-_=:][\w-]{6,}/gi,
+  /\bAIza[\w-]{10,}/g,
+  /\beyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g,
+  /\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{28,}/g,
+  /\/\/[^/\s@]+@/g,
+];
+
+const longestQuote = 300;
+
+/** Foreign text on one line, cut, without anything that looks like a key. */
+const redacted = (text: string): string =>
+  keyPatterns
+    .reduce((result, pattern) => result.replace(pattern, "[redacted]"), text)
+    .replace(/\s+/g, " ")
+    .trim()
+    .slice(0, longestQuote);
+
+/** The provider's own words as an addition to a message, empty if it said none. */
+const quoted = (said: string): string => {
+  const text = redacted(said);
+  return text === "" ? "" : ` It said: ${JSON.stringify(text)}`;
+};
+
+const longestMs = 24 * 60 * 60 * 1000;
+
+/** How long a response asks to wait, in milliseconds, at most a day: `retry-after-ms`, or `Retry-After` in seconds or as a date. */
+const retryAfterMs = (headers: Record<string, string> | undefined, now: number): number | undefined => {
+  const header = (name: string): string | undefined =>
+    Object.entries(headers ?? {})
+      .find(([key]) => key.toLowerCase() === name)?.[1]
+      ?.trim();
+  const bounded = (milliseconds: number): number | undefined =>
+    Number.isFinite(milliseconds) ? Math.min(Math.max(0, Math.round(milliseconds)), longestMs) : undefined;
+  const exact = header("retry-after-ms");
+  if (exact && /^\d+(?:\.\d+)?$/.test(exact)) return bounded(Number(exact));
+  const asked = header("retry-after");
+  if (!asked) return undefined;
+  return /^\d+(?:\.\d+)?$/.test(asked) ? bounded(Number(asked) * 1000) : bounded(Date.parse(asked) - now);
+};
+
+/** How the known providers say that an input is too long for the model. */
+const overflowPatterns = [
+  /context_length_exceeded|exceed_context_size/i, // OpenAI and those like it; llama.cpp
+  /(?:maximum|max) (?:context|prompt|model) length/i, // OpenAI, Mistral, vLLM, xAI, OpenRouter
+  /context (?:window|size|limit|length)\b.{0,40}\b(?:exceed|limit|full)|exceed\w*.{0,60}\bcontext (?:window|size|limit|length)/i, // Workers AI, llama.cpp, Ollama, Anthropic
+  /prompt is too long|input is too long/i, // Anthropic, Bedrock
+  /input token count.{0,60}exceeds/i, // Gemini
+  /reduce the length of the (?:messages|prompt|input)/i, // Groq, OpenAI
+  /request too large for model/i, // Groq
+  /tokens? \+ .?max_(?:new_)?tokens.? must be <=/i, // Together, TGI
+];
+
+/** Statuses that have been seen with it; inside a stream there is none. */
+const overflowStatuses = new Set<number | undefined>([undefined, 200, 400, 413, 422, 500]);
+
+/** Whether a provider's refusal means that the input is too long. 413 alone says it too. */
+const isContextOverflow = (status: number | undefined, said: string): boolean =>
+  status === 413 || (overflowStatuses.has(status) && overflowPatterns.some((pattern) => pattern.test(said)));
 
 const messageOf = (error: unknown): string => {
   if (typeof error === "string") return error;
@@ -135,6 +194,9 @@ const ofStream = (error: StreamProviderError): ModelFailure => {
     ? failure("model_rejected", `The model's provider refused the request.${quoted(said)}`)
     : failure("model_unavailable", `The model's provider broke off with an error.${quoted(said)}`);
 };
+
+/** The provider turned the request down before it generated anything: nothing is billed. */
+export const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
 
 /**
  * Sorts whatever a model's call can end with: a thrown error, the error of an `error` part, or the reason of an

@@ -11,3 +11,16 @@ export type StreamResult = Awaited<ReturnType<LanguageModel["doStream"]>>;
 export type StreamPart = StreamResult["stream"] extends ReadableStream<infer Part> ? Part : never;
 export type ModelUsage = GenerateResult["usage"];
 export type ModelFinishReason = GenerateResult["finishReason"];
+
+/** The model with another way to stream. Not a spread: what a model answers may stand in its class. */
+export const withStream = (
+  model: LanguageModel,
+  doStream: (options: CallOptions) => Promise<StreamResult>,
+): LanguageModel => ({
+  specificationVersion: model.specificationVersion,
+  provider: model.provider,
+  modelId: model.modelId,
+  supportedUrls: model.supportedUrls,
+  doGenerate: (options) => model.doGenerate(options),
+  doStream,
+});

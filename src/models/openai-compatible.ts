@@ -1,7 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel, StreamPart } from "./language-model.ts";
 import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
-import { openAiFetch } from "./openai-fetch.ts";
+import { openAiFetch } from "./openai-access.ts";
 
 /** An error that the provider sent inside its stream, without the key. */
 const partWithoutKey = (part: StreamPart, apiKey: string | undefined): StreamPart => {

@@ -24,15 +24,3 @@ export const providers: Providers = {
   "openai-compatible": async (spec, deps) =>
     (await import("./openai-compatible.ts")).createOpenAiCompatibleModel(spec, deps),
 };
-
-/** Makes the model of a spec by its provider's present entry. */
-export const createModel = (spec: ModelSpec, deps: ModelDeps): Promise<LanguageModel> => {
-  switch (spec.provider) {
-    case "rehearsal":
-      return providers.rehearsal(spec, deps);
-    case "workers-ai":
-      return providers["workers-ai"](spec, deps);
-    case "openai-compatible":
-      return providers["openai-compatible"](spec, deps);
-  }
-};

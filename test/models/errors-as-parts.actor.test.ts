@@ -1,7 +1,7 @@
 import { streamText } from "ai";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { errorsAsParts } from "../../src/models/errors-as-parts.ts";
 import { createOpenAiCompatibleModel } from "../../src/models/openai-compatible.ts";
-import { unbroken } from "../../src/models/unbroken.ts";
 import { modelEnv } from "./model-env.ts";
 
 /** In workerd, whose pipes tell of a source that breaks behind what was read of them. */
@@ -44,7 +44,7 @@ const modelOf = (words: string[], next: (signal: AbortSignal) => Promise<never>)
     apiKey: undefined,
   } as const;
   const deps = { env: modelEnv(), openSecret: () => Promise.resolve(undefined), fetch: send };
-  return unbroken(createOpenAiCompatibleModel(spec, deps));
+  return errorsAsParts(createOpenAiCompatibleModel(spec, deps));
 };
 
 const broken = (): Promise<never> => Promise.reject(new TypeError("terminated"));

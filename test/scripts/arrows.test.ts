@@ -39,7 +39,7 @@ const wrong: [string, string][] = [
   ["src/space/delivery.ts", "../rehearsal/decide.ts"],
   ["src/space/router/router.ts", "../../rehearsal/route.ts"],
   ["src/agent/inbox.ts", "../rehearsal/rehearsal-model.ts"],
-  ["src/agent/think/run.ts", "../../rehearsal/rehearsal-model.ts"],
+  ["src/agent/run/run.ts", "../../rehearsal/rehearsal-model.ts"],
   ["src/agent/tools/registry.ts", "../../rehearsal/decide.ts"],
   ["src/agent/memory/goals.ts", "../../rehearsal/decide.ts"],
   ["src/client/client.ts", "../rehearsal/decide.ts"],

@@ -1,8 +1,7 @@
 import { streamText, type ToolCallPart } from "ai";
 import { billedTokens } from "../../models/billed-tokens.ts";
-import type { LanguageModel } from "../../models/language-model.ts";
+import { type LanguageModel, withStream } from "../../models/language-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
-import { withStream } from "../../models/with-stream.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";

@@ -1,6 +1,5 @@
-import { failureOfFinish } from "../../models/failure.ts";
+import { failureOfFinish, isRefusal } from "../../models/failure.ts";
 import { identifyModel } from "../../models/identify-model.ts";
-import { isRefusal } from "../../models/is-refusal.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";

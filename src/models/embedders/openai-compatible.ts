@@ -1,11 +1,9 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { EmbedderConfig } from "../../protocol/model-config.ts";
-import { billedTokens } from "../billed-tokens.ts";
+import { billedTokens, estimatedTokens } from "../billed-tokens.ts";
 import type { ModelDeps } from "../model-spec.ts";
-import { checkedBaseUrl, secretKey } from "../openai-address.ts";
-import { openAiFetch } from "../openai-fetch.ts";
+import { checkedBaseUrl, openAiFetch, secretKey } from "../openai-access.ts";
 import type { Embedder } from "./embedder.ts";
-import { estimatedTokens } from "./estimated-tokens.ts";
 
 type OpenAiEmbedder = Extract<EmbedderConfig, { provider: "openai-compatible" }>;
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { estimatedTokens } from "../billed-tokens.ts";
 import type { ModelDeps } from "../model-spec.ts";
 import type { Embedder } from "./embedder.ts";
-import { estimatedTokens } from "./estimated-tokens.ts";
 
 type WorkersAiEmbedder = Extract<EmbedderConfig, { provider: "workers-ai" }>;
 

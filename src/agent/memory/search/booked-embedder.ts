@@ -1,6 +1,6 @@
+import { estimatedTokens } from "../../../models/billed-tokens.ts";
 import type { Embedder } from "../../../models/embedders/embedder.ts";
-import { estimatedTokens } from "../../../models/embedders/estimated-tokens.ts";
-import { isRefusal } from "../../../models/is-refusal.ts";
+import { isRefusal } from "../../../models/failure.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import type { Ledger } from "../../ledger.ts";
 
