@@ -22,6 +22,8 @@ import type { HttpContext } from "./http-context.ts";
 export type GuardedAccess = "operator" | "secretKey" | "workspace" | "entity" | "space" | "stream" | "watch";
 export type Access = "public" | "signature" | GuardedAccess;
 
+export const isGuarded = (access: Access): access is GuardedAccess => access !== "public" && access !== "signature";
+
 const key = [{ secretKey: [] }, { secretKeyHeader: [] }];
 const keyOrToken = [...key, { entityToken: [] }];
 const keyOrAnyToken = [...keyOrToken, { queryToken: [] }];

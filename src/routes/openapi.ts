@@ -2,7 +2,7 @@ import { z } from "zod";
 import { idPattern } from "../protocol/ids.ts";
 import { Problem } from "../protocol/problem.ts";
 import { type ErrorCode, errorKind } from "../shared/errors.ts";
-import { accessDocs } from "./access.ts";
+import { accessDocs, isGuarded } from "./access.ts";
 import { apiDescription, securitySchemes, tags } from "./api-description.ts";
 import { ApiSchemas, type Json, type JsonObject } from "./api-schemas.ts";
 import type { Route } from "./route.ts";
@@ -85,7 +85,7 @@ type Answer = { description: string; headers?: Json; content?: Content };
 /** The problems of a route, by their status. */
 const problemsOf = ({ access, problems = [], body, ownBody, idempotent }: Route): Record<number, Answer> => {
   if (access === "public") return {};
-  const hasBody = body !== undefined || (ownBody !== undefined && access !== "signature");
+  const hasBody = body !== undefined || (ownBody !== undefined && isGuarded(access));
   const codes = new Set([
     ...problems,
     ...(hasBody ? bodyProblems : []),

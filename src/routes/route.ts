@@ -3,7 +3,7 @@ import type { Principal } from "../protocol/principal.ts";
 import type { AgentRpc, SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 import { requireSound } from "../shared/sound-json.ts";
-import { type Access, admit } from "./access.ts";
+import { type Access, admit, isGuarded } from "./access.ts";
 import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
 import { pathSchema, requireIssued } from "./path-parameters.ts";
@@ -80,16 +80,15 @@ const jsonIn = (text: string): unknown => {
   }
 };
 
-/** The body for a schema to look at: `text` as JSON, or an empty object where the request has neither body nor type. */
+/** The body as JSON, for a schema: an empty object where the request has neither a body nor a content type. */
 const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
   const type = req.header("content-type");
-  if (type === undefined ? text !== "" : !jsonType.test(type)) {
+  if (type === undefined && text === "") return {};
+  if (type === undefined || !jsonType.test(type)) {
     throw new ColloquyError("invalid_json", "Send the body as JSON, with content-type: application/json.");
   }
-  if (type !== undefined && json === undefined) {
-    throw new ColloquyError("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
-  }
-  return type === undefined ? {} : json;
+  if (json !== undefined) return json;
+  throw new ColloquyError("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
 };
 
 const queryIn = ({ req }: HttpContext): unknown =>
@@ -101,7 +100,7 @@ const parse = async (schema: z.ZodType, value: unknown, where: string): Promise<
   return parsed.data;
 };
 
-/** The resources of one tag of the OpenAPI document. */
+/** The routes of one kind of thing, under one tag of the OpenAPI document. */
 export class Resource {
   readonly routes: Route[] = [];
   readonly #tag: string;
@@ -132,18 +131,14 @@ export class Resource {
 
     const respond = async (context: HttpContext): Promise<Response> => {
       const { req } = context;
-      let text = "";
-      let json: unknown;
-      if (access !== "public" && access !== "signature") {
+      if (isGuarded(access)) {
         await admit(context, access);
         requireIssued(context);
-        // A body that its handler reads is made sure of as it is read.
-        if (!description.ownBody) {
-          text = await req.text();
-          json = jsonIn(text);
-          requireSound(json);
-        }
       }
+      // A handler that reads the body itself checks it as it reads.
+      const text = isGuarded(access) && !description.ownBody ? await req.text() : "";
+      const json = jsonIn(text);
+      requireSound(json);
       const parsed = {
         query: query && (await parse(query, queryIn(context), "query")),
         params: await parse(params, req.param(), "path"),
