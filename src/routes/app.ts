@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { ColloquyError } from "../shared/errors.ts";
+import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { archival } from "./archival.ts";
@@ -18,7 +18,7 @@ import { members } from "./members.ts";
 import { messages } from "./messages.ts";
 import { mind } from "./mind.ts";
 import { plans } from "./plans.ts";
-import { answerError } from "./problems.ts";
+import { answerError, problemResponse } from "./problems.ts";
 import { runs } from "./runs.ts";
 import { search } from "./search.ts";
 import { secrets } from "./secrets.ts";
@@ -27,7 +27,6 @@ import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
 import { toolCalls } from "./tool-calls.ts";
-import { unknownAddress } from "./unknown-address.ts";
 import { workspaces } from "./workspaces.ts";
 
 /** The most that the body of a request may hold. */
@@ -97,6 +96,25 @@ export const routes = [
 ].flatMap((resource) => resource.routes);
 routes.push(...deploymentOf(routes).routes);
 
+/** Whether a path is one of the address, such as `/v1/agents/{agentId}`. */
+const isAt = (path: string, address: string): boolean => {
+  const parts = path.split("/");
+  const names = address.split("/");
+  const fits = (name: string, index: number) => (name.startsWith("{") ? parts[index] !== "" : parts[index] === name);
+  return parts.length === names.length && names.every(fits);
+};
+
 for (const { method, path, respond } of routes) app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), respond);
-app.notFound(unknownAddress(routes));
+
+// An address that takes another method answers 405 with `Allow`, any other 404.
+app.notFound(({ req: { path, method } }) => {
+  const allowed = routes
+    .filter((route) => isAt(path, route.path))
+    .flatMap((route) => (route.method === "GET" ? ["GET", "HEAD"] : [route.method]));
+  if (allowed.length === 0) {
+    return problemResponse(problem("not_found", `There is no address ${path}: see /docs for those there are.`));
+  }
+  const allow = [...new Set(allowed)].sort().join(", ");
+  return problemResponse(problem("method_not_allowed", `${path} takes ${allow}, not ${method}.`), { allow });
+});
 app.onError(answerError);

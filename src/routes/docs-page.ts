@@ -1,7 +1,49 @@
 import { html, raw } from "hono/html";
 import { anchorOf, fieldsOf, type Html, kindOf } from "./docs-schema.ts";
-import { docsStyle } from "./docs-style.ts";
 import type { ApiDocument, ApiOperation, ApiParameter } from "./openapi.ts";
+
+/** The look of /docs: no script, no font, nothing from elsewhere. */
+const docsStyle = `
+:root { color-scheme: light dark; --ink: #1c1b22; --soft: #65636f; --line: #e3e1ea; --paper: #fff; --raised: #f7f6fa;
+  --accent: #5b3df5; --get: #0b6e4f; --post: #2457c5; --put: #8a5a00; --patch: #7b3fb5; --delete: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #eceaf3; --soft: #a29fb0; --line: #34323d; --paper: #16151a;
+  --raised: #1f1e25; --accent: #a795ff; --get: #5fd3a7; --post: #8db4ff; --put: #f0bf6a; --patch: #d0a5ff; --delete: #ff9d94; } }
+* { box-sizing: border-box; }
+html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
+@media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; display: grid;
+  grid-template-columns: 15rem minmax(0, 1fr); }
+nav { position: sticky; top: 0; align-self: start; height: 100vh; overflow-y: auto; padding: 2rem 1.25rem;
+  border-right: 1px solid var(--line); background: var(--raised); }
+nav strong { font-size: 1.15rem; letter-spacing: -0.01em; }
+nav ul { list-style: none; margin: 1.25rem 0 0; padding: 0; }
+nav li a { display: block; padding: 0.2rem 0; color: var(--soft); text-decoration: none; }
+nav li a:hover, nav li a:focus-visible { color: var(--accent); }
+main { padding: 2.5rem clamp(1rem, 4vw, 4rem) 6rem; max-width: 64rem; }
+h1 { margin: 0 0 0.5rem; font-size: 2rem; letter-spacing: -0.02em; }
+h2 { margin: 3rem 0 0.25rem; font-size: 1.3rem; letter-spacing: -0.01em; }
+h3 { margin: 1.25rem 0 0.25rem; font-size: 0.8rem; text-transform: uppercase; letter-spacing: 0.06em; color: var(--soft); }
+p { margin: 0.35rem 0; } .lead, h2 + p { color: var(--soft); }
+a { color: var(--accent); } code { font: 0.9em ui-monospace, monospace; overflow-wrap: anywhere; }
+details { border: 1px solid var(--line); border-radius: 0.6rem; margin: 0.6rem 0; background: var(--paper); }
+details[open] { background: var(--raised); }
+summary { cursor: pointer; padding: 0.6rem 0.9rem; display: flex; flex-wrap: wrap; gap: 0.15rem 0.75rem; align-items: baseline;
+  list-style: none; border-radius: 0.6rem; }
+summary::-webkit-details-marker { display: none; }
+summary:hover { background: var(--raised); } :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+summary .what { color: var(--soft); flex: 1 1 16rem; }
+.method { font: 700 0.75rem ui-monospace, monospace; width: 3.9rem; text-transform: uppercase; }
+.get { color: var(--get); } .post { color: var(--post); } .put { color: var(--put); } .patch { color: var(--patch); }
+.delete { color: var(--delete); }
+.body { padding: 0 0.9rem 0.9rem; }
+.who { font-size: 0.85rem; color: var(--soft); }
+ul.fields { list-style: none; margin: 0.25rem 0; padding: 0 0 0 0.9rem; border-left: 2px solid var(--line); }
+ul.fields li { padding: 0.25rem 0; } .name { font-weight: 650; } .required { color: var(--delete); margin-left: 0.1rem; }
+.kind, .bounds { color: var(--soft); font-size: 0.9rem; margin-left: 0.4rem; } .fields p { font-size: 0.9rem; color: var(--soft); }
+.status { font: 650 0.9rem ui-monospace, monospace; }
+@media (max-width: 48rem) { body { display: block; } nav { position: static; height: auto; border-right: 0;
+  border-bottom: 1px solid var(--line); padding: 1.25rem; } nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; } }
+`;
 
 /** /docs: the OpenAPI document as one page that needs no script and nothing from elsewhere. */
 const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]+/g, "-");
