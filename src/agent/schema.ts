@@ -5,7 +5,7 @@ import type { Origin } from "../protocol/message.ts";
 import type { Goal } from "../protocol/mind.ts";
 import type { Plan } from "../protocol/plan.ts";
 import type { Root, SpaceSnapshot } from "../protocol/rpc.ts";
-import type { RunStatus, RunTrigger } from "../protocol/run.ts";
+import type { RunOutcome, RunStatus, RunTrigger } from "../protocol/run.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
 import type { ToolCall } from "../protocol/tool-call.ts";
 import type {
@@ -117,7 +117,7 @@ export const runs = sqliteTable("runs", {
   keptBefore: integer("kept_before").notNull(),
   silentBefore: integer("silent_before").notNull(),
   activeSpaceId: text("active_space_id"),
-  outcome: text("outcome").$type<"answered" | "silent" | "failed">(),
+  outcome: text("outcome").$type<RunOutcome>(),
   reason: text("reason"),
   error: text("error", { mode: "json" }).$type<Failure>(),
   /** What it was done with in each space at its end: the agent's read marks there. */

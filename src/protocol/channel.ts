@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { runEventTypes } from "./events.ts";
 import { messageId, type runId, streamId } from "./ids.ts";
+import { RunOutcome, runResult } from "./run.ts";
 
 /**
  * One channel for each (run, space): newline-delimited JSON in a ReadableStream from the agent to the space.
@@ -11,8 +12,7 @@ export const ChannelFrame = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("run"),
     event: z.enum(runEventTypes),
-    outcome: z.enum(["answered", "silent", "failed"]).optional(),
-    reason: z.string().optional(),
+    ...runResult,
     error: z.object({ code: z.string(), message: z.string() }).optional(),
   }),
   /** `speaks`: its text is a message that is being written. Without, it is a tool's input, raw JSON. */
@@ -25,8 +25,8 @@ export const ChannelFrame = z.discriminatedUnion("type", [
     type: z.literal("read"),
     messageId,
     firstMessageId: messageId.optional(),
-    outcome: z.enum(["answered", "silent", "failed"]),
-    reason: z.string().optional(),
+    ...runResult,
+    outcome: RunOutcome,
   }),
   z.object({ type: z.literal("end"), reason: z.string().optional() }),
 ]);

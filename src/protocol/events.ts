@@ -3,6 +3,7 @@ import { Entity, Member } from "./entity.ts";
 import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";
 import { ClientKey, Message, PostMessage, RouterDecision } from "./message.ts";
 import { Problem } from "./problem.ts";
+import { runResult } from "./run.ts";
 import { Space } from "./space.ts";
 
 /**
@@ -19,8 +20,7 @@ export const MemberReadEvent = z.object({
   entityId,
   messageId,
   runId: runId.optional(),
-  outcome: z.enum(["answered", "silent", "failed"]).optional(),
-  reason: z.string().optional(),
+  ...runResult,
 });
 /** The space's router has decided about a message. */
 export const MessageRoutedEvent = RouterDecision.extend({ type: z.literal("message.routed"), cursor, messageId });
@@ -88,8 +88,7 @@ export const RunFrame = z.object({
   type: z.enum(runEventTypes),
   runId,
   entityId,
-  outcome: z.enum(["answered", "silent", "failed"]).optional(),
-  reason: z.string().optional(),
+  ...runResult,
   error: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 export const ErrorFrame = Problem.omit({ type: true }).extend({

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EntityType } from "./entity.ts";
 import { entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
+import { runResult } from "./run.ts";
 import { MessageText, Timestamp } from "./text.ts";
 import { ToolCall } from "./tool-call.ts";
 
@@ -61,8 +62,7 @@ export const ReadReceipt = z
     type: EntityType,
     at: Timestamp,
     runId: runId.optional(),
-    outcome: z.enum(["answered", "silent", "failed"]).optional(),
-    reason: z.string().optional(),
+    ...runResult,
   })
   .meta({ id: "ReadReceipt" });
 export type ReadReceipt = z.infer<typeof ReadReceipt>;

@@ -7,6 +7,11 @@ import { Timestamp } from "./text.ts";
 
 const eventType = z.enum(["space_message", "plan", "service", "tool_result"]);
 
+/** The result of a run for the people that it answered, and why it was silent or failed. */
+export const RunOutcome = z.enum(["answered", "silent", "failed"]);
+export type RunOutcome = z.infer<typeof RunOutcome>;
+export const runResult = { outcome: RunOutcome.optional(), reason: z.string().optional() };
+
 export const RunStatus = z.enum([
   "running",
   "waiting_tool",
@@ -91,8 +96,7 @@ export const Run = z
       .int()
       .optional()
       .meta({ description: "There are more steps than one answer holds: ask again with this as `fromStep`" }),
-    outcome: z.enum(["answered", "silent", "failed"]).optional(),
-    reason: z.string().optional(),
+    ...runResult,
     error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
     /** Share of the last input before this run that its first input repeats as its prefix; 1 is all of it. */
     prefixReuse: z.number().optional(),
