@@ -44,7 +44,7 @@ export const listenIntervalMs = 250;
 /** A receiver that has not answered in this time is tried again later. */
 export const deliverTimeoutMs = 20_000;
 /** After a crash between storing and delivering, the delivery is made up for within this time. */
-export const deadmanMs = 25_000;
+export const watchdogMs = 5000;
 export const firstBackoffMs = 1000;
 export const maxBackoffMs = 5 * 60_000;
 /** A cursor that has nothing to carry is stored once it lags this far. */

@@ -3,7 +3,7 @@ import type { Principal } from "../protocol/principal.ts";
 import type { EntityRef } from "../protocol/rpc.ts";
 import { type CreateSpace, maxMembers, type Space, type UpdateSpace } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { deadmanMs } from "./bounds.ts";
+import { watchdogMs } from "./bounds.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
 import { indexSubscriber } from "./delivery/subscribers.ts";
 import { publicMember } from "./members.ts";
@@ -79,7 +79,7 @@ export const removeSpace = (parts: Parts, principal: Principal): null => {
   transaction(parts, () => {
     parts.settings.change({ deletedSeq: parts.log.head().seq + 1 });
     parts.router.giveUp();
-    parts.timers.setNoLater(deliverTimer, parts.clock.now() + deadmanMs);
+    parts.timers.setNoLater(deliverTimer, parts.clock.now() + watchdogMs);
   });
   parts.sockets.closeWhere(() => true, closeCodes.spaceDeleted, "the space was deleted");
   parts.delivery.kick();

@@ -18,7 +18,9 @@ import { timers } from "./schema.ts";
  * 5. The rows are read once and kept in memory: this object is the table's only writer. They and the platform's alarm are
  *    a part of the transaction in which they were set: where that is rolled back, both must be forgotten.
  */
-export const leaseMs = 25_000;
+export const leaseMs = 5000;
+/** The longest pause after a failure of a row that its own handler sets again. */
+export const longestPauseOfSetMs = 25_000;
 const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 const maxRowsPerFire = 100;
 
@@ -134,7 +136,7 @@ export class Timers {
       const now = this.#clock.now();
       const pauseMs = backoff(row.failures, pauses);
       // What was set meanwhile is soon due: not at once, which would be for ever where the handler set it itself.
-      const soonest = now + Math.min(pauseMs, leaseMs);
+      const soonest = now + Math.min(pauseMs, longestPauseOfSetMs);
       const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
       const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();

@@ -1,7 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { APICallError } from "ai";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { deadmanMs } from "../../src/agent/bounds.ts";
+import { thinkingNoteMs } from "../../src/agent/bounds.ts";
 import { createGate } from "../support/gate.ts";
 import {
   call,
@@ -95,7 +95,7 @@ test.each([
   [1, "goes on", { status: "completed" }, 2],
   [2, "is over its time", overTime, 1],
 ])(
-  "[B3] [R1] a run whose object crashed in its minute, after %i looks of the deadman, and was away for hours, %s",
+  "[B3] [R1] a run whose object crashed in its minute, after %i looks of the watchdog, and was away for hours, %s",
   async (looks, _, end, calls) => {
     const gate = createGate();
     const { begin, ended, analyst, model } = await stage((_options, index) =>
@@ -103,7 +103,7 @@ test.each([
     );
     await begin();
     await gate.reached;
-    for (let look = 0; look < looks; look += 1) await passTime(analyst, deadmanMs);
+    for (let look = 0; look < looks; look += 1) await passTime(analyst, thinkingNoteMs);
     await abortAllDurableObjects();
     await passTime(analyst, 2 * hour);
     expect(await ended()).toMatchObject(end);
@@ -111,7 +111,7 @@ test.each([
   },
 );
 
-test("[B3] [R1] a run whose object crashes again and again, before the deadman looked once, is over its time too", async () => {
+test("[B3] [R1] a run whose object crashes again and again, before the watchdog looked once, is over its time too", async () => {
   const gates = [createGate(), createGate(), createGate()];
   const { begin, ended, analyst, model } = await stage((_, index) =>
     step(waitAt(gates[index] ?? createGate()), text("Never.")),
@@ -120,7 +120,7 @@ test("[B3] [R1] a run whose object crashes again and again, before the deadman l
   for (const gate of gates) {
     await gate.reached;
     await abortAllDurableObjects();
-    await passTime(analyst, deadmanMs);
+    await passTime(analyst, thinkingNoteMs);
   }
   expect(await ended()).toMatchObject(overTime);
   expect(model.calls).toHaveLength(gates.length);

@@ -4,7 +4,7 @@ import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { answeredMemoryMs, deadmanMs, lateAnswerMs, maxOpenCalls } from "../bounds.ts";
+import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { calls } from "../schema.ts";
@@ -285,7 +285,7 @@ export class Calls {
 
   #alarmFor(at: number): number {
     const now = this.#clock.now();
-    return at <= now ? now + deadmanMs : at;
+    return at <= now ? now + watchdogMs : at;
   }
 }
 

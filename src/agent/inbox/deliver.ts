@@ -18,7 +18,7 @@ import { ownRoot } from "./roots.ts";
  * Invariants
  * 1. What is at or before the cursor of its space is ignored, and event ids are unique: a delivery that comes
  *    twice changes nothing (R7, D2).
- * 2. The inbox, the cursor and what is known of the space change in one transaction, with the deadman armed where
+ * 2. The inbox, the cursor and what is known of the space change in one transaction, with the watchdog armed where
  *    anything in it asks for a run.
  */
 /** Whether the inbox takes so many more. What waits and asks for no run makes way. In a transaction. */

@@ -3,7 +3,7 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { cancelWaitMs, deadmanMs, rootMemoryMs, stallMs } from "../bounds.ts";
+import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";
 import { compactIfDue } from "./continuity/compact.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -19,7 +19,7 @@ import { noteThinking } from "./thinking-time.ts";
  * Invariants
  * 1. At most one drain is under way; it thinks one run at a time, or of a timeline agent up to `maxConcurrentRuns`,
  *    and each run in one think (R7).
- * 2. While there is work, the timer `loop` is due within `deadmanMs`: a crash anywhere is followed by a wake (R1).
+ * 2. While there is work, the timer `loop` is due within `watchdogMs`: a crash anywhere is followed by a wake (R1).
  * 3. Liveness is progress: a run without any for `stallMs` is taken from its think; after the pause of a passing
  *    fault it goes on from its journal.
  * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
@@ -55,9 +55,9 @@ export class Loop {
     this.#cut = timers.dueAt(loopTimer) !== undefined;
   }
 
-  /** Something may be to do: arms the deadman, in the transaction that stores the work. */
+  /** Something may be to do: arms the watchdog, in the transaction that stores the work. */
   arm(): void {
-    this.#timers.setNoLater(loopTimer, this.#services.clock.now() + deadmanMs);
+    this.#timers.setNoLater(loopTimer, this.#services.clock.now() + watchdogMs);
   }
 
   wake(): void {
@@ -75,10 +75,10 @@ export class Loop {
     this.#background(work);
   }
 
-  /** The deadman fired: look whether the runs still move, or wake. */
+  /** The watchdog fired: look whether the runs still move, or wake. */
   fired(): void {
     const now = this.#services.clock.now();
-    this.#timers.set(loopTimer, now + deadmanMs);
+    this.#timers.set(loopTimer, now + watchdogMs);
     for (const run of this.#services.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#services, run);
     for (const [runId, live] of this.#live) {
       if (now - live.progressAt <= stallMs) continue;
@@ -222,9 +222,9 @@ export class Loop {
       })
       .catch((error: unknown) => {
         log.error("think.failed", error, loggedRun(this.#services, run));
-        // The deadman takes it up again; at once would be at once again.
+        // The watchdog retries it: retried at once, it would fail at once again.
         if (!this.#stopped)
-          this.#services.runs.update(run.ordinal, { resumeAt: this.#services.clock.now() + deadmanMs });
+          this.#services.runs.update(run.ordinal, { resumeAt: this.#services.clock.now() + watchdogMs });
       })
       .finally(() => {
         this.#live.delete(run.id);
@@ -253,8 +253,8 @@ export class Loop {
     const next = Math.min(...due);
     const now = this.#services.clock.now();
     if (due.length === 0) this.#timers.clear(loopTimer);
-    // What is due and finds no room would be due again at once, and again.
-    else this.#timers.set(loopTimer, next > now ? next : now + deadmanMs);
+    // A due run that finds no free slot is retried after `watchdogMs`, not at once.
+    else this.#timers.set(loopTimer, next > now ? next : now + watchdogMs);
   }
 
   /** Set while the day's budget is spent: the newest run ended by it today, and nothing was reconsidered since. */

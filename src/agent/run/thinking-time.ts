@@ -1,4 +1,4 @@
-import { deadmanMs } from "../bounds.ts";
+import { thinkingNoteMs } from "../bounds.ts";
 import type { RunRow } from "../runs.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -9,7 +9,7 @@ import type { RunServices } from "./run-services.ts";
  * 1. `thoughtMs` is what the stretches that were told hold; `thinksSince` is when the one under way began, null while
  *    the run pauses or rests. That time counts for nothing.
  * 2. No row is written for it on the plain way: a run's first stretch begins with its row, and is over with the run.
- * 3. The deadman tells the stretch under way. Of one that was cut, what nobody had told counts, up to `deadmanMs`: the
+ * 3. The watchdog stores the stretch under way every `thinkingNoteMs`. Of one that was cut, what was not stored counts up to `thinkingNoteMs`: the
  *    object may have been away since.
  */
 export type ThinkingTime = Pick<RunRow, "thoughtMs" | "thinksSince">;
@@ -24,15 +24,15 @@ const since = ({ thinksSince }: ThinkingTime, now: number): number =>
 export const beginThinking = (services: RunServices, run: RunRow): number => {
   const now = services.clock.now();
   if (run.thinksSince !== null && since(run, now) < justBegunMs) return run.thoughtMs;
-  const thoughtMs = run.thoughtMs + Math.min(since(run, now), deadmanMs);
+  const thoughtMs = run.thoughtMs + Math.min(since(run, now), thinkingNoteMs);
   services.runs.update(run.ordinal, { thoughtMs, thinksSince: now });
   return thoughtMs;
 };
 
 /** A think of this run, whose row is as it was read just now, is under way. */
 export const noteThinking = (services: RunServices, run: RunRow): void => {
-  if (run.thinksSince === null) return;
   const now = services.clock.now();
+  if (since(run, now) < thinkingNoteMs) return;
   services.runs.update(run.ordinal, { thoughtMs: run.thoughtMs + since(run, now), thinksSince: now });
 };
 

@@ -2,7 +2,7 @@ import { classifyFailure } from "../../models/failure.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { deadmanMs, summaryFirstRetryMs, summaryLongestRetryMs } from "../bounds.ts";
+import { summaryFirstRetryMs, summaryLongestRetryMs, watchdogMs } from "../bounds.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { foldCycles } from "./fold-cycles.ts";
@@ -38,7 +38,7 @@ export class SummaryWork {
   /** Belongs in the transaction that wants it; it begins when that is over. */
   want(subject: string, { from, upTo } = { from: 0, upTo: 0 }): void {
     this.#services.summaries.want(subject, upTo, from);
-    this.#timers.setNoLater(summariesTimer, this.#services.clock.now() + deadmanMs);
+    this.#timers.setNoLater(summariesTimer, this.#services.clock.now() + watchdogMs);
     this.#background(Promise.resolve().then(() => this.#begin()));
   }
 
@@ -50,7 +50,7 @@ export class SummaryWork {
 
   /** The timer `summaries` went off. */
   fired(): void {
-    this.#timers.set(summariesTimer, this.#services.clock.now() + deadmanMs);
+    this.#timers.set(summariesTimer, this.#services.clock.now() + watchdogMs);
     this.#background(this.#begin());
   }
 

@@ -8,13 +8,13 @@ import { log as logger } from "../../shared/log.ts";
 import { settledWithin, withTimeout } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
-  deadmanMs,
   deliverTimeoutMs,
   firstBackoffMs,
   indexWaitMs,
   maxBackoffMs,
   maxBatchEvents,
   maxIdleLag,
+  watchdogMs,
 } from "../bounds.ts";
 import type { Log, LogRow } from "../log.ts";
 import type { Members } from "../members.ts";
@@ -82,7 +82,7 @@ export class Delivery {
       if (row.type === "space.message") return subscribers.anyAgentBut(row.entityId ?? "");
       return row.type === "space.message.updated" ? row.outcome !== null : row.type !== "member.read";
     };
-    if (rows.some(isFor)) timers.setNoLater(deliverTimer, clock.now() + deadmanMs);
+    if (rows.some(isFor)) timers.setNoLater(deliverTimer, clock.now() + watchdogMs);
   }
 
   /**
@@ -226,6 +226,6 @@ export class Delivery {
     const due = this.#running.size > 0 ? undefined : subscribers.nextRetry();
     if (due !== undefined && due !== timers.dueAt(deliverTimer)) timers.set(deliverTimer, due);
     else if (due === undefined && this.#running.size === 0) timers.clear(deliverTimer);
-    else if ((timers.dueAt(deliverTimer) ?? 0) <= clock.now()) timers.set(deliverTimer, clock.now() + deadmanMs);
+    else if ((timers.dueAt(deliverTimer) ?? 0) <= clock.now()) timers.set(deliverTimer, clock.now() + watchdogMs);
   }
 }
