@@ -1,9 +1,10 @@
 import { useState } from "react";
 import type { Member, SpaceState } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
+import { Dialog } from "../look/dialog.tsx";
 import { Icon, IconButton } from "../look/icon.tsx";
+import { useSignedIn } from "../session/signed-in.ts";
 import { type Doing, presence } from "../timeline/presence.ts";
-import { LeaveDialog } from "./leave-dialog.tsx";
 
 type MembersPanelProps = { state: SpaceState; spaceName: string; onClose: () => void; onLeave: () => void };
 
@@ -16,6 +17,7 @@ const inOrder = (members: readonly Member[]): Member[] =>
 const takeFocus = (element: HTMLElement | null): void => element?.focus();
 
 export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPanelProps) => {
+  const { client, entityId } = useSignedIn();
   const [isLeaving, setLeaving] = useState(false);
   const doings = new Map(presence(state).map((doing) => [doing.entityId, doing]));
   return (
@@ -46,15 +48,20 @@ export const MembersPanel = ({ state, spaceName, onClose, onLeave }: MembersPane
         </button>
       </div>
       {isLeaving && (
-        <LeaveDialog
-          spaceId={state.spaceId}
-          spaceName={spaceName}
+        <Dialog
+          title={`Leave ${spaceName}?`}
+          cancelLabel="Stay"
+          submitLabel="Leave"
+          isDangerous
           onClose={() => setLeaving(false)}
-          onLeft={() => {
+          onSubmit={async () => {
+            await client.removeMember(state.spaceId, entityId);
             setLeaving(false);
             onLeave();
           }}
-        />
+        >
+          <p>You will not see its messages any more until somebody adds you again. What you wrote stays.</p>
+        </Dialog>
       )}
     </aside>
   );

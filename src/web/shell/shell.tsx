@@ -14,7 +14,7 @@ const noSpaces: readonly SpaceListItem[] = [];
 
 /** The page of a signed-in person: their spaces at the side, the open one in the middle. */
 export const Shell = () => {
-  const { client, entityId, signOut } = useSignedIn();
+  const { client, signOut } = useSignedIn();
   const { state, refresh } = useSpaces(client);
   const { spaceId, go } = useSpaceAddress();
   const main = useRef<HTMLElement>(null);
@@ -61,12 +61,10 @@ export const Shell = () => {
         list={state}
         spaces={spaces}
         openId={shownId}
-        youId={entityId}
         isOpen={isDrawerOpen}
         onClose={closeDrawer}
         onCreate={() => setCreating(true)}
         onRetry={refresh}
-        onSignOut={() => signOut("left")}
       />
       <main className="shell-main" ref={main} tabIndex={-1} inert={isDrawerOpen}>
         {shownId !== null && state.status !== "loading" ? (

@@ -13,17 +13,17 @@ type SidebarProps = {
   list: SpaceListState;
   spaces: readonly SpaceListItem[];
   openId: string | null;
-  youId: string;
   /** Whether the drawer is open on a narrow screen. On a wide screen the sidebar is always there. */
   isOpen: boolean;
   onClose: () => void;
   onCreate: () => void;
   onRetry: () => void;
-  onSignOut: () => void;
 };
 
-export const Sidebar = (props: SidebarProps) => {
-  const { list, spaces, openId, youId, isOpen, onClose, onCreate, onRetry, onSignOut } = props;
+export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRetry }: SidebarProps) => {
+  const { client, entityId, signOut } = useSignedIn();
+  // A failure shows nothing here, since the list of spaces shows it.
+  const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
   const drawer = useRef<HTMLElement>(null);
 
   useEffect(() => {
@@ -57,7 +57,7 @@ export const Sidebar = (props: SidebarProps) => {
         </div>
         <ul className="sidebar-list">
           {spaces.map((space) => (
-            <SpaceLink key={space.id} space={space} youId={youId} isOpen={space.id === openId} onOpen={onClose} />
+            <SpaceLink key={space.id} space={space} youId={entityId} isOpen={space.id === openId} onOpen={onClose} />
           ))}
         </ul>
         {list.status === "loading" && <p className="sidebar-note small soft">Loading your spaces …</p>}
@@ -73,27 +73,18 @@ export const Sidebar = (props: SidebarProps) => {
           <p className="sidebar-note small soft">You are in no space yet.</p>
         )}
         <div className="sidebar-foot row">
-          <You />
+          <span className="you row">
+            {you && (
+              <>
+                <Avatar id={you.id} name={you.name} type={you.type} size={28} />
+                <span className="you-name ellipsis">{you.name}</span>
+              </>
+            )}
+          </span>
           <ThemeToggle />
-          <IconButton icon="leave" label="Sign out" title="Sign out" onClick={onSignOut} />
+          <IconButton icon="leave" label="Sign out" title="Sign out" onClick={() => signOut("left")} />
         </div>
       </nav>
     </>
-  );
-};
-
-/** The signed-in person. A failure shows nothing here, since the list of spaces shows it. */
-const You = () => {
-  const { client, entityId } = useSignedIn();
-  const { answer: you } = useRequest(useCallback(() => client.getEntity(entityId), [client, entityId]));
-  return (
-    <span className="you row">
-      {you && (
-        <>
-          <Avatar id={you.id} name={you.name} type={you.type} size={28} />
-          <span className="you-name ellipsis">{you.name}</span>
-        </>
-      )}
-    </span>
   );
 };
