@@ -2,7 +2,7 @@ import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserModelMe
 import type { ModelFamily } from "./model-spec.ts";
 
 /**
- * What providers insist on, handled in one place, per family.
+ * Fits messages to the demands of each family of providers.
  *
  * Invariants, for every family
  * 1. The first message is the user's, none is empty, no empty text part is left.
@@ -62,7 +62,7 @@ const cleaned = (message: ModelMessage): ModelMessage | undefined => {
   }
 };
 
-/** Both as one message, if they are neighbours of one role. */
+/** Merges neighbours of one role. */
 const merged = (before: ModelMessage, after: ModelMessage): ModelMessage | undefined => {
   if (before.role === "user" && after.role === "user") {
     return { ...before, content: [...userParts(before.content), ...userParts(after.content)] };

@@ -4,7 +4,7 @@ import { Label } from "../protocol/text.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 
-/** What an alias may be: a model of the deployment, its key named by a variable of the environment. */
+/** A model of the deployment. Its key is in a variable of the environment. */
 const AliasTarget = z.discriminatedUnion("provider", [
   RehearsalModel,
   WorkersAiModel,
@@ -38,7 +38,7 @@ const parseAliases = (text: string): Record<string, AliasTarget> => {
   );
 };
 
-/** What the operator's alias stands for. Throws `model_misconfigured`, naming what to set. */
+/** The target of the operator's alias. Throws `model_misconfigured`, naming what to set. */
 export const followAlias = (alias: string, env: Env): AliasTarget => {
   const aliases = parseAliases(env.MODEL_ALIASES ?? "{}");
   const target = Object.hasOwn(aliases, alias) ? aliases[alias] : undefined;

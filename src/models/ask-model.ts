@@ -10,12 +10,12 @@ import { type ModelDeps, resolveModel } from "./models.ts";
 export type ModelQuestion = ModelDeps & {
   config: ModelConfig;
   prompt: { system: string; user: string };
-  /** What the answer may cost, where the config says nothing. */
+  /** The answer's limit where the config sets none. */
   maxOutputTokens: number;
-  /** What the answer may hold, by the name of that bound: more is nonsense. */
+  /** A longer answer fails as nonsense. `name` is the name of this bound. */
   maxCharacters: { name: string; characters: number };
   signal: AbortSignal;
-  /** Takes what the call may cost out of the budget, or throws; answers what puts the billed tokens in its place. */
+  /** Reserves the call's tokens in the budget, or throws. Returns a function that replaces them by the billed ones. */
   reserve: (tokens: number) => (billed: number) => void;
 };
 

@@ -1,7 +1,7 @@
 /**
- * How many tokens models take, the answer included, by the beginning of their names; the longest that fits counts.
- * Only what a vendor publishes for its own service: what a private server gives a model is the server's business.
- * A model that is not here is not limited by us; `context.byModel` says what is not known or not true any more.
+ * Context windows in tokens, the answer included, by the beginning of a model's name; the longest match counts. They are
+ * what vendors publish for their own services. A model that is not listed has no limit here; `context.byModel` adds or
+ * corrects one.
  */
 const workersAi: Record<string, number> = {
   "@cf/meta/llama-3-8b-instruct": 7968,
@@ -56,6 +56,6 @@ const longestPrefix = (windows: Record<string, number>, name: string): number | 
   return longest === undefined ? null : (windows[longest] ?? null);
 };
 
-/** The window of a model, or null where it is not known. A vendor before the name (`openai/gpt-4o`) is passed over. */
+/** The window of a model, or null where it is not known. A vendor's prefix (`openai/gpt-4o`) is ignored. */
 export const contextWindowOf = (name: string): number | null =>
   name.startsWith("@") ? longestPrefix(workersAi, name) : longestPrefix(hosted, name.slice(name.lastIndexOf("/") + 1));

@@ -17,8 +17,8 @@ import {
 import { ColloquyError, type ErrorCode, errorKind } from "../shared/errors.ts";
 
 /**
- * What went wrong with a model's call. `terminal`: the same call again cannot do better (an overflow may, once
- * compacted). `message` is for people, says what to do where somebody can do something, and holds no key.
+ * Why a model's call failed. `terminal`: the same call cannot succeed when repeated (an overflow may, once compacted).
+ * `message` is for people: it says what they can do, and holds no key.
  */
 export type ModelFailure = {
   code: ErrorCode;
@@ -34,7 +34,7 @@ const failure = (code: ErrorCode, message: string, retryAfter?: number): ModelFa
   ...(retryAfter === undefined ? {} : { retryAfterMs: retryAfter }),
 });
 
-/** What looks like a key or a token: known prefixes, authorization headers, long runs of mixed letters and digits. */
+/** Likely keys and tokens: known prefixes, authorization headers, long runs of mixed letters and digits. */
 const keyPatterns = [
   /\b(?:bearer|basic)\s+[\w.~+/=-]{6,}/gi,
   /\b(?:sk|pk|rk|gsk|xai|hf|r8|nvapi|key|api[_-]?key)[-_=:][\w-]{6,}/gi,
@@ -62,7 +62,7 @@ const quoted = (said: string): string => {
 
 const longestMs = 24 * 60 * 60 * 1000;
 
-/** How long a response asks to wait, in milliseconds, at most a day: `retry-after-ms`, or `Retry-After` in seconds or as a date. */
+/** The wait that a response asks for, at most a day: `retry-after-ms`, or `Retry-After` in seconds or as a date. */
 const retryAfterMs = (headers: Record<string, string> | undefined, now: number): number | undefined => {
   const header = (name: string): string | undefined =>
     Object.entries(headers ?? {})
@@ -77,7 +77,7 @@ const retryAfterMs = (headers: Record<string, string> | undefined, now: number):
   return /^\d+(?:\.\d+)?$/.test(asked) ? bounded(Number(asked) * 1000) : bounded(Date.parse(asked) - now);
 };
 
-/** How the known providers say that an input is too long for the model. */
+/** The words of known providers for an input that is too long for the model. */
 const overflowPatterns = [
   /context_length_exceeded|exceed_context_size/i, // OpenAI and those like it; llama.cpp
   /(?:maximum|max) (?:context|prompt|model) length/i, // OpenAI, Mistral, vLLM, xAI, OpenRouter
@@ -89,10 +89,10 @@ const overflowPatterns = [
   /tokens? \+ .?max_(?:new_)?tokens.? must be <=/i, // Together, TGI
 ];
 
-/** Statuses that have been seen with it; inside a stream there is none. */
+/** Statuses that come with it. An error inside a stream has none. */
 const overflowStatuses = new Set<number | undefined>([undefined, 200, 400, 413, 422, 500]);
 
-/** Whether a provider's refusal means that the input is too long. 413 alone says it too. */
+/** True where a provider's refusal means that the input is too long. Status 413 is enough. */
 const isContextOverflow = (status: number | undefined, said: string): boolean =>
   status === 413 || (overflowStatuses.has(status) && overflowPatterns.some((pattern) => pattern.test(said)));
 
@@ -129,7 +129,7 @@ const isNetworkFault = (error: unknown): boolean => {
   );
 };
 
-/** These repeat the model's words in their message, so nothing may be read from it. */
+/** Errors that repeat the model's words in their message. Nothing in that message may be interpreted. */
 const isUnreadable = (error: unknown): boolean =>
   JSONParseError.isInstance(error) ||
   TypeValidationError.isInstance(error) ||
@@ -150,7 +150,7 @@ const unreachable = (retryAfter?: number): ModelFailure =>
 const nonsense = (): ModelFailure =>
   failure("model_nonsense", "The model's provider answered what cannot be understood as an answer of a model.");
 
-/** A refusal with a status: which of them are anybody's fault is what the status says. */
+/** Classifies a refusal by its HTTP status. */
 const byStatus = (status: number, said: string, retryAfter?: number, body = ""): ModelFailure => {
   const quote = quoted(body === "" || body.startsWith("<") || body.includes(said) ? said : `${said} ${body}`);
   if (isContextOverflow(status, `${said} ${body}`)) {
@@ -195,7 +195,7 @@ const ofStream = (error: StreamProviderError): ModelFailure => {
     : failure("model_unavailable", `The model's provider broke off with an error.${quoted(said)}`);
 };
 
-/** The provider turned the request down before it generated anything: nothing is billed. */
+/** The provider refused the request before it generated anything, so nothing is billed. */
 export const isRefusal = (error: unknown): boolean => APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400;
 
 /**
@@ -225,7 +225,7 @@ export const classifyFailure = (error: unknown, now: number = Date.now()): Model
   return failure("model_unavailable", `The call to the model failed.${quoted(messageOf(error))}`);
 };
 
-/** What is wrong with an answer that ended for this reason, if anything. */
+/** The failure that an answer's finish reason stands for, if any. */
 export const failureOfFinish = (finishReason: string): ModelFailure | undefined => {
   switch (finishReason) {
     case "content-filter":

@@ -5,14 +5,14 @@ import { followAlias } from "./aliases.ts";
 import { contextWindowOf } from "./context-windows.ts";
 import type { ModelFamily } from "./model-spec.ts";
 
-/** What is known of a model before it is set up: no secret is opened, nothing is asked. */
+/** The facts of a model that need no secret and no request. */
 export type IdentifiedModel = {
   /** The model's own name, an alias followed. */
   name: string;
   /** The same model at the same address, the same id. */
   modelId: string;
   family: ModelFamily;
-  /** The tokens that it takes; null where nobody knows. */
+  /** Its context window in tokens; null where it is not known. */
   window: number | null;
 };
 
@@ -24,7 +24,7 @@ export const modelIdOf = (
     ? `${model.provider}/${new URL(model.baseUrl).host}/${model.name}`
     : `${model.provider}/${model.name}`;
 
-/** Which model a config means. An alias that leads nowhere is a model of which nothing is known: its runs say why. */
+/** Identifies the model of a config. An unknown alias gives a model without known facts: its runs report the error. */
 export const identifyModel = (config: ModelConfig, env: Env): IdentifiedModel => {
   try {
     const target = "alias" in config ? followAlias(config.alias, env) : config;

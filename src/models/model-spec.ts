@@ -11,10 +11,10 @@ export type OpenAiCompatibleSpec = {
 };
 export type ModelSpec = RehearsalSpec | WorkersAiSpec | OpenAiCompatibleSpec;
 
-/** Providers that share one set of peculiarities. */
+/** Models that need the same adaptation of messages. */
 export type ModelFamily = ModelSpec["provider"];
 
-/** What a model needs of the world. `fetch` is for tests; `openSecret` opens a secret of the agent's workspace. */
+/** A model's surroundings. `fetch` is for tests; `openSecret` opens a secret of the agent's workspace. */
 export type ModelDeps = {
   env: Env;
   openSecret: (name: string) => Promise<string | undefined>;

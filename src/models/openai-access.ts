@@ -28,7 +28,7 @@ export const secretKey = async (name: string, deps: Pick<ModelDeps, "openSecret"
 /** The most of a refusal's body that is read, in characters: enough for its message. */
 const maxRefusalCharacters = 16_384;
 
-/** An address that redirects is not followed: the next one was never checked, and would get the key. */
+/** Refuses a redirect: the next address was never checked, and would get the key. */
 const refuseRedirect = (response: Response): Response => {
   // Browsers hide a redirect behind status 0; servers' runtimes show it.
   if (response.status !== 0 && (response.status < 300 || response.status >= 400)) return response;
@@ -38,7 +38,7 @@ const refuseRedirect = (response: Response): Response => {
   );
 };
 
-/** Some providers repeat the key that they refuse; it ends here. */
+/** Removes the key from a refusal: some providers repeat it. */
 const withoutKey = async (response: Response, apiKey: string | undefined): Promise<Response> => {
   if (response.ok) return response;
   const text = (await response.text()).slice(0, maxRefusalCharacters);
@@ -52,7 +52,7 @@ const withoutKey = async (response: Response, apiKey: string | undefined): Promi
   });
 };
 
-/** A web page in a model's place: the address is wrong, and asking again would not mend it. */
+/** Refuses a web page: the address is wrong, and a retry would not help. */
 const refusePage = (response: Response): Response => {
   if (!response.ok || !/^text\/html\b/i.test(response.headers.get("content-type") ?? "")) return response;
   throw new ColloquyError(
@@ -61,7 +61,7 @@ const refusePage = (response: Response): Response => {
   );
 };
 
-/** How a server that speaks OpenAI's API is asked: no redirect is followed, no key comes back. */
+/** `fetch` for a server that speaks OpenAI's API. It follows no redirect and returns no key. */
 export const openAiFetch = (
   { apiKey }: Pick<OpenAiCompatibleSpec, "apiKey">,
   deps: Pick<ModelDeps, "fetch">,

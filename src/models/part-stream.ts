@@ -1,8 +1,8 @@
 import type { StreamPart } from "./language-model.ts";
 
 /**
- * A stream that asks for one part at a time: nothing is spoken that nobody reads. What a part's making throws reaches
- * who reads; where nobody does any more, it is nobody's.
+ * A stream that generates one part for each read. An error of the generator reaches the reader, and nobody after the
+ * reader has canceled.
  */
 export const partStream = (parts: AsyncGenerator<StreamPart>): ReadableStream<StreamPart> => {
   let left = false;

@@ -9,7 +9,7 @@ const failedWith = (error: unknown): ActionResult => {
   return { ok: false, message: data.message, ...(data.code === undefined ? {} : { code: data.code }) };
 };
 
-/** What a tool answered: an `error` in it, or `success: false`, says that it failed. */
+/** A tool's result. An `error` in it, or `success: false`, means that it failed. */
 export const actionResultOf = (value: unknown): ActionResult => {
   if (typeof value !== "object" || value === null) return { ok: true, value };
   if ("error" in value && value.error) return failedWith(value.error);
@@ -17,7 +17,7 @@ export const actionResultOf = (value: unknown): ActionResult => {
   return { ok: true, value };
 };
 
-/** The same of a result that is written as text: JSON, or words. */
+/** The same for a result that is text: JSON, or words. */
 export const actionResultIn = (text: string): ActionResult => {
   try {
     return actionResultOf(JSON.parse(text));
@@ -28,6 +28,6 @@ export const actionResultIn = (text: string): ActionResult => {
 
 const Pending = z.object({ status: z.literal("pending"), toolCallId: z.string() });
 
-/** The call whose result comes later, where that is what a tool answered. */
+/** The id of the call whose result comes later, if the tool answered so. */
 export const pendingCallOf = (result: ActionResult): string | undefined =>
   result.ok ? Pending.safeParse(result.value).data?.toolCallId : undefined;

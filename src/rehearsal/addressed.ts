@@ -1,7 +1,7 @@
 import type { MessageEvent, PromptView } from "./prompt-view.ts";
 import { escaped } from "./words.ts";
 
-/** How a message concerns the agent: named with an @, named, meant by everyone's address, or alone with the sender. */
+/** How a message addresses the agent: by @name, by name, with everyone, or alone with the sender. */
 export type Address = "at" | "name" | "everyone" | "alone" | "none";
 
 /** Finds a name that stands by itself, or behind an @. */
@@ -15,7 +15,7 @@ const everyonePatterns = [
   /^\s*@(?:all|everyone|here|channel)\b/i,
 ];
 
-/** Whether a message speaks to another member: by @name anywhere, or by name at its start ("Ahmad, …"). */
+/** True where a message addresses another member: by @name anywhere, or by name at its start ("Ahmad, …"). */
 const speaksToAnother = (event: MessageEvent, view: PromptView): boolean => {
   const space = view.spaces.find(({ id }) => id === event.spaceId);
   const others = (space?.members ?? []).filter(({ name }) => name !== event.senderName && name !== view.name);
@@ -31,7 +31,7 @@ export const addressOf = (event: MessageEvent, view: PromptView): Address => {
   if (triggerSource === "mention") return "at";
   if (speaksToAnother(event, view)) return "none";
   if (view.name !== "" && namePattern(view.name).test(event.text)) return "name";
-  // What was only overheard is somebody else's to answer.
+  // The message woke somebody else, or nobody.
   if (triggerSource === "none") return "none";
   const space = view.spaces.find(({ id }) => id === event.spaceId);
   const others = space?.members.filter(({ name }) => name !== view.name).length ?? 0;

@@ -3,7 +3,7 @@ import type { ActionResult, InboxEvent, PastAction, PromptView } from "./prompt-
 import type { ToolView } from "./tool-view.ts";
 import type { CycleState, Doing, Handling, ToolCall } from "./turn.ts";
 
-/** What the rehearsal model does next: one tool call, or the text that ends the cycle. */
+/** The next action: one tool call, or the text that ends the cycle. */
 export type Action = { type: "call"; call: ToolCall } | { type: "text"; text: string };
 
 const label = (event: InboxEvent): string => {
@@ -16,7 +16,7 @@ const label = (event: InboxEvent): string => {
 const reasonForSilence = (handling: Handling): string | undefined =>
   "silent" in handling ? handling.silent : undefined;
 
-/** As `skip` takes it. */
+/** The longest reason that `skip` takes. */
 const longestReason = 500;
 
 /** The whole cycle as one coroutine: the events one after another, then the self-summary. */

@@ -29,13 +29,13 @@ const handleMessage = (event: MessageEvent, view: PromptView, cycle: CycleState)
     }
   }
   if (alwaysAnswers(view)) return { doing: asked && !fromAgent ? cannotAnswer(turn) : acknowledge(turn) };
-  // Whoever waits is told even that there is no rule: silence would hold its run until the time is over.
+  // An agent that waits is told that no rule matches: silence would hold its run until the wait ends.
   if (fromAgent && asked && event.isAwaited) return { doing: cannotAnswer(turn) };
   if (fromAgent) return { silent: asked ? "an agent's statement asks for nothing" : "an agent spoke to others" };
   return asked ? { doing: cannotAnswer(turn) } : { silent: "not addressed to me" };
 };
 
-/** What an event says in words, where it does (a webhook's template); else all of it. */
+/** The text of an event that has one (by a webhook's template); else the whole payload. */
 const wordsOf = (payload: string): string => {
   try {
     const value: unknown = JSON.parse(payload);

@@ -1,4 +1,4 @@
-/** What the rehearsal model sees in a prompt: the same facts that any model reads there, as data. */
+/** The facts of a prompt as data, the same that any model reads there. */
 export type PersonKind = "human" | "agent" | "service";
 
 export type MessageEvent = {
@@ -49,7 +49,7 @@ export type PromptView = {
   now: string | undefined;
   /** The batch of the running cycle, or what triggered the run. */
   events: InboxEvent[];
-  /** What the running cycle, or this invocation of the run, did so far, in order. */
+  /** The tool calls of the running cycle, or of this invocation of the run, in order. */
   actions: PastAction[];
   /** Why the run goes on after a wait, and the answers that it got. */
   resume: ResumeView | undefined;

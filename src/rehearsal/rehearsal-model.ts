@@ -37,7 +37,7 @@ const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<v
     signal?.addEventListener("abort", stop, { once: true });
   });
 
-/** What the action is as generated text: a call's input as JSON, or the words. */
+/** The generated text of an action: a call's input as JSON, or the words. */
 const writtenOut = (action: Action): string =>
   action.type === "text" ? action.text : JSON.stringify(action.call.input);
 

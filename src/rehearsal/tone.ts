@@ -1,4 +1,4 @@
-/** How an agent speaks: drawn from plain words in its instructions, so that agents can be told apart. */
+/** An agent's manner of speaking. Words of its instructions decide it, so that agents can be told apart. */
 export type Tone = {
   name: "plain" | "brief" | "cheerful" | "formal" | "pirate";
   greet(name: string): string;

@@ -5,14 +5,13 @@ import type { ToolView } from "./tool-view.ts";
 export type ToolCall = { toolName: string; input: Record<string, unknown> };
 
 /**
- * What a rule does, as a coroutine: it yields tool calls and gets their results. Each step replays it from the cycle so
- * far, so it depends on nothing but the prompt and the results. It returns what it did, in a few words, for the
- * self-summary.
+ * A rule's action as a coroutine: it yields tool calls and gets their results. Each step replays it from the cycle so
+ * far, so it depends on nothing but the prompt and the results. It returns a few words for the self-summary.
  */
 export type Doing = Generator<ToolCall, string, ActionResult>;
 type Trying = Generator<ToolCall, boolean, ActionResult>;
 
-/** What an event makes the agent do, or why it stays silent. */
+/** The response to an event: an action, or the reason for silence. */
 export type Handling = { doing: Doing } | { silent: string };
 
 /** One message to be handled within a cycle. */
@@ -29,7 +28,7 @@ export type Turn = {
 export type CycleState = {
   activeSpaceId: string | undefined;
   memories: Map<string, string>;
-  /** Whether messaging is threaded: there are replies and waits. */
+  /** Messaging is threaded: there are replies and waits. */
   canWait: boolean;
   /** All that it may call. */
   tools: readonly ToolView[];
@@ -86,7 +85,7 @@ export const toolNamed = ({ cycle }: Turn, name: string): ToolView | undefined =
 
 /** One thing that the model can do. The first rule that matches a request does it. */
 export type Rule = {
-  /** Whether an agent that asks by @name gets it too. Two agents that are polite to each other would never end. */
+  /** It serves agents that ask by @name too. Two agents that are polite to each other would never end. */
   forAgents: boolean;
   match(turn: Turn): Doing | undefined;
 };

@@ -1,27 +1,27 @@
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 
-/** What makes vectors of texts. Two vectors of the same `id` can be compared, of others not. */
+/** Turns texts into vectors. Only vectors of the same `id` can be compared. */
 export type Embedder = {
   id: string;
-  /** It is in this process: it costs nothing and is done at once. */
+  /** Runs in this process, free and without waiting. */
   isEmbedded: boolean;
   /** Texts that one call takes at most, and characters of each that it reads. */
   maxTexts: number;
   maxCharacters: number;
-  /** Below this cosine two texts have nothing in common, and from `sureLikeness` on much; 0 where that is not known. */
+  /** Cosines: two texts are unrelated below the first, and surely related from the second on. 0: not known. */
   leastLikeness: number;
   sureLikeness: number;
   /**
-   * One vector for each text, in order, all as long; and the tokens that a provider bills, 0 where nobody does. Throws
-   * an `EmbedderError`, or `budget_exhausted` where its tokens are booked.
+   * One vector for each text, in order and of one length, and the billed tokens, 0 where there are none. Throws an
+   * `EmbedderError`, or `budget_exhausted` where its tokens are booked.
    */
   embed(texts: string[], signal: AbortSignal): Promise<{ vectors: ArrayLike<number>[]; tokens: number }>;
 };
 
-/** Longer vectors are refused: a row holds so many bytes only. */
+/** A longer vector does not fit a row and is refused. */
 export const maxDimensions = 4096;
 
-/** What went wrong with an embedder, by a model's codes; `retryAfterMs` is what its provider asked to wait. */
+/** An embedder's failure, with the codes of models. Its provider may ask to wait `retryAfterMs`. */
 export class EmbedderError extends ColloquyError {
   readonly retryAfterMs: number | undefined;
 

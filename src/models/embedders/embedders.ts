@@ -5,10 +5,10 @@ import type { ModelDeps } from "../model-spec.ts";
 import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";
 import { featureHashing } from "./feature-hashing.ts";
 
-/** What an agent has that names none. */
+/** For an agent whose config names no embedder. */
 const defaultEmbedder: EmbedderConfig = { provider: "feature-hashing" };
 
-/** Names what makes the vectors: the same model at the same address, the same id. Null where none are made. */
+/** The stable id of an embedder: the same model at the same address has the same id. Null where there is none. */
 export const embedderIdOf = (config: EmbedderConfig = defaultEmbedder): string | null => {
   switch (config.provider) {
     case "none":
@@ -32,7 +32,7 @@ const isSound = (vectors: ArrayLike<number>[], texts: number): boolean => {
   );
 };
 
-/** With every failure as an `EmbedderError`, and every answer checked. */
+/** Checks every answer, and turns every failure into an `EmbedderError`. */
 const guarded = (embedder: Embedder): Embedder => ({
   ...embedder,
   embed: async (texts, signal) => {

@@ -2,12 +2,12 @@ import type { Embedder } from "./embedder.ts";
 
 /**
  * The embedded default: feature hashing of words and of the parts of words. The same text is always the same vector.
- * It is no model: it finds likeness of letters (inflected, misspelt and joined words), and none of meaning.
+ * It compares letters, not meaning: it finds inflected, misspelt and joined words.
  */
 const dimensions = 256;
 const fewestPart = 3;
 const longestPart = 5;
-/** The parts of a word together, against the word itself. */
+/** The weight of all parts of a word, relative to the word itself. */
 const partsWeight = 1.6;
 const maxCharacters = 8000;
 
@@ -28,7 +28,7 @@ const add = (vector: Float32Array, feature: string, weight: number): void => {
   vector[place] = (vector[place] ?? 0) + (hash & 0x80000000 ? -weight : weight);
 };
 
-/** Words of the grammar weigh little: they are in every text. */
+/** Function words weigh little: every text has them. */
 const light = new Set(
   "a an and are as at be but by for from i in is it my of on or so that the this to was we with you".split(" "),
 );
