@@ -68,7 +68,7 @@ describe.each(Object.entries(adapters))("what %s is given", (_, adapt) => {
     );
   });
 
-  test("is pure, changes nothing the second time, and leaves a prefix as it was", () => {
+  test("is pure and idempotent, and keeps the prefix", () => {
     fc.assert(
       fc.property(histories, histories, (messages, more) => {
         const before = structuredClone(messages);
@@ -82,7 +82,7 @@ describe.each(Object.entries(adapters))("what %s is given", (_, adapt) => {
   });
 });
 
-test("openai-compatible call ids are nine letters and digits, alike for alike and unlike for unlike", () => {
+test("an openai-compatible call id has nine letters and digits, one for each original id", () => {
   const ids = ["tc_01HZX01HZXAAAAAAAA1", "tc_01HZX01HZXAAAAAAAA2", "call_1", "call_2"];
   const short = adapters["openai-compatible"](
     ids.flatMap((toolCallId): ModelMessage[] => [

@@ -49,14 +49,14 @@ const modelOf = (words: string[], next: (signal: AbortSignal) => Promise<never>)
 
 const broken = (): Promise<never> => Promise.reject(new TypeError("terminated"));
 
-test("[R4] what breaks a stream is its last part", async () => {
+test("[R4] the error that breaks a stream is its last part", async () => {
   const { stream } = await modelOf(["a", "b"], broken).doStream({ prompt: [] });
   const parts = await Array.fromAsync(stream);
   expect(parts.filter(({ type }) => type === "text-delta")).toMatchObject([{ delta: "a" }, { delta: "b" }]);
   expect(parts.at(-1)).toMatchObject({ type: "error", error: { cause: { message: "terminated" } } });
 });
 
-test("[R4] who leaves a stream that breaks behind what was read leaves no rejection unheard", async () => {
+test("[R4] canceling a stream that breaks later leaves no unhandled rejection", async () => {
   for (const words of [2, 3, 4, 5]) {
     const broke = Promise.withResolvers<void>();
     const left = new AbortController();
@@ -73,7 +73,7 @@ test("[R4] who leaves a stream that breaks behind what was read leaves no reject
   expect(unheard).toEqual([]);
 });
 
-test("[R5] a call that is left and aborted ends at its source", async () => {
+test("[R5] a canceled and aborted call ends at its source", async () => {
   const ended = vi.fn<() => void>();
   const left = new AbortController();
   const model = modelOf(

@@ -120,7 +120,7 @@ describe("classifyFailure", () => {
     expect(classifyFailure(error, now)).toMatchObject({ code: "model_nonsense", terminal: true });
   });
 
-  test("a missing key, and what Colloquy refused itself, keep their code and remedy", () => {
+  test("a missing key and Colloquy's own refusals keep their code and remedy", () => {
     expect(classifyFailure(new LoadAPIKeyError({ message: "none" })).code).toBe("model_misconfigured");
     expect(classifyFailure(new ColloquyError("model_misconfigured", "Set it."))).toEqual({
       code: "model_misconfigured",

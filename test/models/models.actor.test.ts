@@ -39,7 +39,7 @@ describe("in workerd", () => {
     });
   });
 
-  test("an openai-compatible model speaks, and a redirect of its is not followed", async () => {
+  test("an openai-compatible model speaks, and its redirect is not followed", async () => {
     const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: "hello" }, finish_reason: "stop" }] });
     const answers = [events([chunk, "[DONE]"]), Response.redirect("https://elsewhere.example.com/", 302)];
     const asked: string[] = [];

@@ -102,7 +102,7 @@ describe("aliases", () => {
     });
   });
 
-  test("[S3] a variable that is not set is named, its value never", async () => {
+  test("[S3] an unset variable is named in the error", async () => {
     expect(await refused({ alias: "smart" }, { MODEL_ALIASES })).toContain("BIG_KEY");
   });
 

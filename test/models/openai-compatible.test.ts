@@ -102,7 +102,7 @@ describe("over real HTTP", () => {
     },
   );
 
-  test("[R1] a secret that can be no key is a misconfiguration, not a fault that passes; blanks around it are not of it", async () => {
+  test("[R1] an impossible key is a misconfiguration; blanks around a key are removed", async () => {
     for (const secret of ["two words", "ключ", "a\nb"]) {
       const refusal = await resolved(secret).catch((error: unknown) => error);
       expect(refusal).toMatchObject({ code: "model_misconfigured" });

@@ -22,7 +22,7 @@ async function* cutAt(gate: ReturnType<typeof createGate>): AsyncGenerator<Strea
   throw new TypeError("terminated");
 }
 
-test("[R4] what a part's making throws reaches who reads", async () => {
+test("[R4] an error of the generator reaches the reader", async () => {
   const gate = createGate();
   const reader = partStream(cutAt(gate)).getReader();
   expect((await reader.read()).value).toEqual({ type: "text-start", id: "1" });
@@ -32,7 +32,7 @@ test("[R4] what a part's making throws reaches who reads", async () => {
   expect(unheard).toEqual([]);
 });
 
-test("[R4] a stream that breaks when nobody reads it any more is nobody's failure", async () => {
+test("[R4] an error after the reader has canceled is no failure", async () => {
   const gate = createGate();
   const reader = partStream(cutAt(gate)).getReader();
   await reader.read();

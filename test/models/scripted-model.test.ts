@@ -38,7 +38,7 @@ const failureOf = async (model: ReturnType<typeof scriptedModel>): Promise<unkno
 };
 
 describe("a scripted model", () => {
-  test("says what its script says, cut where it says, and keeps what it was asked", async () => {
+  test("follows its script, cuts where the script says, and keeps the calls", async () => {
     const model = scriptedModel([step(text("a", "b"), call("send_message", { text: "hello" }, [4, 12]))]);
     const parts = await allOf(begin(model).stream);
     expect(parts.flatMap((part) => (part.type === "tool-input-delta" ? [part.delta] : []))).toEqual([
@@ -60,7 +60,7 @@ describe("a scripted model", () => {
     expect(await whole).toBe("beforeafter");
   });
 
-  test("fails as it is told to, and when its script is at its end", async () => {
+  test("fails as scripted, and when the script is at its end", async () => {
     const model = scriptedModel([refusal(new TypeError("fetch failed")), step(text("a"), cutStream())]);
     model.push(step(text("a"), errorPart(new Error("Network connection lost."))));
     for (let index = 0; index < 3; index += 1) {

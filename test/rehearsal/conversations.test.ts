@@ -26,7 +26,7 @@ const twoSpaces: Stage = {
 };
 
 describe("who is answered", () => {
-  test("[S2] a message that addresses nobody is skipped as the first step's only call", () => {
+  test("[S2] the first step only skips a message that addresses nobody", () => {
     const { calls } = rehearse({}, { from: "Husam", text: "I bought bread" });
     expect(calls).toEqual([{ toolName: "skip", input: { reason: "not addressed to me" } }]);
   });
@@ -51,7 +51,7 @@ describe("who is answered", () => {
     },
   );
 
-  test("in a space of two it answers without its name", () => {
+  test("it answers without its name in a space of two members", () => {
     expect(rehearse(pair, { from: "Husam", text: "hello", in: "spc_PAIR" }).said[0]?.text).toBe("Hello, Husam!");
   });
 
@@ -59,7 +59,7 @@ describe("who is answered", () => {
     expect(rehearse({}, { from: "Husam", text: "hi", trigger: "mention" }).said).toHaveLength(1);
   });
 
-  test("it leaves what it only overheard to others, even a greeting to all", () => {
+  test("it does not answer a message that it only overheard, even a greeting to all", () => {
     expect(rehearse({}, { from: "Husam", text: "hi all", trigger: "none" }).calls[0]?.toolName).toBe("skip");
   });
 
@@ -83,7 +83,7 @@ describe("who is answered", () => {
 });
 
 describe("what it does", () => {
-  test("it enters the space before it speaks, and not again when it is active", () => {
+  test("it enters the space before it speaks, unless the space is active", () => {
     const said = { from: "Husam", text: "hi Echo" };
     expect(rehearse({}, said).calls.map(({ toolName }) => toolName)).toEqual(["enter_space", "send_message"]);
     expect(rehearse({ activeSpaceId: "spc_FAMILY" }, said).calls.map(({ toolName }) => toolName)).toEqual([
@@ -126,7 +126,7 @@ describe("what it does", () => {
     expect(replyTo("@Echo why is the sky blue?")).toMatch(/no rule for that.*not an LLM/);
   });
 
-  test("what it remembers goes to memory under a slug, and is confirmed", () => {
+  test("it stores a fact as a memory under a slug, and confirms it", () => {
     const { calls, said } = rehearse({}, { from: "Husam", text: "@Echo remember that the wifi password is Tiger 12." });
     expect(calls[0]).toEqual({
       toolName: "set_memories",
@@ -135,7 +135,7 @@ describe("what it does", () => {
     expect(said[0]?.text).toBe("Done: I will remember wifi_password: Tiger 12");
   });
 
-  test("a memory of mine is kept under my name", () => {
+  test("it stores a fact about the sender under the sender's name", () => {
     const { calls } = rehearse({}, { from: "Husam", text: "Echo, remember my birthday is 3 May" });
     expect(calls[0]?.input).toEqual({ memories: [{ key: "husam_birthday", value: "3 May" }] });
   });
@@ -178,12 +178,12 @@ describe("what it does", () => {
     ]);
   });
 
-  test("asked to tell somebody unknown, it says whom it could tell", () => {
+  test("it names its spaces when it is asked to tell somebody unknown", () => {
     const { said } = rehearse(twoSpaces, { from: "Husam", text: "@Echo tell Marketing we won" });
     expect(said[0]?.text).toContain('My spaces are "Family", "Design Team"');
   });
 
-  test("it counts each person's last vote, and no agent's", () => {
+  test("it counts the last vote of each person, and no vote of an agent", () => {
     const history = [
       { senderName: "Husam", senderType: "human", content: "Option A or option B? vote!" },
       { senderName: "Ahmad", senderType: "human", content: "I vote for B" },
@@ -226,7 +226,7 @@ describe("what it does", () => {
 });
 
 describe("cycles", () => {
-  test("several events of a batch are handled one after another, in their spaces", () => {
+  test("it handles the events of a batch one after another, each in its space", () => {
     const { said, summary } = rehearse(
       twoSpaces,
       { from: "Husam", text: "@Echo say one" },
@@ -244,7 +244,7 @@ describe("cycles", () => {
     ]);
   });
 
-  test("what one event made it remember, a later one of the batch recalls", () => {
+  test("it recalls in a batch what an earlier event of the batch made it remember", () => {
     const { said } = rehearse(
       {},
       { from: "Husam", text: "@Echo remember that the code is 7" },
@@ -253,7 +253,7 @@ describe("cycles", () => {
     expect(said[1]?.text).toBe("I remember code: 7");
   });
 
-  test("only the last inbox is acted on", () => {
+  test("it acts on the last inbox alone", () => {
     const first = rehearse({}, { from: "Husam", text: "@Echo say one" });
     const before = [
       ...first.prompt.slice(1),
@@ -264,7 +264,7 @@ describe("cycles", () => {
     expect(calls).toEqual([{ toolName: "send_message", input: { text: "two" } }]);
   });
 
-  test("a tool that fails ends that event, not the cycle", () => {
+  test("a failed tool ends the event, not the cycle", () => {
     const { said, summary } = rehearse(
       { broken: ["set_memories"] },
       { from: "Husam", text: "@Echo remember that a is b" },
@@ -276,7 +276,7 @@ describe("cycles", () => {
     );
   });
 
-  test("a service's event is announced only by an agent whose instructions say so", () => {
+  test("it announces a service's event only if its instructions say so", () => {
     const line = '  [Service "jira"] {"issue":"PROJ-123"}';
     expect(rehearseLines({}, [line]).calls[0]?.toolName).toBe("skip");
     expect(rehearseLines({ role: 'Announce events in "Family".' }, [line]).said[0]?.text).toBe(
@@ -284,7 +284,7 @@ describe("cycles", () => {
     );
   });
 
-  test("of an event that says itself in words, those are announced", () => {
+  test("it announces the text of a service's event that has one", () => {
     const role = 'Announce events in "Family".';
     const said = (payload: string) => rehearseLines({ role }, [`  [Service "github"] ${payload}`]).said[0]?.text;
     expect(said('{"event":"push","text":"Mona pushed to main"}')).toBe("Event from github: Mona pushed to main");
@@ -292,7 +292,7 @@ describe("cycles", () => {
     expect(said('"plain"')).toBe('Event from github: "plain"');
   });
 
-  test("a prompt without an inbox gets an honest word", () => {
+  test("it says so when the prompt holds no inbox and no trigger", () => {
     const prompt = [{ role: "user" as const, content: [{ type: "text" as const, text: "Summarise this." }] }];
     expect(decide(parsePrompt(prompt), [])).toEqual({
       type: "text",

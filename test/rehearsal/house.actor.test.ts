@@ -9,7 +9,7 @@ afterEach(() => {
 
 const instantly = { provider: "rehearsal", deltasPerSecond: 0 } as const;
 
-test("[R1] the rehearsal model greets, remembers, carries a message and counts votes in a real house", async () => {
+test("[R1] it greets, remembers, carries a message and counts votes in a real house", async () => {
   const house = await openHouse();
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const echo = await house.agent({ name: "Echo", model: instantly });
@@ -43,7 +43,7 @@ test("[R1] the rehearsal model greets, remembers, carries a message and counts v
   expect(statuses).toEqual(["completed", "completed", "completed", "completed", "skipped", "skipped", "completed"]);
 });
 
-test("[B1] two rehearsal agents that always answer stop at their bound, and one that does not never begins", async () => {
+test("[B1] two agents that always answer stop at their bound; another never begins", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const talker = { model: instantly, instructions: "Always answer.", limits: { maxWakesPerRoot: 3 } };
@@ -66,7 +66,7 @@ test("[B1] two rehearsal agents that always answer stop at their bound, and one 
   expect((await space.texts()).filter((text) => text.startsWith("Quiet"))).toEqual([]);
 });
 
-test("[R6] the rehearsal model reminds in the space where it was asked to, when the time has come", async () => {
+test("[R6] it reminds on time in the space where it was asked to", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const echo = await house.agent({ name: "Echo", model: instantly });

@@ -57,7 +57,7 @@ test("[R7] a threaded timeline asks, waits for the answer and reports it in the 
   ]);
 });
 
-test("[R7] an agent that another waits for answers by a reply, and the answer is reported", async () => {
+test("[R7] an awaited agent answers by a reply, and the waiting one reports the answer", async () => {
   const kind = { continuity: "timeline", messaging: "threaded" };
   const { house, echo, husam, texts, messages } = await open(kind);
   const keeper = await house.agent({ name: "Keeper", ...kind });

@@ -24,7 +24,7 @@ const edit = (label: string, ...operations: object[]) => ({
 });
 
 describe("a list that is kept with people", () => {
-  test("is begun with what is added first, and shared with the space", () => {
+  test("is created with the first items and shared with the space", () => {
     const { calls, said } = ask("@Echo add milk and tea to the shopping list", missing);
     expect(calls).toMatchObject([
       { toolName: "block_load", input: { label: "shopping" } },
@@ -96,13 +96,13 @@ describe("a list that is kept with people", () => {
     expect(said).toEqual([answer]);
   });
 
-  test("is shared with another space where that is asked", () => {
+  test("is shared with another space on request", () => {
     const { calls, said } = ask("@Echo share the shopping list with us");
     expect(calls).toEqual([{ toolName: "block_share", input: { label: "shopping", space: "spc_FAMILY" } }]);
     expect(said).toEqual(["Done: the shopping list stands under Blocks here, and you can change it too."]);
   });
 
-  test("that is not there, is no list, or is not to be changed is told as that", () => {
+  test("is reported as missing, as no list, or as not changeable", () => {
     expect(ask("@Echo what is on the list?", missing).said).toEqual([
       'I keep no such list yet: say "add milk to the list".',
     ]);
@@ -115,7 +115,7 @@ describe("a list that is kept with people", () => {
     ]);
   });
 
-  test("whose items hold more than words is not written over", () => {
+  test("is not changed where its items hold more than text", () => {
     const more = { version: 7, content: "[ ] {amount: 1 kg, done: false, text: dates}" };
     const { calls, said } = ask("@Echo cross off dates", more);
     expect(calls).toHaveLength(1);
@@ -124,7 +124,7 @@ describe("a list that is kept with people", () => {
 });
 
 describe("who said what", () => {
-  test("is found in all its spaces, with who, where and when; the question itself is no answer", () => {
+  test("is found in all its spaces, with author, place and date, but not the question itself", () => {
     const source = { authorName: "Sara", spaceName: "Work" };
     const results = [
       { excerpt: "who said mint tea?", createdAt: "2026-11-22T10:00:00Z", source },

@@ -24,7 +24,7 @@ describe("it plans when asked", () => {
     expect(planned(text)).toEqual({ plans: [{ name: expect.any(String), instruction, ...times }] });
   });
 
-  test("and says that it did, or why it could not", () => {
+  test("and says that it did, or why it failed", () => {
     const text = "@Echo remind me in 2 minutes to call";
     expect(replyTo(text)).toBe("Done: I will say so in 2 minutes.");
     expect(replyTo(text, { broken: ["set_plans"] })).toContain("I could not plan that");
@@ -49,7 +49,7 @@ describe("when a plan is due it enters the space that its instruction names, and
     expect(said({}, "Reminder", instruction).said).toEqual([{ spaceId: "spc_FAMILY", text: words }]);
   });
 
-  test("without a space of its own it is silent", () => {
+  test("it stays silent where the plan names none of its spaces", () => {
     expect(said({}, "heartbeat", "Look at your goals: do what is due.").calls).toEqual([
       { toolName: "skip", input: { reason: "the plan names none of my spaces" } },
     ]);

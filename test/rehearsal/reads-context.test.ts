@@ -134,7 +134,7 @@ describe("the rehearsal model reads", () => {
     expect(view.memories).toEqual([{ key: "code", value: "7" }]);
   });
 
-  test("[S2] no heading or event out of a block of memory", () => {
+  test("[S2] no heading and no event from within a block of memory", () => {
     const text = "TRIGGER:\n  type: service\nINBOX (1 event, x):\nGOALS:\n  (none)";
     const shown = [
       { key: "notes", label: "notes", type: "core" as const, text: renderBlock({ ...block, rendered: text }) },
@@ -143,13 +143,13 @@ describe("the rehearsal model reads", () => {
     expect(view).toMatchObject({ continuity: "consciousness", events: [{ text: "one" }], goals: [{ id: "q4" }] });
   });
 
-  test("a preview as what it is: no new events", () => {
+  test("no new events from an inbox preview", () => {
     const preview = renderInboxPreview([message("wait")], 1);
     const view = read(inbox([message("one")]), { role: "user", content: [{ type: "text", text: preview }] });
     expect(view.events).toMatchObject([{ text: "one" }]);
   });
 
-  test("[S2] hostile names and texts as the words of who wrote them", () => {
+  test("[S2] hostile names and texts as their authors' words", () => {
     const hostile = fc.oneof(
       fc.string({ unit: "binary" }),
       fc

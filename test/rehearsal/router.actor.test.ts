@@ -5,7 +5,7 @@ import { call, expectOk, openHouse } from "../support/house.ts";
 
 const Messages = z.object({ items: z.array(Message) });
 
-test("without a key, a router of the rehearsal model wakes the agent whose description fits, and no other", async () => {
+test("as a router it wakes the agent whose description fits, and no other", async () => {
   const house = await openHouse();
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst", description: "Answers questions about figures" });

@@ -24,7 +24,7 @@ const asked = (text: string) => ({
 });
 
 describe("through streamText", () => {
-  test("a message's words come one by one, and joined they are the call's input", async () => {
+  test("it streams a message word by word, and the words make up the call's input", async () => {
     const deltas: string[] = [];
     const result = streamText({ model: instant, ...asked("@Echo say one two 🎉 three") });
     let input: unknown;
@@ -71,7 +71,7 @@ describe("at a chosen speed", () => {
   ];
   const functions = [...toolNames].map((name) => ({ type: "function" as const, name, inputSchema: {} }));
 
-  test("deltas come in time, not sooner", async () => {
+  test("a delta comes at its time, not sooner", async () => {
     vi.useFakeTimers();
     try {
       const { stream } = await createRehearsalModel({ name: "r", deltasPerSecond: 10 }).doStream({

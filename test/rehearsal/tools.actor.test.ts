@@ -97,7 +97,7 @@ test.each(kinds)("$continuity, $messaging: it says who rejected, what was chosen
   expect((await shown("chart", "complete")).input).toMatchObject({ type: "bar" });
 });
 
-test.each(kinds)("$continuity, $messaging: what it does not wait for is told when it has come", async (kind) => {
+test.each(kinds)("$continuity, $messaging: it tells a late result when it comes", async (kind) => {
   const { ask, said } = await open(kind);
   await ask("@Steward use report");
   await said("It is under way: report. I will say here what comes of it.");

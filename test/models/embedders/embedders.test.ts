@@ -26,7 +26,7 @@ const embedded = async (config: EmbedderConfig, texts: string[], env = {}) => {
 };
 
 describe("an embedder over HTTP", () => {
-  test("answers a vector for each text, in order, and what was billed", async () => {
+  test("answers a vector for each text, in order, and the billed tokens", async () => {
     const { vectors, tokens } = await embedded(openAi("letters"), ["aab", "zz"]);
     expect(vectors.map((vector) => [vector[0], vector[1], vector[25]])).toEqual([
       [2, 1, 0],
@@ -46,18 +46,18 @@ describe("an embedder over HTTP", () => {
     await expect(embedded(openAi(name), ["a", "b"])).rejects.toMatchObject({ code });
   });
 
-  test("[R4] one that heeds no abort is given up all the same", async () => {
+  test("[R4] an abort ends the wait for one that ignores aborts", async () => {
     const AI = { run: () => new Promise(() => undefined) };
     const embedder = await resolveEmbedder({ provider: "workers-ai", name: "@cf/x" }, deps({ AI }));
     await expect(embedder?.embed(["a"], AbortSignal.timeout(10))).rejects.toMatchObject({ code: "model_stalled" });
   });
 
-  test("[R4] one that is asked too often says how long its provider wants to be left alone", async () => {
+  test("[R4] a refusal for too many calls carries the provider's pause", async () => {
     const refused = embedded(openAi("busy"), ["a"]);
     await expect(refused).rejects.toMatchObject({ code: "model_unavailable", retryAfterMs: busySeconds * 1000 });
   });
 
-  test("[S3] an address that may not be asked is refused, and a secret that is not there", async () => {
+  test("[S3] a forbidden address and a missing secret are refused", async () => {
     const inside: EmbedderConfig = { provider: "openai-compatible", name: "x", baseUrl: "http://10.0.0.1/v1" };
     await expect(resolveEmbedder(inside, deps())).rejects.toMatchObject({ code: "model_misconfigured" });
     const keyed: EmbedderConfig = {
@@ -73,7 +73,7 @@ describe("an embedder over HTTP", () => {
 describe("an embedder of Workers AI", () => {
   const config: EmbedderConfig = { provider: "workers-ai", name: "@cf/baai/bge-m3" };
 
-  test("asks the binding, and estimates what it is not told", async () => {
+  test("asks the binding, and estimates the tokens that it does not report", async () => {
     const AI = { run: async (_: string, { text }: { text: string[] }) => ({ data: text.map(() => [1, 0]) }) };
     const { vectors, tokens } = await embedded(config, ["four", "words"], { AI });
     expect(vectors).toEqual([
@@ -83,14 +83,14 @@ describe("an embedder of Workers AI", () => {
     expect(tokens).toBe(3);
   });
 
-  test("says what is missing, and what makes no sense", async () => {
+  test("reports a missing binding and an answer without vectors", async () => {
     await expect(resolveEmbedder(config, deps())).rejects.toThrow(/\[ai\] binding/);
     const AI = { run: async () => ({ data: [["one"]] }) };
     await expect(embedded(config, ["a"], { AI })).rejects.toMatchObject({ code: "model_nonsense" });
   });
 });
 
-test("what makes the same vectors has the same id, and nothing else has", () => {
+test("embedders have the same id exactly if they make the same vectors", () => {
   const configs: (EmbedderConfig | undefined)[] = [
     { provider: "none" },
     { provider: "workers-ai", name: "@cf/baai/bge-m3" },

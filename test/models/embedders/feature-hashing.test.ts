@@ -13,7 +13,7 @@ describe("feature hashing", () => {
     expect(hashedFeatures("")).toEqual(hashedFeatures("?!"));
   });
 
-  test("is of letters: misspelt and inflected words are alike, words of the same meaning are not", () => {
+  test("compares letters: misspelt and inflected words are similar, synonyms are not", () => {
     expect(likeness("programing", "programming")).toBeGreaterThan(0.5);
     expect(likeness("the scheduling of launches", "schedule the launch")).toBeGreaterThan(featureHashing.leastLikeness);
     expect(likeness("car", "automobile")).toBeLessThan(featureHashing.leastLikeness);
