@@ -7,7 +7,7 @@
  * 2. Those who waited for the same commit go on in the order in which they came and in one turn, whose writes SQLite
  *    stores in one commit; each is a transaction of its own in it, so that one that is refused undoes no other.
  */
-export class Gathering {
+export class GroupCommit {
   readonly #storage: Pick<DurableObjectStorage, "sync">;
   #stored: Promise<void> | undefined;
 

@@ -8,8 +8,8 @@ import { deliverTimer } from "./delivery/delivery.ts";
 import { indexSubscriber } from "./delivery/subscribers.ts";
 import { publicMember } from "./members.ts";
 import { join } from "./membership.ts";
-import { type Parts, record, transaction } from "./parts.ts";
 import { owns, runs, seen } from "./rights.ts";
+import { record, type SpaceServices, transaction } from "./services.ts";
 import { publicSpace, type SettingsRow } from "./settings.ts";
 
 export type NewSpace = {
@@ -20,16 +20,16 @@ export type NewSpace = {
   createdBy?: string | undefined;
 };
 
-const whole = (parts: Parts, row: SettingsRow): Space => ({
+const whole = (services: SpaceServices, row: SettingsRow): Space => ({
   ...publicSpace(row),
-  members: parts.members.all().map(publicMember),
+  members: services.members.all().map(publicMember),
 });
 
 /** Creating it again answers what there is: who creates may not have heard the first answer. */
-export const createSpace = (parts: Parts, input: NewSpace): Space => {
-  const existing = parts.settings.find();
+export const createSpace = (services: SpaceServices, input: NewSpace): Space => {
+  const existing = services.settings.find();
   if (existing) {
-    if (existing.workspaceId === input.workspaceId && existing.deletedSeq === null) return whole(parts, existing);
+    if (existing.workspaceId === input.workspaceId && existing.deletedSeq === null) return whole(services, existing);
     throw new ColloquyError("conflict", "There was a space with this id: choose another");
   }
   const members = [...new Map(input.members.map((member) => [member.id, member])).values()];
@@ -43,45 +43,46 @@ export const createSpace = (parts: Parts, input: NewSpace): Space => {
     shareOrigin: input.settings.shareOrigin,
     router: input.settings.router ?? null,
     createdBy: input.createdBy ?? null,
-    createdAt: parts.clock.now(),
+    createdAt: services.clock.now(),
     version: members.length + 1,
     deletedSeq: null,
   };
-  record(parts, (append) => {
-    parts.settings.insert(row);
-    parts.subscribers.insert({ id: indexSubscriber, kind: "index", cursor: 0, inside: true });
+  record(services, (append) => {
+    services.settings.insert(row);
+    services.subscribers.insert({ id: indexSubscriber, kind: "index", cursor: 0, inside: true });
     append({ type: "space.updated", space: publicSpace(row) });
-    for (const member of members) join(parts, append, member);
+    for (const member of members) join(services, append, member);
   });
-  return whole(parts, row);
+  return whole(services, row);
 };
 
-export const describeSpace = (parts: Parts, principal: Principal): Space => whole(parts, seen(parts, principal));
+export const describeSpace = (services: SpaceServices, principal: Principal): Space =>
+  whole(services, seen(services, principal));
 
-export const updateSpace = (parts: Parts, principal: Principal, changes: UpdateSpace): Space => {
+export const updateSpace = (services: SpaceServices, principal: Principal, changes: UpdateSpace): Space => {
   // A router may name a secret of the workspace and an address of its own.
-  const row = changes.router === undefined ? runs(parts, principal) : owns(parts, principal);
+  const row = changes.router === undefined ? runs(services, principal) : owns(services, principal);
   const { name = row.name, wakePolicy = row.wakePolicy, shareOrigin = row.shareOrigin, router = row.router } = changes;
   const next = { ...row, name, wakePolicy, shareOrigin, router };
   if (JSON.stringify(publicSpace(next)) !== JSON.stringify(publicSpace(row))) {
-    record(parts, (append) => {
+    record(services, (append) => {
       const { seq: version } = append({ type: "space.updated", space: publicSpace(next) });
-      parts.settings.change({ name, wakePolicy, shareOrigin, router, version });
+      services.settings.change({ name, wakePolicy, shareOrigin, router, version });
     });
   }
-  return whole(parts, next);
+  return whole(services, next);
 };
 
 /** Nothing is answered here from now on; the log is kept until every subscriber has taken it and knows of the end. */
-export const removeSpace = (parts: Parts, principal: Principal): null => {
-  owns(parts, principal);
-  parts.live.stopAll("gone", "The space was deleted");
-  transaction(parts, () => {
-    parts.settings.change({ deletedSeq: parts.log.head().seq + 1 });
-    parts.router.giveUp();
-    parts.timers.setNoLater(deliverTimer, parts.clock.now() + watchdogMs);
+export const removeSpace = (services: SpaceServices, principal: Principal): null => {
+  owns(services, principal);
+  services.live.stopAll("gone", "The space was deleted");
+  transaction(services, () => {
+    services.settings.change({ deletedSeq: services.log.head().seq + 1 });
+    services.router.giveUp();
+    services.timers.setNoLater(deliverTimer, services.clock.now() + watchdogMs);
   });
-  parts.sockets.closeWhere(() => true, closeCodes.spaceDeleted, "the space was deleted");
-  parts.delivery.kick();
+  services.sockets.closeWhere(() => true, closeCodes.spaceDeleted, "the space was deleted");
+  services.delivery.kick();
   return null;
 };

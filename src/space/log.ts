@@ -5,8 +5,7 @@ import { type Database, prepared } from "../shared/database.ts";
 import { maxTailLength } from "./bounds.ts";
 import { log } from "./schema.ts";
 import { Tail } from "./tail.ts";
-import type { CallMessage } from "./tool-calls/call-message.ts";
-import type { CallOutcome } from "./tool-calls/call-outcome.ts";
+import type { CallMessage, CallOutcome } from "./tool-calls/call-state.ts";
 import type { Routing } from "./wake.ts";
 
 /**
@@ -18,7 +17,7 @@ import type { Routing } from "./wake.ts";
  *    read as many rows as they answer, however long the log is.
  * 3. A row is never changed; the frame in it is what goes over the wire, byte by byte.
  * 4. The head and the newest rows are kept in memory as they are stored: this object is the table's only writer. What
- *    was kept in a transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ *    was kept in a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
  */
 export type LogRow = typeof log.$inferSelect;
 

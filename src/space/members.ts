@@ -11,7 +11,7 @@ export type MemberRow = typeof members.$inferSelect;
  *
  * Invariants
  * 1. What was read is remembered until anything is written: this object is the table's only writer. What was read in
- *    a transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ *    a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
  * 2. Nobody changes a row that was handed out.
  */
 export class Members {

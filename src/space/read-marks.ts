@@ -6,9 +6,9 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { LogRow } from "./log.ts";
 import type { MemberRow } from "./members.ts";
-import { type Parts, record } from "./parts.ts";
-import type { ReadMark } from "./read-mark.ts";
 import { acting, seen } from "./rights.ts";
+import type { ReadMark } from "./schema.ts";
+import { record, type SpaceServices } from "./services.ts";
 import type { RunRead } from "./streams/channel.ts";
 
 /**
@@ -19,8 +19,8 @@ import type { RunRead } from "./streams/channel.ts";
  *    way at its place, to what a second try came to.
  * 2. The mark in the member's row and its `member.read` in the log are stored together.
  */
-const messageRow = (parts: Parts, messageId: string): LogRow => {
-  const row = parts.log.findMessage(messageId);
+const messageRow = (services: SpaceServices, messageId: string): LogRow => {
+  const row = services.log.findMessage(messageId);
   if (row) return row;
   throw new ColloquyError("not_found", `There is no message ${messageId} in this space`);
 };
@@ -29,36 +29,36 @@ const messageRow = (parts: Parts, messageId: string): LogRow => {
 const isSecondTry = (known: ReadMark | null, mark: ReadMark): boolean =>
   known?.run?.outcome === "failed" && mark.run !== undefined && mark.run.outcome !== "failed";
 
-const move = (parts: Parts, member: MemberRow, row: LogRow, mark: ReadMark): void => {
+const move = (services: SpaceServices, member: MemberRow, row: LogRow, mark: ReadMark): void => {
   if (row.seq < member.readSeq || (row.seq === member.readSeq && !isSecondTry(member.mark, mark))) return;
-  record(parts, (append) => {
+  record(services, (append) => {
     append({ type: "member.read", ...publicMark(member.entityId, mark) });
-    parts.members.change(member.entityId, { readSeq: row.seq, readCount: row.messageCount, mark });
+    services.members.change(member.entityId, { readSeq: row.seq, readCount: row.messageCount, mark });
   });
 };
 
-export const markRead = (parts: Parts, principal: Principal, messageId: string): null => {
-  const { member } = acting(parts, principal);
-  move(parts, member, messageRow(parts, messageId), { messageId, at: parts.clock.now() });
+export const markRead = (services: SpaceServices, principal: Principal, messageId: string): null => {
+  const { member } = acting(services, principal);
+  move(services, member, messageRow(services, messageId), { messageId, at: services.clock.now() });
   return null;
 };
 
 /** A run has ended that took messages of this space. Of who is no member, or of what is none, nothing is kept. */
-export const markReadByRun = (parts: Parts, { agentId, runId }: ChannelOpen, read: RunRead): void => {
-  const member = parts.members.find(agentId);
+export const markReadByRun = (services: SpaceServices, { agentId, runId }: ChannelOpen, read: RunRead): void => {
+  const member = services.members.find(agentId);
   if (!member) return;
   const { messageId, firstMessageId = messageId, outcome, reason } = read;
-  const [first, newest] = [parts.log.findMessage(firstMessageId), parts.log.findMessage(messageId)];
+  const [first, newest] = [services.log.findMessage(firstMessageId), services.log.findMessage(messageId)];
   if (!first || !newest) return;
   const run = { id: runId, firstSeq: first.seq, outcome, ...(reason === undefined ? {} : { reason }) };
-  move(parts, member, newest, { messageId, at: parts.clock.now(), run });
+  move(services, member, newest, { messageId, at: services.clock.now(), run });
 };
 
 /** Who has read up to this message or past it, its sender aside; with what came of it where that run took it. */
-export const readsOf = (parts: Parts, principal: Principal, messageId: string): ReadReceipt[] => {
-  seen(parts, principal);
-  const { seq, entityId: senderId } = messageRow(parts, messageId);
-  return parts.members.all().flatMap(({ entityId, name, type, readSeq, mark }) => {
+export const readsOf = (services: SpaceServices, principal: Principal, messageId: string): ReadReceipt[] => {
+  seen(services, principal);
+  const { seq, entityId: senderId } = messageRow(services, messageId);
+  return services.members.all().flatMap(({ entityId, name, type, readSeq, mark }) => {
     if (!mark || readSeq < seq || entityId === senderId) return [];
     const receipt: ReadReceipt = { entityId, name, type, at: isoTime(mark.at) };
     return [mark.run && mark.run.firstSeq <= seq ? { ...receipt, ...publicRun(mark.run) } : receipt];

@@ -5,9 +5,9 @@ import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxPageSize, maxUnreadScan } from "./bounds.ts";
 import type { Ordinals } from "./log.ts";
-import type { Parts } from "./parts.ts";
 import { seen, spaceIn } from "./rights.ts";
-import { snapshotOf } from "./snapshot.ts";
+import type { SpaceServices } from "./services.ts";
+import { snapshotOf } from "./settings.ts";
 
 export type MessagePage = { before?: number | undefined; after?: number | undefined; limit: number };
 
@@ -17,66 +17,69 @@ const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)),
  * Messages by `seq`, newest last: the newest before `before`, or, given `after` alone, the oldest after it.
  * `nextCursor` goes on in the same direction: it is the next `before`, or the next `after`.
  */
-export const listMessages = (parts: Parts, principal: Principal, page: MessagePage): Page<Message> => {
-  seen(parts, principal);
+export const listMessages = (services: SpaceServices, principal: Principal, page: MessagePage): Page<Message> => {
+  seen(services, principal);
   const limit = size(page.limit);
   const { before, after } = page;
-  const over = after === undefined ? 0 : parts.log.countAt(after);
-  const upTo = before === undefined ? parts.log.head().messageCount : parts.log.countAt(before - 1);
+  const over = after === undefined ? 0 : services.log.countAt(after);
+  const upTo = before === undefined ? services.log.head().messageCount : services.log.countAt(before - 1);
   if (upTo <= over) return { items: [], nextCursor: null };
   const forward = after !== undefined && before === undefined;
   const ordinals: Ordinals = forward
     ? { over, upTo: Math.min(upTo, over + limit) }
     : { over: Math.max(over, upTo - limit), upTo };
-  const items = parts.toolCalls.current(parts.log.messages(ordinals));
+  const items = services.toolCalls.current(services.log.messages(ordinals));
   const more = forward ? ordinals.upTo < upTo : ordinals.over > over;
   const last = forward ? items.at(-1) : items[0];
   return { items, nextCursor: more && last ? String(last.seq) : null };
 };
 
 /** The newest message and, for a member, how many of others' messages lie after its read mark. */
-export const latest = (parts: Parts, principal: Principal): { lastMessage?: Message; unreadCount?: number } => {
-  seen(parts, principal);
-  const { messageCount } = parts.log.head();
-  const newest = parts.log.messages({ over: messageCount - 1, upTo: messageCount });
-  const [lastMessage] = parts.toolCalls.current(newest);
-  const member = principal.entityId === undefined ? undefined : parts.members.find(principal.entityId);
+export const latest = (
+  services: SpaceServices,
+  principal: Principal,
+): { lastMessage?: Message; unreadCount?: number } => {
+  seen(services, principal);
+  const { messageCount } = services.log.head();
+  const newest = services.log.messages({ over: messageCount - 1, upTo: messageCount });
+  const [lastMessage] = services.toolCalls.current(newest);
+  const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
   if (!member) return lastMessage ? { lastMessage } : {};
   const unread = { over: member.readCount, upTo: Math.min(messageCount, member.readCount + maxUnreadScan) };
-  const unreadCount = parts.log.countOthers(member.entityId, unread, maxUnreadCount);
+  const unreadCount = services.log.countOthers(member.entityId, unread, maxUnreadCount);
   return lastMessage ? { lastMessage, unreadCount } : { unreadCount };
 };
 
 /** What an agent sees of the space's history: the newest `limit` messages after leaving out the newest `offset`. */
 export const windowFor = (
-  parts: Parts,
+  services: SpaceServices,
   workspaceId: string,
   agentId: string,
   page: { limit: number; offset: number },
 ): SpaceWindow => {
-  const space = spaceIn(parts, workspaceId);
-  if (!parts.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
-  const total = parts.log.head().messageCount;
+  const space = spaceIn(services, workspaceId);
+  if (!services.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
+  const total = services.log.head().messageCount;
   const upTo = Math.max(0, total - Math.max(0, Math.trunc(page.offset)));
-  const found = parts.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
-  const messages = parts.toolCalls.current(found);
-  return { space: snapshotOf(space, parts.members.all()), messages, total };
+  const found = services.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
+  const messages = services.toolCalls.current(found);
+  return { space: snapshotOf(space, services.members.all()), messages, total };
 };
 
 /** What an agent's index follows: the messages after a place in the log, oldest first. */
 export const historyFor = (
-  parts: Parts,
+  services: SpaceServices,
   workspaceId: string,
   agentId: string,
   page: { after: number; limit: number },
 ): SpaceHistory => {
-  const { name } = spaceIn(parts, workspaceId);
-  if (!parts.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
-  const head = parts.log.head();
-  const over = parts.log.countAt(page.after);
+  const { name } = spaceIn(services, workspaceId);
+  if (!services.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
+  const head = services.log.head();
+  const over = services.log.countAt(page.after);
   const upTo = Math.min(head.messageCount, over + size(page.limit));
-  const messages = parts.toolCalls.current(parts.log.messages({ over, upTo }));
-  const [before = null] = parts.log.messages({ over: over - 1, upTo: over });
+  const messages = services.toolCalls.current(services.log.messages({ over, upTo }));
+  const [before = null] = services.log.messages({ over: over - 1, upTo: over });
   const more = upTo < head.messageCount;
   return { name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };
 };

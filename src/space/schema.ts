@@ -4,9 +4,7 @@ import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
 import type { RouterDecision } from "../protocol/message.ts";
 import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
-import type { ReadMark } from "./read-mark.ts";
-import type { CallMessage } from "./tool-calls/call-message.ts";
-import type { CallOutcome } from "./tool-calls/call-outcome.ts";
+import type { CallMessage, CallOutcome } from "./tool-calls/call-state.ts";
 import type { Routing } from "./wake.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
@@ -54,6 +52,16 @@ export const log = sqliteTable(
     uniqueIndex("log_message_count").on(table.messageCount).where(sql`message_id IS NOT NULL`),
   ],
 );
+
+/**
+ * A member's newest read mark, `at` in milliseconds since the epoch. `run` is an agent's: it took the messages from
+ * `firstSeq` to the mark.
+ */
+export type ReadMark = {
+  messageId: string;
+  at: number;
+  run?: { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string };
+};
 
 /** Who is in the space now. When they came and went stands in the log. */
 export const members = sqliteTable("members", {

@@ -1,50 +1,71 @@
-import type { Clock } from "../shared/clock.ts";
-import type { Database } from "../shared/database.ts";
-import type { Ids } from "../shared/ids.ts";
-import type { Jobs } from "../timers/jobs.ts";
-import type { Timers } from "../timers/timers.ts";
-import type { Delivery } from "./delivery/delivery.ts";
-import type { Subscribers } from "./delivery/subscribers.ts";
-import type { Gathering } from "./gathering.ts";
-import type { Log, LogRow, NewEvent } from "./log.ts";
-import type { Members } from "./members.ts";
-import type { Decisions } from "./router/decisions.ts";
-import type { Router } from "./router/router.ts";
-import type { Settings } from "./settings.ts";
-import type { ClientRates } from "./sockets/client-rates.ts";
-import type { SpaceSockets } from "./sockets/space-sockets.ts";
-import type { LiveStreams } from "./streams/live-streams.ts";
-import type { ToolCalls } from "./tool-calls/tool-calls.ts";
+import { systemClock } from "../shared/clock.ts";
+import { openDatabase } from "../shared/database.ts";
+import type { Env } from "../shared/env.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { fault } from "../shared/fault.ts";
+import { createIds } from "../shared/ids.ts";
+import { Jobs } from "../timers/jobs.ts";
+import { Timers } from "../timers/timers.ts";
+import { maxDatabaseBytes } from "./bounds.ts";
+import { Delivery } from "./delivery/delivery.ts";
+import { Subscribers } from "./delivery/subscribers.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { Log, type LogRow, type NewEvent } from "./log.ts";
+import { Members } from "./members.ts";
+import { Decisions } from "./router/decisions.ts";
+import { Router } from "./router/router.ts";
+import { RouterLedger } from "./router/router-ledger.ts";
+import { Settings } from "./settings.ts";
+import { ClientRates } from "./sockets/client-rates.ts";
+import { createSockets } from "./sockets/space-sockets.ts";
+import { LiveStreams } from "./streams/live-streams.ts";
+import { ToolCalls } from "./tool-calls/tool-calls.ts";
 
-/** What a space is made of; the modules beside this one act on it. */
-export type Parts = {
-  db: Database;
-  clock: Clock;
-  ids: Ids;
-  timers: Timers;
-  jobs: Jobs;
-  settings: Settings;
-  members: Members;
-  log: Log;
-  gathering: Gathering;
-  subscribers: Subscribers;
-  decisions: Decisions;
-  delivery: Delivery;
-  router: Router;
-  sockets: SpaceSockets;
-  rates: ClientRates;
-  live: LiveStreams;
-  toolCalls: ToolCalls;
-  /** SQLite's own, which `transaction` below is the way to. */
-  inTransaction: <T>(work: () => T) => T;
-  /** Bytes that the database holds now. */
-  databaseBytes: () => number;
+/** What a space is made of, over its database. The modules beside this one act on it. */
+export const createServices = (ctx: DurableObjectState, env: Env) => {
+  const clock = systemClock;
+  const db = openDatabase(ctx.storage);
+  const settings = new Settings(db);
+  const whose = () => ({ spaceId: settings.find()?.id });
+  const timers = new Timers(db, ctx.storage, clock, whose);
+  const jobs = new Jobs({ db, timers, clock, whose, waitUntil: (work) => ctx.waitUntil(work) });
+  const members = new Members(db);
+  const log = new Log(db);
+  const subscribers = new Subscribers(db);
+  const decisions = new Decisions(db);
+  const ledger = new RouterLedger(db);
+  const toolCalls = new ToolCalls(db);
+  const sockets = createSockets(ctx, env, timers, clock);
+  const live = new LiveStreams(clock, (frame) => {
+    fault("space.mid-speech", ctx);
+    if (sockets.size > 0) sockets.broadcast(JSON.stringify(frame));
+  });
+  const onForgotten = (): void => {
+    for (const each of [log, decisions, ledger, toolCalls, members]) each.clear();
+  };
+  const around = { ctx, env, timers, clock, log, members, settings, decisions };
+  const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
+  const write = (work: (append: Append) => void): void => record(services, work);
+  const services = {
+    ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
+    ids: createIds(env.SIGNING_SECRET),
+    router: new Router({ ...around, jobs, ledger, record: write }),
+    rates: new ClientRates(),
+    groupCommit: new GroupCommit(ctx.storage),
+    /** SQLite's own. Use `transaction` below. */
+    inTransaction: <T>(work: () => T): T => ctx.storage.transactionSync(work),
+    /** Bytes that the database holds now. */
+    databaseBytes: (): number => ctx.storage.sql.databaseSize,
+  };
+  return services;
 };
+
+export type SpaceServices = ReturnType<typeof createServices>;
 
 export type Append = (event: NewEvent) => LogRow;
 
 type Remembering = Pick<
-  Parts,
+  SpaceServices,
   "inTransaction" | "settings" | "members" | "subscribers" | "log" | "decisions" | "timers"
 >;
 
@@ -63,18 +84,27 @@ export const transaction = <T>({ inTransaction, ...remembering }: Remembering, w
  * The only way into the log: one transaction in which the events, what they change and the timer that guards their
  * delivery are stored together; then the sockets and the subscribers are told, in the same turn and order.
  */
-export const record = <T>(parts: Parts, write: (append: Append) => T): T => {
+export const record = <T>(services: SpaceServices, write: (append: Append) => T): T => {
   const rows: LogRow[] = [];
-  const value = transaction(parts, () => {
+  const value = transaction(services, () => {
     const written = write((event) => {
-      const row = parts.log.append(event);
+      const row = services.log.append(event);
       rows.push(row);
       return row;
     });
-    parts.delivery.arm(rows);
+    services.delivery.arm(rows);
     return written;
   });
-  for (const row of rows) parts.sockets.broadcast(row.frame);
-  parts.delivery.kick(rows);
+  for (const row of rows) services.sockets.broadcast(row.frame);
+  services.delivery.kick(rows);
   return value;
+};
+
+/** Throws `limit_reached` where the database holds as much as a space may. */
+export const requireStorage = ({ databaseBytes }: Pick<SpaceServices, "databaseBytes">): void => {
+  if (databaseBytes() <= maxDatabaseBytes) return;
+  throw new ColloquyError(
+    "limit_reached",
+    `This space holds ${maxDatabaseBytes} bytes, the most (maxDatabaseBytes): open a new one`,
+  );
 };

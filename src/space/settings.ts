@@ -1,6 +1,9 @@
+import type { Member } from "../protocol/entity.ts";
+import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
 import { isoTime } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
+import { type MemberRow, publicMember } from "./members.ts";
 import { space } from "./schema.ts";
 
 export type SettingsRow = typeof space.$inferSelect;
@@ -10,7 +13,7 @@ export type SettingsRow = typeof space.$inferSelect;
  *
  * Invariants
  * 1. The row is read once and kept until it is written: this object is its only writer. What was read in a
- *    transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ *    transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
  */
 export class Settings {
   readonly #db: Database;
@@ -52,4 +55,25 @@ export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => ({
   ...(row.router === null ? {} : { router: row.router }),
   ...(row.createdBy === null ? {} : { createdBy: row.createdBy }),
   createdAt: isoTime(row.createdAt),
+});
+
+const told = new WeakMap<readonly MemberRow[], Member[]>();
+
+/** The members as others see them: put into words once for all subscribers. Nobody changes them. */
+const publicMembers = (members: readonly MemberRow[]): Member[] => {
+  const known = told.get(members) ?? members.map(publicMember);
+  told.set(members, known);
+  return known;
+};
+
+/** What a subscriber needs to know of the space. */
+export const snapshotOf = (space: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot => ({
+  id: space.id,
+  workspaceId: space.workspaceId,
+  name: space.name,
+  shareOrigin: space.shareOrigin,
+  wakePolicy: space.wakePolicy,
+  createdAt: isoTime(space.createdAt),
+  version: space.version,
+  members: publicMembers(members),
 });

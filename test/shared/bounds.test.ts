@@ -92,7 +92,7 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["memories", "maxMemories", "agent/bounds.ts", "limit_reached", "agent/run-limits.actor.test.ts"],
   ["goals", "maxGoals", "agent/bounds.ts", "limit_reached", "agent/run-limits.actor.test.ts"],
   ["hooks", "maxHooks", "agent/bounds.ts", "limit_reached", "routes/hooks.actor.test.ts"],
-  ["stored events", "maxDatabaseBytes", "space/bounds.ts", "limit_reached", "space/room.test.ts"],
+  ["stored events", "maxDatabaseBytes", "space/bounds.ts", "limit_reached", "space/storage-quota.test.ts"],
   ["sockets", "maxSockets", "space/bounds.ts", "unavailable", "space/sockets.test.ts"],
   ["sockets of a member", "maxSocketsPerMember", "space/bounds.ts", "unavailable", "space/sockets.test.ts"],
   ["frames of a socket", "maxFrames", "space/bounds.ts", "close 4429", "space/sockets.actor.test.ts"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Gathering } from "../../src/space/gathering.ts";
+import { GroupCommit } from "../../src/space/group-commit.ts";
 
 /** A disk whose commits end when the test says so. */
 const openGathering = () => {
@@ -10,13 +10,13 @@ const openGathering = () => {
     commits.push(commit);
     return commit.promise;
   };
-  const gathering = new Gathering({ sync });
+  const groupCommit = new GroupCommit({ sync });
   const say = (text: string): Promise<string> =>
-    gathering.join(() => {
+    groupCommit.join(() => {
       stored.push(`${text} in ${commits.length}`);
       return text;
     });
-  return { commits, stored, say, gathering };
+  return { commits, stored, say, groupCommit };
 };
 
 test("who comes alone does not wait", async () => {
@@ -50,9 +50,9 @@ test("all who come while one is being stored are stored in one commit, in the or
 });
 
 test("one that fails keeps no other from being stored", async () => {
-  const { commits, stored, say, gathering } = openGathering();
+  const { commits, stored, say, groupCommit } = openGathering();
   await say("one");
-  const failing = gathering.join(() => {
+  const failing = groupCommit.join(() => {
     throw new Error("a bug");
   });
   const together = [say("two"), say("three")];

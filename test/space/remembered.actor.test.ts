@@ -1,11 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
-import { assemble } from "../../src/space/assemble.ts";
 import { deliverTimer } from "../../src/space/delivery/delivery.ts";
 import { Log } from "../../src/space/log.ts";
 import { join } from "../../src/space/membership.ts";
-import { record, transaction } from "../../src/space/parts.ts";
+import { createServices, record, transaction } from "../../src/space/services.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";
 
 beforeAll(recordReceivers);
@@ -14,7 +13,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
   const [ann, ben, robo] = [entity("human", "Ann"), entity("human", "Ben"), entity("agent", "Robo")];
   const home = await house([ann, ben]);
   await runInDurableObject(home.stub, (_, state) => {
-    const parts = assemble(state, env);
+    const parts = createServices(state, env);
     const known = () => ({
       robo: parts.members.find(robo.id)?.name,
       members: parts.members.all().length,
@@ -48,7 +47,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
 test("[D2] a timer that a transaction set and took back is set by the next one, though both are due at once", async () => {
   const home = await house([entity("human", "Ann"), entity("human", "Ben")]);
   await runInDurableObject(home.stub, async (_, state) => {
-    const parts = assemble(state, env);
+    const parts = createServices(state, env);
     parts.timers.clear(deliverTimer);
     const dueAt = parts.clock.now() + 60_000;
     const failing = (): void =>

@@ -1,7 +1,7 @@
 import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
 import { type LogRow, messageIn } from "../log.ts";
-import { toldOutcome } from "../tool-calls/call-outcome.ts";
+import { toldOutcome } from "../tool-calls/call-state.ts";
 import { triggerSource } from "../wake.ts";
 import type { SubscriberRow } from "./subscribers.ts";
 

@@ -20,7 +20,7 @@ import type { Log, LogRow } from "../log.ts";
 import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";
-import { snapshotOf } from "../snapshot.ts";
+import { snapshotOf } from "../settings.ts";
 import { type Batch, batchFor, concerns, isOnlyHeard } from "./batch.ts";
 import { Pauses } from "./pauses.ts";
 import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscribers.ts";

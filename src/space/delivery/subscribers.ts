@@ -12,7 +12,7 @@ export const indexSubscriber = "index";
  *
  * Invariants
  * 1. All rows are read once and then kept as they are stored: this object is the table's only writer. What was kept in
- *    a transaction that is rolled back must be forgotten (`transaction` in `parts.ts`).
+ *    a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
  * 2. Nobody changes a row that was handed out.
  */
 export class Subscribers {

@@ -7,9 +7,9 @@ import { ColloquyError, errorKind, type Issue } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
 import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "../bounds.ts";
-import type { Parts } from "../parts.ts";
 import { post } from "../posting.ts";
 import { markRead } from "../read-marks.ts";
+import type { SpaceServices } from "../services.ts";
 import { answerToolCall } from "../tool-calls/answer-tool-call.ts";
 import type { SpaceSession } from "./space-sockets.ts";
 
@@ -19,8 +19,8 @@ const windowSeconds = frameWindowMs / 1000;
  * One frame from a client. What it asks is done, or answered by an `error` frame on its own socket; only too many
  * frames of it or of its member, or too many bad ones, close it.
  */
-export const receiveFrame = (parts: Parts, session: SpaceSession, data: string | ArrayBuffer): void => {
-  const { sockets, rates, clock } = parts;
+export const receiveFrame = (services: SpaceServices, session: SpaceSession, data: string | ArrayBuffer): void => {
+  const { sockets, rates, clock } = services;
   if (sockets.closeIfExpired(session)) return;
   const now = clock.now();
   const { frames, badFrames } = rates.of(session);
@@ -39,7 +39,7 @@ export const receiveFrame = (parts: Parts, session: SpaceSession, data: string |
   try {
     const raw = rawFrame(data);
     names = Named.safeParse(raw).data ?? {};
-    obey(parts, session, parseFrame(raw));
+    obey(services, session, parseFrame(raw));
   } catch (error) {
     if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId });
     const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
@@ -51,27 +51,28 @@ export const receiveFrame = (parts: Parts, session: SpaceSession, data: string |
   }
 };
 
-const obey = (parts: Parts, session: SpaceSession, frame: ClientFrame): void => {
+const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame): void => {
   const { principal } = session;
-  if (frame.type === "read") markRead(parts, principal, frame.messageId);
-  else if (frame.type === "typing") tellTyping(parts, session.data.entityId);
+  if (frame.type === "read") markRead(services, principal, frame.messageId);
+  else if (frame.type === "typing") tellTyping(services, session.data.entityId);
   else if (frame.type === "tool.result") {
     const {
       message,
       created,
       updatedSeq: cursor,
-    } = answerToolCall(parts, principal, frame.toolCallId, { result: frame.result });
-    if (!created) parts.sockets.send(session, JSON.stringify({ type: "space.message.updated", cursor, message }));
+    } = answerToolCall(services, principal, frame.toolCallId, { result: frame.result });
+    if (!created) services.sockets.send(session, JSON.stringify({ type: "space.message.updated", cursor, message }));
   } else {
     const { type: _, ...input } = frame;
-    const { message, created } = post(parts, principal, input);
+    const { message, created } = post(services, principal, input);
     // Who sends again is answered alone: the others have had it.
-    if (!created) parts.sockets.send(session, JSON.stringify({ type: "space.message", cursor: message.seq, message }));
+    if (!created)
+      services.sockets.send(session, JSON.stringify({ type: "space.message", cursor: message.seq, message }));
   }
 };
 
 /** Tells the others that a member types, unless they have just been told. */
-const tellTyping = ({ sockets, rates, clock }: Parts, entityId: string): void => {
+const tellTyping = ({ sockets, rates, clock }: SpaceServices, entityId: string): void => {
   const now = clock.now();
   if (!rates.typing.of(entityId, now).admits(now)) return;
   const isOther = ({ data }: SpaceSession): boolean => data.entityId !== entityId;

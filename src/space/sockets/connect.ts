@@ -3,9 +3,9 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { callerOf } from "../../sockets/authenticated-sockets.ts";
 import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "../bounds.ts";
 import { publicMember } from "../members.ts";
-import type { Parts } from "../parts.ts";
 import { marksOf } from "../read-marks.ts";
 import { acting } from "../rights.ts";
+import type { SpaceServices } from "../services.ts";
 import { publicSpace } from "../settings.ts";
 import { requireSocketRoom } from "./space-sockets.ts";
 
@@ -21,16 +21,16 @@ const cursorOf = (url: string): number | undefined => {
  * Opens a member's socket: the welcome first, then what it missed, then what happens; all in one turn, so that
  * nothing falls between (D3). Who is too far behind, or ahead of the log, is told so and gets no replay.
  */
-export const connect = (parts: Parts, request: Request): Response => {
-  const { space, member, principal } = acting(parts, callerOf(request));
-  const head = parts.log.head().seq;
+export const connect = (services: SpaceServices, request: Request): Response => {
+  const { space, member, principal } = acting(services, callerOf(request));
+  const head = services.log.head().seq;
   const asked = cursorOf(request.url);
-  const missed = asked === undefined ? [] : missedFrames(parts, asked, head);
+  const missed = asked === undefined ? [] : missedFrames(services, asked, head);
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("connect: a WebSocketPair is two sockets");
-  requireSocketRoom(parts.sockets, member.entityId);
-  const session = parts.sockets.accept(server, principal, { entityId: member.entityId });
-  const members = parts.members.all();
+  requireSocketRoom(services.sockets, member.entityId);
+  const session = services.sockets.accept(server, principal, { entityId: member.entityId });
+  const members = services.members.all();
   const welcome: WelcomeFrame = {
     type: "welcome",
     space: publicSpace(space),
@@ -38,23 +38,23 @@ export const connect = (parts: Parts, request: Request): Response => {
     you: { id: member.entityId, type: member.type, name: member.name },
     cursor: missed && asked !== undefined ? asked : head,
     resumed: missed !== undefined,
-    streams: parts.live.snapshots(),
-    active: parts.live.active(),
+    streams: services.live.snapshots(),
+    active: services.live.active(),
     reads: marksOf(members),
   };
-  parts.sockets.send(session, JSON.stringify(welcome));
-  for (const frame of missed ?? []) parts.sockets.send(session, frame);
+  services.sockets.send(session, JSON.stringify(welcome));
+  for (const frame of missed ?? []) services.sockets.send(session, frame);
   return new Response(null, { status: 101, webSocket: client });
 };
 
 /** The frames after `cursor`; undefined where they cannot be had in one go. */
-const missedFrames = (parts: Parts, cursor: number, head: number): string[] | undefined => {
+const missedFrames = (services: SpaceServices, cursor: number, head: number): string[] | undefined => {
   if (cursor > head || head - cursor > maxReplayEvents) return undefined;
   let bytes = 0;
   const frames: string[] = [];
   // In small pages: what is too much to be sent must not be read into memory either.
   for (let from = cursor; from < head; from += replayPageEvents) {
-    for (const { frame } of parts.log.after(from, replayPageEvents)) {
+    for (const { frame } of services.log.after(from, replayPageEvents)) {
       bytes += frame.length;
       if (bytes > maxReplayBytes) return undefined;
       frames.push(frame);

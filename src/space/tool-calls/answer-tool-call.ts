@@ -4,14 +4,14 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxAnswerBytes } from "../bounds.ts";
 import type { MemberRow } from "../members.ts";
-import { type Parts, record } from "../parts.ts";
 import { acting } from "../rights.ts";
+import { record, type SpaceServices } from "../services.ts";
 import type { SettingsRow } from "../settings.ts";
-import type { CallMessage } from "./call-message.ts";
-import { changeCall } from "./change.ts";
+import type { CallMessage } from "./call-state.ts";
 import { expire } from "./expiry.ts";
 import { messageOfCall } from "./record-tool-call.ts";
 import type { CallRow } from "./tool-calls.ts";
+import { changeCall } from "./tool-calls.ts";
 import { judge } from "./verdict.ts";
 
 /** `updatedSeq`: the place in the log of the event that tells it. */
@@ -19,12 +19,12 @@ export type AnsweredCall = { message: CallMessage; created: boolean; updatedSeq:
 
 /** A person answers a call that waits. Who may, and what counts, is decided here alone. */
 export const answerToolCall = (
-  parts: Parts,
+  services: SpaceServices,
   principal: Principal,
   toolCallId: string,
   answer: ToolAnswer,
 ): AnsweredCall => {
-  const { space, member } = acting(parts, principal);
+  const { space, member } = acting(services, principal);
   const bytes = new TextEncoder().encode(JSON.stringify(answer)).length;
   if (bytes > maxAnswerBytes) {
     throw new ColloquyError(
@@ -32,30 +32,30 @@ export const answerToolCall = (
       `An answer has at most ${maxAnswerBytes} bytes of JSON (maxAnswerBytes); this one has ${bytes}`,
     );
   }
-  const found = rowOf(parts, space, toolCallId);
+  const found = rowOf(services, space, toolCallId);
   checkMay(member, found);
-  const row = hasExpired(parts, found) ? rowOf(parts, space, toolCallId) : found;
-  const given = { entityId: member.entityId, name: member.name, at: isoTime(parts.clock.now()), answer };
+  const row = hasExpired(services, found) ? rowOf(services, space, toolCallId) : found;
+  const given = { entityId: member.entityId, name: member.name, at: isoTime(services.clock.now()), answer };
   const verdict = judge(row.message.toolCall, given);
   if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
-  const message = record(parts, (append) => changeCall(parts, append, row, verdict.call, verdict.outcome));
-  return { message, created: true, updatedSeq: parts.log.head().seq };
+  const message = record(services, (append) => changeCall(services, append, row, verdict.call, verdict.outcome));
+  return { message, created: true, updatedSeq: services.log.head().seq };
 };
 
-const rowOf = (parts: Parts, space: SettingsRow, toolCallId: string): CallRow => {
-  const stored = parts.log.findMessage(messageOfCall(parts, space, toolCallId));
-  const row = stored && parts.toolCalls.at(stored.seq);
+const rowOf = (services: SpaceServices, space: SettingsRow, toolCallId: string): CallRow => {
+  const stored = services.log.findMessage(messageOfCall(services, space, toolCallId));
+  const row = stored && services.toolCalls.at(stored.seq);
   if (row) return row;
   throw new ColloquyError("not_found", `There is no tool call ${toolCallId} in this space`);
 };
 
 /** Whether it has ended just now, before its timer came to it. */
-const hasExpired = (parts: Parts, row: CallRow): boolean => {
-  if (row.isOpen && !parts.members.find(row.agentId)) {
+const hasExpired = (services: SpaceServices, row: CallRow): boolean => {
+  if (row.isOpen && !services.members.find(row.agentId)) {
     throw new ColloquyError("gone", "The agent has left the space: nobody waits for an answer");
   }
-  if (row.expiresAt === null || row.expiresAt > parts.clock.now()) return false;
-  expire(parts, [row]);
+  if (row.expiresAt === null || row.expiresAt > services.clock.now()) return false;
+  expire(services, [row]);
   return true;
 };
 

@@ -1,10 +1,18 @@
-import type { AgentToolCall } from "../../protocol/rpc.ts";
+import type { Message } from "../../protocol/message.ts";
+import type { AgentToolCall, ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { ToolCall } from "../../protocol/tool-call.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { maxToolErrorCharacters, maxToolInputBytes, maxToolOutputBytes } from "../bounds.ts";
 
-/** How a call stands by what its agent says of it. Pure; what people say is `verdict.ts`. */
+/** The state of a call, by what its agent says of it. Pure; `verdict.ts` judges what people say. */
+
+/** A message of kind `tool_call`. */
+export type CallMessage = Message & { kind: "tool_call"; toolCall: ToolCall };
+
+/** How people's part in a call ended. It is kept beside the event that ended it. */
+export type CallOutcome = ToolCallOutcome["outcome"];
+
 const over = new Set<ToolCall["status"]>(["complete", "error", "expired", "canceled"]);
 
 /** Nothing changes a call that is over. */
@@ -65,4 +73,26 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
   }
   const next: ToolCall = { ...call, ...outcomeOf(said) };
   return sameJson(next, call) ? call : next;
+};
+
+/**
+ * What the event at `seq` decided about a call, as its agent is told of it. `by` names everybody who approved, or the one
+ * who rejected or answered. `note` is that person's, or says why there is no answer.
+ */
+export const toldOutcome = (seq: number, toolCall: ToolCall, outcome: CallOutcome): ToolCallOutcome => {
+  const answers = outcome === "expired" ? [] : (toolCall.awaits?.answers ?? []);
+  const deciding = outcome === "rejected" ? answers.slice(-1) : answers;
+  const note = outcome === "failed" ? toolCall.error?.message : deciding.at(-1)?.note;
+  return {
+    seq,
+    toolCallId: toolCall.id,
+    outcome,
+    ...(outcome === "answered" ? { output: toolCall.output } : {}),
+    ...(note === undefined ? {} : { note }),
+    by: deciding.map(({ entityId: id, name, note: word }) => ({
+      id,
+      name,
+      ...(word === undefined ? {} : { note: word }),
+    })),
+  };
 };

@@ -3,53 +3,52 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { maxOpenToolCalls } from "../bounds.ts";
-import { type Parts, record } from "../parts.ts";
 import { spaceIn } from "../rights.ts";
-import { checkRoom } from "../room.ts";
+import { record, requireStorage, type SpaceServices } from "../services.ts";
 import type { SettingsRow } from "../settings.ts";
-import type { CallMessage } from "./call-message.ts";
-import { changeCall } from "./change.ts";
+import type { CallMessage } from "./call-state.ts";
+import { advanced, begun } from "./call-state.ts";
 import { callsTimer } from "./expiry.ts";
-import { advanced, begun } from "./standing.ts";
+import { changeCall } from "./tool-calls.ts";
 
 /**
  * An agent shows a tool call, or says how one that shows stands now: each once, however often it is said (R2). Its
  * message is the end of the stream that its input was written in (D4), wakes nobody, and is answered as it is then.
  * What was canceled before it showed is `gone`.
  */
-export const recordToolCall = (parts: Parts, said: AgentToolCall): CallMessage => {
+export const recordToolCall = (services: SpaceServices, said: AgentToolCall): CallMessage => {
   const { agentId, toolCallId, messageId, streamId } = said;
-  const space = spaceIn(parts, said.workspaceId);
-  const isOwn = parts.ids.isIssued("tc", toolCallId) && parts.ids.ownerOf("tc", toolCallId) === agentId;
-  if (!isOwn || messageId !== messageOfCall(parts, space, toolCallId)) {
+  const space = spaceIn(services, said.workspaceId);
+  const isOwn = services.ids.isIssued("tc", toolCallId) && services.ids.ownerOf("tc", toolCallId) === agentId;
+  if (!isOwn || messageId !== messageOfCall(services, space, toolCallId)) {
     throw new ColloquyError(
       "invalid_request",
       `${toolCallId} is no tool call of ${agentId} whose message is ${messageId}`,
     );
   }
-  const stored = parts.log.findMessage(messageId);
-  const row = stored && parts.toolCalls.at(stored.seq);
-  if (!row) return show(parts, space, said);
-  if (streamId !== undefined) parts.live.repeated(streamId, agentId);
+  const stored = services.log.findMessage(messageId);
+  const row = stored && services.toolCalls.at(stored.seq);
+  if (!row) return show(services, space, said);
+  if (streamId !== undefined) services.live.repeated(streamId, agentId);
   const next = advanced(row.message.toolCall, said);
   if (next === row.message.toolCall) return row.message;
-  return record(parts, (append) => changeCall(parts, append, row, next, null));
+  return record(services, (append) => changeCall(services, append, row, next, null));
 };
 
 /** The id of the message that shows a call. */
-export const messageOfCall = ({ ids }: Pick<Parts, "ids">, space: SettingsRow, toolCallId: string): string =>
+export const messageOfCall = ({ ids }: Pick<SpaceServices, "ids">, space: SettingsRow, toolCallId: string): string =>
   ids.deriveOwned("msg", space.id, toolCallId);
 
-const show = (parts: Parts, space: SettingsRow, said: AgentToolCall): CallMessage => {
+const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall): CallMessage => {
   const { agentId, messageId: id, root, origin } = said;
-  const streamId = parts.live.endedBy(said.streamId);
+  const streamId = services.live.endedBy(said.streamId);
   if (said.status === "canceled") throw new ColloquyError("gone", `${said.toolCallId} was canceled before it showed`);
-  requireAwaited(parts, said);
-  const sender = parts.members.find(agentId);
+  requireAwaited(services, said);
+  const sender = services.members.find(agentId);
   if (!sender) throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
   const toolCall = begun(said);
-  checkRoom(parts);
-  if (parts.toolCalls.countOpen(maxOpenToolCalls) === maxOpenToolCalls) {
+  requireStorage(services);
+  if (services.toolCalls.countOpen(maxOpenToolCalls) === maxOpenToolCalls) {
     throw new ColloquyError(
       "limit_reached",
       `${maxOpenToolCalls} tool calls run or wait in this space (maxOpenToolCalls): let some of them end first`,
@@ -63,17 +62,17 @@ const show = (parts: Parts, space: SettingsRow, said: AgentToolCall): CallMessag
     toolCall,
     ...(origin === undefined ? {} : { origin }),
     ...(streamId === undefined ? {} : { streamId }),
-    createdAt: isoTime(parts.clock.now()),
+    createdAt: isoTime(services.clock.now()),
   };
   const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };
-  if (streamId !== undefined) parts.live.flush(streamId, agentId);
-  const shown = record(parts, (append) => {
+  if (streamId !== undefined) services.live.flush(streamId, agentId);
+  const shown = record(services, (append) => {
     const { seq } = append({ type: "space.message", message, routing });
-    parts.toolCalls.store({ ...message, seq }, seq);
-    const due = parts.toolCalls.at(seq)?.expiresAt ?? undefined;
-    if (due !== undefined) parts.timers.setNoLater(callsTimer, due);
+    services.toolCalls.store({ ...message, seq }, seq);
+    const due = services.toolCalls.at(seq)?.expiresAt ?? undefined;
+    if (due !== undefined) services.timers.setNoLater(callsTimer, due);
     return { ...message, seq };
   });
-  if (streamId !== undefined) parts.live.said(streamId, agentId);
+  if (streamId !== undefined) services.live.said(streamId, agentId);
   return shown;
 };

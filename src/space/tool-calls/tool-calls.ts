@@ -1,9 +1,10 @@
 import { and, asc, eq, isNotNull, lte, notInArray, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
+import type { ToolCall } from "../../protocol/tool-call.ts";
 import { among, type Database } from "../../shared/database.ts";
+import type { LogRow, NewEvent } from "../log.ts";
 import { members, toolCalls } from "../schema.ts";
-import type { CallMessage } from "./call-message.ts";
-import { isOver } from "./standing.ts";
+import { type CallMessage, type CallOutcome, isOver } from "./call-state.ts";
 
 export type CallRow = typeof toolCalls.$inferSelect;
 
@@ -94,3 +95,17 @@ export class ToolCalls {
     this.#db.delete(toolCalls).run();
   }
 }
+
+/** Stores the call's new state and tells it; also to its agent where people decided. Belongs in a transaction. */
+export const changeCall = (
+  { toolCalls }: { toolCalls: ToolCalls },
+  append: (event: NewEvent) => LogRow,
+  row: CallRow,
+  call: ToolCall,
+  outcome: CallOutcome | null,
+): CallMessage => {
+  const message = { ...row.message, toolCall: call };
+  const { seq } = append({ type: "space.message.updated", message, outcome });
+  toolCalls.store(message, seq);
+  return message;
+};
