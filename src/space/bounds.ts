@@ -1,4 +1,4 @@
-/** What one space holds and takes at most (B3). Reaching a bound is answered by an error that names it. */
+/** The bounds of one space (B3). Reaching a bound is answered by an error that names it. */
 
 /** Sockets at a time. A bigger audience needs relays. */
 export const maxSockets = 5000;
@@ -37,7 +37,7 @@ export const maxDatabaseBytes = 8 * 1024 ** 3;
 export const maxBatchEvents = 100;
 export const maxBatchMessages = 100;
 export const maxBatchLength = 1024 * 1024;
-/** Of the log's newest rows that are kept in memory for those who follow it, in characters; parsed they are twice that. */
+/** The log's newest rows that are kept in memory for its subscribers, in characters. Parsed, they are twice that. */
 export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */
 export const listenIntervalMs = 250;
@@ -72,15 +72,15 @@ export const maxRouterTries = 2;
 export const maxRouterAsks = 20;
 /** Messages that are undecided at a time; about more than these the router is not asked. */
 export const maxRouterHeld = 200;
-/** What the router is shown: the newest messages, and the agents that came first; each text and description cut. */
+/** The router's input: the newest messages, and the agents that came first. Each text and description is cut. */
 export const maxRouterMessages = 20;
 export const maxRouterAgents = 100;
 export const maxRouterTextCharacters = 2000;
 export const maxRouterDescriptionCharacters = 300;
-/** What the router may answer, in tokens where its model does not say otherwise, and in characters. */
+/** The router's longest answer: in tokens, unless its model says otherwise, and in characters. */
 export const routerOutputTokens = 1000;
 export const maxRouterAnswerCharacters = 16_000;
-/** What the router spent on days longer ago is forgotten. */
+/** The days for which the router's tokens are remembered. */
 export const routerLedgerMemoryMs = 30 * 24 * 60 * 60_000;
 /** How long the agents are waited for to describe themselves, and for how long what they said is good. */
 export const describeWaitMs = 2000;
@@ -92,7 +92,7 @@ export const maxOpenToolCalls = 20_000;
 export const maxToolInputBytes = 64 * 1024;
 export const maxToolOutputBytes = 32 * 1024;
 export const maxToolErrorCharacters = 2000;
-/** What a person answers, as JSON. */
+/** A person's answer, as JSON. */
 export const maxAnswerBytes = 64 * 1024;
 /** Calls that expire, or are canceled with their agent, in one go. */
 export const maxExpiredAtOnce = 50;

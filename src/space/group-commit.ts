@@ -1,11 +1,11 @@
 /**
- * Has posts that come while another is being stored be stored together: a commit costs the disk the same for one as
- * for fifty (group commit).
+ * Group commit: posts that come while another is being stored are stored together. A commit costs the disk the same for
+ * one post as for fifty.
  *
  * Invariants
- * 1. Who comes while nothing is being stored does not wait; whoever waits, waits for one commit.
- * 2. Those who waited for the same commit go on in the order in which they came and in one turn, whose writes SQLite
- *    stores in one commit; each is a transaction of its own in it, so that one that is refused undoes no other.
+ * 1. A post does not wait while nothing is being stored. Otherwise it waits for one commit.
+ * 2. Posts that waited for the same commit go on in the order in which they came, in one turn, whose writes SQLite stores
+ *    in one commit. Each is a transaction of its own in it, so that one that is refused undoes no other.
  */
 export class GroupCommit {
   readonly #storage: Pick<DurableObjectStorage, "sync">;
@@ -25,7 +25,7 @@ export class GroupCommit {
 
   /** Resolves when all that this turn writes is on disk. */
   async #commit(): Promise<void> {
-    // What cannot be stored has the platform reset the object, with all who wait.
+    // If it cannot be stored, the platform resets the object, and every waiting post fails.
     await this.#storage.sync().catch(() => undefined);
     this.#stored = undefined;
   }

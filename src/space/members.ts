@@ -7,7 +7,7 @@ import { members } from "./schema.ts";
 export type MemberRow = typeof members.$inferSelect;
 
 /**
- * Who is in the space now, with their read marks. Bounded by `maxMembers`.
+ * The members of the space now, with their read marks. Bounded by `maxMembers`.
  *
  * Invariants
  * 1. What was read is remembered until anything is written: this object is the table's only writer. What was read in

@@ -43,7 +43,7 @@ export const markRead = (services: SpaceServices, principal: Principal, messageI
   return null;
 };
 
-/** A run has ended that took messages of this space. Of who is no member, or of what is none, nothing is kept. */
+/** A run has ended that took messages of this space. Nothing is kept of an agent that is no member, or of other messages. */
 export const markReadByRun = (services: SpaceServices, { agentId, runId }: ChannelOpen, read: RunRead): void => {
   const member = services.members.find(agentId);
   if (!member) return;
@@ -54,7 +54,7 @@ export const markReadByRun = (services: SpaceServices, { agentId, runId }: Chann
   move(services, member, newest, { messageId, at: services.clock.now(), run });
 };
 
-/** Who has read up to this message or past it, its sender aside; with what came of it where that run took it. */
+/** The members who have read up to this message, without its sender. A run that took it says what came of it. */
 export const readsOf = (services: SpaceServices, principal: Principal, messageId: string): ReadReceipt[] => {
   seen(services, principal);
   const { seq, entityId: senderId } = messageRow(services, messageId);

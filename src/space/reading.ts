@@ -50,7 +50,7 @@ export const latest = (
   return lastMessage ? { lastMessage, unreadCount } : { unreadCount };
 };
 
-/** What an agent sees of the space's history: the newest `limit` messages after leaving out the newest `offset`. */
+/** The space's history as an agent sees it: the newest `limit` messages, without the newest `offset`. */
 export const windowFor = (
   services: SpaceServices,
   workspaceId: string,
@@ -66,7 +66,7 @@ export const windowFor = (
   return { space: snapshotOf(space, services.members.all()), messages, total };
 };
 
-/** What an agent's index follows: the messages after a place in the log, oldest first. */
+/** The messages after a place in the log, oldest first. Agents index them. */
 export const historyFor = (
   services: SpaceServices,
   workspaceId: string,

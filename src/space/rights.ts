@@ -4,8 +4,8 @@ import type { MemberRow, Members } from "./members.ts";
 import type { Settings, SettingsRow } from "./settings.ts";
 
 /**
- * Who may do what here. Who may not know of the space gets `not_found`, as does everyone once it is deleted; who may
- * see it but not do that gets `forbidden`.
+ * The rights of callers. A caller that may not know of the space gets `not_found`, as does everyone once it is deleted.
+ * A caller that may see it but not do that gets `forbidden`.
  */
 export type Known = { settings: Settings; members: Members };
 
@@ -47,7 +47,7 @@ export const runs = (known: Known, principal: Principal): SettingsRow => {
   throw new ColloquyError("forbidden", "Only the creator of a space, an admin or a secret key may do that");
 };
 
-/** What only the workspace's own rights allow. */
+/** For acts that need the workspace's own rights. */
 export const owns = (known: Known, principal: Principal): SettingsRow => {
   const space = seen(known, principal);
   if (hasWorkspaceRights(principal)) return space;

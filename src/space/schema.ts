@@ -34,7 +34,7 @@ export const log = sqliteTable(
   {
     seq: integer("seq").primaryKey(),
     type: text("type").$type<DurableEvent["type"]>().notNull(),
-    /** Whose event it is: the sender, the member. */
+    /** The sender or the member. */
     entityId: text("entity_id"),
     /** Messages only. Derived from (sender, clientKey) where there is one, so that this index keeps both unique. */
     messageId: text("message_id"),
@@ -63,7 +63,7 @@ export type ReadMark = {
   run?: { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string };
 };
 
-/** Who is in the space now. When they came and went stands in the log. */
+/** The members now. The log has when they came and went. */
 export const members = sqliteTable("members", {
   entityId: text("entity_id").primaryKey(),
   type: text("type").$type<EntityType>().notNull(),
@@ -77,7 +77,7 @@ export const members = sqliteTable("members", {
   mark: text("mark", { mode: "json" }).$type<ReadMark>(),
 });
 
-/** Who follows the log, and how far each has come. */
+/** The subscribers of the log, and how far each has come. */
 export const subscribers = sqliteTable("subscribers", {
   id: text("id").primaryKey(),
   kind: text("kind").$type<"agent" | "index">().notNull(),
@@ -104,7 +104,7 @@ export const decisions = sqliteTable(
   (table) => [index("decisions_pending").on(table.seq).where(sql`decision IS NULL`)],
 );
 
-/** What the router was billed, by the UTC day. */
+/** The tokens that the router was billed, by the UTC day. */
 export const routerLedger = sqliteTable("router_ledger", {
   day: text("day").primaryKey(),
   tokens: integer("tokens").notNull(),
@@ -113,7 +113,7 @@ export const routerLedger = sqliteTable("router_ledger", {
 export const toolCalls = sqliteTable(
   "tool_calls",
   {
-    /** Of its message. */
+    /** Its message's place in the log. */
     seq: integer("seq").primaryKey(),
     agentId: text("agent_id").notNull(),
     isOpen: integer("is_open", { mode: "boolean" }).notNull(),

@@ -21,7 +21,7 @@ import { createSockets } from "./sockets/space-sockets.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
 import { ToolCalls } from "./tool-calls/tool-calls.ts";
 
-/** What a space is made of, over its database. The modules beside this one act on it. */
+/** The parts of a space over its database. The modules beside this one act on them. */
 export const createServices = (ctx: DurableObjectState, env: Env) => {
   const clock = systemClock;
   const db = openDatabase(ctx.storage);

@@ -59,14 +59,14 @@ export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => ({
 
 const told = new WeakMap<readonly MemberRow[], Member[]>();
 
-/** The members as others see them: put into words once for all subscribers. Nobody changes them. */
+/** The members as others see them: made once for all subscribers. Nobody changes them. */
 const publicMembers = (members: readonly MemberRow[]): Member[] => {
   const known = told.get(members) ?? members.map(publicMember);
   told.set(members, known);
   return known;
 };
 
-/** What a subscriber needs to know of the space. */
+/** The space as a subscriber is told of it. */
 export const snapshotOf = (space: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot => ({
   id: space.id,
   workspaceId: space.workspaceId,

@@ -2,8 +2,8 @@ import type { Root, TriggerSource } from "../protocol/rpc.ts";
 import type { WakePolicy } from "../protocol/space.ts";
 
 /**
- * What is decided about a message's wakes when it is stored, and kept beside it: a later delivery must not decide
- * otherwise because the space has changed since.
+ * Facts that decide which agents a message wakes. They are stored with it: a later delivery must not decide otherwise
+ * because the space has changed since.
  */
 export type Routing = {
   root: Root;

@@ -165,7 +165,7 @@ export class Jobs {
       const isDue = and(eq(jobs.kind, kind), lte(jobs.dueAt, now));
       const due = db.select().from(jobs).where(isDue).orderBy(asc(jobs.dueAt), sql`rowid`).limit(free).all();
       for (const job of due) waitUntil(this.#begin(job, handler, running));
-      // What is left due now has no room: it begins when a run ends, or that run's lease.
+      // A job that is still due has no room. It begins when a run ends, or when a lease does.
       const isLater = and(eq(jobs.kind, kind), gt(jobs.dueAt, now));
       const first = db
         .select({ dueAt: min(jobs.dueAt) })

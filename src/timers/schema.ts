@@ -1,6 +1,6 @@
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
-/** What is due when, in milliseconds since the epoch. Each actor's schema exports this table. */
+/** The timers that are set, in milliseconds since the epoch. Each actor's schema exports this table. */
 export const timers = sqliteTable("timers", {
   name: text("name").primaryKey(),
   dueAt: integer("due_at").notNull(),
@@ -20,7 +20,7 @@ export const jobs = sqliteTable(
     dueAt: integer("due_at").notNull(),
     /** Runs that began since the last one that succeeded, cut ones included. */
     attempts: integer("attempts").notNull().default(0),
-    /** What the handler needs beside the key. Parse it. */
+    /** Data of the handler. It parses them. */
     payload: text("payload", { mode: "json" }).$type<unknown>(),
   },
   (table) => [primaryKey({ columns: [table.kind, table.key] }), index("jobs_due").on(table.kind, table.dueAt)],

@@ -33,11 +33,11 @@ export class Timers {
   readonly #clock: Clock;
   /** The object's own id, for the log: one that was never created has none. */
   readonly #whose: () => Whose;
-  /** What the platform's alarm is known to be set to; a cache, so that an unchanged alarm costs no write. */
+  /** The time of the platform's alarm, as far as it is known: a cache, so that an unchanged alarm costs no write. */
   #armedAt: number | null | undefined;
   /** The due times by name, once they were read. */
   #known: Map<string, number> | undefined;
-  /** What was set since it fell due, be it by the handler of another. */
+  /** Timers that were set since they fell due, also by the handler of another. */
   readonly #setAnew = new Set<string>();
   readonly #set = prepared(() =>
     this.#db
@@ -135,7 +135,7 @@ export class Timers {
       const failures = row.failures + 1;
       const now = this.#clock.now();
       const pauseMs = backoff(row.failures, pauses);
-      // What was set meanwhile is soon due: not at once, which would be for ever where the handler set it itself.
+      // A timer that was set meanwhile is due soon. If it were due at once, a handler that sets its own would loop.
       const soonest = now + Math.min(pauseMs, longestPauseOfSetMs);
       const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
       const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));

@@ -14,7 +14,7 @@ import type { Secrets } from "./secrets.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
 /**
- * What spaces and agents are still to be told: renames, removals, secrets, the end of an agent.
+ * Tells spaces and agents of changes in the workspace: renames, removals, secrets, the end of an agent.
  *
  * Invariants
  * 1. A job is set in the transaction that makes it necessary.

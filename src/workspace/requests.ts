@@ -23,7 +23,7 @@ import { requests } from "./schema.ts";
  */
 const named = ({ principal, key }: RequestName) => and(eq(requests.principal, principal), eq(requests.key, key));
 
-/** Who answers for a principal's requests: a secret key for all that it acts as. */
+/** The caller that a principal's requests count for: a secret key, for everybody that it acts as. */
 const callerOf = (principal: string): string => principal.split(":", 2).join(":");
 
 const ofCaller = (caller: string) =>

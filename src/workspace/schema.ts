@@ -50,7 +50,7 @@ export const secrets = sqliteTable("secrets", {
   updatedAt: integer("updated_at").notNull(),
 });
 
-/** What the workspace knows of its spaces, up to `cursor` in each space's log. A deleted one stays as a tombstone. */
+/** The index of spaces, up to `cursor` in each space's log. A deleted space stays as a tombstone. */
 export const spaces = sqliteTable(
   "spaces",
   {
@@ -67,7 +67,7 @@ export const spaces = sqliteTable(
   (table) => [uniqueIndex("spaces_id").on(table.id)],
 );
 
-/** Who is in which space; the space by its position, so that an entity's newest spaces are one range of the key. */
+/** The members of spaces. A space is named by its position, so that an entity's newest spaces are one range of the key. */
 export const memberships = sqliteTable(
   "memberships",
   { entityId: text("entity_id").notNull(), spacePosition: integer("space_position").notNull() },

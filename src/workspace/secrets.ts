@@ -5,7 +5,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { maxSecrets } from "./bounds.ts";
 import { secrets } from "./schema.ts";
 
-/** What tools and models may use, sealed before it comes here and never opened here. */
+/** Secrets of tools and models. They are sealed before they come here, and never opened here. */
 export class Secrets {
   readonly #db: Database;
   readonly #clock: Clock;

@@ -196,7 +196,7 @@ export class Workspace extends DurableObject<Env> implements WorkspaceRpc {
   }
 
   async noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>> {
-    // Of an agent that was deleted a moment ago nothing waits any more.
+    // The agent may have been deleted a moment ago: then nothing of it waits any more.
     const noted = await this.#perform(() =>
       this.#waitingCalls.note(call, waits && this.#directory.find(call.agentId) !== undefined),
     );

@@ -84,7 +84,7 @@ const kinds = fc.array(
   { maxLength: 60 },
 );
 
-test("[D2] however a log is cut into deliveries, an agent gets what others said, and what they answered it, while it was in, once and in order", () => {
+test("[D2] however a log is cut, an agent gets others' messages and answers of its stays once, in order", () => {
   fc.assert(
     fc.property(kinds, fc.integer({ min: 1, max: 20 }), (events, limit) => {
       const rows = logOf(events);

@@ -83,7 +83,7 @@ const paced = (costs: number[]): Pace => {
   return pace;
 };
 
-test("the pace is the shortest while frames cost nothing, and sending takes about half of the time", () => {
+test("the pace is the shortest while frames cost nothing; else sending takes half of the time", () => {
   expect(paced([]).intervalMs(1)).toBe(minDeltaIntervalMs);
   expect(paced([0, 1, 1, 0]).intervalMs(1)).toBe(minDeltaIntervalMs);
   expect(paced([8, 8, 8]).intervalMs(1)).toBe(14);

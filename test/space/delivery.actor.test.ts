@@ -75,7 +75,7 @@ test("[D2] every agent but the sender gets each message once, in the space's ord
   expect(heardBy(robo)).toEqual(["one", "two", "three"]);
 });
 
-test("[D2] messages that an agent only hears come at intervals, those between together, and one that wakes it brings all", async () => {
+test("[D2] messages that wake nobody come together at intervals; one that wakes brings all before it", async () => {
   const { ann, robo, hal } = cast();
   const home = await house([ann, robo, hal], { wakePolicy: "addressed" });
   await settled(home);
@@ -210,7 +210,7 @@ test("[D2] an agent that is removed is told once, after what it had coming, and 
   expect(await subscribers(home)).toEqual([{ id: "index" }]);
 });
 
-test("[D2] an agent that left and came back before it was told gets both stays, and nothing from between", async () => {
+test("[D2] an agent that left and came back before it was told gets both stays, nothing between", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   await settled(home);
@@ -322,7 +322,7 @@ test("[D2] what was pending for one agent before a crash is not forgotten when a
   await vi.waitFor(() => expect([takenBy(robo), takenBy(hal)]).toEqual([["one"], ["one", "two"]]));
 });
 
-test("the workspace's index hears of the space before the caller does, and of nothing that it need not know", async () => {
+test("the workspace's index hears of a space before the caller does, and of no messages", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo], { createdBy: ann });
   const told = () => followed.get(home.workspaceId) ?? [];
@@ -332,7 +332,7 @@ test("the workspace's index hears of the space before the caller does, and of no
   expect(told().map(({ space }) => space.name)).toEqual(["Kitchen", "Hall"]);
 });
 
-test("[D2] a deleted space answers nobody, tells its subscribers after what they had coming, and keeps no word", async () => {
+test("[D2] a deleted space answers nobody, tells its subscribers all and the end, and keeps nothing", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   await settled(home);
@@ -354,7 +354,7 @@ test("[D2] a deleted space answers nobody, tells its subscribers after what they
   expect(kept).toEqual({ kept: 0 });
 });
 
-test("[D2] what was said in a short stay between two leavings is delivered, though nobody listened then", async () => {
+test("[D2] messages of a short stay between two leavings are delivered", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   await settled(home);

@@ -31,7 +31,7 @@ test("who comes alone does not wait", async () => {
   expect(stored).toEqual(["one in 0", "two in 1"]);
 });
 
-test("all who come while one is being stored are stored in one commit, in the order in which they came", async () => {
+test("posts that come while one is being stored are stored in one commit, in their order", async () => {
   const { commits, stored, say } = openGathering();
   await say("one");
   const together = [say("two"), say("three"), say("four")];

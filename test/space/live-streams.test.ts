@@ -7,7 +7,7 @@ import { LiveStreams } from "../../src/space/streams/live-streams.ts";
 const ids = createIds("a secret of at least thirty-two chars");
 const workspaceId = ids.mint("wsp");
 
-test("[B3] a run that is one too many to speak is refused by the bound's name, and its writer is not left hanging", async () => {
+test("[B3] one channel too many is refused by the bound's name, and its writer does not hang", async () => {
   const live = new LiveStreams({ now: () => 0 }, () => undefined);
   const agentId = ids.mint("ent");
   const open = () => ({ workspaceId, agentId, runId: ids.mintOwned("run", agentId) });

@@ -43,7 +43,7 @@ test("[D1] the same clientKey stores a message once", async () => {
   expect(unwrap(await home.rpc.list(home.key, { limit: 50 })).items).toHaveLength(2);
 });
 
-test("[D1] of many posts at once each is stored once, in one order without a gap; one that is refused undoes no other", async () => {
+test("[D1] concurrent posts are stored once each, in one order without a gap; a refused one undoes none", async () => {
   const home = await house([ann, bob, robo]);
   const { message: first } = unwrap(await home.rpc.post(home.as(bob), { text: "all together now" }));
   const answered = await Promise.all(

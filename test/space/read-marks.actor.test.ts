@@ -59,7 +59,7 @@ test("[R2] a mark that is told again, or is older than what is known, changes no
   expect(await readsOf(home, second.id)).toMatchObject([{ entityId: robo.id, runId, outcome: "answered" }]);
 });
 
-test("what came of a second try takes the place of the failure, and the failure told again does not come back", async () => {
+test("a second try's outcome replaces the failure, also where the failure is told again", async () => {
   const home = await house([ann, robo]);
   const { id: messageId } = await say(home, "one");
   await run(home, robo, "first", { type: "read", messageId, outcome: "failed", reason: "no key" });
@@ -70,7 +70,7 @@ test("what came of a second try takes the place of the failure, and the failure 
   expect(read).not.toHaveProperty("reason");
 });
 
-test("who has read a message is told with what came of it, where the mark's run took that message", async () => {
+test("a read receipt has the run's outcome where the mark's run took that message", async () => {
   const home = await house([ann, ben, robo]);
   const [before, first, second, after] = [
     await say(home, "zero"),
@@ -90,7 +90,7 @@ test("who has read a message is told with what came of it, where the mark's run 
   expect(await readsOf(home, after.id)).toEqual([]);
 });
 
-test("[S1] who is not in the space learns nothing of who has read, and a message that is none is not found", async () => {
+test("[S1] a caller outside the space sees no read receipts; an unknown message is not found", async () => {
   const home = await house([ann]);
   const { id } = await say(home, "hello");
   expect(await home.rpc.reads(home.as(ben), id)).toMatchObject({ ok: false, problem: { code: "not_found" } });

@@ -44,7 +44,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
   });
 });
 
-test("[D2] a timer that a transaction set and took back is set by the next one, though both are due at once", async () => {
+test("[D2] a timer of a rolled-back transaction is set by the next one, at the same time", async () => {
   const home = await house([entity("human", "Ann"), entity("human", "Ben")]);
   await runInDurableObject(home.stub, async (_, state) => {
     const parts = createServices(state, env);

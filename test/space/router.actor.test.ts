@@ -148,7 +148,7 @@ test("the router reads the newest messages and the agents, and no more", async (
   expect(prompt).toContain("message 24;");
 });
 
-test("who is mentioned, a space of two, a space where all wake, a service and an agent ask no router", async () => {
+test("mentions, pairs, spaces where all wake, services and agents ask no router", async () => {
   const model = asked([]);
   const { robo, hal, home, post } = await stage();
   const bot = entity("service", "CI");
@@ -230,7 +230,7 @@ test("[R4] [R1] a space that stops while its router's model rests asks again by 
   expect(model.calls).toHaveLength(2);
 });
 
-test("[R4] a model that stays out of order is given up after routerRetryMs; what comes then waits for no pause", async () => {
+test("[R4] a model that stays down is given up after routerRetryMs; later messages do not wait", async () => {
   const model = asked(() => refusal(apiError(503)));
   const { robo, home, post } = await stage();
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
@@ -262,7 +262,7 @@ test("[R4] a router whose model never answers is given up, and holds nobody up a
   expect(await decided(home, id)).toMatchObject({ outcome: "failed", error: { code: "model_stalled" } });
 });
 
-test("[B2] the router's tokens a day are bounded: a call that does not fit is not made, and that is said", async () => {
+test("[B2] the router's tokens a day are bounded: a call that does not fit is not made", async () => {
   const model = asked([{ ...wake("Robo"), usage: { inputTokens: 1400, outputTokens: 100 } }]);
   const { robo, home, post } = await stage({ ...config, maxTokensPerDay: 2000 });
   await decided(home, (await post("one")).id);
@@ -273,7 +273,7 @@ test("[B2] the router's tokens a day are bounded: a call that does not fit is no
   expect(model.calls).toHaveLength(1);
 });
 
-test("[B2] a call is billed as it was, by estimate where that is not told, and not at all where it was refused", async () => {
+test("[B2] a call is billed as told, else by estimate, and not at all where it was refused", async () => {
   asked([
     { ...wake(), usage: null },
     refusal(apiError(400)),
@@ -386,7 +386,7 @@ test("[D2] who leaves or comes while the router decides gets what was said while
   expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true });
 });
 
-test("[R1] [D2] a crash before the decision is stored has the router asked again within 30 s, and wakes once", async () => {
+test("[R1] [D2] after a crash before the decision is stored the router is asked again, and wakes once", async () => {
   const model = asked(() => wake("Robo"));
   const { robo, hal, home, post } = await stage();
   const crashed = armFault("space.before-decision");
@@ -401,7 +401,7 @@ test("[R1] [D2] a crash before the decision is stored has the router asked again
   expect(model.calls).toHaveLength(2);
 });
 
-test("[D2] a crash between the decision and the delivery delivers as it was decided, and asks nobody again", async () => {
+test("[D2] a crash between decision and delivery delivers as decided, and asks nobody again", async () => {
   const gate = createGate();
   const model = asked([held(gate, "Robo")]);
   const { robo, hal, home, post } = await stage();
@@ -458,7 +458,7 @@ test("[S1] who runs a space without the workspace's rights sets no router", asyn
   expect(unwrap(await home.rpc.update(home.as(ann), { name: "Hall" })).router).toEqual(config);
 });
 
-test("[B3] [D2] the router is asked about a bounded number of messages at a time; the others wait their turn, in order", async () => {
+test("[B3] [D2] the router is asked about maxRouterAsks messages at a time; the others wait in order", async () => {
   const gates = Array.from({ length: maxRouterAsks + 3 }, createGate);
   const model = asked((_, index) => {
     const gate = gates[index];
@@ -482,7 +482,7 @@ test("[B3] [D2] the router is asked about a bounded number of messages at a time
   await vi.waitFor(() => expect(sources(robo)).toEqual(all));
 });
 
-test("[B3] past maxRouterHeld undecided messages the router is not asked about another, and that is said", async () => {
+test("[B3] past maxRouterHeld undecided messages the router is not asked about another one", async () => {
   const gate = createGate();
   const model = asked(() => held(gate, "Robo"));
   const { ann, home, post } = await stage();
@@ -497,7 +497,7 @@ test("[B3] past maxRouterHeld undecided messages the router is not asked about a
   expect(model.calls).toHaveLength(maxRouterHeld);
 });
 
-test("[D2] a space that is deleted while its router decides tells its agents what they had coming, and ends", async () => {
+test("[D2] a space that is deleted while its router decides tells its agents all, and ends", async () => {
   const gate = createGate();
   asked([held(gate, "Robo")]);
   const { robo, home, post } = await stage();

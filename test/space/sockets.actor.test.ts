@@ -155,7 +155,7 @@ test("[B3] a flood of bad frames closes the socket with 4400, one of good frames
   expect(await fast.untilClosed()).toMatchObject({ code: 4429, reason });
 });
 
-test("[B3] a member's sockets share one window: what it says too much over many is not stored, and the close says when to come back", async () => {
+test("[B3] a member's sockets share one window; the close says when to come back", async () => {
   const home = await house([ann, ben]);
   const opened = await Promise.all(Array.from({ length: 5 }, () => listen(home, home.as(ann))));
   const hears = await listen(home, home.as(ben));

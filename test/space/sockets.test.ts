@@ -42,7 +42,7 @@ test("a window says how long it stays shut, in whole seconds, and when it is ove
   expect([9999, 10_000].map((now) => window.isOver(now))).toEqual([false, true]);
 });
 
-test("[B3] a member's window outlives its sockets, and is dropped only when it is over and there are many", () => {
+test("[B3] a member's window outlives its sockets, and is dropped only once over, among many", () => {
   const rates = new MemberRates(maxMemberFrames, frameWindowMs);
   const anns = rates.of("ann", 0);
   for (let count = 0; count < maxMemberFrames; count += 1) expect(anns.admits(0)).toBe(true);

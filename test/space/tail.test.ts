@@ -10,7 +10,7 @@ const rows = (from: number, to: number): Row[] =>
 
 const seqs = (page: Row[] | undefined): number[] | undefined => page?.map(({ seq }) => seq);
 
-test("the newest rows are answered from wherever they are all kept, and nothing where one is missing", () => {
+test("the newest rows are answered where all are kept; undefined where one is missing", () => {
   const tail = new Tail<Row>(1000);
   expect(tail.after(0, 10)).toBeUndefined();
   for (const row of rows(5, 8)) tail.add(row);
@@ -23,7 +23,7 @@ test("the newest rows are answered from wherever they are all kept, and nothing 
   expect(tail.after(8, 10)).toBeUndefined();
 });
 
-test("[B3] no more than so many characters are kept: the oldest rows go first, and one that is longer is not kept", () => {
+test("[B3] at most maxLength characters are kept: the oldest rows go first, a longer one is not kept", () => {
   const tail = new Tail<Row>(100);
   for (const row of rows(1, 10)) tail.add(row);
   expect(seqs(tail.after(0, 20))).toHaveLength(10);
@@ -36,7 +36,7 @@ test("[B3] no more than so many characters are kept: the oldest rows go first, a
   expect(seqs(tail.after(12, 20))).toEqual([13]);
 });
 
-test("rows that were read are kept before those that are, as far as there is room, and displace none", () => {
+test("rows that were read are kept before the newer ones as far as there is room", () => {
   const tail = new Tail<Row>(60);
   tail.adopt(rows(3, 6));
   expect(seqs(tail.after(2, 10))).toEqual([3, 4, 5, 6]);

@@ -71,7 +71,7 @@ const settled = (home: House): Promise<void> =>
     expect(lags).toEqual({ due: 0 });
   });
 
-test("[R2] [D4] a visible call is one message, the end of its input's stream, and each of its states one update", async () => {
+test("[R2] [D4] a visible call is one message, which ends its input's stream; each state is one update", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   const listener = await listen(home, home.as(ann));
@@ -403,7 +403,7 @@ test("nothing of a call outlives its space", async () => {
   expect(kept).toEqual({ kept: 0 });
 });
 
-test("[R5] a deleted space whose agent is away ends none of its calls: the agent hears that it left, and no more", async () => {
+test("[R5] a deleted space ends no calls of an agent that is away: the agent hears only that it left", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", question({ expiresAt: inMinutes(1) }))));
@@ -446,7 +446,7 @@ test("[B4] [B3] a page of messages reads one more row for each call on it, howev
   expect(many.rowsRead).toBeLessThan(30);
 });
 
-test("[R5] a call does not show where it was canceled before it did, or its agent has stopped waiting for that", async () => {
+test("[R5] a call does not show where it was canceled before, or its agent stopped waiting", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   const first = called(home, robo, "first");
@@ -479,7 +479,7 @@ test("[B3] a space has so many open calls at a time, and one that ends makes roo
   unwrap(await home.rpc.recordToolCall(called(home, robo, "one more")));
 });
 
-test("[B3] a space that is full takes no message and no call, says so by the bound's name, and is read as before", async () => {
+test("[B3] a full space takes no message and no call, names the bound, and is read as before", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   const { message } = unwrap(await home.rpc.post(home.as(ann), { text: "The last one", clientKey: "k1" }));

@@ -121,7 +121,7 @@ test("[R6] [R1] a row that was set while its handler went on and failed is due w
     expect(alarm()).toBe(time + 30_000);
   }));
 
-test("[R6] a row that another's handler sets, which is due at the same time, keeps the time that it was set to", () =>
+test("[R6] a due row that another's handler sets keeps the time that it was set to", () =>
   withTimers(async ({ timers, at, alarm }) => {
     timers.set("first", 0);
     timers.set("second", 1);
@@ -134,7 +134,7 @@ test("[R6] a row that another's handler sets, which is due at the same time, kee
     expect([handled, alarm()]).toEqual([["first", "second"], 5000]);
   }));
 
-test("[R6] [R1] after a sleep of days each row is handled once; one whose handler was cut off is handled again", () =>
+test("[R6] [R1] after days of sleep each row is handled once; one whose handler was cut is handled again", () =>
   withTimers(async ({ timers, again, at, alarm }) => {
     timers.set("cut", 1000);
     timers.set("late", 2000);

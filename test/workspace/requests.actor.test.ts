@@ -105,7 +105,7 @@ test.each(["entity:1", "key:1:"])(
     }),
 );
 
-test("[B3] who has spent its day's requests with a key is refused by the bound's name until the day is over, and nobody else is", () =>
+test("[B3] a caller past maxRequests is refused by name until the day is over, nobody else is", () =>
   withRequests((requests, clock, storage) => {
     fill(storage, "entity:1", maxRequests, clock.time);
     fill(storage, "key:1:", maxRequests - 1, clock.time);

@@ -68,7 +68,7 @@ test("[S1] a space of another workspace is not followed", async () => {
   expect(await spacesOf(stub)).toEqual([]);
 });
 
-test("[B3] a workspace holds maxSpaces spaces that live; the same again, and one after a deletion, is no more", async () => {
+test("[B3] a workspace holds maxSpaces living spaces; a repeated or a replaced one is no more", async () => {
   const { id, stub } = await openWorkspace();
   const mine = ids.mint("spc");
   await stub.follow(delivery(id, mine, 1, {}));

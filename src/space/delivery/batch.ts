@@ -5,10 +5,10 @@ import { toldOutcome } from "../tool-calls/call-state.ts";
 import { triggerSource } from "../wake.ts";
 import type { SubscriberRow } from "./subscribers.ts";
 
-/** What one walk along the log found for one subscriber. */
+/** The result of one walk along the log for one subscriber. */
 export type Batch = {
   messages: DeliveredMessage[];
-  /** What was decided about the subscriber's own tool calls. */
+  /** Decisions about the subscriber's own tool calls. */
   answers: ToolCallOutcome[];
   /** The last event walked, and whether the subscriber was a member there. */
   cursor: number;
@@ -34,10 +34,10 @@ export const concerns = ({ id, kind }: Pick<Place, "id" | "kind">, row: LogRow):
 export const isOnlyHeard = ({ id, kind }: Pick<Place, "id" | "kind">, { routing }: LogRow): boolean =>
   kind === "agent" && routing !== null && triggerSource(routing, id, []) === "none";
 
-/** Whom the space's router chose, by the `seq` of the message. */
+/** The agents that the space's router chose, by the `seq` of the message. */
 export type Chosen = ReadonlyMap<number, readonly string[]>;
 
-/** What the subscriber has coming of `rows`, which are the log's next after its cursor. Pure. */
+/** The next batch for a subscriber. `rows` are the log's next after its cursor. Pure. */
 export const batchFor = (subscriber: Place, rows: LogRow[], chosen: Chosen = new Map()): Batch =>
   subscriber.kind === "index" ? indexBatch(subscriber, rows) : agentBatch(subscriber, rows, chosen);
 
@@ -51,8 +51,8 @@ const indexBatch = (subscriber: Place, rows: LogRow[]): Batch => ({
 });
 
 /**
- * An agent has everything coming that was stored while it was a member, its own messages and read marks aside, and
- * what was decided about its own calls; its own leaving ends a batch, so that a return begins a new one.
+ * An agent is told everything that was stored while it was a member, except its own messages and read marks, and every
+ * decision about its own calls. Its own leaving ends a batch, so that a return begins a new one.
  */
 const agentBatch = (subscriber: Place, rows: LogRow[], chosen: Chosen): Batch => {
   const batch: Batch = {

@@ -32,7 +32,7 @@ import { indexSubscriber, type SubscriberRow, type Subscribers } from "./subscri
  * 1. A subscriber's cursor moves only after the subscriber has answered; what is pending is what lies after it.
  * 2. One delivery at a time for each subscriber, in the log's order; a receiver ignores what it has already.
  * 3. While anything is pending the timer `deliver` is set, since the transaction that appended it; so a crash
- *    anywhere is followed by a delivery without any outside call. What is held back has the timer `route` instead.
+ *    anywhere is followed by a delivery without any outside call. A message that is held back has a job of the router.
  * 4. A subscriber that left goes away only after it was told of all its stays, however often it came back.
  * 5. What wakes an agent goes at once, with all that lies before it. Messages that it only hears go about once in
  *    `listenIntervalMs`, those of that time together; a backlog goes without a pause.
@@ -149,7 +149,7 @@ export class Delivery {
     return Math.max(cursor, this.#idle.get(id) ?? 0) < this.#end();
   }
 
-  /** What lies after the subscriber's cursor; undefined where there is nothing to tell. */
+  /** The batch after the subscriber's cursor. Undefined where there is nothing to tell. */
   #pending(subscriber: SubscriberRow): Pending | undefined {
     const { log, members, settings, subscribers, decisions } = this.#around;
     const deletedSeq = settings.find()?.deletedSeq ?? undefined;
@@ -194,7 +194,7 @@ export class Delivery {
     const deliver = receivers.AGENT.getByName(subscriber.id).deliver(JSON.stringify(told));
     const delivered = await withTimeout(deliverTimeoutMs, deliver);
     if (delivered.ok) return delivered.value.cursor;
-    // Who is gone for good need not be told of what it left.
+    // An agent that is gone for good need not be told that it left.
     const over = left || row.deletedSeq !== null || !members.find(subscriber.id);
     if (over && delivered.problem.code === "not_found") return cursor;
     throw new ColloquyError(delivered.problem.code, delivered.problem.detail);

@@ -8,7 +8,7 @@ export type SubscriberRow = typeof subscribers.$inferSelect;
 export const indexSubscriber = "index";
 
 /**
- * Who follows the log, each with its cursor. As many as there are members, and those that have yet to hear of leaving.
+ * The subscribers of the log, each with its cursor: the members, and those that have yet to hear that they left.
  *
  * Invariants
  * 1. All rows are read once and then kept as they are stored: this object is the table's only writer. What was kept in

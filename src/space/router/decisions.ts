@@ -9,7 +9,7 @@ import { type Known, seen } from "../rights.ts";
 import { decisions, type StoredDecision } from "../schema.ts";
 
 /**
- * What the space's router was asked, and what it decided.
+ * The messages that the space's router was asked about, and its decisions.
  *
  * Invariants
  * 1. A message is held in the transaction that stores it, and decided once: a decision is never changed.
@@ -50,7 +50,7 @@ export class Decisions {
     return this.#db.select().from(decisions).where(eq(decisions.seq, seq)).get();
   }
 
-  /** Whom the router chose for those of `rows` that it was asked about. */
+  /** The agents that the router chose, for those of `rows` that it was asked about. */
   chosen(rows: LogRow[]): Map<number, string[]> {
     const asked = rows.filter((row) => row.routing?.asksRouter).map(({ seq }) => seq);
     if (asked.length === 0) return new Map();
@@ -67,13 +67,13 @@ export class Decisions {
     this.#db.delete(decisions).run();
   }
 
-  /** What is pending is read anew when it is asked for next. */
+  /** The pending messages are read anew when they are asked for next. */
   forget(): void {
     this.#pending = undefined;
   }
 }
 
-/** What the router decided about a message, or that it has yet to. `not_found` where the router was not asked. */
+/** The router's decision about a message, or `pending`. `not_found` where the router was not asked. */
 export const routingOf = (
   services: Known & { log: Log; decisions: Decisions },
   principal: Principal,

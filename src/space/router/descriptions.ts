@@ -6,7 +6,7 @@ import { describeWaitMs, descriptionsKeptMs } from "../bounds.ts";
 
 type Known = { description: string; until: number };
 
-/** What agents say of themselves, asked of them and remembered for a while, in memory alone. */
+/** The agents' own descriptions. They are asked for, and kept in memory for a while. */
 export class Descriptions {
   readonly #agents: ActorNamespace<Pick<AgentRpc, "describe">>;
   readonly #clock: Clock;

@@ -38,7 +38,7 @@ const agentLine = ({ id, name, description = "" }: RoutedAgent): string => {
 const messageLine = ({ createdAt, sender, text = "" }: Message, mark: string): string =>
   routedMessage.write({ ...sender, at: createdAt, text: excerpt(text, maxRouterTextCharacters), mark });
 
-/** What the router's model reads: its rules, and one message with the facts. Pure. */
+/** The input of the router's model: its rules, and one message with the facts. Pure. */
 export const routerPrompt = (question: RouterQuestion): { system: string; user: string } => {
   const { space, instructions, agents, messages } = question;
   const system = instructions?.trim() ? `${rules}\n\nTHE SPACE'S INSTRUCTIONS:\n${instructions.trim()}` : rules;

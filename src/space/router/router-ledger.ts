@@ -3,7 +3,7 @@ import type { Database } from "../../shared/database.ts";
 import { routerLedgerMemoryMs } from "../bounds.ts";
 import { routerLedger } from "../schema.ts";
 
-/** What was reserved for one call, on the day on which it was. */
+/** The tokens that were reserved for one call, and on which day. */
 export type Reservation = { day: string; tokens: number };
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);

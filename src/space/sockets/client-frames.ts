@@ -65,7 +65,7 @@ const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame
   } else {
     const { type: _, ...input } = frame;
     const { message, created } = post(services, principal, input);
-    // Who sends again is answered alone: the others have had it.
+    // A repeated message is answered to its sender alone: the others have it.
     if (!created)
       services.sockets.send(session, JSON.stringify({ type: "space.message", cursor: message.seq, message }));
   }
@@ -107,7 +107,7 @@ const parseFrame = (raw: unknown): ClientFrame => {
   });
 };
 
-/** What can be made out of a frame whatever else is wrong with it: what is refused, and whether for length. */
+/** The parts of a bad frame that its refusal needs: which message or call it names, and the text, for its length. */
 const Draft = z.object({ text: z.string().optional().catch(undefined) });
 const Named = z.object({
   clientKey: ClientKey.optional().catch(undefined),

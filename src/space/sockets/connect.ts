@@ -9,7 +9,7 @@ import type { SpaceServices } from "../services.ts";
 import { publicSpace } from "../settings.ts";
 import { requireSocketRoom } from "./space-sockets.ts";
 
-/** Of a socket's `?cursor=`: undefined means from now on. */
+/** A socket's `?cursor=`. Undefined means from now on. */
 const cursorOf = (url: string): number | undefined => {
   const cursor = new URL(url).searchParams.get("cursor");
   if (cursor === null) return undefined;
@@ -19,7 +19,7 @@ const cursorOf = (url: string): number | undefined => {
 
 /**
  * Opens a member's socket: the welcome first, then what it missed, then what happens; all in one turn, so that
- * nothing falls between (D3). Who is too far behind, or ahead of the log, is told so and gets no replay.
+ * nothing falls between (D3). A client that is too far behind, or ahead of the log, is told so and gets no replay.
  */
 export const connect = (services: SpaceServices, request: Request): Response => {
   const { space, member, principal } = acting(services, callerOf(request));

@@ -7,7 +7,7 @@ import { maxChannels, maxEndedStreams, maxStreamsPerChannel, maxToolInputBytes }
 import { Coalescer, Pace } from "./coalescer.ts";
 
 /**
- * What agents say in this space just now: their presence and their unfinished messages. Memory only: it ends with
+ * The presence of agents in this space, and their unfinished messages. Memory only: it ends with
  * the object, whose sockets end with it.
  *
  * Invariants
@@ -148,7 +148,7 @@ export class LiveStreams {
     return streamId === undefined || this.#givenUp.has(streamId) ? undefined : streamId;
   }
 
-  /** The stream says what was said before, by a run that was replayed. */
+  /** A replayed run repeats a message that is in the log already. */
   repeated(streamId: string, agentId: string): void {
     const stream = this.#streams.get(streamId);
     if (stream?.channel.open.agentId === agentId) this.#giveUp(stream, "gone", "This was said already");

@@ -76,7 +76,7 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
 };
 
 /**
- * What the event at `seq` decided about a call, as its agent is told of it. `by` names everybody who approved, or the one
+ * The decision of the event at `seq` about a call, as its agent is told of it. `by` names everybody who approved, or the one
  * who rejected or answered. `note` is that person's, or says why there is no answer.
  */
 export const toldOutcome = (seq: number, toolCall: ToolCall, outcome: CallOutcome): ToolCallOutcome => {

@@ -14,7 +14,7 @@ import { changeCall } from "./tool-calls.ts";
 /**
  * An agent shows a tool call, or says how one that shows stands now: each once, however often it is said (R2). Its
  * message is the end of the stream that its input was written in (D4), wakes nobody, and is answered as it is then.
- * What was canceled before it showed is `gone`.
+ * A call that was canceled before it showed is `gone`.
  */
 export const recordToolCall = (services: SpaceServices, said: AgentToolCall): CallMessage => {
   const { agentId, toolCallId, messageId, streamId } = said;

@@ -4,7 +4,7 @@ import { schemaIssues } from "../../shared/json-schema.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { CallOutcome } from "./call-state.ts";
 
-/** What a person says about a call, `at` in ISO 8601. */
+/** A person's answer to a call, `at` in ISO 8601. */
 export type Given = { entityId: string; name: string; at: string; answer: ToolAnswer };
 
 /** How the call stands then; `outcome` once it is decided. */
