@@ -25,7 +25,7 @@ import type { Timers } from "./timers.ts";
  */
 export const jobsTimer = "jobs";
 /** After a crash, a job that was running runs again within this time. */
-export const jobLeaseMs = 10_000;
+export const jobLeaseMs = 5000;
 const defaultPauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 
 type Job = typeof jobs.$inferSelect;
