@@ -101,7 +101,7 @@ const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
             <button type="button" className="blocks-row row hoverable" onClick={() => onOpen(block)}>
               <Avatar id={agentId} name={agentName} type="agent" size={30} />
               <span className="blocks-row-words words">
-                <span className="blocks-row-label ellipsis">{block.label}</span>
+                <span className="ellipsis medium">{block.label}</span>
                 <span className="ellipsis small soft">{block.description || preview || `kept by ${agentName}`}</span>
               </span>
             </button>

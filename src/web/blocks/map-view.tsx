@@ -14,7 +14,7 @@ export const MapView = ({ schema, value, may, name, onEdit }: MapPart) => {
     <dl className="stack" aria-label={name}>
       {schema.fields.map((field) => (
         <div key={field.name} className="block-field">
-          <dt className="baseline small soft">
+          <dt className="baseline field-label soft">
             {field.name}
             {field.readOnly && <span className="block-read-only tone-none">read-only</span>}
           </dt>

@@ -72,7 +72,7 @@ const MemberRow = ({ member, doing, isYou }: { member: Member; doing: Doing | un
     <Avatar id={member.id} name={member.name} type={member.type} size={32} active={doing !== undefined} />
     <span className="member-words words">
       <span className="member-name baseline">
-        <span className="ellipsis">{member.name}</span>
+        <span className="ellipsis medium">{member.name}</span>
         {isYou && <span className="tiny soft">you</span>}
         <TypeBadge type={member.type} />
       </span>

@@ -77,7 +77,7 @@ export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRet
             {you && (
               <>
                 <Avatar id={you.id} name={you.name} type={you.type} size={28} />
-                <span className="you-name ellipsis">{you.name}</span>
+                <span className="you-name ellipsis medium">{you.name}</span>
               </>
             )}
           </span>

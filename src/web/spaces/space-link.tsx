@@ -18,7 +18,7 @@ export const SpaceLink = ({ space, youId, isOpen, onOpen }: SpaceLinkProps) => {
         data-unread={unread > 0}
         onClick={onOpen}
       >
-        <span className="space-link-name ellipsis">{space.name}</span>
+        <span className="space-link-name ellipsis medium">{space.name}</span>
         {time && (
           <time className="tiny soft numeric" dateTime={time} title={full(time)}>
             {short(time)}

@@ -1,11 +1,10 @@
-import { memo } from "react";
-import type { EntityType, LiveSpace, Note, OutgoingMessage, RunningStream, SpaceState } from "../../client/index.ts";
+import type { LiveSpace, Note, SpaceState } from "../../client/index.ts";
 import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";
 import { MessageRow, type RowActions } from "./message-row.tsx";
 import { awaited, nameOf } from "./presence.ts";
-import { type Quoted, quotedIn } from "./quoted.ts";
+import { quotedIn } from "./quoted.ts";
 import type { Row } from "./rows.ts";
 
 type TimelineRowProps = {
@@ -45,22 +44,18 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
     }
     case "stream": {
       const { stream, opensGroup } = row;
+      const { toolName, speaks, text } = stream;
       const member = state.members.find((one) => one.id === stream.entityId);
       const sender = { id: stream.entityId, name: member?.name ?? "An agent", type: member?.type ?? "agent" } as const;
-      return <StreamRow {...{ stream, sender, names, opensGroup }} />;
+      // This row becomes the row of the finished message, so nothing jumps at the end.
+      return (
+        <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
+          {speaks ? <Markdown text={text} names={names} isGrowing /> : <GrowingCall name={toolName} text={text} />}
+        </MessageFrame>
+      );
     }
     case "outgoing":
-      return (
-        <OutgoingRow
-          outgoing={row.outgoing}
-          quoted={quotedIn(state, row.outgoing.replyTo)}
-          you={state.you ?? { id: "", name: "You" }}
-          names={names}
-          opensGroup={row.opensGroup}
-          isConnected={state.connection.status === "open"}
-          live={live}
-        />
-      );
+      return <OutgoingRow {...{ row, state, live, names }} />;
     case "note": {
       const { note } = row;
       const name = note.kind === "unrouted" ? "The router" : nameOf(state, note.entityId, "An agent");
@@ -82,44 +77,23 @@ const noteWords: Record<Note["kind"], string> = {
   unrouted: "could not decide who is to answer",
 };
 
-type StreamRowProps = {
-  stream: RunningStream;
-  sender: { id: string; name: string; type: EntityType };
-  names: readonly string[];
-  opensGroup: boolean;
-};
-
-/** A message that an agent is writing. Its row becomes the message's row, so nothing jumps at the end. */
-const StreamRow = memo(({ stream, sender, names, opensGroup }: StreamRowProps) => (
-  <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
-    {stream.speaks ? (
-      <Markdown text={stream.text} names={names} isGrowing />
-    ) : (
-      <GrowingCall name={stream.toolName} text={stream.text} />
-    )}
-  </MessageFrame>
-));
-
-type OutgoingRowProps = {
-  outgoing: OutgoingMessage;
-  quoted: Quoted | null;
-  you: { id: string; name: string };
-  names: readonly string[];
-  opensGroup: boolean;
-  isConnected: boolean;
-  live: LiveSpace | null;
+type OutgoingRowProps = Pick<TimelineRowProps, "state" | "live" | "names"> & {
+  row: Extract<Row, { kind: "outgoing" }>;
 };
 
 /** A message of this person that the log does not have yet: sent, waiting for the connection, or refused. */
-const OutgoingRow = memo((props: OutgoingRowProps) => {
-  const { outgoing, quoted, you, names, opensGroup, isConnected, live } = props;
-  const { status, clientKey, createdAt, text } = outgoing;
+const OutgoingRow = ({ row: { outgoing, opensGroup }, state, live, names }: OutgoingRowProps) => {
+  const { status, clientKey, createdAt, text, replyTo } = outgoing;
+  const quoted = quotedIn(state, replyTo);
+  const { id, name } = state.you ?? { id: "", name: "You" };
   const isPending = status.kind === "pending";
   return (
-    <MessageFrame sender={{ ...you, type: "human" }} {...{ createdAt, opensGroup }} isDimmed={isPending}>
+    <MessageFrame sender={{ id, name, type: "human" }} {...{ createdAt, opensGroup }} isDimmed={isPending}>
       {quoted && <QuoteLine quoted={quoted} />}
       <Markdown text={text} names={names} />
-      {isPending && !isConnected && <p className="small soft">Will be sent when the connection is back.</p>}
+      {isPending && state.connection.status !== "open" && (
+        <p className="small soft">Will be sent when the connection is back.</p>
+      )}
       {status.kind === "failed" && (
         <p className="outgoing-failed buttons field-error" role="alert">
           <span>Not sent: {status.message}</span>
@@ -133,4 +107,4 @@ const OutgoingRow = memo((props: OutgoingRowProps) => {
       )}
     </MessageFrame>
   );
-});
+};

@@ -39,11 +39,11 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
 });
 
 /** A call whose input is still being written, with the part that is there. */
-export const GrowingCall = ({ name, text }: { name: string; text: string }) => (
+export const GrowingCall = memo(({ name, text }: { name: string; text: string }) => (
   <CallFrame name={name} chip={{ words: "Writing", tone: "agent" }}>
     <CallInput name={name} input={parsePartialJson(text)} isAsking={false} />
   </CallFrame>
-);
+));
 
 const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; children: ReactNode }) => {
   const { title, server } = toolTitle(name);
