@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
-import type { ImportName } from "../protocol/carry-rpc.ts";
+import type { ImportName } from "../protocol/transfer-rpc.ts";
 import type { CarriedHead, CarriedItems, ExportEnvelope, ImportReport } from "../protocol/exported-agent.ts";
 import type { AgentRpc, Delivery, DeliveryText, SealedHook } from "../protocol/rpc.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";

@@ -37,7 +37,7 @@ import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { builtinNames, factsOf } from "./tools/registry.ts";
 import { Tracer } from "./tracing/tracer.ts";
-import { knownName } from "./transfer/known-names.ts";
+import { knownName } from "./transfer/origin.ts";
 import { livedElsewhere } from "./transfer/lived-elsewhere.ts";
 
 /** What search reads. Archival entries are made after it, since they tell it what was deleted. */

@@ -2,7 +2,7 @@ import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
 import type { ArchivalEntry, CreateArchival } from "./archival.ts";
 import type { BlockRpc, SpaceBlockRpc } from "./block-rpc.ts";
-import type { CarryRpc } from "./carry-rpc.ts";
+import type { CarryRpc } from "./transfer-rpc.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";

@@ -5,7 +5,7 @@ import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { archival } from "./archival.ts";
 import { blocks } from "./blocks.ts";
-import { carrying, importPath } from "./carrying.ts";
+import { carrying, importPath } from "./transfer.ts";
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";

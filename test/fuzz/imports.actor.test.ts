@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, inject, test } from "vitest";
 import { z } from "zod";
 import { ExportedAgent } from "../../src/protocol/exported-agent.ts";
-import { lived } from "../routes/carry/lived.ts";
+import { lived } from "../routes/transfer/lived.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
 import { broken, type Json, mutated } from "./hostile.ts";

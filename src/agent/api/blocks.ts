@@ -8,7 +8,7 @@ import { blockView, detailOf, sharedView } from "../memory/blocks/block-view.ts"
 import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { editShared, loadShared, readShared } from "../memory/blocks/shared-reading.ts";
 import { shareBlock, unshareAll, unshareBlock } from "../memory/blocks/sharing.ts";
-import { authorNamed } from "../transfer/known-names.ts";
+import { authorNamed } from "../transfer/origin.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 

@@ -1,4 +1,4 @@
-import { exportHead, exportPage } from "../transfer/export-agent.ts";
+import { exportHead, exportPage } from "../transfer/export.ts";
 import type { Area } from "./agent-runtime.ts";
 
 /** The agent as a document that another workspace can import. */

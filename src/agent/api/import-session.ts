@@ -1,5 +1,5 @@
 import type { Agent as AgentView } from "../../protocol/agent.ts";
-import type { ImportName } from "../../protocol/carry-rpc.ts";
+import type { ImportName } from "../../protocol/transfer-rpc.ts";
 import type { CarriedHead, CarriedItems, ExportEnvelope, ImportReport } from "../../protocol/exported-agent.ts";
 import type { Env } from "../../shared/env.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
@@ -7,7 +7,7 @@ import { log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
 import { directoryAnswerMs } from "../bounds.ts";
 import { startHeartbeat } from "../plans/beats.ts";
-import { Imports, importTimer, underWay } from "../transfer/imports.ts";
+import { Imports, importTimer, underWay } from "../transfer/staged-import.ts";
 import type { AgentRuntime } from "./agent-runtime.ts";
 import { agentView } from "./config.ts";
 

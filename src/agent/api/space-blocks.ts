@@ -1,6 +1,6 @@
 import { detailOf, sharedView } from "../memory/blocks/block-view.ts";
 import { closeBlock, grantedIn, openBlock, viewInSpace } from "../memory/blocks/space-sharing.ts";
-import { authorNamed } from "../transfer/known-names.ts";
+import { authorNamed } from "../transfer/origin.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 

@@ -13,7 +13,7 @@ import { contentAt, hasState, stateOf } from "../memory/documents/document.ts";
 import { checkBlockSchema } from "../memory/documents/fill-document.ts";
 import type { Loro } from "../memory/documents/loro.ts";
 import { render } from "../memory/documents/render.ts";
-import { unfit } from "./carried-list.ts";
+import { unfit } from "./kind-store.ts";
 
 /** Whether the blocks that an import has brought are what they say, one document in memory at a time. */
 type BlockRow = typeof blocks.$inferSelect;

@@ -4,7 +4,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { archival } from "../memory/search/schema.ts";
 import { ownCycles } from "../run/summaries.ts";
 import { goals, memories, plans, summaries } from "../schema.ts";
-import { isNew, type ListOf } from "./carried-list.ts";
+import { isNew, type ListOf } from "./kind-store.ts";
 import { knownNames } from "./schema.ts";
 
 /** What an agent keeps by itself: memories, goals, plans, summaries, archival entries; and the names that it knew. */

@@ -1,5 +1,5 @@
 import { max, sql } from "drizzle-orm";
-import type { ExportBounds, ExportHead, ExportPage, ExportPlace } from "../../protocol/carry-rpc.ts";
+import type { ExportBounds, ExportHead, ExportPage, ExportPlace } from "../../protocol/transfer-rpc.ts";
 import { type CarriedHead, type CarriedList, carriedLists } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
@@ -10,10 +10,10 @@ import type { RunServices } from "../run/run-services.ts";
 import { isUndone } from "../run/settle-open-calls.ts";
 import { mayHaveActed, openCalls } from "../run/side-effects.ts";
 import { journal, runs, windows } from "../schema.ts";
-import { nextBlock } from "./carried-blocks.ts";
-import type { Place, Read } from "./carried-list.ts";
-import { namesFor } from "./known-names.ts";
-import { lists } from "./lists.ts";
+import { nextBlock } from "./block-kinds.ts";
+import type { Place, Read } from "./kind-store.ts";
+import { namesFor } from "./origin.ts";
+import { lists } from "./kind-stores.ts";
 
 /**
  * An agent, read page by page while it goes on.

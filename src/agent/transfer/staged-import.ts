@@ -1,5 +1,5 @@
 import { eq, max, sql } from "drizzle-orm";
-import type { ImportName } from "../../protocol/carry-rpc.ts";
+import type { ImportName } from "../../protocol/transfer-rpc.ts";
 import {
   type CarriedHead,
   type CarriedItem,
@@ -19,11 +19,11 @@ import { blockVersions } from "../memory/blocks/schema.ts";
 import { loadLoro } from "../memory/documents/loro.ts";
 import { archival } from "../memory/search/schema.ts";
 import { journal } from "../schema.ts";
-import { unfit } from "./carried-list.ts";
+import { unfit } from "./kind-store.ts";
 import { checkBlocks } from "./check-blocks.ts";
-import { checkLife, linkRuns } from "./check-life.ts";
+import { checkLife, linkRuns } from "./check-history.ts";
 import { journalFault } from "./journal-shape.ts";
-import { lists } from "./lists.ts";
+import { lists } from "./kind-stores.ts";
 import { imports } from "./schema.ts";
 
 /**

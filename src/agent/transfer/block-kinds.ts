@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
-import type { CarriedBlock, CarriedShare } from "../../protocol/carried-block.ts";
+import type { CarriedBlock, CarriedShare } from "../../protocol/exported-block.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { blockView } from "../memory/blocks/block-view.ts";
@@ -12,7 +12,7 @@ import {
   blockVersions,
   sharedBlocks,
 } from "../memory/blocks/schema.ts";
-import { isNew, type ListOf } from "./carried-list.ts";
+import { isNew, type ListOf } from "./kind-store.ts";
 
 /** Blocks with their history: rows and bytes as they are stored, so that no document is opened to be exported. */
 const sharesAtATime = 200;

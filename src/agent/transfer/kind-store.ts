@@ -1,4 +1,4 @@
-import type { ExportBounds } from "../../protocol/carry-rpc.ts";
+import type { ExportBounds } from "../../protocol/transfer-rpc.ts";
 import type { CarriedItem, CarriedList } from "../../protocol/exported-agent.ts";
 import type { Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { DocumentReader, maxImportBytes } from "../../../src/routes/carry/read-document.ts";
+import { DocumentReader, maxImportBytes } from "../../../src/routes/transfer/import-reader.ts";
 
 const id = `ent_${"0".repeat(34)}`;
 const memories = Array.from({ length: 1200 }, (_, index) => ({

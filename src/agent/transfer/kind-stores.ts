@@ -1,7 +1,7 @@
 import type { CarriedList } from "../../protocol/exported-agent.ts";
-import { carriedBlocks, carriedShares } from "./carried-blocks.ts";
-import { carriedJournal, carriedRuns, carriedWindows } from "./carried-life.ts";
-import type { ListOf } from "./carried-list.ts";
+import { carriedBlocks, carriedShares } from "./block-kinds.ts";
+import { carriedJournal, carriedRuns, carriedWindows } from "./history-kinds.ts";
+import type { ListOf } from "./kind-store.ts";
 import {
   carriedArchival,
   carriedGoals,
@@ -9,7 +9,7 @@ import {
   carriedNames,
   carriedPlans,
   carriedSummaries,
-} from "./carried-mind.ts";
+} from "./memory-kinds.ts";
 
 /** What an agent is carried as, list by list. */
 export const lists: { [List in CarriedList]: ListOf<List> } = {

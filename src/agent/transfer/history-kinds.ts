@@ -1,13 +1,13 @@
 import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
-import type { CarriedJournalRow, CarriedRun } from "../../protocol/carried-life.ts";
-import type { ExportBounds } from "../../protocol/carry-rpc.ts";
+import type { CarriedJournalRow, CarriedRun } from "../../protocol/exported-history.ts";
+import type { ExportBounds } from "../../protocol/transfer-rpc.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import type { JournalContent } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { journal, runs, windows } from "../schema.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
-import { type Becoming, isNew, type ListOf } from "./carried-list.ts";
+import { type Becoming, isNew, type ListOf } from "./kind-store.ts";
 
 /** What an agent has lived through: the windows of its consciousness, its runs, its journal. */
 const windowsAtATime = 10;

@@ -1,4 +1,4 @@
-import type { ExportHead, ExportPage, ExportPlace } from "../../protocol/carry-rpc.ts";
+import type { ExportHead, ExportPage, ExportPlace } from "../../protocol/transfer-rpc.ts";
 import { type CarriedList, carriedLists, exportFormat, exportVersion } from "../../protocol/exported-agent.ts";
 import type { AgentRpc } from "../../protocol/rpc.ts";
 import { isoTime } from "../../shared/clock.ts";

@@ -14,7 +14,7 @@ import {
 import { nextCronTime } from "../plans/recurrence.ts";
 import { type PastRun, past } from "../runs.ts";
 import { journal, plans, runs } from "../schema.ts";
-import { unfit } from "./carried-list.ts";
+import { unfit } from "./kind-store.ts";
 import { callsIn } from "./journal-shape.ts";
 
 /** Whether what an import has brought fits together. Each throws what does not. */
