@@ -1,9 +1,9 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
-import type { ImportName } from "../protocol/transfer-rpc.ts";
-import type { CarriedHead, CarriedItems, ExportEnvelope, ImportReport } from "../protocol/exported-agent.ts";
+import type { ExportedHead, ImportReport } from "../protocol/exported-agent.ts";
 import type { AgentRpc, Delivery, DeliveryText, SealedHook } from "../protocol/rpc.ts";
+import type { ImportedRow, ImportName } from "../protocol/transfer-rpc.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
@@ -167,12 +167,12 @@ export class Agent extends DurableObject<Env> implements Own {
     return this.#answer(() => this.#import.begin(id, name));
   }
 
-  importItems(name: ImportName, items: CarriedItems): Promise<Outcome<null>> {
-    return this.#answer(() => this.#import.take(name, items));
+  importRows(name: ImportName, rows: ImportedRow[]): Promise<Outcome<null>> {
+    return this.#answer(() => this.#import.add(name, rows));
   }
 
-  prepareImport(name: ImportName, envelope: ExportEnvelope, head: CarriedHead): Promise<Outcome<null>> {
-    return this.#answer(() => this.#import.prepare(name, envelope, head));
+  prepareImport(name: ImportName, head: ExportedHead): Promise<Outcome<null>> {
+    return this.#answer(() => this.#import.prepare(name, head));
   }
 
   completeImport(workspaceId: string): Promise<Outcome<{ agent: AgentView; report: ImportReport }>> {

@@ -211,7 +211,7 @@ export const summaryLongestRetryMs = 60 * 60_000;
 export const exportPageCharacters = 1_000_000;
 export const exportTailBytes = 2 * 1024 * 1024;
 /** Names that an export holds, and those of them that the workspace is asked for. */
-export const maxCarriedNames = 10_000;
+export const maxExportedNames = 10_000;
 export const maxNamesAsked = 100;
 /** An import that nobody goes on with makes way for another after the first, and is put away after the second. */
 export const importIdleMs = 60_000;

@@ -37,8 +37,7 @@ import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { builtinNames, factsOf } from "./tools/registry.ts";
 import { Tracer } from "./tracing/tracer.ts";
-import { knownName } from "./transfer/origin.ts";
-import { livedElsewhere } from "./transfer/lived-elsewhere.ts";
+import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
 /** What search reads. Archival entries are made after it, since they tell it what was deleted. */
 type Searched = Pick<
@@ -69,8 +68,8 @@ const createSearch = (db: Database, env: Env, timers: Timers, needed: Searched):
           name: snapshot.name,
           memberName: (memberId) => snapshot.members.find((member) => member.id === memberId)?.name,
         })),
-      knownName: (id) => knownName(db, id),
-      livedElsewhere: () => livedElsewhere(db),
+      originName: (id) => originName(db, id),
+      importedJournalEnd: () => importedJournalEnd(db),
       journalAfter: (seq, limit) => {
         const rows = journal.after(seq, limit);
         const ids = new Map(

@@ -2,23 +2,26 @@ import { z } from "zod";
 import { errorCodes } from "../shared/errors.ts";
 import { Agent, AgentConfig } from "./agent.ts";
 import { ArchivalContent, ArchivalMetadata, ArchivalSource } from "./archival.ts";
-import { CarriedBlock, CarriedShare } from "./exported-block.ts";
-import { CarriedJournalRow, CarriedRun, CarriedSummary, CarriedWindow } from "./exported-history.ts";
+import { ExportedBlock, ExportedShare } from "./exported-block.ts";
+import { ExportedJournalRow, ExportedRun, ExportedSummary, ExportedWindow } from "./exported-history.ts";
 import { archivalId, entityId, spaceId } from "./ids.ts";
 import { GoalStatus, maxMemoryCharacters } from "./mind.ts";
 import { maxPlanInstruction, PlanStatus, ScheduledAt } from "./plan.ts";
 import { isTimeZone, Label, Timestamp } from "./text.ts";
 
 /**
- * An agent as one JSON document: all that it needs to know what it did and why, in this workspace or in another. What
- * is written is what an export holds; an import takes the same, and what is left out is empty.
+ * An exported agent: lines of JSON. The first is the head, then comes a line for each row, and the last says how many
+ * lines came before it, so that a document that was cut is no whole one. Export and import share these schemas.
  */
-const CarriedName = z
-  .strictObject({ id: z.union([entityId, spaceId]), name: z.string().min(1).max(256) })
-  .meta({ id: "CarriedName", description: "What an id that the rest of the document names was called" });
-export type CarriedName = z.infer<typeof CarriedName>;
+export const exportMediaType = "application/x-ndjson";
+export const exportFormat = "colloquy.agent";
+export const exportVersion = 2;
 
-const CarriedMemory = z.strictObject({
+const ExportedName = z
+  .strictObject({ id: z.union([entityId, spaceId]), name: z.string().min(1).max(256) })
+  .meta({ id: "ExportedName", description: "What an id that the rest of the document names was called" });
+
+const ExportedMemory = z.strictObject({
   key: Label,
   value: z
     .string()
@@ -27,7 +30,7 @@ const CarriedMemory = z.strictObject({
   updatedAt: Timestamp,
 });
 
-const CarriedGoal = z.strictObject({
+const ExportedGoal = z.strictObject({
   id: Label,
   description: z.string().min(1).max(1000),
   status: GoalStatus,
@@ -37,7 +40,7 @@ const CarriedGoal = z.strictObject({
   updatedAt: Timestamp,
 });
 
-const CarriedPlan = z
+const ExportedPlan = z
   .strictObject({
     id: Label,
     name: z.string().min(1).max(128),
@@ -56,9 +59,9 @@ const CarriedPlan = z
   .refine(({ runAfter, scheduledAt, cron }) => [runAfter, scheduledAt, cron].filter(Boolean).length === 1, {
     message: "must have exactly one of runAfter, scheduledAt and cron",
   })
-  .meta({ id: "CarriedPlan" });
+  .meta({ id: "ExportedPlan" });
 
-const CarriedArchival = z
+const ExportedArchival = z
   .strictObject({
     id: archivalId.meta({ description: "In the imported agent it has an id of that agent's own" }),
     content: ArchivalContent,
@@ -66,27 +69,28 @@ const CarriedArchival = z
     source: ArchivalSource,
     createdAt: Timestamp,
   })
-  .meta({ id: "CarriedArchival" });
+  .meta({ id: "ExportedArchival" });
 
-/** The lists of an exported agent, in the order in which they are written; an import takes them in any order. */
-export const carriedItems = {
-  names: CarriedName,
-  memories: CarriedMemory,
-  goals: CarriedGoal,
-  plans: CarriedPlan,
-  windows: CarriedWindow,
-  runs: CarriedRun,
-  journal: CarriedJournalRow,
-  summaries: CarriedSummary,
-  blocks: CarriedBlock,
-  shares: CarriedShare,
-  archival: CarriedArchival,
+/** The kinds of rows, in the order in which they are written; an import takes them in any order. */
+export const exportedRows = {
+  name: ExportedName,
+  memory: ExportedMemory,
+  goal: ExportedGoal,
+  plan: ExportedPlan,
+  window: ExportedWindow,
+  run: ExportedRun,
+  journal: ExportedJournalRow,
+  summary: ExportedSummary,
+  block: ExportedBlock,
+  share: ExportedShare,
+  archival: ExportedArchival,
 } as const;
-export type CarriedList = keyof typeof carriedItems;
-export const carriedLists = Object.keys(carriedItems) as CarriedList[];
-/** Items of an exported agent, by their lists. */
-export type CarriedItems = { [List in CarriedList]?: z.infer<(typeof carriedItems)[List]>[] };
-export type CarriedItem<List extends CarriedList> = z.infer<(typeof carriedItems)[List]>;
+export type RowKind = keyof typeof exportedRows;
+export type RowOf<Kind extends RowKind> = z.infer<(typeof exportedRows)[Kind]>;
+export const rowKinds = Object.keys(exportedRows) as RowKind[];
+
+const rowLine = <Kind extends RowKind>(kind: Kind) =>
+  z.strictObject({ kind: z.literal(kind), row: exportedRows[kind] });
 
 const count = z.int().min(0).default(0);
 
@@ -95,8 +99,7 @@ const LeftBehind = z
   .strictObject({ events: count, runs: count, calls: count, hooks: count })
   .meta({ id: "LeftBehind", description: "What an export does not hold: it was under way, or is a secret" });
 
-/** What of an exported agent is no list. */
-export const carriedHead = {
+export const agentHead = {
   id: entityId.meta({ description: "Who it was. An import makes another agent" }),
   config: AgentConfig,
   createdAt: Timestamp.optional(),
@@ -108,39 +111,42 @@ export const carriedHead = {
     .meta({ description: "Billed over estimated tokens, as this model was billed" }),
   left: LeftBehind.default(() => LeftBehind.parse({})),
 };
-export const CarriedHead = z.strictObject(carriedHead);
-export type CarriedHead = z.infer<typeof CarriedHead>;
 
-export const exportFormat = "colloquy.agent";
-export const exportVersion = 1;
-
-export const exportEnvelope = {
-  format: z.literal(exportFormat),
-  version: z.literal(exportVersion),
-  exportedAt: Timestamp,
-};
-export const ExportEnvelope = z.strictObject(exportEnvelope);
-export type ExportEnvelope = z.infer<typeof ExportEnvelope>;
-
-export const ExportedAgent = z
+export const ExportedHead = z
   .strictObject({
-    ...exportEnvelope,
-    agent: z.strictObject({
-      ...carriedHead,
-      names: z.array(CarriedName).default([]),
-      memories: z.array(CarriedMemory).default([]),
-      goals: z.array(CarriedGoal).default([]),
-      plans: z.array(CarriedPlan).default([]),
-      windows: z.array(CarriedWindow).default([]),
-      runs: z.array(CarriedRun).default([]),
-      journal: z.array(CarriedJournalRow).default([]),
-      summaries: z.array(CarriedSummary).default([]),
-      blocks: z.array(CarriedBlock).default([]),
-      shares: z.array(CarriedShare).default([]),
-      archival: z.array(CarriedArchival).default([]),
-    }),
+    kind: z.literal("agent"),
+    format: z.literal(exportFormat),
+    version: z.literal(exportVersion),
+    exportedAt: Timestamp,
+    agent: z.strictObject(agentHead),
   })
-  .meta({ id: "ExportedAgent" });
+  .meta({ id: "ExportedHead", description: "The first line" });
+export type ExportedHead = z.infer<typeof ExportedHead>;
+
+const ExportedEnd = z
+  .strictObject({ kind: z.literal("end"), lines: z.int().min(1) })
+  .meta({ id: "ExportedEnd", description: "The last line: how many lines come before it" });
+
+export const ExportedLine = z
+  .discriminatedUnion("kind", [
+    ExportedHead,
+    rowLine("name"),
+    rowLine("memory"),
+    rowLine("goal"),
+    rowLine("plan"),
+    rowLine("window"),
+    rowLine("run"),
+    rowLine("journal"),
+    rowLine("summary"),
+    rowLine("block"),
+    rowLine("share"),
+    rowLine("archival"),
+    ExportedEnd,
+  ])
+  .meta({ id: "ExportedLine", description: "One line of an exported agent" });
+export type ExportedLine = z.infer<typeof ExportedLine>;
+/** A line that is neither the first nor the last. */
+export type ExportedRow = Exclude<ExportedLine, { kind: "agent" | "end" }>;
 
 /** What an import made, and what is still to be done by hand. */
 export const ImportReport = z

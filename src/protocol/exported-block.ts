@@ -17,15 +17,15 @@ const base64 = (maxBytes: number) =>
     .meta({ contentEncoding: "base64" });
 
 /** What one part of a snapshot and one version may fill, in bytes; how many of each a block has. */
-const maxCarriedPartBytes = 1024 * 1024;
-const maxCarriedUpdateBytes = 1_500_000;
-const maxCarriedParts = 8;
-const maxCarriedVersions = 1100;
+const maxExportedPartBytes = 1024 * 1024;
+const maxExportedUpdateBytes = 1_500_000;
+const maxExportedParts = 8;
+const maxExportedVersions = 1100;
 
 const author = new RegExp(`^(?:system|(?:agent|human):${idPattern("ent").source.slice(1, -1)})$`);
 
 /** One version: who made it, and its bytes where the snapshot does not hold them yet. */
-const CarriedBlockVersion = z
+const ExportedBlockVersion = z
   .strictObject({
     version,
     kind: z.enum(["edit", "undo", "redo"]),
@@ -36,12 +36,12 @@ const CarriedBlockVersion = z
     manner: z.enum(["create", "append", "edit", "delete", "undo", "redo"]),
     operations: z.array(z.string().max(64)).max(1000),
     state: z.string().max(20_000).meta({ description: "Which changes of the document it holds" }),
-    update: base64(maxCarriedUpdateBytes).optional(),
+    update: base64(maxExportedUpdateBytes).optional(),
     createdAt: Timestamp,
   })
-  .meta({ id: "CarriedBlockVersion" });
+  .meta({ id: "ExportedBlockVersion" });
 
-export const CarriedBlock = z
+export const ExportedBlock = z
   .strictObject({
     label: Label,
     type: BlockType,
@@ -55,19 +55,19 @@ export const CarriedBlock = z
     rendered: z.string().optional().meta({ description: "To read; an import makes it from the document" }),
     snapshotVersion: z.int().min(0).meta({ description: "Up to which version its snapshot holds everything" }),
     snapshot: z
-      .array(base64(maxCarriedPartBytes))
-      .max(maxCarriedParts)
+      .array(base64(maxExportedPartBytes))
+      .max(maxExportedParts)
       .meta({ description: "The Loro document with its history, in parts" }),
-    versions: z.array(CarriedBlockVersion).min(1).max(maxCarriedVersions).meta({ description: "Oldest first" }),
+    versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).meta({ description: "Oldest first" }),
     lastUsedAt: Timestamp,
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
-  .meta({ id: "CarriedBlock" });
-export type CarriedBlock = z.infer<typeof CarriedBlock>;
+  .meta({ id: "ExportedBlock" });
+export type ExportedBlock = z.infer<typeof ExportedBlock>;
 
 /** Whom a block was shared with, an agent or the people of a space; or the agent that shares one with this one. */
-export const CarriedShare = z
+export const ExportedShare = z
   .strictObject({
     direction: z.enum(["given", "taken"]),
     label: Label,
@@ -75,5 +75,5 @@ export const CarriedShare = z
     permission: Permission,
     createdAt: Timestamp,
   })
-  .meta({ id: "CarriedShare", description: "Told, and not made again by an import" });
-export type CarriedShare = z.infer<typeof CarriedShare>;
+  .meta({ id: "ExportedShare", description: "Told, and not made again by an import" });
+export type ExportedShare = z.infer<typeof ExportedShare>;

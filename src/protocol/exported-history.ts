@@ -12,7 +12,7 @@ const Continuity = z.enum(["consciousness", "timeline"]);
 const place = z.int().min(0).max(1_000_000_000_000);
 
 /** A stretch of consciousness: what its inputs began with, and the first run whose cycle is whole in it. */
-export const CarriedWindow = z
+export const ExportedWindow = z
   .strictObject({
     id: place.min(1),
     instructions: z.string(),
@@ -22,11 +22,10 @@ export const CarriedWindow = z
     toldFrom: place.min(1),
     createdAt: Timestamp,
   })
-  .meta({ id: "CarriedWindow" });
-export type CarriedWindow = z.infer<typeof CarriedWindow>;
+  .meta({ id: "ExportedWindow" });
 
 /** A run that has ended. Runs count 1, 2, 3 … without a gap; other rows name them by that number. */
-export const CarriedRun = z
+export const ExportedRun = z
   .strictObject({
     ordinal: place.min(1),
     id: runId.meta({ description: "In the imported agent it has an id of that agent's own" }),
@@ -53,10 +52,10 @@ export const CarriedRun = z
     startedAt: Timestamp,
     completedAt: Timestamp,
   })
-  .meta({ id: "CarriedRun" });
-export type CarriedRun = z.infer<typeof CarriedRun>;
+  .meta({ id: "ExportedRun" });
+export type ExportedRun = z.infer<typeof ExportedRun>;
 
-const CarriedCall = z.looseObject({
+const ExportedCall = z.looseObject({
   callId: z.string(),
   index: z.int(),
   toolName: z.string(),
@@ -70,59 +69,101 @@ const made = {
 };
 const shown = z.array(z.looseObject({ spaceId: z.string(), upTo: z.number() })).optional();
 
-/** What the runtime noted beside a row. */
-const CarriedMeta = z.discriminatedUnion("kind", [
-  z.looseObject({
-    kind: z.literal("assistant"),
-    text: z.string(),
-    calls: z.array(CarriedCall),
-    usage: Usage,
-    estimatedInput: z.number(),
-    firstCycle: z.int(),
-    windowId: z.int(),
-    modelId: z.string(),
-    input: z.looseObject({ ...made, tokens: z.int(), limits: ContextLimits }),
-    durationMs: z.int(),
-    finishReason: z.string(),
-  }),
-  z.looseObject({
-    kind: z.literal("result"),
-    callId: z.string(),
-    toolName: z.string(),
-    error: z.boolean(),
-    activeSpaceId: z.string().nullable().optional(),
-    shown,
-  }),
-  z.looseObject({
-    kind: z.literal("inbox"),
-    lines: z.array(z.string()),
-    history: z.array(z.looseObject({ id: z.string(), messages: z.number() })).optional(),
-    made: z.looseObject(made).optional(),
-    shown,
-  }),
+const assistantMeta = z.looseObject({
+  kind: z.literal("assistant"),
+  text: z.string(),
+  calls: z.array(ExportedCall),
+  usage: Usage,
+  estimatedInput: z.number(),
+  firstCycle: z.int(),
+  windowId: z.int(),
+  modelId: z.string(),
+  input: z.looseObject({ ...made, tokens: z.int(), limits: ContextLimits }),
+  durationMs: z.int(),
+  finishReason: z.string(),
+});
+const resultMeta = z.looseObject({
+  kind: z.literal("result"),
+  callId: z.string(),
+  toolName: z.string(),
+  error: z.boolean(),
+  activeSpaceId: z.string().nullable().optional(),
+  shown,
+});
+const inboxMeta = z.looseObject({
+  kind: z.literal("inbox"),
+  lines: z.array(z.string()),
+  history: z.array(z.looseObject({ id: z.string(), messages: z.number() })).optional(),
+  made: z.looseObject(made).optional(),
+  shown,
+});
+const previewMeta = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("preview"), upTo: z.number() }),
   z.looseObject({ kind: z.literal("reminder") }),
   z.looseObject({ kind: z.literal("told"), section: z.enum(["shared_blocks", "activity"]) }),
 ]);
 
-/** One thing that the model was given, said, called or got back, as it was. */
-export const CarriedJournalRow = z
-  .strictObject({
+/** Inputs are composed of these messages as they are, so each holds words, calls and results, and no address to fetch. */
+const words = z.strictObject({ type: z.literal("text"), text: z.string() });
+const call = z.strictObject({
+  type: z.literal("tool-call"),
+  toolCallId: z.string(),
+  toolName: z.string(),
+  input: z.union([z.record(z.string(), z.json()), z.array(z.json())]),
+});
+const result = z.strictObject({
+  type: z.literal("tool-result"),
+  toolCallId: z.string(),
+  toolName: z.string(),
+  output: z.strictObject({ type: z.literal("json"), value: z.json() }),
+});
+/** A timeline may be given its space as a talk, in which it said something itself. */
+const talk = z.strictObject({ role: z.enum(["user", "assistant"]), content: z.string() });
+const said = z.strictObject({
+  role: z.literal("assistant"),
+  content: z.union([z.string(), z.array(z.discriminatedUnion("type", [words, call]))]),
+});
+const answered = z.strictObject({ role: z.literal("tool"), content: z.array(result).min(1) });
+const begun = z.looseObject({ callId: z.string(), toolName: z.string() });
+
+const journalRow = <Kind extends string, Content extends z.ZodType, Meta extends z.ZodType>(
+  kind: Kind,
+  content: Content,
+  meta: Meta,
+) =>
+  z.strictObject({
     seq: place.min(1),
     run: place.min(1),
     step: place,
-    kind: z.enum(["inbox", "preview", "assistant", "call", "result"]),
-    content: z
-      .looseObject({})
-      .meta({ description: "A model message; of a `call`, which call was begun: `{callId, toolName}`" }),
-    meta: CarriedMeta.nullable(),
+    kind: z.literal(kind),
+    content: content.meta({ description: "A model message; of a `call`, which call was begun" }),
+    meta: meta.meta({ description: "What the runtime noted beside it" }),
     createdAt: Timestamp,
-  })
-  .meta({ id: "CarriedJournalRow" });
-export type CarriedJournalRow = z.infer<typeof CarriedJournalRow>;
+  });
+
+/** One thing that the model was given, said, called or got back, as it was. */
+export const ExportedJournalRow = z
+  .discriminatedUnion("kind", [
+    journalRow("inbox", talk, inboxMeta),
+    journalRow("preview", z.strictObject({ role: z.literal("user"), content: z.string() }), previewMeta.nullable()),
+    journalRow("assistant", said, assistantMeta),
+    journalRow("call", begun, z.null()),
+    journalRow("result", answered, resultMeta),
+  ])
+  .meta({ id: "ExportedJournalRow" });
+
+/** The ids of the calls that a message makes, and of those that it answers. */
+export const callsIn = (content: unknown): { made: string[]; answered: string[] } => {
+  const parts = said.safeParse(content).data?.content ?? [];
+  return {
+    made:
+      typeof parts === "string" ? [] : parts.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : [])),
+    answered: answered.safeParse(content).data?.content.map((part) => part.toolCallId) ?? [],
+  };
+};
 
 /** What a model made of what is read no more: of cycles (`cycles`), or of a space's messages (its id). */
-export const CarriedSummary = z
+export const ExportedSummary = z
   .strictObject({
     subject: z.union([z.literal("cycles"), spaceId]),
     text: z.string(),
@@ -130,5 +171,4 @@ export const CarriedSummary = z
     upTo: place,
     updatedAt: Timestamp,
   })
-  .meta({ id: "CarriedSummary" });
-export type CarriedSummary = z.infer<typeof CarriedSummary>;
+  .meta({ id: "ExportedSummary" });

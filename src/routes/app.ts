@@ -5,7 +5,7 @@ import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { archival } from "./archival.ts";
 import { blocks } from "./blocks.ts";
-import { carrying, importPath } from "./transfer.ts";
+
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";
@@ -27,6 +27,7 @@ import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
 import { tokens } from "./tokens.ts";
 import { toolCalls } from "./tool-calls.ts";
+import { importPath, transfer } from "./transfer.ts";
 import { workspaces } from "./workspaces.ts";
 
 /** The most that the body of a request may hold. */
@@ -77,7 +78,7 @@ export const routes = [
   entities,
   tokens,
   agents,
-  carrying,
+  transfer,
   inbox,
   hooks,
   deliveries,

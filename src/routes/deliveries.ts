@@ -31,7 +31,7 @@ deliveries.route("POST /v1/hooks/{hookId}", {
   description:
     "Signed as the hook's scheme says, over the body exactly as it is sent. It is answered once the event is stored; the same delivery again makes no second one. Retry what is answered 429 or 5xx.",
   access: "signature",
-  ownBody: { mediaType: "*/*", schema: z.unknown().meta({ description: "JSON, a form or text, in UTF-8" }) },
+  ownBody: { "*/*": { schema: z.unknown().meta({ description: "JSON, a form or text, in UTF-8" }) } },
   status: 202,
   answers: [Received, "It is the agent's event now, or nothing for it"],
   problems: ["not_found", "delivery_expired", "invalid_json", "invalid_request", "payload_too_large"],

@@ -179,7 +179,7 @@ const operation = (schemas: ApiSchemas, route: Route): Unfinished<ApiOperation> 
     parametersIn(schemas, "query", route.query),
     parametersIn(schemas, "header", route.headers),
   ];
-  const content = ownBody ? { [ownBody.mediaType]: ownBody } : route.body && json(route.body);
+  const content = ownBody ?? (route.body && json(route.body));
   const body = content && contentOf(schemas, content, "input");
   const responses = Object.entries(answersOf(route)).map(
     ([status, { content: held, ...answer }]) => [status, answer, held && contentOf(schemas, held, "output")] as const,

@@ -22,8 +22,8 @@ type Description<Query = z.ZodType, Headers = z.ZodType, Body = z.ZodType, Answe
   headers?: Headers;
   /** Read as JSON. */
   body?: Body;
-  /** A body that the handler reads itself: the document alone knows its schema. */
-  ownBody?: { mediaType: string; schema: z.ZodType };
+  /** A body that the handler reads itself, by media type: only the OpenAPI document uses the schemas. */
+  ownBody?: Record<string, { schema: z.ZodType }>;
   /** It takes an `Idempotency-Key`. `sealed`: its answer holds a secret, and is stored sealed. */
   idempotent?: true | "sealed";
   /** What it answers as JSON, and its description. If left out, it answers 204 without a body. */

@@ -1,40 +1,64 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { AgentConfig } from "../protocol/agent.ts";
-import type { ImportName } from "../protocol/transfer-rpc.ts";
-import { ExportedAgent, ImportedAgent } from "../protocol/exported-agent.ts";
+import { type ExportedHead, ExportedLine, exportMediaType, ImportedAgent } from "../protocol/exported-agent.ts";
 import type { AgentRpc } from "../protocol/rpc.ts";
 import { Name } from "../protocol/text.ts";
+import type { ExportPage, ImportName } from "../protocol/transfer-rpc.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { missingPeople, missingSecrets, secretsNamed } from "./transfer/named-in-config.ts";
-import { DocumentReader, maxImportBytes, type ReadDocument, tooLarge } from "./transfer/import-reader.ts";
-import { exportedText, streamOf } from "./transfer/write-document.ts";
 import { checkModels } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { idempotently, idUnder } from "./idempotent.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
+import { type Arrived, bytesOf, importPages, maxImportBytes, tooLarge } from "./transfer/import-pages.ts";
+import { missingPeople, missingSecrets, secretsNamed } from "./transfer/named-in-config.ts";
+import { readLines } from "./transfer/read-lines.ts";
+import { readVersion1 } from "./transfer/read-version-1.ts";
 
 export const importPath = "/v1/imports";
 
-/** An agent as one document, out of a workspace and into one. */
-export const carrying = new Resource("Agents");
+/** An agent as lines of JSON, out of a workspace and into one. */
+export const transfer = new Resource("Agents");
 
-carrying.route("GET /v1/agents/{agentId}/export", {
-  summary: "An agent as one JSON document",
+/** The export from its first page on. Each page is asked for once the one before was taken. */
+const exported = (
+  agent: Pick<AgentRpc, "exportPage">,
+  workspaceId: string,
+  first: ExportPage,
+): ReadableStream<Uint8Array> => {
+  const encoder = new TextEncoder();
+  let ask = async (): Promise<ExportPage> => first;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { text, next } = await ask();
+      controller.enqueue(encoder.encode(text));
+      if (next) ask = async () => unwrap(await agent.exportPage(workspaceId, next));
+      else controller.close();
+    },
+  });
+};
+
+transfer.route("GET /v1/agents/{agentId}/export", {
+  summary: "An agent as lines of JSON",
   description:
-    "All that it needs to know what it did and why: config, memories, goals, plans, runs with their journal, summaries, blocks with their history, archival entries. No secret is in it, and nothing that is under way: `left` counts what is not. Written as it is read, of any size; what ends early is no JSON.",
+    "All that it needs to know what it did and why: config, memories, goals, plans, runs with their journal, summaries, blocks with their history, archival entries. The first line is the head, each further line a row, and the last says how many lines come before it: without it the document was cut. No secret is in it, and nothing that is under way: `left` counts what is not. Written as it is read, of any size.",
   access: "workspace",
   params: { agentId: pathId("ent", "the agent: its entity id") },
-  answers: [ExportedAgent, "The agent, as `POST /v1/imports` takes it"],
+  responses: {
+    200: {
+      description: "The agent, as `POST /v1/imports` takes it",
+      content: { [exportMediaType]: { schema: ExportedLine } },
+    },
+  },
   problems: ["not_found"],
   handle: async ({ agent, workspaceId, params: { agentId } }) => {
-    const head = unwrap(await agent.exportHead(workspaceId));
-    return new Response(streamOf(exportedText(agent, workspaceId, head)), {
+    const first = unwrap(await agent.exportPage(workspaceId, null));
+    return new Response(exported(agent, workspaceId, first), {
       headers: {
-        "content-type": "application/json",
-        "content-disposition": `attachment; filename="${agentId}.json"`,
+        "content-type": exportMediaType,
+        "content-disposition": `attachment; filename="${agentId}.ndjson"`,
       },
     });
   },
@@ -43,22 +67,18 @@ carrying.route("GET /v1/agents/{agentId}/export", {
 /** How far an import has come in its object; `there`: an earlier try has made the agent. */
 type Staging = { id: string; name: ImportName; begun?: "begun" | "there" };
 
-/** Reads the body into the new agent's object. Answers what is no list. */
-const stage = async (
-  context: HttpContext,
-  agent: AgentRpc,
-  staging: Staging,
-  reader: DocumentReader,
-): Promise<ReadDocument> => {
-  const { body } = context.req.raw;
-  if (!body) throw new ColloquyError("invalid_json", "The body is empty: send an exported agent.");
+/** Reads the document into the new agent's object, page by page. Answers its head. */
+const stage = async (agent: AgentRpc, staging: Staging, lines: AsyncIterable<Arrived>): Promise<ExportedHead> => {
   const { id, name } = staging;
+  let found: ExportedHead | undefined;
   // Leaving it early, for whatever reason, lets go of the body.
-  for await (const page of reader.pages(body)) {
+  for await (const { rows, head } of importPages(lines)) {
     staging.begun ??= unwrap(await agent.beginImport(id, name));
-    if (staging.begun === "begun") unwrap(await agent.importItems(name, page));
+    if (staging.begun === "begun" && rows.length > 0) unwrap(await agent.importRows(name, rows));
+    found ??= head;
   }
-  return reader.document;
+  if (!found) throw new Error("a document that was read to its end has a head");
+  return found;
 };
 
 /** Throws what of a config could never work here. What it names and is not here is told, and refuses nothing. */
@@ -73,35 +93,55 @@ const checkConfig = async (context: HttpContext, agent: AgentRpc, config: AgentC
   unwrap(await agent.check(config));
 };
 
-carrying.route(`POST ${importPath}`, {
+/** The lines of the request's document, in the format that its content type names. */
+const linesOf = (context: HttpContext, bytes: AsyncIterable<Uint8Array>): AsyncIterable<Arrived> => {
+  const type = (context.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  if (type === exportMediaType) return readLines(bytes);
+  if (/^application\/([a-z.-]+\+)?json$/.test(type)) return readVersion1(bytes);
+  throw new ColloquyError("invalid_json", `Send an exported agent, with content-type: ${exportMediaType}.`);
+};
+
+transfer.route(`POST ${importPath}`, {
   summary: "Make an agent of an exported one",
-  description: `It is a new agent, of this workspace, that knows what the old one did: all of it or nothing. It is in no space, shares no block, and has a day's budget of its own; plans whose time has passed fire once. The document is taken as what the agent remembers, so import what you trust. At most ${maxImportBytes} bytes.`,
+  description: `It is a new agent, of this workspace, that knows what the old one did: all of it or nothing. It is in no space, shares no block, and has a day's budget of its own; plans whose time has passed fire once. The document is taken as what the agent remembers, so import what you trust. At most ${maxImportBytes} bytes. A refusal names the line and the field. As \`application/json\`, a document of version 1 is still taken, for this version.`,
   access: "workspace",
   query: z.object({
     name: Name.optional().meta({ description: "What the agent is called here, if not as it was" }),
   }),
-  ownBody: { mediaType: "application/json", schema: ExportedAgent },
+  ownBody: {
+    [exportMediaType]: { schema: ExportedLine },
+    "application/json": {
+      schema: z
+        .looseObject({ format: z.literal("colloquy.agent"), version: z.literal(1) })
+        .meta({ deprecated: true, description: "An agent that was exported before version 2" }),
+    },
+  },
   idempotent: true,
   status: 201,
   answers: [ImportedAgent, "The agent, and what is still to be done by hand"],
   problems: ["name_taken", "limit_reached", "unknown_reference", "text_too_long", "gone"],
   handle: async ({ context, workspaceId, query }) => {
+    const { body, headers } = context.req.raw;
+    if (Number(headers.get("content-length") ?? 0) > maxImportBytes) {
+      throw tooLarge("The import", maxImportBytes, "maxImportBytes");
+    }
+    if (!body) throw new ColloquyError("invalid_json", "The body is empty: send an exported agent.");
+    const hash = createHash("sha256");
+    const lines = linesOf(context, bytesOf(body, hash));
     const workspace = workspaceOf(context);
-    requireJson(context);
     const id = idUnder(context, "ent");
     const name: ImportName = { workspaceId, token: context.var.ids.mint("key") };
     const agent = agentAt(context, id);
     const staging: Staging = { id, name };
-    const hash = createHash("sha256");
     try {
-      const document = await stage(context, agent, staging, new DocumentReader(hash));
+      const head = await stage(agent, staging, lines);
       const isThere = staging.begun === "there";
-      const config = { ...document.head.config, name: query.name ?? document.head.config.name };
-      const body = { sha256: hash.digest("hex"), name: query.name ?? null };
-      return await idempotently(context, { body, schema: ImportedAgent }, async () => {
+      const config = { ...head.agent.config, name: query.name ?? head.agent.config.name };
+      const request = { sha256: hash.digest("hex"), name: query.name ?? null };
+      return await idempotently(context, { body: request, schema: ImportedAgent }, async () => {
         if (!isThere) {
           await checkConfig(context, agent, config);
-          unwrap(await agent.prepareImport(name, document.envelope, { ...document.head, config }));
+          unwrap(await agent.prepareImport(name, { ...head, agent: { ...head.agent, config } }));
           // From here on it counts, whatever is cut: the object's own timer completes what the directory knows.
           unwrap(await workspace.createAgentEntity(id, config.name));
         }
@@ -118,14 +158,6 @@ carrying.route(`POST ${importPath}`, {
   },
 });
 
-/** What cannot be put away now is put away by the object's own timer. */
+/** An import that cannot be deleted now is deleted by the object's own timer. */
 const drop = (agent: AgentRpc, name: ImportName): Promise<unknown> =>
   agent.dropImport(name).catch((error: unknown) => log.error("import.not-dropped", error, { ...name }));
-
-const requireJson = (context: HttpContext): void => {
-  const { headers } = context.req.raw;
-  if (!/^application\/([a-z-.]+\+)?json(;\s*[a-zA-Z0-9-]+=([^;]+))*$/.test(headers.get("content-type") ?? "")) {
-    throw new ColloquyError("invalid_json", "Send the body as JSON, with content-type: application/json.");
-  }
-  if (Number(headers.get("content-length") ?? 0) > maxImportBytes) throw tooLarge();
-};

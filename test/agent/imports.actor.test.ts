@@ -2,8 +2,9 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { directoryAnswerMs } from "../../src/agent/bounds.ts";
-import { CarriedHead, type CarriedItems, ExportEnvelope } from "../../src/protocol/exported-agent.ts";
+import { ExportedHead, type RowOf } from "../../src/protocol/exported-agent.ts";
 import type { AgentRpc } from "../../src/protocol/rpc.ts";
+import type { ImportedRow } from "../../src/protocol/transfer-rpc.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { createGate } from "../support/gate.ts";
@@ -16,10 +17,13 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const envelope = ExportEnvelope.parse({ format: "colloquy.agent", version: 1, exportedAt: "2026-02-18T15:00:00.000Z" });
 const updatedAt = "2026-02-18T14:00:00.000Z";
-const memory = (key: string) => ({ key, value: "green", updatedAt });
-const plan: NonNullable<CarriedItems["plans"]>[number] = {
+const memory = (key: string): ImportedRow => ({
+  at: "line 2",
+  kind: "memory",
+  row: { key, value: "green", updatedAt },
+});
+const later: RowOf<"plan"> = {
   id: "later",
   name: "Later",
   instruction: "Look",
@@ -29,6 +33,7 @@ const plan: NonNullable<CarriedItems["plans"]>[number] = {
   dueAt: "2026-02-18T16:00:00.000Z",
   updatedAt,
 };
+const plan: ImportedRow = { at: "line 3", kind: "plan", row: later };
 
 const stage = async () => {
   const house = await openHouse();
@@ -36,12 +41,15 @@ const stage = async () => {
   const id = ids.mint("ent");
   const name = { workspaceId, token: ids.mint("key") };
   const agent = (): AgentRpc => env.AGENT.getByName(id);
-  const ref = { id, name: "Carried", type: "agent" } as const;
-  const head = CarriedHead.parse({ id: ids.mint("ent"), config: { name: "Carried" } });
+  const ref = { id, name: "Imported", type: "agent" } as const;
+  const head = ExportedHead.parse({
+    ...{ kind: "agent", format: "colloquy.agent", version: 2, exportedAt: "2026-02-18T15:00:00.000Z" },
+    agent: { id: ids.mint("ent"), config: { name: "Imported" } },
+  });
   const begin = async (of = name) => unwrap(await agent().beginImport(id, of));
-  const take = async (items: CarriedItems, of = name) => unwrap(await agent().importItems(of, items));
-  const prepare = async () => unwrap(await agent().prepareImport(name, envelope, head));
-  const enter = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, "Carried"));
+  const take = async (rows: ImportedRow[], of = name) => unwrap(await agent().importRows(of, rows));
+  const prepare = async () => unwrap(await agent().prepareImport(name, head));
+  const enter = async () => unwrap(await env.WORKSPACE.getByName(workspaceId).createAgentEntity(id, "Imported"));
   const pass = async (milliseconds: number) => {
     vi.setSystemTime(Date.now() + milliseconds);
     await runDurableObjectAlarm(agentStub(ref));
@@ -63,7 +71,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test("is no agent to anybody, and is put away", async () => {
     const { begin, take, pass, code, tables, agent, workspaceId } = await stage();
     expect(await begin()).toBe("begun");
-    await take({ memories: [memory("tea")], plans: [plan] });
+    await take([memory("tea"), plan]);
     expect(await code()).toBe("not_found");
     expect((await agent().memories(workspaceId)).ok).toBe(false);
     expect(await tables()).toBeGreaterThan(0);
@@ -75,9 +83,9 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test("goes on after a crash of its object, if its sender does", async () => {
     const { begin, take, prepare, enter, code, agent, workspaceId } = await stage();
     await begin();
-    await take({ memories: [memory("tea")] });
+    await take([memory("tea")]);
     await abortAllDurableObjects();
-    await take({ memories: [memory("coffee")] });
+    await take([memory("coffee")]);
     await prepare();
     await enter();
     unwrap(await agent().completeImport(workspaceId));
@@ -88,7 +96,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test("is put away where it was found to fit and the directory never heard of it", async () => {
     const { begin, take, prepare, pass, tables } = await stage();
     await begin();
-    await take({ memories: [memory("tea")] });
+    await take([memory("tea")]);
     await prepare();
     await pass(6 * minutes);
     expect(await tables()).toBe(0);
@@ -97,7 +105,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test("is completed by itself where the directory knows it", async () => {
     const { begin, take, prepare, enter, pass, code, agent, workspaceId } = await stage();
     await begin();
-    await take({ memories: [memory("tea")], plans: [plan] });
+    await take([memory("tea"), plan]);
     await prepare();
     await enter();
     expect(await code()).toBe("not_found");
@@ -140,7 +148,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test("makes way for another try after a minute, and takes nothing more of the first", async () => {
     const { begin, take, name, agent, workspaceId, prepare } = await stage();
     await begin();
-    await take({ memories: [memory("tea")] });
+    await take([memory("tea")]);
     const second = { workspaceId, token: ids.mint("key") };
     expect(await agent().beginImport(ids.mint("ent"), second)).toMatchObject({
       ok: false,
@@ -148,16 +156,16 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     });
     vi.setSystemTime(Date.now() + 61_000);
     await begin(second);
-    await expect(take({ memories: [memory("coffee")] })).rejects.toMatchObject({ code: "gone" });
+    await expect(take([memory("coffee")])).rejects.toMatchObject({ code: "gone" });
     await expect(prepare()).rejects.toMatchObject({ code: "gone" });
     unwrap(await agent().dropImport(name));
-    await take({ memories: [memory("tea")] }, second);
+    await take([memory("tea")], second);
   });
 
   test("[R2] of several that begin at once one does, also where one before was given up", async () => {
     const { agent, id, workspaceId, begin, take, prepare } = await stage();
     await begin();
-    await take({ memories: [memory("tea")] });
+    await take([memory("tea")]);
     // The directory is asked about it first, which takes a while.
     await prepare();
     vi.setSystemTime(Date.now() + 61_000);
@@ -168,17 +176,17 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
       "idempotency_in_progress",
       "idempotency_in_progress",
     ]);
-    const taken = await Promise.all(tries.map((name) => agent().importItems(name, { memories: [memory("tea")] })));
+    const taken = await Promise.all(tries.map((name) => agent().importRows(name, [memory("tea")])));
     expect(taken.map(({ ok }) => ok)).toEqual(begun.map(({ ok }) => ok));
   });
 
   test("takes a page whole or not at all", async () => {
     const { begin, take, prepare, enter, agent, workspaceId } = await stage();
     await begin();
-    await expect(take({ memories: [memory("one"), memory("two"), memory("one")] })).rejects.toMatchObject({
+    await expect(take([memory("one"), memory("two"), memory("one")])).rejects.toMatchObject({
       code: "invalid_request",
     });
-    await take({ memories: [memory("two")] });
+    await take([memory("two")]);
     await prepare();
     await enter();
     unwrap(await agent().completeImport(workspaceId));
@@ -192,7 +200,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     await enter();
     const other = ids.mint("wsp");
     expect(await agent().completeImport(other)).toMatchObject({ ok: false, problem: { code: "gone" } });
-    expect(await agent().importItems({ workspaceId: other, token: "x" }, {})).toMatchObject({ ok: false });
+    expect(await agent().importRows({ workspaceId: other, token: "x" }, [])).toMatchObject({ ok: false });
     const analyst = env.AGENT.getByName((await house.agent({ name: "Analyst" })).id);
     expect(await analyst.completeImport(house.workspaceId)).toMatchObject({ ok: false });
     expect(await analyst.beginImport(id, { workspaceId: other, token: "x" })).toMatchObject({ ok: false });

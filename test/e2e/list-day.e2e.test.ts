@@ -156,12 +156,20 @@ test("at night: the agent is exported and imported elsewhere with its list and m
   const kept = `/v1/agents/${scribe}/blocks/shopping`;
   const before = await house.api.get<{ value: unknown; rendered: string; version: number }>(kept);
   const past = await house.api.get<{ items: BlockChange[] }>(`${kept}/history?limit=100`);
-  const document = await house.api.get<object>(`/v1/agents/${scribe}/export`);
+  const document = await (
+    await fetch(`${house.url}/v1/agents/${scribe}/export`, { headers: { authorization: `Bearer ${house.secretKey}` } })
+  ).text();
 
   const operator = createApi(house.url, house.adminKey);
   const { secretKey } = await operator.post<{ secretKey: string }>("/v1/workspaces", { name: "Elsewhere" });
   const api = createApi(house.url, secretKey);
-  const { agent } = await api.post<{ agent: { id: string } }>("/v1/imports", document);
+  const imported = await fetch(`${house.url}/v1/imports`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secretKey}`, "content-type": "application/x-ndjson" },
+    body: document,
+  });
+  expect(imported.status).toBe(201);
+  const { agent } = (await imported.json()) as { agent: { id: string } };
   const at = `/v1/agents/${agent.id}/blocks/shopping`;
   expect(await api.get(at)).toMatchObject({
     value: before.value,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, inject, test } from "vitest";
 import { z } from "zod";
-import { ExportedAgent } from "../../src/protocol/exported-agent.ts";
-import { lived } from "../routes/transfer/lived.ts";
+import { exportMediaType } from "../../src/protocol/exported-agent.ts";
+import { exported, linesOf, lived } from "../routes/transfer/lived.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
 import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
 import { broken, type Json, mutated } from "./hostile.ts";
@@ -13,18 +13,16 @@ import { quietModel } from "./quiet-model.ts";
  * Exported agents in which something is not as it should be: each is refused in words and leaves nothing, or makes an
  * agent that can be asked for all that it is.
  */
-type Fields = { [name: string]: Json };
-const Fields = z.record(z.string(), z.json());
+const Lines = z.array(z.json());
 
-/** In another order: then each list has its turn to be changed, and no order is the right one. */
-const shuffled = (document: Fields): fc.Arbitrary<Json> => {
-  const agent = Fields.parse(document.agent);
-  const names = Object.keys(agent);
-  return fc
-    .shuffledSubarray(names, { minLength: names.length })
-    .map(
-      (order): Json => ({ ...document, agent: Object.fromEntries(order.map((name) => [name, agent[name] ?? null])) }),
-    );
+/** Rows in another order: no order of them is the right one. */
+const shuffled = ([head = null, ...rows]: Json[]): fc.Arbitrary<Json[]> =>
+  fc.shuffledSubarray(rows, { minLength: rows.length }).map((order) => [head, ...order]);
+
+/** Now and then another count, or none. */
+const ended = (lines: string[], how: number): string => {
+  const last = how === 0 ? [] : [JSON.stringify({ kind: "end", lines: lines.length + (how === 1 ? 1 : 0) })];
+  return [...lines, ...last].join("\n");
 };
 
 const Created = z.object({ agent: z.object({ id: z.string() }) });
@@ -34,20 +32,33 @@ test("[S4] no exported agent that is not as it should be makes anything fail, or
   const { seed, inputs } = inject("fuzz");
   const findings = new Findings("imports", task.meta);
   const before = await lived();
-  const document = Fields.parse(
-    JSON.parse(
-      JSON.stringify(await expectOk(ExportedAgent, call(`${before.path}/export`, { bearer: before.house.secretKey }))),
-    ),
-  );
+  const document = await exported(before.house, before.id);
+  const lines = Lines.parse(JSON.parse(JSON.stringify(linesOf(document))));
+  const version1 = z.json().parse(JSON.parse(JSON.stringify({ ...document, version: 1 })));
   const house = await openHouse("Elsewhere");
   const bearer = house.secretKey;
   const errors = watchErrors();
   quietModel();
-  const valid = shuffled(document);
+  const valid = shuffled(lines);
+  const textsOf = (value: Json): string[] =>
+    (Array.isArray(value) ? value : [value]).map((line) => JSON.stringify(line));
+  const withBrokenLine = fc
+    .tuple(valid, fc.nat(lines.length - 1))
+    .chain(([all, at]) => broken(fc.constant(all[at] ?? null)).map((line) => ended(textsOf(all).with(at, line), 2)));
   const arbitrary = fc.oneof(
-    { weight: 6, arbitrary: mutated(valid).map((value) => JSON.stringify(value)) },
-    { weight: 1, arbitrary: broken(valid) },
-    { weight: 1, arbitrary: valid.map((value) => JSON.stringify(value)) },
+    {
+      weight: 5,
+      arbitrary: fc.tuple(mutated(valid), fc.nat(20)).map(([all, how]) => ({ text: ended(textsOf(all), how) })),
+    },
+    { weight: 1, arbitrary: withBrokenLine.map((text) => ({ text })) },
+    { weight: 1, arbitrary: valid.map((all) => ({ text: ended(textsOf(all), 2) })) },
+    {
+      weight: 1,
+      arbitrary: mutated(fc.constant(version1)).map((value) => ({
+        text: JSON.stringify(value),
+        type: "application/json",
+      })),
+    },
   );
 
   /** Asks for something of an agent that was taken; answers what came. */
@@ -86,9 +97,12 @@ test("[S4] no exported agent that is not as it should be makes anything fail, or
     await ask(`${path}/context`, input);
   };
 
-  for (const input of fc.sample(arbitrary, { seed, numRuns: inputsOf("imports", inputs) })) {
+  for (const { text: input, type = exportMediaType } of fc.sample<{ text: string; type?: string }>(arbitrary, {
+    seed,
+    numRuns: inputsOf("imports", inputs),
+  })) {
     findings.inputs += 1;
-    const response = await call("/v1/imports", { bearer, body: input });
+    const response = await call("/v1/imports", { bearer, body: input, headers: { "content-type": type } });
     const text = await response.text();
     const fault = faultOfAnswer(response, text);
     if (fault !== undefined) findings.add(fault, input, text.slice(0, 600));

@@ -40,8 +40,11 @@ const expectDocumented = async (operation: Operation, answer: Response): Promise
   if (!documented?.content) expect(text).toBe("");
   else expect(content, `${operation.name} answers ${mediaType}`).toBeDefined();
   if (!mediaType.endsWith("json") || !content) return;
-  const parsed = schemaOf(content.schema).safeParse(JSON.parse(text));
-  expect(parsed.error?.issues ?? [], `${operation.name} ${answer.status}: ${text.slice(0, 500)}`).toEqual([]);
+  const schema = schemaOf(content.schema);
+  for (const json of mediaType.endsWith("x-ndjson") ? text.trimEnd().split("\n") : [text]) {
+    const parsed = schema.safeParse(JSON.parse(json));
+    expect(parsed.error?.issues ?? [], `${operation.name} ${answer.status}: ${json.slice(0, 500)}`).toEqual([]);
+  }
 };
 
 let house: House;
@@ -138,7 +141,7 @@ const bodies: Record<string, () => unknown> = {
     format: "colloquy.agent",
     version: 1,
     exportedAt: "2026-02-18T15:06:55.000Z",
-    agent: { id: ids.mint("ent"), config: { name: "Carried" }, left: { hooks: 2 } },
+    agent: { id: ids.mint("ent"), config: { name: "Imported" }, left: { hooks: 2 } },
   }),
   "PATCH /v1/agents/{agentId}": () => ({ limits: { maxSteps: 3 } }),
   "POST /v1/agents/{agentId}/trigger": () => ({ serviceName: "jira", payload: { a: [1, null] } }),

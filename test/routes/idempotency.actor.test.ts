@@ -136,7 +136,7 @@ test("[D1] a thing whose answer was lost is found by the next try and not made t
       "/v1/imports",
       {
         ...{ format: "colloquy.agent", version: 1, exportedAt: "2026-02-18T15:06:55.000Z" },
-        agent: { id: ids.mint("ent"), config: { name: "Carried" } },
+        agent: { id: ids.mint("ent"), config: { name: "Imported" } },
       },
     ],
     ["/v1/spaces", { name: "Alpha", members: [{ entityId: mona.id }] }],

@@ -8,7 +8,7 @@ import { blockView, detailOf, sharedView } from "../memory/blocks/block-view.ts"
 import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { editShared, loadShared, readShared } from "../memory/blocks/shared-reading.ts";
 import { shareBlock, unshareAll, unshareBlock } from "../memory/blocks/sharing.ts";
-import { authorNamed } from "../transfer/origin.ts";
+import { originAuthor } from "../transfer/origin.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
@@ -103,7 +103,7 @@ export const blocksArea: Area<
       services.blocks.history(label, cursorOf(cursor), limit + 1),
       limit,
       ({ version }) => version,
-      (change) => ({ ...change, ...authorNamed(db, change.author) }),
+      (change) => ({ ...change, ...originAuthor(db, change.author) }),
     ),
   blockShares: ({ services }, label) => services.blockShares.of(services.blocks.get(label).id),
   shareBlock: ({ services }, label, share) => shareBlock(services, label, share, timeoutSignal(askMs)),

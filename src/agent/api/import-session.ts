@@ -1,13 +1,13 @@
 import type { Agent as AgentView } from "../../protocol/agent.ts";
-import type { ImportName } from "../../protocol/transfer-rpc.ts";
-import type { CarriedHead, CarriedItems, ExportEnvelope, ImportReport } from "../../protocol/exported-agent.ts";
+import type { ExportedHead, ImportReport } from "../../protocol/exported-agent.ts";
+import type { ImportedRow, ImportName } from "../../protocol/transfer-rpc.ts";
 import type { Env } from "../../shared/env.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
 import { directoryAnswerMs } from "../bounds.ts";
 import { startHeartbeat } from "../plans/beats.ts";
-import { Imports, importTimer, underWay } from "../transfer/staged-import.ts";
+import { type ImportRow, importTimer, StagedImport, underWay } from "../transfer/staged-import.ts";
 import type { AgentRuntime } from "./agent-runtime.ts";
 import { agentView } from "./config.ts";
 
@@ -18,13 +18,16 @@ type Life = {
   end(): Promise<void>;
 };
 
-const importsOf = ({ db, services, timers }: AgentRuntime): Imports => new Imports({ db, timers, ...services });
+const stagedIn = ({ db, services, timers }: AgentRuntime): StagedImport =>
+  new StagedImport({ db, timers, ...services });
+
+const gone = (): ColloquyError => new ColloquyError("gone", "this import was given up: send the document again");
 
 /**
- * An agent that comes from an export, from its first item until the workspace's directory knows it.
+ * An agent that comes from an export, from its first row until the workspace's directory knows it.
  *
  * Invariants
- * 1. One thing at a time is done to an import: while one is put away, no other begins.
+ * 1. One thing at a time is done to an import: while one is deleted, no other begins.
  */
 export class ImportSession {
   readonly #env: Env;
@@ -40,7 +43,7 @@ export class ImportSession {
     return this.#inTurn(async () => {
       const before = this.#life.current();
       if (before) {
-        if (importsOf(before).isLively()) throw underWay();
+        if (stagedIn(before).isLively()) throw underWay();
         await this.#settle();
       }
       const runtime = await this.#life.open();
@@ -48,44 +51,35 @@ export class ImportSession {
       if (there && there.workspaceId !== name.workspaceId)
         throw new ColloquyError("not_found", "there is no such agent");
       if (there) return "there";
-      importsOf(runtime).begin(id, name);
+      stagedIn(runtime).begin(id, name);
       return "begun";
     });
   }
 
-  take(name: ImportName, items: CarriedItems): Promise<null> {
-    return this.#importing((imports) => {
-      imports.take(name, items);
-      return null;
-    });
+  add(name: ImportName, rows: ImportedRow[]): Promise<null> {
+    return this.#staging((staged) => staged.add(name, rows));
   }
 
-  prepare(name: ImportName, envelope: ExportEnvelope, head: CarriedHead): Promise<null> {
-    return this.#importing(async (imports) => {
-      await imports.prepare(name, envelope, head);
-      return null;
-    });
+  prepare(name: ImportName, head: ExportedHead): Promise<null> {
+    return this.#staging((staged) => staged.prepare(name, head));
   }
 
   complete(workspaceId: string): Promise<{ agent: AgentView; report: ImportReport }> {
     return this.#inTurn(async () => {
-      const runtime = this.#life.current();
-      const row = runtime && importsOf(runtime).find();
-      if (!runtime || row?.workspaceId !== workspaceId) throw new ColloquyError("gone", "this import was given up");
-      await this.#complete(runtime);
-      const { report } = importsOf(runtime).find() ?? {};
-      if (!report) throw new ColloquyError("gone", "this import was given up");
+      const { runtime, row } = this.#current() ?? {};
+      if (!runtime || row?.workspaceId !== workspaceId) throw gone();
+      await this.#complete(runtime, row);
+      const { report } = stagedIn(runtime).find() ?? {};
+      if (!report) throw gone();
       return { agent: agentView(runtime), report };
     });
   }
 
   drop({ workspaceId, token }: ImportName): Promise<null> {
     return this.#inTurn(async () => {
-      const runtime = this.#life.current();
-      const row = runtime && importsOf(runtime).find();
-      const isMine = row?.token === token && row.workspaceId === workspaceId;
-      // An import that was found to fit together is the directory's to decide.
-      if (isMine) await this.#settle();
+      const { row } = this.#current() ?? {};
+      // The directory decides about an import that was found to fit together.
+      if (row?.token === token && row.workspaceId === workspaceId) await this.#settle();
       return null;
     });
   }
@@ -97,74 +91,76 @@ export class ImportSession {
     if (before && dueAt !== undefined && dueAt <= before.services.clock.now()) await this.#inTurn(() => this.#settle());
     const runtime = this.#life.current();
     // A timer that the import set for itself must not be cleared as one that was handled.
-    await runtime?.timers.fire((name) => (name === importTimer ? importsOf(runtime).postpone() : runtime.due(name)));
+    await runtime?.timers.fire((name) => (name === importTimer ? stagedIn(runtime).postpone() : runtime.due(name)));
+  }
+
+  #current(): { runtime: AgentRuntime; row: ImportRow } | undefined {
+    const runtime = this.#life.current();
+    const row = runtime && stagedIn(runtime).find();
+    return row && { runtime, row };
   }
 
   /**
-   * Nobody goes on with an import: the directory says whether it counts. One that the directory knows is completed, any
-   * other is put away. It is asked again where it cannot be reached.
+   * Nobody goes on with an import. One that the directory knows is completed, any other is deleted. The directory is
+   * asked again where it cannot be reached.
    */
   async #settle(): Promise<void> {
-    const runtime = this.#life.current();
-    const row = runtime && importsOf(runtime).find();
+    const { runtime, row } = this.#current() ?? {};
     if (!runtime || !row || row.completedAt !== null) return;
     try {
       if (row.head === null || !(await this.#isInDirectory(row))) return await this.#life.end();
-      await this.#complete(runtime);
+      await this.#complete(runtime, row);
     } catch (error) {
       log.warn("import.unsettled", { agentId: row.agentId, reason: String(error) });
-      importsOf(runtime).postpone();
+      stagedIn(runtime).postpone();
     }
   }
 
-  async #isInDirectory({ workspaceId, agentId }: { workspaceId: string; agentId: string }): Promise<boolean> {
+  async #isInDirectory({ workspaceId, agentId }: ImportRow): Promise<boolean> {
     const found = await withTimeout(directoryAnswerMs, this.#env.WORKSPACE.getByName(workspaceId).entity(agentId));
     if (!found.ok && found.problem.code !== "not_found") unwrap(found);
     return found.ok;
   }
 
   /** Makes the agent, if it is not there yet: with its config, its secrets, and its plans due as they were. */
-  async #complete(runtime: AgentRuntime): Promise<void> {
-    const imports = importsOf(runtime);
-    const { head, workspaceId } = imports.find() ?? {};
-    if (!head || workspaceId === undefined) return;
+  async #complete(runtime: AgentRuntime, { head, workspaceId }: ImportRow): Promise<void> {
+    if (!head) return;
     const asked = this.#env.WORKSPACE.getByName(workspaceId).sealedSecrets();
-    const sealed = unwrap(await withTimeout(directoryAnswerMs, asked));
+    const secrets = unwrap(await withTimeout(directoryAnswerMs, asked));
     const { services, timers } = runtime;
+    const staged = stagedIn(runtime);
     // The import wrote the tables itself.
     services.forget();
     services.transaction(() => {
-      const row = imports.find();
+      const row = staged.find();
       if (!row?.head) return;
       const { config, activeSpaceId, correction } = row.head;
       services.identity.create(row.agentId, row.workspaceId, config);
       services.identity.update({
         activeSpaceId,
-        secrets: sealed,
+        secrets,
         ...(correction ? { correction: correction.ratio, correctionModel: correction.modelId } : {}),
       });
-      imports.complete();
+      staged.complete();
       startHeartbeat(timers, config.heartbeat, services.clock.now());
       services.plans.resume();
       services.mcp.configured();
     });
   }
 
-  #importing<T>(work: (imports: Imports) => T | Promise<T>): Promise<T> {
-    return this.#inTurn(() => {
+  #staging(work: (staged: StagedImport) => void | Promise<void>): Promise<null> {
+    return this.#inTurn(async () => {
       const runtime = this.#life.current();
-      if (!runtime) throw new ColloquyError("gone", "this import was given up: send the document again");
-      return work(importsOf(runtime));
+      if (!runtime) throw gone();
+      await work(stagedIn(runtime));
+      return null;
     });
   }
 
   /** Runs `work` after everything that was asked before. */
   #inTurn<T>(work: () => T | Promise<T>): Promise<T> {
     const turn = this.#turn.then(work);
-    this.#turn = turn.then(
-      () => undefined,
-      () => undefined,
-    );
+    this.#turn = turn.catch(() => undefined);
     return turn;
   }
 }

@@ -1,6 +1,6 @@
 import { detailOf, sharedView } from "../memory/blocks/block-view.ts";
 import { closeBlock, grantedIn, openBlock, viewInSpace } from "../memory/blocks/space-sharing.ts";
-import { authorNamed } from "../transfer/origin.ts";
+import { originAuthor } from "../transfer/origin.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
@@ -35,7 +35,7 @@ export const spaceBlocksArea: Area<
       services.blocks.history(label, cursorOf(cursor), limit + 1),
       limit,
       ({ version }) => version,
-      (change) => ({ ...change, ...authorNamed(db, change.author) }),
+      (change) => ({ ...change, ...originAuthor(db, change.author) }),
     );
   },
 };

@@ -1,9 +1,8 @@
 import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
-import type { CarriedBlock, CarriedShare } from "../../protocol/exported-block.ts";
+import type { RowOf } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { blockView } from "../memory/blocks/block-view.ts";
-import type { BlockRow } from "../memory/blocks/blocks.ts";
 import {
   blockShares,
   blockSnapshots,
@@ -12,7 +11,7 @@ import {
   blockVersions,
   sharedBlocks,
 } from "../memory/blocks/schema.ts";
-import { isNew, type ListOf } from "./kind-store.ts";
+import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 
 /** Blocks with their history: rows and bytes as they are stored, so that no document is opened to be exported. */
 const sharesAtATime = 200;
@@ -20,7 +19,7 @@ const sharesAtATime = 200;
 const bytesOf = (base64: string): Buffer => Buffer.from(base64, "base64");
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
-const versionsOf = (db: Database, blockId: number): CarriedBlock["versions"] =>
+const versionsOf = (db: Database, blockId: number): RowOf<"block">["versions"] =>
   db
     .select()
     .from(blockVersions)
@@ -30,7 +29,7 @@ const versionsOf = (db: Database, blockId: number): CarriedBlock["versions"] =>
     .map(({ blockId: _, manner, update, createdAt, ...version }) => ({
       ...version,
       // The words of `mannerOf`, and `create`.
-      manner: manner as CarriedBlock["versions"][number]["manner"],
+      manner: manner as RowOf<"block">["versions"][number]["manner"],
       ...(update === null ? {} : { update: textOf(update) }),
       createdAt: isoTime(createdAt),
     }));
@@ -43,14 +42,6 @@ const snapshotOf = (db: Database, blockId: number): string[] =>
     .orderBy(asc(blockSnapshots.part))
     .all()
     .map(({ bytes }) => textOf(bytes));
-
-const asCarriedBlock = (db: Database, row: BlockRow): CarriedBlock => ({
-  ...blockView(row),
-  snapshotVersion: row.snapshotVersion,
-  snapshot: snapshotOf(db, row.id),
-  versions: versionsOf(db, row.id),
-  lastUsedAt: isoTime(row.lastUsedAt),
-});
 
 /** The next block, and the bytes that came after its snapshot. */
 export const nextBlock = (db: Database, after: number): { label: string; tailBytes: number } | undefined =>
@@ -65,60 +56,50 @@ export const nextBlock = (db: Database, after: number): { label: string; tailByt
     .limit(1)
     .get();
 
-/** Each whole in one turn: a block that is edited while it is exported is as it was before or after. */
-export const carriedBlocks: ListOf<"blocks"> = {
+/** Each is read in one turn: a block that is edited while it is exported is as it was before or after. */
+export const blockRows: KindStore<"block"> = {
   read: (db, after) =>
-    db
-      .select()
-      .from(blocks)
-      .where(and(gt(blocks.id, Number(after[0] ?? 0)), isNull(blocks.deletedAt)))
-      .orderBy(asc(blocks.id))
-      .limit(1)
-      .all()
-      .map((row) => ({ item: asCarriedBlock(db, row), place: [row.id] })),
-  writer:
-    (db) =>
-    ({ rendered: _, snapshot, versions, lastUsedAt, createdAt, updatedAt, ...block }) => {
-      const [made] = db
-        .insert(blocks)
-        .values({
-          ...block,
-          // It is made from the document, once all is there.
-          rendered: "",
-          lastUsedAt: Date.parse(lastUsedAt),
-          createdAt: Date.parse(createdAt),
-          updatedAt: Date.parse(updatedAt),
-        })
-        .onConflictDoNothing()
-        .returning({ id: blocks.id })
-        .all();
-      if (!made) return false;
-      const blockId = made.id;
-      for (const [part, bytes] of snapshot.entries()) {
-        db.insert(blockSnapshots)
-          .values({ blockId, part, bytes: bytesOf(bytes) })
-          .run();
-      }
-      return versions.every(({ update, createdAt: at, ...version }) =>
-        isNew(
-          db
-            .insert(blockVersions)
-            .values({
-              ...version,
-              blockId,
-              update: update === undefined ? null : bytesOf(update),
-              createdAt: Date.parse(at),
-            })
-            .onConflictDoNothing()
-            .returning({ version: blockVersions.version })
-            .all(),
-        ),
-      );
-    },
+    rowsAfter(db, blocks, { column: blocks.id, after, limit: 1, only: isNull(blocks.deletedAt) }).map((block) => ({
+      row: {
+        ...blockView(block),
+        snapshotVersion: block.snapshotVersion,
+        snapshot: snapshotOf(db, block.id),
+        versions: versionsOf(db, block.id),
+        lastUsedAt: isoTime(block.lastUsedAt),
+      },
+      place: block.id,
+    })),
+  insert: (db, { snapshot, versions, lastUsedAt, createdAt, updatedAt, ...block }) => {
+    const made = db
+      .insert(blocks)
+      .values({
+        ...block,
+        // It is made from the document, once all is there.
+        rendered: "",
+        lastUsedAt: Date.parse(lastUsedAt),
+        createdAt: Date.parse(createdAt),
+        updatedAt: Date.parse(updatedAt),
+      })
+      .onConflictDoNothing()
+      .returning({ id: blocks.id })
+      .get();
+    if (!made) return false;
+    for (const [part, bytes] of snapshot.entries()) {
+      insertNew(db, blockSnapshots, { blockId: made.id, part, bytes: bytesOf(bytes) });
+    }
+    return versions.every(({ update, createdAt: at, ...version }) =>
+      insertNew(db, blockVersions, {
+        ...version,
+        blockId: made.id,
+        update: update === undefined ? null : bytesOf(update),
+        createdAt: Date.parse(at),
+      }),
+    );
+  },
 };
 
-/** Told, and not made again: who may read what is for the people of the workspace that the agent comes to. */
-export const carriedShares: ListOf<"shares"> = {
+/** An import only counts them: who may read what is decided by the people of the workspace that the agent comes to. */
+export const shareRows: KindStore<"share"> = {
   read: (db, after) => {
     const mine = isNull(blocks.deletedAt);
     const { label } = blocks;
@@ -144,12 +125,12 @@ export const carriedShares: ListOf<"shares"> = {
       .from(sharedBlocks)
       .orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerId))
       .all();
-    const told = (direction: CarriedShare["direction"], rows: typeof others): CarriedShare[] =>
+    const told = (direction: RowOf<"share">["direction"], rows: typeof others): RowOf<"share">[] =>
       rows.map(({ at, ...share }) => ({ direction, ...share, createdAt: isoTime(at) }));
-    const from = Number(after[0] ?? 0);
+    const from = Number(after ?? 0);
     return [...told("given", agents), ...told("given", spaces), ...told("taken", others)]
       .slice(from, from + sharesAtATime)
-      .map((item, index) => ({ item, place: [from + index + 1] }));
+      .map((row, index) => ({ row, place: from + index + 1 }));
   },
-  writer: () => () => true,
+  insert: () => true,
 };

@@ -1,11 +1,10 @@
-import { asc, count, eq } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import { z } from "zod";
 import { maxBlockCharacters } from "../../protocol/block-schema.ts";
 import type { Database } from "../../shared/database.ts";
-import { ColloquyError } from "../../shared/errors.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
-import { maxBlocks, maxForeignReads } from "../bounds.ts";
+import { maxForeignReads } from "../bounds.ts";
 import { BlockHistory } from "../memory/blocks/block-history.ts";
 import { blocks, blockVersions } from "../memory/blocks/schema.ts";
 import { sizeOf } from "../memory/documents/check-content.ts";
@@ -78,13 +77,11 @@ const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve
 
 /** Opens every document, and writes what it shows. Throws `invalid_request` with the block that cannot be taken. */
 export const checkBlocks = async (db: Database, loadLoro: () => Promise<Loro>): Promise<void> => {
-  const there = db.select({ rows: count() }).from(blocks).get()?.rows ?? 0;
-  if (there > maxBlocks)
-    throw new ColloquyError("limit_reached", `agent.blocks would be ${there}; maxBlocks is ${maxBlocks}`);
-  if (there === 0) return;
+  const all = db.select().from(blocks).orderBy(asc(blocks.id)).all();
+  if (all.length === 0) return;
   const loro = await loadLoro();
   const history = new BlockHistory(db);
-  for (const block of db.select().from(blocks).orderBy(asc(blocks.id)).all()) {
+  for (const block of all) {
     const versions = db
       .select({ version: blockVersions.version, state: blockVersions.state })
       .from(blockVersions)
@@ -97,7 +94,7 @@ export const checkBlocks = async (db: Database, loadLoro: () => Promise<Loro>): 
       const rendered = renderedOf(block, versions, doc);
       db.update(blocks).set({ rendered }).where(eq(blocks.id, block.id)).run();
     } catch (error) {
-      throw unfit(`agent.blocks (${block.label})`, `cannot be taken: ${wordsOf(error)}`);
+      throw unfit(`block ${block.label}`, `cannot be taken: ${wordsOf(error)}`);
     } finally {
       doc?.free();
     }

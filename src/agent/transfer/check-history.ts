@@ -1,9 +1,10 @@
-import { asc, eq, gt, sql } from "drizzle-orm";
-import type { CarriedItem } from "../../protocol/exported-agent.ts";
+import { asc, eq, gt, type SQL, sql } from "drizzle-orm";
+import { callsIn } from "../../protocol/exported-history.ts";
 import type { Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import {
   maxArchivalEntries,
+  maxBlocks,
   maxDonePlans,
   maxGoals,
   maxMemories,
@@ -15,34 +16,33 @@ import { nextCronTime } from "../plans/recurrence.ts";
 import { type PastRun, past } from "../runs.ts";
 import { journal, plans, runs } from "../schema.ts";
 import { unfit } from "./kind-store.ts";
-import { callsIn } from "./journal-shape.ts";
 
-/** Whether what an import has brought fits together. Each throws what does not. */
+/** Whether the rows of an import fit together. Throws `invalid_request` with the row that does not. */
 
-/** Where a row is found by one of these, the document contradicts itself: `at` names it. */
-const contradictions: { path: string; message: string; find: ReturnType<typeof sql> }[] = [
+/** A row that one of these finds contradicts the rest of the document: `at` is its number. */
+const contradictions: { kind: string; message: string; find: SQL }[] = [
   {
-    path: "agent.runs",
-    message: "must count 1, 2, 3 … without a gap",
+    kind: "run",
+    message: "must be counted 1, 2, 3 … without a gap",
     find: sql`select max(ordinal) as at from runs having max(ordinal) <> count(*)`,
   },
   {
-    path: "agent.runs",
+    kind: "run",
     message: "names a window that is not there",
     find: sql`select ordinal as at from runs where window_id not in (select id from windows) limit 1`,
   },
   {
-    path: "agent.runs",
+    kind: "run",
     message: "must end in the journal after it began there",
     find: sql`select ordinal as at from runs where journal_to < journal_from limit 1`,
   },
   {
-    path: "agent.runs",
+    kind: "run",
     message: "is of a timeline, which keeps no cycles",
     find: sql`select ordinal as at from runs where kept and continuity <> 'consciousness' limit 1`,
   },
   {
-    path: "agent.runs",
+    kind: "run",
     message: "must begin in the journal after the cycle before it has ended",
     find: sql`select ordinal as at from (
       select ordinal, journal_from, lag(journal_to) over (order by ordinal) as before
@@ -50,76 +50,76 @@ const contradictions: { path: string; message: string; find: ReturnType<typeof s
     ) where journal_from <= before limit 1`,
   },
   {
-    path: "agent.runs",
+    kind: "run",
     message: "must end where the journal does, or before",
     find: sql`select ordinal as at from runs
       where journal_to > (select coalesce(max(seq), 0) from journal) + (not kept) limit 1`,
   },
   {
-    path: "agent.journal",
+    kind: "journal",
     message: "is not where its run, whose cycle is kept, has its rows",
     find: sql`select seq as at from journal join runs on ordinal = run_ordinal
       where kept and seq not between journal_from and journal_to limit 1`,
   },
   {
-    path: "agent.journal",
+    kind: "journal",
     message: "is of a run that is not there",
     find: sql`select seq as at from journal where run_ordinal not in (select ordinal from runs) limit 1`,
   },
   {
-    path: "agent.windows",
+    kind: "window",
     message: "begins after the last run",
     find: sql`select id as at from windows
       where max(first_run, told_from) > (select coalesce(max(ordinal), 0) + 1 from runs) limit 1`,
   },
   {
-    path: "agent.summaries",
+    kind: "summary",
     message: "is of runs that are not there",
-    find: sql`select up_to as at from summaries
+    find: sql`select subject as at from summaries
       where subject = 'cycles' and up_to > (select coalesce(max(ordinal), 0) from runs) limit 1`,
   },
 ];
 
-const bounds: { path: string; name: string; most: number; count: ReturnType<typeof sql> }[] = [
-  { path: "memories", name: "maxMemories", most: maxMemories, count: sql`select count(*) as rows from memories` },
+const bounds: { what: string; name: string; most: number; count: SQL }[] = [
+  { what: "memories", name: "maxMemories", most: maxMemories, count: sql`select count(*) as amount from memories` },
   {
-    path: "memories",
+    what: "memories",
     name: "maxMemoriesCharacters",
     most: maxMemoriesCharacters,
-    count: sql`select coalesce(sum(length(value)), 0) as rows from memories`,
+    count: sql`select coalesce(sum(length(value)), 0) as amount from memories`,
   },
-  { path: "goals", name: "maxGoals", most: maxGoals, count: sql`select count(*) as rows from goals` },
+  { what: "goals", name: "maxGoals", most: maxGoals, count: sql`select count(*) as amount from goals` },
   {
-    path: "plans",
+    what: "plans",
     name: "maxPlans",
     most: maxPlans,
-    count: sql`select count(*) as rows from plans where status = 'active'`,
+    count: sql`select count(*) as amount from plans where status = 'active'`,
   },
   {
-    path: "plans",
+    what: "plans",
     name: "maxDonePlans",
     most: maxDonePlans,
-    count: sql`select count(*) as rows from plans where status <> 'active'`,
+    count: sql`select count(*) as amount from plans where status <> 'active'`,
   },
   {
-    path: "archival",
+    what: "archival",
     name: "maxArchivalEntries",
     most: maxArchivalEntries,
-    count: sql`select count(*) as rows from archival`,
+    count: sql`select count(*) as amount from archival`,
   },
+  { what: "blocks", name: "maxBlocks", most: maxBlocks, count: sql`select count(*) as amount from blocks` },
 ];
 
 const checkBounds = (db: Database): void => {
-  for (const { path, name, most, count } of bounds) {
-    const { rows } = db.get<{ rows: number }>(count);
-    if (rows <= most) continue;
-    throw new ColloquyError("limit_reached", `agent.${path} would be ${rows}; ${name} is ${most}`);
+  for (const { what, name, most, count } of bounds) {
+    const { amount } = db.get<{ amount: number }>(count);
+    if (amount > most) throw new ColloquyError("limit_reached", `${what} would be ${amount}; ${name} is ${most}`);
   }
 };
 
 const checkPlans = (db: Database, now: number): void => {
   for (const { id, cron, timezone, dueAt, status } of db.select().from(plans).all()) {
-    const refused = (message: string) => unfit(`agent.plans (${id})`, message);
+    const refused = (message: string) => unfit(`plan ${id}`, message);
     if (dueAt > now + maxPlanAheadMs) throw refused("is due later than any plan may be");
     if (cron === null || status !== "active") continue;
     try {
@@ -149,14 +149,14 @@ const checkCalls = (db: Database): void => {
     for (const { seq, kind, content } of rows) {
       const [waiting] = open.values();
       if (waiting !== undefined && kind !== "result") {
-        throw unfit(`agent.journal (${waiting})`, "makes a call whose result does not follow it");
+        throw unfit(`journal ${waiting}`, "makes a call whose result does not follow it");
       }
-      const calls = callsIn(content as unknown as CarriedItem<"journal">["content"]);
+      const calls = callsIn(content);
       for (const id of calls.answered) {
-        if (!open.delete(id)) throw unfit(`agent.journal (${seq})`, "answers a call that nobody made");
+        if (!open.delete(id)) throw unfit(`journal ${seq}`, "answers a call that nobody made");
       }
       for (const id of calls.made) {
-        if (open.has(id)) throw unfit(`agent.journal (${seq})`, "makes a call twice");
+        if (open.has(id)) throw unfit(`journal ${seq}`, "makes a call twice");
         open.set(id, seq);
       }
     }
@@ -165,20 +165,20 @@ const checkCalls = (db: Database): void => {
     after = last.seq;
   }
   const [seq] = open.values();
-  if (seq !== undefined) throw unfit(`agent.journal (${seq})`, "makes a call whose result is not there");
+  if (seq !== undefined) throw unfit(`journal ${seq}`, "makes a call whose result is not there");
 };
 
-export const checkLife = (db: Database, now: number): void => {
-  for (const { path, message, find } of contradictions) {
-    const found = db.get<{ at: number } | undefined>(find);
-    if (found) throw unfit(`${path} (${found.at})`, message);
+export const checkHistory = (db: Database, now: number): void => {
+  for (const { kind, message, find } of contradictions) {
+    const found = db.get<{ at: number | string } | undefined>(find);
+    if (found) throw unfit(`${kind} ${found.at}`, message);
   }
   checkBounds(db);
   checkPlans(db, now);
   checkCalls(db);
 };
 
-/** What each run knows of those before it follows from them. In a transaction. */
+/** Sets what each run knows of the runs before it. Belongs in a transaction. */
 export const linkRuns = (db: Database): void => {
   let before: PastRun | undefined;
   for (;;) {

@@ -1,19 +1,27 @@
-import { max, sql } from "drizzle-orm";
-import type { ExportBounds, ExportHead, ExportPage, ExportPlace } from "../../protocol/transfer-rpc.ts";
-import { type CarriedHead, type CarriedList, carriedLists } from "../../protocol/exported-agent.ts";
+import { sql } from "drizzle-orm";
+import { z } from "zod";
+import {
+  type ExportedHead,
+  type ExportedLine,
+  exportFormat,
+  exportVersion,
+  type RowKind,
+  type RowOf,
+  rowKinds,
+} from "../../protocol/exported-agent.ts";
+import type { WorkspaceRpc } from "../../protocol/rpc.ts";
+import type { ExportBounds, ExportPage, ExportPlace } from "../../protocol/transfer-rpc.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
-import { exportPageCharacters, exportTailBytes } from "../bounds.ts";
-import { archival } from "../memory/search/schema.ts";
+import { log } from "../../shared/log.ts";
+import { exportPageCharacters, exportTailBytes, maxExportedNames, maxNamesAsked } from "../bounds.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { isUndone } from "../run/settle-open-calls.ts";
 import { mayHaveActed, openCalls } from "../run/side-effects.ts";
-import { journal, runs, windows } from "../schema.ts";
 import { nextBlock } from "./block-kinds.ts";
-import type { Place, Read } from "./kind-store.ts";
-import { namesFor } from "./origin.ts";
-import { lists } from "./kind-stores.ts";
+import type { After, Read } from "./kind-store.ts";
+import { kindStores } from "./kind-stores.ts";
 
 /**
  * An agent, read page by page while it goes on.
@@ -22,31 +30,18 @@ import { lists } from "./kind-stores.ts";
  * 1. What was lived through ends where the export began: a run that ends later is in it as far as it had come.
  * 2. A page is as long as one answer between objects may be, however large the agent is.
  */
+const lineOf = (line: ExportedLine): string => `${JSON.stringify(line)}\n`;
+
 const boundsOf = (db: Database, at: number): ExportBounds => ({
   at,
-  journal:
-    db
-      .select({ to: max(journal.seq) })
-      .from(journal)
-      .get()?.to ?? 0,
-  run:
-    db
-      .select({ to: max(runs.ordinal) })
-      .from(runs)
-      .get()?.to ?? 0,
-  window:
-    db
-      .select({ to: max(windows.id) })
-      .from(windows)
-      .get()?.to ?? 0,
-  archival:
-    db
-      .select({ to: max(archival.ordinal) })
-      .from(archival)
-      .get()?.to ?? 0,
+  ...db.get<Omit<ExportBounds, "at">>(sql`select
+    (select coalesce(max(seq), 0) from journal) as journal,
+    (select coalesce(max(ordinal), 0) from runs) as run,
+    (select coalesce(max(id), 0) from windows) as window,
+    (select coalesce(max(ordinal), 0) from archival) as archival`),
 });
 
-/** As a run that is canceled (`think/finish.ts`): who carries an agent takes along all that it said and stored. */
+/** The run under way is exported as a canceled one: with all that it said and stored. */
 const cutOf = (services: RunServices, to: number): ExportBounds["cut"] => {
   const run = services.runs.active().find((each) => continuityOf(each).keepsRuns);
   if (!run) return undefined;
@@ -59,69 +54,119 @@ const cutOf = (services: RunServices, to: number): ExportBounds["cut"] => {
   return { run: run.ordinal, open };
 };
 
-const leftBehind = (db: Database): CarriedHead["left"] => {
-  const count = (counted: ReturnType<typeof sql>): number => db.get<{ rows: number }>(counted).rows;
-  return {
-    events: count(sql`select count(*) as rows from inbox`),
-    runs: count(sql`select count(*) as rows from runs where completed_at is null`),
-    calls: count(sql`select count(*) as rows from calls where phase <> 'done'`),
-    hooks: count(sql`select count(*) as rows from hooks`),
-  };
+const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
+  db.get(sql`select
+    (select count(*) from inbox) as events,
+    (select count(*) from runs where completed_at is null) as runs,
+    (select count(*) from calls where phase <> 'done') as calls,
+    (select count(*) from hooks) as hooks`);
+
+/** Where the history mentions ids without a name: of those who wrote in blocks, said what was archived, or share. */
+const mentions = [
+  sql`select distinct substr(author, instr(author, ':') + 1) as id from block_versions where author <> 'system'`,
+  sql`select distinct json_extract(source, '$.authorId') as id from archival where json_extract(source, '$.authorId') is not null`,
+  sql`select distinct json_extract(source, '$.spaceId') as id from archival where json_extract(source, '$.spaceId') is not null`,
+  sql`select agent_id as id from block_shares union select owner_id from shared_blocks union select space_id from block_spaces`,
+  sql`select partner_entity_id as id from blocks where partner_entity_id is not null`,
+  sql`select id from spaces union select id from known_names`,
+];
+const Mention = z.object({ id: z.string() });
+const Named = z.object({ id: z.string(), name: z.string() });
+
+const mentioned = (db: Database): string[] => {
+  const ids = new Set(mentions.flatMap((query) => db.all(query).map((row) => Mention.parse(row).id)));
+  return [...ids].slice(0, maxExportedNames).toSorted();
 };
 
-export const exportHead = async (db: Database, services: RunServices): Promise<ExportHead> => {
+/** The names that the agent's spaces and its own past tell. */
+const namesHeld = (db: Database): Map<string, string> => {
+  const rows = db.all(sql`select id, name from known_names
+    union all select owner_id, owner_name from shared_blocks
+    union all select json_extract(member.value, '$.id'), json_extract(member.value, '$.name')
+      from spaces, json_each(spaces.snapshot, '$.members') as member
+    union all select id, json_extract(snapshot, '$.name') from spaces`);
+  return new Map(rows.map((row) => Named.parse(row)).map(({ id, name }) => [id, name]));
+};
+
+/** The directory is asked for names that no space tells; an id that it does not know either has none. */
+const namesFor = async (
+  db: Database,
+  workspace: Pick<WorkspaceRpc, "entity">,
+  self: string,
+): Promise<RowOf<"name">[]> => {
+  const names = namesHeld(db);
+  const wanted = mentioned(db).filter((id) => id !== self);
+  const unknown = wanted.filter((id) => !names.has(id) && id.startsWith("ent_")).slice(0, maxNamesAsked);
+  for (const id of unknown) {
+    const answer = await workspace.entity(id).catch((error: unknown) => {
+      log.warn("export.name-unknown", { reason: String(error) });
+      return undefined;
+    });
+    if (answer?.ok) names.set(id, answer.value.name);
+  }
+  return wanted.flatMap((id) => {
+    const name = names.get(id);
+    return name === undefined ? [] : [{ id, name }];
+  });
+};
+
+/** The head, and the names: they come from many tables. */
+const firstPage = async (db: Database, services: RunServices): Promise<ExportPage> => {
   const { identity, clock, env } = services;
   const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId, correction, correctionModel } = identity.get();
-  const head: CarriedHead = {
-    id,
-    config,
-    createdAt: isoTime(createdAt),
-    updatedAt: isoTime(updatedAt),
-    activeSpaceId,
-    ...(correctionModel === null ? {} : { correction: { ratio: correction, modelId: correctionModel } }),
-    left: leftBehind(db),
+  const bounds = boundsOf(db, clock.now());
+  const cut = cutOf(services, bounds.journal);
+  const head = lineOf({
+    kind: "agent",
+    format: exportFormat,
+    version: exportVersion,
+    exportedAt: isoTime(bounds.at),
+    agent: {
+      id,
+      config,
+      createdAt: isoTime(createdAt),
+      updatedAt: isoTime(updatedAt),
+      activeSpaceId,
+      ...(correctionModel === null ? {} : { correction: { ratio: correction, modelId: correctionModel } }),
+      left: leftBehind(db),
+    },
+  });
+  const names = await namesFor(db, env.WORKSPACE.getByName(workspaceId), id);
+  return {
+    text: head + names.map((row) => lineOf({ kind: "name", row })).join(""),
+    next: { bounds: cut ? { ...bounds, cut } : bounds, kind: "memory", after: null, lines: 1 + names.length },
   };
-  const ends = boundsOf(db, clock.now());
-  const cut = cutOf(services, ends.journal);
-  const bounds = cut ? { ...ends, cut } : ends;
-  return { head, bounds, names: await namesFor(db, env.WORKSPACE.getByName(workspaceId), id) };
 };
 
-const listAfter = (list: CarriedList): CarriedList | undefined => carriedLists[carriedLists.indexOf(list) + 1];
-
 /** A block that was changed much since its snapshot is folded first: then it fits into one page. */
-const prepared = async (db: Database, { blocks }: RunServices, after: Place): Promise<void> => {
-  const next = nextBlock(db, Number(after[0] ?? 0));
+const foldTail = async (db: Database, { blocks }: RunServices, after: After): Promise<void> => {
+  const next = nextBlock(db, Number(after ?? 0));
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
 
-/** From `from` on, or from the beginning. */
+/** The lines from a place on; without one, the first. */
 export const exportPage = async (
   db: Database,
   services: RunServices,
-  bounds: ExportBounds,
   from: ExportPlace | null,
 ): Promise<ExportPage> => {
-  const pages: ExportPage["parts"] = [];
-  let room = exportPageCharacters;
-  let place: ExportPlace | null = from ?? { list: "names", after: [] };
-  while (place && room > 0) {
-    const { list, after }: ExportPlace = place;
-    if (list === "blocks") await prepared(db, services, after);
-    const rows: Read<CarriedList>[] = lists[list].read(db, after, bounds);
-    const items: string[] = [];
-    for (const { item, place: to } of rows) {
-      if (room <= 0) break;
-      const text = JSON.stringify(item);
-      room -= text.length;
-      items.push(text);
-      place = { list, after: to };
+  if (!from) return firstPage(db, services);
+  let { kind, after, lines } = from;
+  let text = "";
+  while (text.length < exportPageCharacters) {
+    if (kind === "block") await foldTail(db, services, after);
+    const rows: Read<RowKind>[] = kindStores[kind].read(db, after, from.bounds);
+    for (const { row, place } of rows) {
+      if (text.length >= exportPageCharacters) break;
+      text += `${JSON.stringify({ kind, row })}\n`;
+      lines += 1;
+      after = place;
     }
-    if (items.length > 0) pages.push({ list, items });
-    else {
-      const next = listAfter(list);
-      place = next ? { list: next, after: [] } : null;
-    }
+    if (rows.length > 0) continue;
+    const next = rowKinds[rowKinds.indexOf(kind) + 1];
+    if (!next) return { text: text + lineOf({ kind: "end", lines }), next: null };
+    kind = next;
+    after = null;
   }
-  return { parts: pages, next: place };
+  return { text, next: { bounds: from.bounds, kind, after, lines } };
 };

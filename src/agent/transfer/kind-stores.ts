@@ -1,27 +1,20 @@
-import type { CarriedList } from "../../protocol/exported-agent.ts";
-import { carriedBlocks, carriedShares } from "./block-kinds.ts";
-import { carriedJournal, carriedRuns, carriedWindows } from "./history-kinds.ts";
-import type { ListOf } from "./kind-store.ts";
-import {
-  carriedArchival,
-  carriedGoals,
-  carriedMemories,
-  carriedNames,
-  carriedPlans,
-  carriedSummaries,
-} from "./memory-kinds.ts";
+import type { RowKind } from "../../protocol/exported-agent.ts";
+import { blockRows, shareRows } from "./block-kinds.ts";
+import { journalRows, runRows, windowRows } from "./history-kinds.ts";
+import type { KindStore } from "./kind-store.ts";
+import { archivalRows, goalRows, memoryRows, nameRows, planRows, summaryRows } from "./memory-kinds.ts";
 
-/** What an agent is carried as, list by list. */
-export const lists: { [List in CarriedList]: ListOf<List> } = {
-  names: carriedNames,
-  memories: carriedMemories,
-  goals: carriedGoals,
-  plans: carriedPlans,
-  windows: carriedWindows,
-  runs: carriedRuns,
-  journal: carriedJournal,
-  summaries: carriedSummaries,
-  blocks: carriedBlocks,
-  shares: carriedShares,
-  archival: carriedArchival,
+/** The kinds of rows of an exported agent, each with its store. */
+export const kindStores: { [Kind in RowKind]: KindStore<Kind> } = {
+  name: nameRows,
+  memory: memoryRows,
+  goal: goalRows,
+  plan: planRows,
+  window: windowRows,
+  run: runRows,
+  journal: journalRows,
+  summary: summaryRows,
+  block: blockRows,
+  share: shareRows,
+  archival: archivalRows,
 };

@@ -1,198 +1,112 @@
-import { and, asc, gt, isNotNull, lte, ne, or, sql } from "drizzle-orm";
-import type { CarriedItem } from "../../protocol/exported-agent.ts";
+import { and, isNotNull, lte, ne, or, sql } from "drizzle-orm";
 import { isoTime } from "../../shared/clock.ts";
 import { archival } from "../memory/search/schema.ts";
 import { ownCycles } from "../run/summaries.ts";
 import { goals, memories, plans, summaries } from "../schema.ts";
-import { isNew, type ListOf } from "./kind-store.ts";
+import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 import { knownNames } from "./schema.ts";
 
 /** What an agent keeps by itself: memories, goals, plans, summaries, archival entries; and the names that it knew. */
 const rowsAtATime = 100;
-const first = (after: (string | number)[]): string => String(after[0] ?? "");
+const textsAtATime = 20;
 
-/** Those of an export come from more than one table, and stand in its head. */
-export const carriedNames: ListOf<"names"> = {
+/** An export takes names from many tables, in its first page. */
+export const nameRows: KindStore<"name"> = {
   read: () => [],
-  writer: (db) => (item) =>
-    isNew(db.insert(knownNames).values(item).onConflictDoNothing().returning({ id: knownNames.id }).all()),
+  insert: (db, row) => insertNew(db, knownNames, row),
 };
 
-export const carriedMemories: ListOf<"memories"> = {
+export const memoryRows: KindStore<"memory"> = {
   read: (db, after) =>
-    db
-      .select()
-      .from(memories)
-      .where(gt(memories.key, first(after)))
-      .orderBy(asc(memories.key))
-      .limit(rowsAtATime)
-      .all()
-      .map(({ key, value, updatedAt }) => ({ item: { key, value, updatedAt: isoTime(updatedAt) }, place: [key] })),
-  writer:
-    (db) =>
-    ({ updatedAt, ...memory }) =>
-      isNew(
-        db
-          .insert(memories)
-          .values({ ...memory, updatedAt: Date.parse(updatedAt) })
-          .onConflictDoNothing()
-          .returning({ key: memories.key })
-          .all(),
-      ),
+    rowsAfter(db, memories, { column: memories.key, after, limit: rowsAtATime }).map((memory) => ({
+      row: { ...memory, updatedAt: isoTime(memory.updatedAt) },
+      place: memory.key,
+    })),
+  insert: (db, row) => insertNew(db, memories, { ...row, updatedAt: Date.parse(row.updatedAt) }),
 };
 
-export const carriedGoals: ListOf<"goals"> = {
+export const goalRows: KindStore<"goal"> = {
   read: (db, after) =>
-    db
-      .select()
-      .from(goals)
-      .where(gt(goals.id, first(after)))
-      .orderBy(asc(goals.id))
-      .limit(rowsAtATime)
-      .all()
-      .map(({ priority, createdAt, updatedAt, ...goal }) => ({
-        item: {
+    rowsAfter(db, goals, { column: goals.id, after, limit: rowsAtATime }).map(
+      ({ priority, createdAt, updatedAt, ...goal }) => ({
+        row: {
           ...goal,
           ...(priority === null ? {} : { priority }),
           createdAt: isoTime(createdAt),
           updatedAt: isoTime(updatedAt),
         },
-        place: [goal.id],
-      })),
-  writer:
-    (db) =>
-    ({ createdAt, updatedAt, ...goal }) =>
-      isNew(
-        db
-          .insert(goals)
-          .values({ ...goal, createdAt: Date.parse(createdAt), updatedAt: Date.parse(updatedAt) })
-          .onConflictDoNothing()
-          .returning({ id: goals.id })
-          .all(),
-      ),
+        place: goal.id,
+      }),
+    ),
+  insert: (db, { createdAt, updatedAt, ...goal }) =>
+    insertNew(db, goals, { ...goal, createdAt: Date.parse(createdAt), updatedAt: Date.parse(updatedAt) }),
 };
-
-type PlanRow = typeof plans.$inferSelect;
-
-const asCarriedPlan = (row: PlanRow): CarriedItem<"plans"> => ({
-  id: row.id,
-  name: row.name,
-  instruction: row.instruction,
-  ...(row.runAfter === null ? {} : { runAfter: row.runAfter }),
-  ...(row.scheduledAt === null ? {} : { scheduledAt: row.scheduledAt }),
-  ...(row.cron === null ? {} : { cron: row.cron }),
-  ...(row.timezone === null ? {} : { timezone: row.timezone }),
-  status: row.status,
-  setBy: row.setBy,
-  dueAt: isoTime(row.dueAt),
-  ...(row.firedFor === null ? {} : { firedFor: isoTime(row.firedFor) }),
-  ...(row.lastError === null ? {} : { lastError: row.lastError }),
-  updatedAt: isoTime(row.updatedAt),
-});
 
 /**
  * The chain of wakes that a plan was set in ended where it was set: a plan that the agent set itself begins a root of
  * the agent's own, as its crons do, and no person's.
  */
-export const carriedPlans: ListOf<"plans"> = {
+export const planRows: KindStore<"plan"> = {
   read: (db, after) =>
-    db
-      .select()
-      .from(plans)
-      .where(gt(plans.id, first(after)))
-      .orderBy(asc(plans.id))
-      .limit(rowsAtATime)
-      .all()
-      .map((row) => ({ item: asCarriedPlan(row), place: [row.id] })),
-  writer:
-    (db) =>
-    ({ dueAt, firedFor, updatedAt, ...plan }) =>
-      isNew(
-        db
-          .insert(plans)
-          .values({
-            ...plan,
-            dueAt: Date.parse(dueAt),
-            tryAt: Date.parse(dueAt),
-            firedFor: firedFor === undefined ? null : Date.parse(firedFor),
-            updatedAt: Date.parse(updatedAt),
-          })
-          .onConflictDoNothing()
-          .returning({ id: plans.id })
-          .all(),
-      ),
+    rowsAfter(db, plans, { column: plans.id, after, limit: rowsAtATime }).map((plan) => ({
+      row: {
+        id: plan.id,
+        name: plan.name,
+        instruction: plan.instruction,
+        runAfter: plan.runAfter ?? undefined,
+        scheduledAt: plan.scheduledAt ?? undefined,
+        cron: plan.cron ?? undefined,
+        timezone: plan.timezone ?? undefined,
+        status: plan.status,
+        setBy: plan.setBy,
+        dueAt: isoTime(plan.dueAt),
+        firedFor: plan.firedFor === null ? undefined : isoTime(plan.firedFor),
+        lastError: plan.lastError ?? undefined,
+        updatedAt: isoTime(plan.updatedAt),
+      },
+      place: plan.id,
+    })),
+  insert: (db, { dueAt, firedFor, updatedAt, ...plan }) =>
+    insertNew(db, plans, {
+      ...plan,
+      dueAt: Date.parse(dueAt),
+      tryAt: Date.parse(dueAt),
+      firedFor: firedFor === undefined ? null : Date.parse(firedFor),
+      updatedAt: Date.parse(updatedAt),
+    }),
 };
 
-const textsAtATime = 20;
-
-/** Those that were folded at least once; what is still wanted of them is wanted again by the next run. */
-export const carriedSummaries: ListOf<"summaries"> = {
-  read: (db, after, bounds) =>
-    db
-      .select()
-      .from(summaries)
-      .where(
-        and(
-          gt(summaries.subject, first(after)),
-          isNotNull(summaries.text),
-          // One that was folded since may tell of runs that are not in the export.
-          or(ne(summaries.subject, ownCycles), lte(summaries.upTo, bounds.run)),
-        ),
-      )
-      .orderBy(asc(summaries.subject))
-      .limit(textsAtATime)
-      .all()
-      .map(({ subject, text, base, upTo, updatedAt }) => ({
-        item: { subject, text: text ?? "", base, upTo, updatedAt: isoTime(updatedAt) },
-        place: [subject],
-      })),
-  writer:
-    (db) =>
-    ({ updatedAt, ...summary }) =>
-      isNew(
-        db
-          .insert(summaries)
-          .values({ ...summary, wanted: 0, failures: 0, updatedAt: Date.parse(updatedAt) })
-          .onConflictDoNothing()
-          .returning({ subject: summaries.subject })
-          .all(),
-      ),
-};
-
-export const carriedArchival: ListOf<"archival"> = {
-  read: (db, after, bounds) =>
-    db
-      .select()
-      .from(archival)
-      .where(sql`${archival.ordinal} > ${after[0] ?? 0} and ${archival.ordinal} <= ${bounds.archival}`)
-      .orderBy(asc(archival.ordinal))
-      .limit(rowsAtATime)
-      .all()
-      .map(({ ordinal, createdAt, ...entry }) => ({
-        item: { ...entry, createdAt: isoTime(createdAt) },
-        place: [ordinal],
-      })),
-  writer: (db, { ids, agentId }) => {
-    // There may be a hundred thousand.
-    const insert = db
-      .insert(archival)
-      .values({
-        id: sql.placeholder("id"),
-        content: sql.placeholder("content"),
-        metadata: sql.placeholder("metadata"),
-        source: sql.placeholder("source"),
-        createdAt: sql.placeholder("createdAt"),
-      })
-      .onConflictDoNothing()
-      .returning({ ordinal: archival.ordinal })
-      .prepare();
-    return ({ id, createdAt, ...entry }) =>
-      isNew(
-        insert.all({
-          ...entry,
-          id: ids.deriveOwned("arch", agentId, "import", id),
-          createdAt: Date.parse(createdAt),
-        }),
-      );
+/** Those that were folded at least once; the next run asks again for what is still to be folded. */
+export const summaryRows: KindStore<"summary"> = {
+  read: (db, after, bounds) => {
+    // One that was folded since may tell of runs that are not in the export.
+    const isWithin = or(ne(summaries.subject, ownCycles), lte(summaries.upTo, bounds.run));
+    const only = and(isNotNull(summaries.text), isWithin);
+    return rowsAfter(db, summaries, { column: summaries.subject, after, limit: textsAtATime, only }).map(
+      ({ subject, text, base, upTo, updatedAt }) => ({
+        row: { subject, text: text ?? "", base, upTo, updatedAt: isoTime(updatedAt) },
+        place: subject,
+      }),
+    );
   },
+  insert: (db, row) =>
+    insertNew(db, summaries, { ...row, wanted: 0, failures: 0, updatedAt: Date.parse(row.updatedAt) }),
+};
+
+export const archivalRows: KindStore<"archival"> = {
+  read: (db, after, bounds) =>
+    rowsAfter(db, archival, {
+      column: archival.ordinal,
+      after,
+      limit: rowsAtATime,
+      only: lte(archival.ordinal, bounds.archival),
+    }).map(({ ordinal, createdAt, ...entry }) => ({
+      row: { ...entry, createdAt: isoTime(createdAt) },
+      place: ordinal,
+    })),
+  // There may be a hundred thousand: the statement is not built anew for each.
+  insert: (db, { id, content, metadata, source, createdAt }, { ids, agentId }) =>
+    db.all(sql`insert into archival (id, content, metadata, source, created_at) values (
+      ${ids.deriveOwned("arch", agentId, "import", id)}, ${content}, ${JSON.stringify(metadata)},
+      ${JSON.stringify(source)}, ${Date.parse(createdAt)}) on conflict do nothing returning ordinal`).length > 0,
 };

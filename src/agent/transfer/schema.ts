@@ -1,5 +1,5 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { CarriedHead, ExportEnvelope, ImportReport } from "../../protocol/exported-agent.ts";
+import type { ExportedHead, ImportReport } from "../../protocol/exported-agent.ts";
 
 /** One row of an agent that was imported. Until it is complete, the object is no agent and answers for none. */
 export const imports = sqliteTable("imports", {
@@ -8,9 +8,10 @@ export const imports = sqliteTable("imports", {
   agentId: text("agent_id").notNull(),
   /** Tells one try from another. */
   token: text("token").notNull(),
+  /** No longer written: the report says when the agent was exported. */
+  envelope: text("envelope", { mode: "json" }),
   /** Set once all is there and fits together; then the directory decides. */
-  envelope: text("envelope", { mode: "json" }).$type<ExportEnvelope>(),
-  head: text("head", { mode: "json" }).$type<CarriedHead>(),
+  head: text("head", { mode: "json" }).$type<ExportedHead["agent"]>(),
   report: text("report", { mode: "json" }).$type<ImportReport>(),
   /** Shares that the document tells of. */
   shares: integer("shares").notNull().default(0),

@@ -1,12 +1,12 @@
 import { env, exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
-import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { exportMediaType, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { expectOk, type House, ids, openHouse } from "../../support/house.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../../support/scripted-model.ts";
 import { problemIn } from "../operations.ts";
-import { comparable, exported, imported, runsEnded, send } from "./lived.ts";
+import { comparable, exported, imported, runsEnded, send, textOf } from "./lived.ts";
 
 const chunked = (house: House, bytes: Uint8Array, size: number): Promise<Response> => {
   let at = 0;
@@ -17,7 +17,7 @@ const chunked = (house: House, bytes: Uint8Array, size: number): Promise<Respons
       at += size;
     },
   });
-  const headers = { authorization: `Bearer ${house.secretKey}`, "content-type": "application/json" };
+  const headers = { authorization: `Bearer ${house.secretKey}`, "content-type": exportMediaType };
   return exports.default.fetch(new Request("https://colloquy.test/v1/imports", { method: "POST", body, headers }));
 };
 
@@ -33,13 +33,10 @@ describe("a large agent", () => {
       source: {},
       createdAt,
     }));
-    const document = {
-      agent: { archival, config: { name: "Keeper" }, id: ids.mint("ent") },
-      exportedAt: createdAt,
-      version: 1,
-      format: "colloquy.agent",
-    };
-    const bytes = new TextEncoder().encode(JSON.stringify(document));
+    const head = { id: ids.mint("ent"), config: { name: "Keeper" } };
+    const envelope = { kind: "agent", format: "colloquy.agent", version: 2, exportedAt: createdAt, agent: head };
+    const lines = [envelope, ...archival.map((row) => ({ kind: "archival", row }))];
+    const bytes = new TextEncoder().encode(textOf(lines));
     expect(bytes.length).toBeGreaterThan(3_000_000);
     const { agent, imported: report } = await expectOk(ImportedAgent, chunked(house, bytes, 4999));
     expect(report.counts.archival).toBe(8000);
@@ -81,7 +78,7 @@ describe("a large agent", () => {
       if (copy.agent.blocks[0]) copy.agent.blocks[0].snapshot = [damaged.toString("base64")];
       expect(await problemIn(await imported(other, copy)), String(at)).toMatchObject({
         code: "invalid_request",
-        issues: [{ path: "agent.blocks (log)" }],
+        issues: [{ path: "block log" }],
       });
     }
   }, 60_000);

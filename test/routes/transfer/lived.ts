@@ -1,12 +1,61 @@
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { z } from "zod";
 import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
-import { ExportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { ExportedLine, exportMediaType, type RowKind, type RowOf } from "../../../src/protocol/exported-agent.ts";
 import { call, expectOk, type House, openHouse } from "../../support/house.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../../support/scripted-model.ts";
 
-/** An agent that has lived: something of everything that is carried, and of what is not. */
-export type Document = z.output<typeof ExportedAgent>;
+/** An agent that has lived: something of every kind that is exported, and of what is not. */
+
+const lists = {
+  name: "names",
+  memory: "memories",
+  goal: "goals",
+  plan: "plans",
+  window: "windows",
+  run: "runs",
+  journal: "journal",
+  summary: "summaries",
+  block: "blocks",
+  share: "shares",
+  archival: "archival",
+} as const satisfies Record<RowKind, string>;
+const kinds = Object.keys(lists) as RowKind[];
+type Head = Extract<ExportedLine, { kind: "agent" }>;
+type Lists = { [Kind in RowKind as (typeof lists)[Kind]]: RowOf<Kind>[] };
+
+/** The lines of an export by their kinds: easier to look at and to change than a text. */
+export type Document = Omit<Head, "kind" | "agent"> & { agent: Head["agent"] & Lists };
+
+/** Reads an export. Each of its lines fits its schema, and the last says how many came before it. */
+export const documentOf = (text: string): Document => {
+  const lines = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => ExportedLine.parse(JSON.parse(line)));
+  const [head, end] = [lines.at(0), lines.at(-1)];
+  if (head?.kind !== "agent" || end?.kind !== "end" || end.lines !== lines.length - 1) throw new Error("it was cut");
+  const rows = Object.fromEntries(
+    kinds.map((kind) => [
+      lists[kind],
+      lines.flatMap((line) => (line.kind === kind && "row" in line ? [line.row] : [])),
+    ]),
+  ) as Lists;
+  const { kind: _, ...envelope } = head;
+  return { ...envelope, agent: { ...head.agent, ...rows } };
+};
+
+/** The lines of a document, but for the last. */
+export const linesOf = ({ agent, ...envelope }: Document): { kind: string; row?: unknown }[] => {
+  const own = Object.entries(agent).filter(([name]) => !Object.values<string>(lists).includes(name));
+  return [
+    { kind: "agent", ...envelope, agent: Object.fromEntries(own) } as { kind: string },
+    ...kinds.flatMap((kind) => agent[lists[kind]].map((row) => ({ kind, row }))),
+  ];
+};
+
+export const textOf = (lines: unknown[]): string =>
+  [...lines, { kind: "end", lines: lines.length }].map((line) => `${JSON.stringify(line)}\n`).join("");
 
 const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
 
@@ -23,11 +72,24 @@ export const runsEnded = (house: House, agentId: string, count: number) =>
     { timeout: 10_000 },
   );
 
-export const exported = (house: House, agentId: string): Promise<Document> =>
-  expectOk(ExportedAgent, call(`/v1/agents/${agentId}/export`, { bearer: house.secretKey }));
+export const exported = async (house: House, agentId: string): Promise<Document> => {
+  const answer = await call(`/v1/agents/${agentId}/export`, { bearer: house.secretKey });
+  expect(answer.headers.get("content-type")).toBe(exportMediaType);
+  return documentOf(new TextDecoder().decode(await answer.arrayBuffer()));
+};
 
-export const imported = (house: House, document: unknown, query = "", headers: Record<string, string> = {}) =>
-  call(`/v1/imports${query}`, { bearer: house.secretKey, body: document, headers });
+/** Sends a document, or a text in its place. */
+export const imported = (
+  house: House,
+  document: Document | string,
+  query = "",
+  headers: Record<string, string> = {},
+): Promise<Response> =>
+  call(`/v1/imports${query}`, {
+    bearer: house.secretKey,
+    body: typeof document === "string" ? document : textOf(linesOf(document)),
+    headers: { "content-type": exportMediaType, ...headers },
+  });
 
 export const lived = async (settings: Record<string, unknown> = {}) => {
   await loadLoro();

@@ -2,10 +2,10 @@ import { listDurableObjectIds, runInDurableObject } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { exportMediaType, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { call, expectOk, type House, ids, openHouse } from "../../support/house.ts";
 import { problemIn } from "../operations.ts";
-import { type Document, exported, imported, lived, send } from "./lived.ts";
+import { type Document, exported, imported, linesOf, lived, send, textOf } from "./lived.ts";
 
 let document: Document;
 let house: House;
@@ -29,14 +29,14 @@ const stored = async (): Promise<number> => {
 };
 
 type Changed = Document["agent"] & Record<string, unknown>;
-const changed = (change: (agent: Changed, all: Record<string, unknown>) => void): unknown => {
+const changed = (change: (agent: Changed, all: Record<string, unknown>) => void): Document => {
   const copy = structuredClone(document) as Document & Record<string, unknown>;
   change(copy.agent as Changed, copy);
   return copy;
 };
 
 /** Sends it; nothing may have come of it. */
-const refusal = async (body: unknown, query = "") => {
+const refusal = async (body: Document | string, query = "") => {
   const before = await stored();
   const problem = await problemIn(await imported(house, body, query));
   expect(await send(house, "/v1/agents")).toMatchObject({ items: [] });
@@ -61,79 +61,50 @@ const damaged = (base64 = ""): string => {
 type Case = [what: string, path: string, change: Parameters<typeof changed>[0]];
 
 const shapes: Case[] = [
-  ["another format", "format", (_, all) => (all.format = "zip")],
-  ["a later version", "version", (_, all) => (all.version = 2)],
-  ["no time", "exportedAt", (_, all) => (all.exportedAt = "yesterday")],
-  ["a field that nobody knows", "more", (_, all) => (all.more = 1)],
-  ["a field of the agent that nobody knows", "agent.more", (agent) => (agent.more = 1)],
-  [
-    "a field of an item that nobody knows",
-    "agent.memories.0",
-    (agent) => Object.assign(first(agent.memories), { more: 1 }),
-  ],
-  ["no id", "agent.id", (agent) => Reflect.deleteProperty(agent, "id")],
-  ["no config", "agent.config", (agent) => Reflect.deleteProperty(agent, "config")],
-  ["a config that is none", "agent.config.name", (agent) => Object.assign(agent.config, { name: 7 })],
-  ["a list that is none", "agent.journal", (agent) => Object.assign(agent, { journal: {} })],
-  [
-    "a memory of another type",
-    "agent.memories.1.value",
-    (agent) => Object.assign(agent.memories[1] ?? {}, { value: 1 }),
-  ],
-  [
-    "a goal without words",
-    "agent.goals.0.description",
-    (agent) => Object.assign(first(agent.goals), { description: "" }),
-  ],
+  ["another format", "line 1.format", (_, all) => (all.format = "zip")],
+  ["a later version", "line 1.version", (_, all) => (all.version = 3)],
+  ["no time", "line 1.exportedAt", (_, all) => (all.exportedAt = "yesterday")],
+  ["a field that nobody knows", "line 1", (_, all) => (all.more = 1)],
+  ["a field of the agent that nobody knows", "line 1.agent", (agent) => (agent.more = 1)],
+  ["a field of an item that nobody knows", "memories.0", (agent) => Object.assign(first(agent.memories), { more: 1 })],
+  ["no id", "line 1.agent.id", (agent) => Reflect.deleteProperty(agent, "id")],
+  ["no config", "line 1.agent.config", (agent) => Reflect.deleteProperty(agent, "config")],
+  ["a config that is none", "line 1.agent.config.name", (agent) => Object.assign(agent.config, { name: 7 })],
+  ["a memory of another type", "memories.1.value", (agent) => Object.assign(agent.memories[1] ?? {}, { value: 1 })],
+  ["a goal without words", "goals.0.description", (agent) => Object.assign(first(agent.goals), { description: "" })],
   [
     "a plan with two times",
-    "agent.plans.0",
+    "plans.0",
     (agent) => Object.assign(first(agent.plans), { runAfter: "1 hour", cron: "0 9 * * *" }),
   ],
-  [
-    "a permission that is none",
-    "agent.blocks.0.permission",
-    (agent) => Object.assign(notes(agent), { permission: "Owner" }),
-  ],
-  [
-    "a schema that is none",
-    "agent.blocks.0.schema",
-    (agent) => Object.assign(notes(agent), { schema: { type: "tree" } }),
-  ],
-  ["a label with markup", "agent.blocks.0.label", (agent) => Object.assign(notes(agent), { label: "</block>" })],
-  [
-    "bytes that are no base64",
-    "agent.blocks.0.versions.0.update",
-    (agent) => (first(notes(agent).versions).update = "*"),
-  ],
-  [
-    "an author that is nobody",
-    "agent.blocks.0.versions.0.author",
-    (agent) => (first(notes(agent).versions).author = "root"),
-  ],
-  ["a run that goes on", "agent.runs.0.status", (agent) => Object.assign(first(agent.runs), { status: "running" })],
-  ["an empty fact", "agent.archival.0.content", (agent) => (first(agent.archival).content = " ")],
-  ["half a character", "agent.memories.0.value", (agent) => (first(agent.memories).value = "\ud800")],
+  ["a permission that is none", "blocks.0.permission", (agent) => Object.assign(notes(agent), { permission: "Owner" })],
+  ["a schema that is none", "blocks.0.schema", (agent) => Object.assign(notes(agent), { schema: { type: "tree" } })],
+  ["a label with markup", "blocks.0.label", (agent) => Object.assign(notes(agent), { label: "</block>" })],
+  ["bytes that are no base64", "blocks.0.versions.0.update", (agent) => (first(notes(agent).versions).update = "*")],
+  ["an author that is nobody", "blocks.0.versions.0.author", (agent) => (first(notes(agent).versions).author = "root")],
+  ["a run that goes on", "runs.0.status", (agent) => Object.assign(first(agent.runs), { status: "running" })],
+  ["an empty fact", "archival.0.content", (agent) => (first(agent.archival).content = " ")],
+  ["half a character", "memories.0.value", (agent) => (first(agent.memories).value = "\ud800")],
 ];
 
 const contradictions: Case[] = [
-  ["a key twice", "agent.memories (asked)", (agent) => agent.memories.push(first(agent.memories))],
-  ["a label twice", "agent.blocks (notes)", (agent) => agent.blocks.push(notes(agent))],
-  ["a fact twice", "agent.archival", (agent) => agent.archival.push(first(agent.archival))],
-  ["a cron that is none", "agent.plans (daily)", (agent) => (first(agent.plans).cron = "61 * * * *")],
-  ["a zone that is none", "agent.plans.0.timezone", (agent) => (first(agent.plans).timezone = "Mars/Base")],
-  ["a gap between runs", "agent.runs", (agent) => (first(agent.runs).ordinal = 2)],
-  ["a window that is not there", "agent.runs (1)", (agent) => (first(agent.runs).windowId = 99)],
-  ["a journal of no run", "agent.journal", (agent) => (first(agent.journal).run = 7)],
-  ["a cycle of a timeline", "agent.runs (1)", (agent) => (first(agent.runs).continuity = "timeline")],
+  ["a key twice", "repeats a row of the kind memory", (agent) => agent.memories.push(first(agent.memories))],
+  ["a label twice", "repeats a row of the kind block", (agent) => agent.blocks.push(notes(agent))],
+  ["a fact twice", "repeats a row of the kind archival", (agent) => agent.archival.push(first(agent.archival))],
+  ["a cron that is none", "plan daily", (agent) => (first(agent.plans).cron = "61 * * * *")],
+  ["a zone that is none", "plans.0.timezone", (agent) => (first(agent.plans).timezone = "Mars/Base")],
+  ["a gap between runs", "run 7", (agent) => (first(agent.runs).ordinal = 7)],
+  ["a window that is not there", "run 1", (agent) => (first(agent.runs).windowId = 99)],
+  ["a journal of no run", "journal ", (agent) => (first(agent.journal).run = 7)],
+  ["a cycle of a timeline", "run 1", (agent) => (first(agent.runs).continuity = "timeline")],
   [
     "a message of another role",
-    "agent.journal (1)",
+    "journal.0.content.role",
     (agent) => Object.assign(first(agent.journal).content, { role: "system" }),
   ],
   [
     "a message that is none",
-    "agent.journal (1)",
+    "journal.0.content.content",
     (agent) => Object.assign(first(agent.journal), { content: { role: "user" } }),
   ],
   ...[
@@ -142,13 +113,13 @@ const contradictions: Case[] = [
   ].map(
     (part): Case => [
       `an address to fetch: ${part.type}`,
-      "agent.journal (1)",
+      "journal.0.content.content",
       (agent) => Object.assign(first(agent.journal).content, { content: [part] }),
     ],
   ),
   [
     "a result that is an address to fetch",
-    "agent.journal",
+    ".row.content.content.0.output.type",
     (agent) => {
       const { content } = agent.journal.find(({ kind }) => kind === "result") ?? first(agent.journal);
       const value = [{ type: "image-url", url: "https://example.com/a.png" }];
@@ -159,83 +130,109 @@ const contradictions: Case[] = [
   ],
   [
     "a result that comes after what was said next",
-    "agent.journal",
+    "journal ",
     (agent) => {
       const result = agent.journal.findIndex(({ kind }) => kind === "result");
       const [one, next] = [agent.journal[result], agent.journal[result + 1]];
       if (one && next) [one.seq, next.seq] = [next.seq, one.seq];
     },
   ],
-  ["a run that ends after the journal", "agent.runs", (agent) => (first(agent.runs.toReversed()).journalTo = 1000)],
-  ["a row outside of its run", "agent.journal (1)", (agent) => (first(agent.runs).journalFrom = 2)],
-  ["a number past all counting", "agent.journal.0.seq", (agent) => (first(agent.journal).seq = 2 ** 53 - 1)],
-  ["a row without its meta", "agent.journal (1)", (agent) => (first(agent.journal).meta = null)],
+  ["a run that ends after the journal", "run 3", (agent) => (first(agent.runs.toReversed()).journalTo = 1000)],
+  ["a row outside of its run", "journal 1", (agent) => (first(agent.runs).journalFrom = 2)],
+  ["a number past all counting", "journal.0.seq", (agent) => (first(agent.journal).seq = 2 ** 53 - 1)],
+  ["a row without its meta", "journal.0.meta", (agent) => (first(agent.journal).meta = null)],
   [
     "a call without a result",
-    "agent.journal",
+    "journal ",
     (agent) => (agent.journal = agent.journal.filter(({ kind, step }) => kind !== "result" || step > 0)),
   ],
   [
     "a result without a call",
-    "agent.journal",
+    "journal ",
     (agent) => (agent.journal = agent.journal.filter(({ kind, step }) => kind !== "assistant" || step > 0)),
   ],
-  ["a version left out", "agent.blocks (notes)", (agent) => notes(agent).versions.splice(2, 1)],
-  [
-    "an update left out",
-    "agent.blocks (notes)",
-    (agent) => Reflect.deleteProperty(notes(agent).versions[2] ?? {}, "update"),
-  ],
+  ["a version left out", "block notes", (agent) => notes(agent).versions.splice(2, 1)],
+  ["an update left out", "block notes", (agent) => Reflect.deleteProperty(notes(agent).versions[2] ?? {}, "update")],
   [
     "a damaged update",
-    "agent.blocks (notes)",
+    "block notes",
     (agent) => (first(notes(agent).versions).update = damaged(first(notes(agent).versions).update)),
   ],
-  ["bytes of something else", "agent.blocks (notes)", (agent) => (notes(agent).snapshot = ["AAAA"])],
-  ["a version that never was", "agent.blocks (notes)", (agent) => (notes(agent).version = 9)],
+  ["bytes of something else", "block notes", (agent) => (notes(agent).snapshot = ["AAAA"])],
+  ["a version that never was", "block notes", (agent) => (notes(agent).version = 9)],
   [
     "a state that never was",
-    "agent.blocks (notes)",
+    "block notes",
     (agent) => (first(notes(agent).versions).state = '[{"peer":"7","counter":3}]'),
   ],
-  ["a state that is none", "agent.blocks (notes)", (agent) => (first(notes(agent).versions).state = "latest")],
+  ["a state that is none", "block notes", (agent) => (first(notes(agent).versions).state = "latest")],
   [
     "a document of another block",
-    "agent.blocks (todo)",
+    "block todo",
     (agent) => ((agent.blocks[1] ?? notes(agent)).versions = notes(agent).versions),
   ],
 ];
+
+/** A place such as `memories.1.value` by its line. */
+const placeIn = (all: Document, place: string): string => {
+  const [list = "", index = "", ...field] = place.split(".");
+  const rows = new Map<string, unknown>(Object.entries(all.agent)).get(list);
+  if (!Array.isArray(rows)) return place;
+  const line = linesOf(all).findIndex(({ row }) => row === rows[Number(index)]) + 1;
+  return [`line ${line}.row`, ...field].join(".");
+};
 
 describe("[S4] what is no exported agent is refused with its place, and nothing of it is there", () => {
   test.each([...shapes, ...contradictions])("%s: %s", async (_, path, change) => {
     const problem = await refusal(changed(change));
     expect(problem).toMatchObject({ code: "invalid_request", status: 400 });
-    expect(problem.detail).toContain(path);
-    expect(problem.issues?.[0]?.path).toContain(path.split(" ")[0]);
+    expect(problem.detail).toContain(placeIn(document, path));
+    expect(problem.detail).toContain(problem.issues?.[0]?.path);
   });
 
-  test("names of every object's own, and a field that is there twice", async () => {
-    const text = JSON.stringify(document);
+  test("names of every object's own, and kinds that nobody knows", async () => {
+    const text = textOf(linesOf(document));
     for (const name of ["__proto__", "constructor"]) {
       expect((await refusal(`{"${name}":1,${text.slice(1)}`)).detail).toContain(name);
       expect((await refusal(text.replace('"agent":{', `"agent":{"${name}":[1],`))).detail).toContain(name);
     }
-    expect((await refusal(text.replace('"agent":{', '"agent":{"goals":[],'))).detail).toContain(
-      "agent.goals is there twice",
-    );
+    const unknown = textOf([...linesOf(document), { kind: "dream", row: {} }]);
+    expect((await refusal(unknown)).detail).toContain(`line ${linesOf(document).length + 1}.kind`);
+  });
+
+  test("a head that is missing or comes twice, and a last line that counts other lines", async () => {
+    const lines = linesOf(document);
+    expect((await refusal(textOf(lines.slice(1)))).detail).toContain("line 1.kind must be agent");
+    const twice = await refusal(textOf([...lines, lines[0]]));
+    expect(twice.detail).toContain(`line ${lines.length + 1}.kind must not be agent`);
+    const without = textOf(lines).replace(/^.*"kind":"memory".*\n/m, "");
+    expect((await refusal(without)).detail).toContain(`line ${lines.length}.lines must be ${lines.length - 1}`);
+    const more = await refusal(`${textOf(lines)}${JSON.stringify(lines[1])}\n`);
+    expect(more.detail).toContain(`line ${lines.length + 2} follows the last line`);
   });
 
   test("cut off anywhere it leaves nothing", async () => {
-    const text = JSON.stringify(document);
+    const text = textOf(linesOf(document));
     for (const share of [0, 0.1, 0.5, 0.9, 0.999]) {
       const cut = text.slice(0, Math.floor(text.length * share));
       expect(await refusal(cut), String(share)).toMatchObject({ code: "invalid_json", status: 400 });
     }
-    expect(await refusal(`${text}{}`)).toMatchObject({ code: "invalid_json" });
+    const between = text.slice(0, text.trimEnd().lastIndexOf("\n") + 1);
+    const refused = await refusal(between);
+    expect(refused).toMatchObject({ code: "invalid_json" });
+    expect(refused.detail).toContain(`cut off after line ${linesOf(document).length}`);
+  });
+
+  test("another media type", async () => {
+    const answer = await imported(house, document, "", { "content-type": "text/plain" });
+    expect(await problemIn(answer)).toMatchObject({
+      code: "invalid_json",
+      detail: expect.stringContaining("x-ndjson"),
+    });
   });
 
   test("a sender that goes away in the middle leaves nothing", async () => {
-    const bytes = new TextEncoder().encode(JSON.stringify(document));
+    const bytes = new TextEncoder().encode(textOf(linesOf(document)));
     let sent = 0;
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -248,7 +245,7 @@ describe("[S4] what is no exported agent is refused with its place, and nothing 
     const cut = new Request("https://colloquy.test/v1/imports", {
       method: "POST",
       body,
-      headers: { authorization: `Bearer ${house.secretKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${house.secretKey}`, "content-type": exportMediaType },
     });
     expect(await problemIn(await exports.default.fetch(cut))).toMatchObject({ code: "invalid_json" });
     expect(await stored()).toBe(before);

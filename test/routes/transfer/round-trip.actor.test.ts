@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { z } from "zod";
-import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
+import { ExportedLine, ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { call, expectOk, openHouse } from "../../support/house.ts";
 import { SeenRequests } from "../../support/remote.ts";
@@ -37,7 +37,7 @@ const both = async <Schema extends z.ZodType>(schema: Schema, path: string): Pro
 describe("an agent that is exported", () => {
   test("is one document that holds what it keeps and did, who said it, and no secret", async () => {
     const { agent } = document;
-    expect(document).toMatchObject({ format: "colloquy.agent", version: 1 });
+    expect(document).toMatchObject({ format: "colloquy.agent", version: 2 });
     expect(agent).toMatchObject({ id: before.id, config: { name: "Analyst" }, left: { events: 0, runs: 0, hooks: 1 } });
     expect(agent.names).toContainEqual({ id: before.mona.id, name: "Mona" });
     expect(agent.names).toContainEqual({ id: before.space.id, name: "Kitchen" });
@@ -67,7 +67,7 @@ describe("an agent that is exported", () => {
 
   test("is answered as a file", async () => {
     const answer = await call(`${before.path}/export`, { bearer: before.house.secretKey });
-    expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${before.id}.json"`);
+    expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${before.id}.ndjson"`);
     await answer.body?.cancel();
   });
 });
@@ -213,7 +213,7 @@ describe("an agent that is imported", () => {
 
 describe("[R2] whatever an agent was told, its own export is taken, and is the same again", () => {
   /** Out of the house where it lived, into the other, and out of that. */
-  const carried = async (id: string): Promise<Document> => {
+  const transferred = async (id: string): Promise<Document> => {
     const out = await exported(before.house, id);
     const { agent } = await expectOk(ImportedAgent, imported(after.house, out));
     const again = await exported(after.house, agent.id);
@@ -230,7 +230,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     } finally {
       undo();
     }
-    const { agent } = await carried(id);
+    const { agent } = await transferred(id);
     expect(agent.journal).toContainEqual(expect.objectContaining({ meta: { kind: "told", section: "shared_blocks" } }));
   });
 
@@ -249,7 +249,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     } finally {
       undo();
     }
-    const { agent } = await carried(id);
+    const { agent } = await transferred(id);
     expect(agent.journal).toContainEqual(
       expect.objectContaining({ kind: "inbox", content: expect.objectContaining({ role: "assistant" }) }),
     );
@@ -263,7 +263,8 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     const run = whole.agent.runs.at(-1);
     if (!told || !end || !run) throw new Error("it has lived");
     const seq = end.seq + 1;
-    whole.agent.journal.push({ ...told, seq, kind: "preview", meta: null, run: run.ordinal });
+    const content = { role: "user" as const, content: "State." };
+    whole.agent.journal.push({ ...told, seq, kind: "preview", content, meta: null, run: run.ordinal });
     run.journalTo = seq;
     expect((await imported(after.house, whole, "?name=Folded")).status).toBe(201);
   });
@@ -286,7 +287,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     try {
       await house.say(space.id, mona, "@Busy begin");
       await heard.promise;
-      const { agent } = await carried(id);
+      const { agent } = await transferred(id);
       expect(agent.runs).toMatchObject([{ status: "canceled", kept: true }]);
       const list = z.object({ items: z.array(z.object({ id: z.string(), name: z.string() })) });
       const { items } = await expectOk(list, call("/v1/agents", { bearer: after.house.secretKey }));
@@ -296,18 +297,26 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
 
       // A call that had begun when the export did is answered in it, after all else.
       const agentObject = env.AGENT.getByName(id);
-      const { bounds } = unwrap(await agentObject.exportHead(house.workspaceId));
+      const { next } = unwrap(await agentObject.exportPage(house.workspaceId, null));
+      if (!next) throw new Error("it has more than one page");
+      const { bounds } = next;
       const open = [{ step: 1, callId: "tc_begun", toolName: "look_up" }];
-      const cut = { ...bounds, cut: { run: 1, open } };
-      const { parts } = unwrap(await agentObject.exportPage(house.workspaceId, cut, null));
-      const last = (list: string) => JSON.parse(parts.findLast((part) => part.list === list)?.items.at(-1) ?? "{}");
+      const cut = { ...next, bounds: { ...bounds, cut: { run: 1, open } } };
+      const { text } = unwrap(await agentObject.exportPage(house.workspaceId, cut));
+      const lines = text
+        .trimEnd()
+        .split("\n")
+        .map((line) => ExportedLine.parse(JSON.parse(line)));
+      const last = (kind: string) => lines.findLast((line) => line.kind === kind && "row" in line);
       expect(last("journal")).toMatchObject({
-        seq: bounds.journal + 1,
-        run: 1,
-        meta: { callId: "tc_begun", error: true },
-        content: { content: [{ output: { value: { error: { code: "outcome_unknown" } } } }] },
+        row: {
+          seq: bounds.journal + 1,
+          run: 1,
+          meta: { callId: "tc_begun", error: true },
+          content: { content: [{ output: { value: { error: { code: "outcome_unknown" } } } }] },
+        },
       });
-      expect(last("runs")).toMatchObject({ kept: true, journalTo: bounds.journal + 1 });
+      expect(last("run")).toMatchObject({ row: { kept: true, journalTo: bounds.journal + 1 } });
     } finally {
       asked.resolve();
       await runsEnded(house, id, 1);

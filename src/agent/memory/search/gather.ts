@@ -31,9 +31,9 @@ export type GatherDeps = {
   /** The spaces that it is in, and how far it has heard of each one's log. */
   spaces: () => { id: string; name: string; cursor: number; memberName(id: string): string | undefined }[];
   /** What an id of elsewhere was called: of an agent that was imported. */
-  knownName: (id: string) => string | undefined;
+  originName: (id: string) => string | undefined;
   /** Up to which row the journal was lived through elsewhere, in spaces that the agent cannot be asked to read. */
-  livedElsewhere: () => number;
+  importedJournalEnd: () => number;
   journalAfter: (seq: number, limit: number) => LivedRow[];
   archivalAfter: (ordinal: number, limit: number) => ArchivalRow[];
   /** All of its own blocks: only those whose version changed are read. */
@@ -117,13 +117,13 @@ export class Gathering {
 
   #archivalPage(after: number): { rows: number; upTo: number; found: Findable[] } {
     const rows = this.#deps.archivalAfter(after, searchBatchRows);
-    const { knownName } = this.#deps;
+    const { originName } = this.#deps;
     const spaces = this.#deps.spaces();
     const found = rows.map(({ id, content, metadata, source, createdAt }): Findable => {
       const space = spaces.find((each) => each.id === source.spaceId);
       const { authorId, spaceId } = source;
-      const author = authorId === undefined ? undefined : (space?.memberName(authorId) ?? knownName(authorId));
-      const place = spaceId === undefined ? undefined : (space?.name ?? knownName(spaceId));
+      const author = authorId === undefined ? undefined : (space?.memberName(authorId) ?? originName(authorId));
+      const place = spaceId === undefined ? undefined : (space?.name ?? originName(spaceId));
       const about = Object.keys(metadata).length === 0 ? undefined : JSON.stringify(metadata);
       return {
         type: "archival",
@@ -141,12 +141,12 @@ export class Gathering {
   }
 
   #journalPage(after: number): { rows: number; upTo: number; found: Findable[] } {
-    const { journalAfter, agent, livedElsewhere } = this.#deps;
+    const { journalAfter, agent, importedJournalEnd } = this.#deps;
     const rows = journalAfter(after, searchBatchRows);
     return {
       rows: rows.length,
       upTo: rows.at(-1)?.seq ?? after,
-      found: journalFindables(rows, this.#deps, agent(), livedElsewhere()),
+      found: journalFindables(rows, this.#deps, agent(), importedJournalEnd()),
     };
   }
 
