@@ -347,7 +347,10 @@ test.each([
     try {
       await house.say(space.id, mona, `@${name} refund me`);
       const seen = `${inject("remote")}/requests?path=${encodeURIComponent(new URL(url).pathname)}`;
-      await vi.waitFor(async () => expect(SeenRequests.parse(await (await fetch(seen)).json())).toHaveLength(1));
+      await vi.waitFor(
+        async () => expect(SeenRequests.parse(await (await fetch(seen)).json())).toHaveLength(1),
+        10_000,
+      );
       const out = await exported(house, id);
       expect(out.agent.runs).toMatchObject([{ status: "canceled", kept: true }]);
       const { agent } = await expectOk(ImportedAgent, imported(after.house, out));
