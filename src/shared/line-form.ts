@@ -37,8 +37,12 @@ const formOf = <Names extends string>(pieces: Piece<Names>[]): LineForm<Names> =
   };
   return {
     pieces,
-    write: (values) =>
-      pieces.map((piece) => (typeof piece === "string" ? piece : piece.write(values[piece.name]))).join(""),
+    // A loop: every line of every input is written here.
+    write: (values) => {
+      let written = "";
+      for (const piece of pieces) written += typeof piece === "string" ? piece : piece.write(values[piece.name]);
+      return written;
+    },
     read: (written) => {
       const match = whole.exec(written);
       return match ? valuesOf(match.slice(1)) : undefined;
@@ -52,7 +56,12 @@ export const line = <Names extends string>(
   literals: TemplateStringsArray,
   ...parts: Pick<LineForm<Names>, "pieces">[]
 ): LineForm<Names> =>
-  formOf(literals.flatMap((literal, index): Piece<Names>[] => [literal, ...(parts[index]?.pieces ?? [])]));
+  formOf(
+    literals.flatMap((literal, index): Piece<Names>[] => [
+      ...(literal === "" ? [] : [literal]),
+      ...(parts[index]?.pieces ?? []),
+    ]),
+  );
 
 const stringIn = (json: string): string | undefined => {
   try {
