@@ -94,8 +94,8 @@ const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
 const queryIn = ({ req }: HttpContext): unknown =>
   Object.fromEntries(Object.entries(req.queries()).map(([name, all]) => [name, all.length === 1 ? all[0] : all]));
 
-const parse = async (schema: z.ZodType, value: unknown, where: string): Promise<unknown> => {
-  const parsed = await schema.safeParseAsync(value);
+const parse = (schema: z.ZodType, value: unknown, where: string): unknown => {
+  const parsed = schema.safeParse(value);
   if (!parsed.success) throw misshapen(parsed.error, where);
   return parsed.data;
 };
@@ -140,10 +140,10 @@ export class Resource {
       const json = jsonIn(text);
       requireSound(json);
       const parsed = {
-        query: query && (await parse(query, queryIn(context), "query")),
-        params: await parse(params, req.param(), "path"),
-        headers: headers && (await parse(headers, req.header(), "headers")),
-        body: body && (await parse(body, bodyIn(context, text, json), "body")),
+        query: query && parse(query, queryIn(context), "query"),
+        params: parse(params, req.param(), "path"),
+        headers: headers && parse(headers, req.header(), "headers"),
+        body: body && parse(body, bodyIn(context, text, json), "body"),
       };
       const { principal } = context.var;
       const answer = await handle({
