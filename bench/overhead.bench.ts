@@ -6,22 +6,27 @@ import { closeSockets, type Listening, now, openSockets, whenAll } from "./suppo
 
 /**
  * What Colloquy adds to a conversation, with a model that answers at once: from a person's POST to the model being
- * called, and from the model's first word to the first frame at a client. Held against a bare object that does one
- * insert and one broadcast: from the POST to the frame at its client.
+ * called, and from the model's first word to the first frame at a client. Both are held against a bare object that does
+ * one insert and one broadcast: from the POST to the frame at its client. The POST's own answer, in a space whose agent
+ * wakes and in one without agents, is held against the bare object's answer.
  */
+/** How many times the bare object's p50 ours may take; for the first frame, also what its p99 may be in milliseconds. */
+const most = { toModel: 2.5, toClient: 1, answer: 2, toClientP99Ms: 10 };
 const rounds = 40;
 const warmUps = 5;
 
 const startsWords = ({ data }: { data: Buffer }): boolean => data.includes('"tool-input-delta"');
 const has = (got: Listening, type: string): boolean => got.frames.some(({ data }) => data.includes(`"${type}"`));
 
-const reportBoth = (report: Report, name: string, ours: number[], bare: number[]): void => {
+/** Reports both percentiles. Answers a bound that the p50 breaks. */
+const reportBoth = (report: Report, name: string, ours: number[], bare: number[], mostTimes: number): string[] => {
   for (const [words, share] of [
     ["p50", 0.5],
     ["p99", 0.99],
   ] as const) {
     const [our, base] = [percentile(ours, share), percentile(bare, share)];
-    report({ case: name, figure: `${words}, lower is better`, unit: "ms", ours: our, baseline: base });
+    const bound = share === 0.5 ? `, at most ${mostTimes} times` : "";
+    report({ case: name, figure: `${words}, lower is better${bound}`, unit: "ms", ours: our, baseline: base });
     report({
       case: name,
       figure: `${words} more than the baseline, lower is better`,
@@ -30,6 +35,8 @@ const reportBoth = (report: Report, name: string, ours: number[], bare: number[]
       baseline: null,
     });
   }
+  const times = percentile(ours, 0.5) / percentile(bare, 0.5);
+  return times <= mostTimes ? [] : [`${name}: ${times.toFixed(2)} times the bare object's p50, more than ${mostTimes}`];
 };
 
 export const bench: Bench = (report) =>
@@ -38,9 +45,17 @@ export const bench: Bench = (report) =>
     const person = await house.addPerson("Husam");
     const agentId = await house.addAgent({ name: "Echo", model: model.config });
     const spaceId = await house.addSpace("Overhead", [person.id, agentId]);
+    const quietId = await house.addSpace("Quiet", [person.id]);
     const sockets = await openSockets(`${house.url}/v1/spaces/${spaceId}/stream?token=${person.token}`, 1);
     const bareSockets = await openSockets(`${baseline.url}/stream?name=overhead`, 1);
-    const times = { toModel: [] as number[], toClient: [] as number[], bare: [] as number[] };
+    const times = {
+      toModel: [] as number[],
+      toClient: [] as number[],
+      answer: [] as number[],
+      quietAnswer: [] as number[],
+      bare: [] as number[],
+      bareAnswer: [] as number[],
+    };
     for (let round = -warmUps; round < rounds; round += 1) {
       model.forget();
       for (const got of [...sockets, ...bareSockets]) got.frames.length = 0;
@@ -48,22 +63,40 @@ export const bench: Bench = (report) =>
       const barePostedAt = now();
       const bareWhole = whenAll(bareSockets, (got) => got.frames.length > 0);
       await postJson(`${baseline.url}/post?name=overhead`, { text: `Round ${round}` });
+      const bareAnsweredAt = now();
       await bareWhole;
+
+      const quietPostedAt = now();
+      await person.api.post(`/v1/spaces/${quietId}/messages`, { text: `Round ${round}` });
+      const quietAnsweredAt = now();
 
       const ended = whenAll(sockets, (got) => has(got, "run.completed"));
       const postedAt = now();
       await person.api.post(`/v1/spaces/${spaceId}/messages`, { text: `Round ${round}` });
+      const answeredAt = now();
       await ended;
       // The step that speaks is the last but one: the last says that all is said.
       const spokeAt = model.calledAt.at(-2) ?? Number.NaN;
       if (round < 0) continue;
       times.bare.push((bareSockets[0]?.frames[0]?.at ?? Number.NaN) - barePostedAt);
+      times.bareAnswer.push(bareAnsweredAt - barePostedAt);
+      times.answer.push(answeredAt - postedAt);
+      times.quietAnswer.push(quietAnsweredAt - quietPostedAt);
       times.toModel.push((model.calledAt[0] ?? Number.NaN) - postedAt);
       times.toClient.push((sockets[0]?.frames.find(startsWords)?.at ?? Number.NaN) - spokeAt);
     }
-    reportBoth(report, "a person's POST to the model being called", times.toModel, times.bare);
-    reportBoth(report, "the model's first word to the first frame at a client", times.toClient, times.bare);
+    const firstFrame = "the model's first word to the first frame at a client";
+    const { bare, bareAnswer } = times;
+    const broken = [
+      ...reportBoth(report, "a person's POST to the model being called", times.toModel, bare, most.toModel),
+      ...reportBoth(report, firstFrame, times.toClient, bare, most.toClient),
+      ...reportBoth(report, "a POST's own answer where an agent wakes", times.answer, bareAnswer, most.answer),
+      ...reportBoth(report, "a POST's own answer where none does", times.quietAnswer, bareAnswer, most.answer),
+    ];
+    const p99 = percentile(times.toClient, 0.99);
+    if (p99 > most.toClientP99Ms)
+      broken.push(`${firstFrame}: p99 ${p99.toFixed(1)} ms, more than ${most.toClientP99Ms}`);
     closeSockets([...sockets, ...bareSockets]);
     await model.stop();
-    return [];
+    return broken;
   });

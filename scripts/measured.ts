@@ -61,7 +61,7 @@ export const withMeasured = (
 const merge = (known: Line[], rows: MeasuredRow[], column: MeasuredColumn): Line[] => {
   const other = column === "now" ? "before" : "now";
   const isSame = (line: Line, row: MeasuredRow): boolean =>
-    line.case === cell(row.case) && line.figure === cell(row.figure);
+    line.case === cell(row.case) && withoutBound(line.figure) === withoutBound(cell(row.figure));
   const left = known.filter((line) => line[other] !== none && !rows.some((row) => isSame(line, row)));
   const measured = rows.map((row): Line => {
     const before = known.find((line) => isSame(line, row));
@@ -72,6 +72,9 @@ const merge = (known: Line[], rows: MeasuredRow[], column: MeasuredColumn): Line
   });
   return [...measured, ...left.map((line) => ({ ...line, [column]: none }))];
 };
+
+/** A bound may change, and the figure is still the same. */
+const withoutBound = (figure: string): string => figure.replace(/(, |^)at (most|least) .*/, "");
 
 const cell = (text: string): string => text.replaceAll("|", "/").replace(/\s+/g, " ").trim();
 

@@ -34,6 +34,12 @@ it("drops a row that neither column has any more", () => {
   expect(next).not.toContain("gone");
 });
 
+it("knows a figure again whose bound has changed", () => {
+  const old = withMeasured(head, "cost", [{ case: "a post", figure: "p50", value: "3 ms" }], "before");
+  const text = withMeasured(old, "cost", [{ case: "a post", figure: "p50, at most 2 times", value: "1 ms" }], "now");
+  expect(text).toContain("| a post | p50, at most 2 times | 3 ms | 1 ms |");
+});
+
 it("writes no cell that would break the table", () => {
   const text = withMeasured(head, "cost", [row("a | b\nc", "1 ms")], "now");
   expect(text).toContain("| a / b c | p50 |");

@@ -1,0 +1,64 @@
+import { freePort } from "../scripts/server.ts";
+import type { Run } from "../src/protocol/run.ts";
+import { openHouse } from "../test/e2e/support/house.ts";
+import { startTalkativeModel } from "../test/e2e/support/talkative-model.ts";
+import { residentMegabytes } from "../test/kill/memory.ts";
+import type { Bench } from "./support/figure.ts";
+
+/**
+ * What the worker holds after agents were used once and rest: resident memory, against what the same process held before
+ * any of its objects was made.
+ */
+const agents = 100;
+const atOnce = 4;
+/** Longer than an object stays in memory with nothing to do. */
+const restMs = 15_000;
+const samples = 10;
+const mostTimes = 1.5;
+
+const pause = (ms: number): Promise<void> => new Promise((resume) => setTimeout(resume, ms));
+
+/** The least of some samples: what is freed is given back bit by bit. */
+const leastResident = async (groupId: number): Promise<number> => {
+  const seen: number[] = [];
+  for (let sample = 0; sample < samples; sample += 1) {
+    seen.push((await residentMegabytes(groupId)).worker);
+    await pause(500);
+  }
+  return Math.min(...seen);
+};
+
+export const bench: Bench = async (report) => {
+  const model = await startTalkativeModel(Array.from({ length: 20 }, (_, index) => `word${index} `));
+  const house = await openHouse({ inspectorPort: await freePort() });
+  try {
+    const empty = await leastResident(house.groupId());
+    const person = await house.addPerson("Husam");
+    const useOne = async (index: number): Promise<void> => {
+      const agentId = await house.addAgent({ name: `Echo ${index}`, model: model.config });
+      const spaceId = await house.addSpace(`Memory ${index}`, [person.id, agentId]);
+      await person.api.post(`/v1/spaces/${spaceId}/messages`, { text: "What is new?" });
+      for (;;) {
+        const { items } = await house.api.get<{ items: Run[] }>(`/v1/agents/${agentId}/runs`);
+        if (items[0]?.status === "completed") return;
+        await pause(20);
+      }
+    };
+    for (let index = 0; index < agents; index += atOnce) {
+      await Promise.all(Array.from({ length: atOnce }, (_, beside) => useOne(index + beside)));
+    }
+    await pause(restMs);
+    const rested = await leastResident(house.groupId());
+    report({
+      case: `${agents} agents, used once and at rest: resident memory of the worker, against when it was empty`,
+      figure: `lower is better, at most ${mostTimes} times`,
+      unit: "MB",
+      ours: rested,
+      baseline: empty,
+    });
+    return rested <= mostTimes * empty ? [] : [`${rested.toFixed(0)} MB at rest, ${empty.toFixed(0)} MB when empty`];
+  } finally {
+    await house.close();
+    await model.stop();
+  }
+};
