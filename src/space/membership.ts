@@ -8,7 +8,7 @@ import { type MemberRow, publicMember } from "./members.ts";
 import { runs, seen, spaceIn } from "./rights.ts";
 import { type Append, record, type SpaceServices } from "./services.ts";
 import type { SpaceSession } from "./sockets/space-sockets.ts";
-import { cancelCallsOf } from "./tool-calls/expiry.ts";
+import { cancelCallsOf } from "./tool-call-expiry.ts";
 
 /** Puts `entity` into the space; an agent begins to follow the log with its own joining. In a transaction. */
 export const join = (services: SpaceServices, append: Append, entity: EntityRef): MemberRow => {

@@ -6,7 +6,7 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
-import { messageOf } from "./log.ts";
+import { messageOf } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { acting, spaceIn } from "./rights.ts";
 import { record, requireStorage, type SpaceServices } from "./services.ts";

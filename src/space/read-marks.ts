@@ -4,7 +4,7 @@ import type { ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import type { LogRow } from "./log.ts";
+import type { LogRow } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { acting, seen } from "./rights.ts";
 import type { ReadMark } from "./schema.ts";

@@ -4,7 +4,7 @@ import type { Page, SpaceHistory, SpaceWindow } from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxPageSize, maxUnreadScan } from "./bounds.ts";
-import type { Ordinals } from "./log.ts";
+import type { Ordinals } from "./log/log.ts";
 import { seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { snapshotOf } from "./settings.ts";

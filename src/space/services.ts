@@ -10,7 +10,7 @@ import { maxDatabaseBytes } from "./bounds.ts";
 import { Delivery } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { Log, type LogRow, type NewEvent } from "./log.ts";
+import { Log, type LogRow, type NewEvent } from "./log/log.ts";
 import { Members } from "./members.ts";
 import { Decisions } from "./router/decisions.ts";
 import { Router } from "./router/router.ts";

@@ -23,23 +23,23 @@ import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import { jobsTimer } from "../timers/jobs.ts";
+import { answerToolCall } from "./answer-tool-call.ts";
+import { receiveFrame } from "./client-frames.ts";
+import { connect } from "./connect.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
 import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } from "./lifecycle.ts";
 import { addMember, removeMember, renameMember } from "./membership.ts";
 import { appendFromAgent, post } from "./posting.ts";
 import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
 import { historyFor, latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
+import { recordToolCall } from "./record-tool-call.ts";
 import { spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import type { SpaceServices } from "./services.ts";
 import { createServices } from "./services.ts";
-import { receiveFrame } from "./sockets/client-frames.ts";
-import { connect } from "./sockets/connect.ts";
 import { socketsTimer } from "./sockets/space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
-import { answerToolCall } from "./tool-calls/answer-tool-call.ts";
-import { callsTimer, onCallsTimer } from "./tool-calls/expiry.ts";
-import { recordToolCall } from "./tool-calls/record-tool-call.ts";
+import { callsTimer, onCallsTimer } from "./tool-call-expiry.ts";
 
 /**
  * A shared timeline with members: the one writer of its log, which is the only way that anything leaves it.

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createIds } from "../../src/shared/ids.ts";
 import { maxBatchMessages } from "../../src/space/bounds.ts";
 import { type Batch, batchFor } from "../../src/space/delivery/batch.ts";
-import type { LogRow } from "../../src/space/log.ts";
+import type { LogRow } from "../../src/space/log/log.ts";
 
 const ids = createIds("a secret of at least thirty-two chars");
 const spaceId = ids.mint("spc");

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { deliverTimer } from "../../src/space/delivery/delivery.ts";
-import { Log } from "../../src/space/log.ts";
+import { Log } from "../../src/space/log/log.ts";
 import { join } from "../../src/space/membership.ts";
 import { createServices, record, transaction } from "../../src/space/services.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Tail } from "../../src/space/tail.ts";
+import { Tail } from "../../src/space/log/tail.ts";
 
 type Row = { seq: number; frame: string };
 

@@ -1,6 +1,6 @@
 import type { DeliveredMessage, ToolCallOutcome } from "../../protocol/rpc.ts";
 import { maxBatchLength, maxBatchMessages } from "../bounds.ts";
-import { type LogRow, messageIn } from "../log.ts";
+import { type LogRow, messageIn } from "../log/log.ts";
 import { toldOutcome } from "../tool-calls/call-state.ts";
 import { triggerSource } from "../wake.ts";
 import type { SubscriberRow } from "./subscribers.ts";

@@ -16,7 +16,7 @@ import {
   maxIdleLag,
   watchdogMs,
 } from "../bounds.ts";
-import type { Log, LogRow } from "../log.ts";
+import type { Log, LogRow } from "../log/log.ts";
 import type { Members } from "../members.ts";
 import type { Decisions } from "../router/decisions.ts";
 import type { Settings } from "../settings.ts";

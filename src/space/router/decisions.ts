@@ -4,7 +4,7 @@ import type { Principal } from "../../protocol/principal.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { among, type Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import type { Log, LogRow } from "../log.ts";
+import type { Log, LogRow } from "../log/log.ts";
 import { type Known, seen } from "../rights.ts";
 import { decisions, type StoredDecision } from "../schema.ts";
 

@@ -18,7 +18,7 @@ import {
   routerOutputTokens,
   routerTimeoutMs,
 } from "../bounds.ts";
-import { type Log, type LogRow, messageOf, type NewEvent } from "../log.ts";
+import { type Log, type LogRow, messageOf, type NewEvent } from "../log/log.ts";
 import type { Members } from "../members.ts";
 import type { Settings, SettingsRow } from "../settings.ts";
 import { wakesIn } from "./answer.ts";

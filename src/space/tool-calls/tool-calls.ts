@@ -2,7 +2,7 @@ import { and, asc, eq, isNotNull, lte, notInArray, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import type { ToolCall } from "../../protocol/tool-call.ts";
 import { among, type Database } from "../../shared/database.ts";
-import type { LogRow, NewEvent } from "../log.ts";
+import type { LogRow, NewEvent } from "../log/log.ts";
 import { members, toolCalls } from "../schema.ts";
 import { type CallMessage, type CallOutcome, isOver } from "./call-state.ts";
 

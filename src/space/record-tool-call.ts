@@ -1,15 +1,15 @@
-import type { AgentToolCall } from "../../protocol/rpc.ts";
-import { isoTime } from "../../shared/clock.ts";
-import { ColloquyError } from "../../shared/errors.ts";
-import { requireAwaited } from "../../shared/require-awaited.ts";
-import { maxOpenToolCalls } from "../bounds.ts";
-import { spaceIn } from "../rights.ts";
-import { record, requireStorage, type SpaceServices } from "../services.ts";
-import type { SettingsRow } from "../settings.ts";
-import type { CallMessage } from "./call-state.ts";
-import { advanced, begun } from "./call-state.ts";
-import { callsTimer } from "./expiry.ts";
-import { changeCall } from "./tool-calls.ts";
+import type { AgentToolCall } from "../protocol/rpc.ts";
+import { isoTime } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { requireAwaited } from "../shared/require-awaited.ts";
+import { maxOpenToolCalls } from "./bounds.ts";
+import { spaceIn } from "./rights.ts";
+import { record, requireStorage, type SpaceServices } from "./services.ts";
+import type { SettingsRow } from "./settings.ts";
+import { callsTimer } from "./tool-call-expiry.ts";
+import type { CallMessage } from "./tool-calls/call-state.ts";
+import { advanced, begun } from "./tool-calls/call-state.ts";
+import { changeCall } from "./tool-calls/tool-calls.ts";
 
 /**
  * An agent shows a tool call, or says how one that shows stands now: each once, however often it is said (R2). Its

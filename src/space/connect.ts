@@ -1,13 +1,13 @@
-import type { WelcomeFrame } from "../../protocol/events.ts";
-import { ColloquyError } from "../../shared/errors.ts";
-import { callerOf } from "../../sockets/authenticated-sockets.ts";
-import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "../bounds.ts";
-import { publicMember } from "../members.ts";
-import { marksOf } from "../read-marks.ts";
-import { acting } from "../rights.ts";
-import type { SpaceServices } from "../services.ts";
-import { publicSpace } from "../settings.ts";
-import { requireSocketRoom } from "./space-sockets.ts";
+import type { WelcomeFrame } from "../protocol/events.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { callerOf } from "../sockets/authenticated-sockets.ts";
+import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "./bounds.ts";
+import { publicMember } from "./members.ts";
+import { marksOf } from "./read-marks.ts";
+import { acting } from "./rights.ts";
+import type { SpaceServices } from "./services.ts";
+import { publicSpace } from "./settings.ts";
+import { requireSocketRoom } from "./sockets/space-sockets.ts";
 
 /** A socket's `?cursor=`. Undefined means from now on. */
 const cursorOf = (url: string): number | undefined => {

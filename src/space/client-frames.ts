@@ -1,17 +1,17 @@
 import { z } from "zod";
-import { ClientFrame, closeCodes, type ErrorFrame } from "../../protocol/events.ts";
-import { toolCallId } from "../../protocol/ids.ts";
-import { ClientKey } from "../../protocol/message.ts";
-import { maxTextBytes, textBytes } from "../../protocol/text.ts";
-import { ColloquyError, errorKind, type Issue } from "../../shared/errors.ts";
-import { log } from "../../shared/log.ts";
-import { unsoundness } from "../../shared/sound-json.ts";
-import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "../bounds.ts";
-import { post } from "../posting.ts";
-import { markRead } from "../read-marks.ts";
-import type { SpaceServices } from "../services.ts";
-import { answerToolCall } from "../tool-calls/answer-tool-call.ts";
-import type { SpaceSession } from "./space-sockets.ts";
+import { ClientFrame, closeCodes, type ErrorFrame } from "../protocol/events.ts";
+import { toolCallId } from "../protocol/ids.ts";
+import { ClientKey } from "../protocol/message.ts";
+import { maxTextBytes, textBytes } from "../protocol/text.ts";
+import { ColloquyError, errorKind, type Issue } from "../shared/errors.ts";
+import { log } from "../shared/log.ts";
+import { unsoundness } from "../shared/sound-json.ts";
+import { answerToolCall } from "./answer-tool-call.ts";
+import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "./bounds.ts";
+import { post } from "./posting.ts";
+import { markRead } from "./read-marks.ts";
+import type { SpaceServices } from "./services.ts";
+import type { SpaceSession } from "./sockets/space-sockets.ts";
 
 const windowSeconds = frameWindowMs / 1000;
 

@@ -1,18 +1,18 @@
-import type { Principal } from "../../protocol/principal.ts";
-import type { ToolAnswer } from "../../protocol/tool-call.ts";
-import { isoTime } from "../../shared/clock.ts";
-import { ColloquyError } from "../../shared/errors.ts";
-import { maxAnswerBytes } from "../bounds.ts";
-import type { MemberRow } from "../members.ts";
-import { acting } from "../rights.ts";
-import { record, type SpaceServices } from "../services.ts";
-import type { SettingsRow } from "../settings.ts";
-import type { CallMessage } from "./call-state.ts";
-import { expire } from "./expiry.ts";
+import type { Principal } from "../protocol/principal.ts";
+import type { ToolAnswer } from "../protocol/tool-call.ts";
+import { isoTime } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxAnswerBytes } from "./bounds.ts";
+import type { MemberRow } from "./members.ts";
 import { messageOfCall } from "./record-tool-call.ts";
-import type { CallRow } from "./tool-calls.ts";
-import { changeCall } from "./tool-calls.ts";
-import { judge } from "./verdict.ts";
+import { acting } from "./rights.ts";
+import { record, type SpaceServices } from "./services.ts";
+import type { SettingsRow } from "./settings.ts";
+import { expire } from "./tool-call-expiry.ts";
+import type { CallMessage } from "./tool-calls/call-state.ts";
+import type { CallRow } from "./tool-calls/tool-calls.ts";
+import { changeCall } from "./tool-calls/tool-calls.ts";
+import { judge } from "./tool-calls/verdict.ts";
 
 /** `updatedSeq`: the place in the log of the event that tells it. */
 export type AnsweredCall = { message: CallMessage; created: boolean; updatedSeq: number };

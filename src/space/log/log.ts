@@ -1,12 +1,12 @@
 import { and, asc, count, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-orm";
-import { DurableEvent } from "../protocol/events.ts";
-import type { Message } from "../protocol/message.ts";
-import { type Database, prepared } from "../shared/database.ts";
-import { maxTailLength } from "./bounds.ts";
-import { log } from "./schema.ts";
+import { DurableEvent } from "../../protocol/events.ts";
+import type { Message } from "../../protocol/message.ts";
+import { type Database, prepared } from "../../shared/database.ts";
+import { maxTailLength } from "../bounds.ts";
+import { log } from "../schema.ts";
+import type { CallMessage, CallOutcome } from "../tool-calls/call-state.ts";
+import type { Routing } from "../wake.ts";
 import { Tail } from "./tail.ts";
-import type { CallMessage, CallOutcome } from "./tool-calls/call-state.ts";
-import type { Routing } from "./wake.ts";
 
 /**
  * The space's one append-only sequence of events.
