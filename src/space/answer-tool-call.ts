@@ -9,10 +9,10 @@ import { acting } from "./rights.ts";
 import { record, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
 import { expire } from "./tool-call-expiry.ts";
-import type { CallMessage } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
 import { changeCall } from "./tool-calls/tool-calls.ts";
 import { judge } from "./tool-calls/verdict.ts";
+import type { CallMessage } from "./types.ts";
 
 /** `updatedSeq`: the place in the log of the event that tells it. */
 export type AnsweredCall = { message: CallMessage; created: boolean; updatedSeq: number };

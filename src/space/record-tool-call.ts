@@ -7,9 +7,9 @@ import { spaceIn } from "./rights.ts";
 import { record, requireStorage, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
 import { callsTimer } from "./tool-call-expiry.ts";
-import type { CallMessage } from "./tool-calls/call-state.ts";
 import { advanced, begun } from "./tool-calls/call-state.ts";
 import { changeCall } from "./tool-calls/tool-calls.ts";
+import type { CallMessage } from "./types.ts";
 
 /**
  * An agent shows a tool call, or says how one that shows stands now: each once, however often it is said (R2). Its

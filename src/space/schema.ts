@@ -4,7 +4,7 @@ import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
 import type { RouterDecision } from "../protocol/message.ts";
 import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
-import type { CallMessage, CallOutcome } from "./tool-calls/call-state.ts";
+import type { CallMessage, CallOutcome } from "./types.ts";
 import type { Routing } from "./wake.ts";
 
 export { jobs, timers } from "../timers/schema.ts";

@@ -1,9 +1,9 @@
 import type { ToolCall } from "../protocol/tool-call.ts";
 import { maxExpiredAtOnce } from "./bounds.ts";
 import { type Append, record, type SpaceServices } from "./services.ts";
-import type { CallOutcome } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
 import { changeCall } from "./tool-calls/tool-calls.ts";
+import type { CallOutcome } from "./types.ts";
 
 /**
  * Calls that end without anybody's word: their time is up, or their agent has left.

@@ -4,7 +4,7 @@ import type { Message } from "../../protocol/message.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
 import { log } from "../schema.ts";
-import type { CallMessage, CallOutcome } from "../tool-calls/call-state.ts";
+import type { CallMessage, CallOutcome } from "../types.ts";
 import type { Routing } from "../wake.ts";
 import { Tail } from "./tail.ts";
 

@@ -1,17 +1,11 @@
-import type { Message } from "../../protocol/message.ts";
 import type { AgentToolCall, ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { ToolCall } from "../../protocol/tool-call.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { maxToolErrorCharacters, maxToolInputBytes, maxToolOutputBytes } from "../bounds.ts";
+import type { CallOutcome } from "../types.ts";
 
 /** The state of a call, by what its agent says of it. Pure; `verdict.ts` judges what people say. */
-
-/** A message of kind `tool_call`. */
-export type CallMessage = Message & { kind: "tool_call"; toolCall: ToolCall };
-
-/** How people's part in a call ended. It is kept beside the event that ended it. */
-export type CallOutcome = ToolCallOutcome["outcome"];
 
 const over = new Set<ToolCall["status"]>(["complete", "error", "expired", "canceled"]);
 

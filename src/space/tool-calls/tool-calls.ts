@@ -4,7 +4,8 @@ import type { ToolCall } from "../../protocol/tool-call.ts";
 import { among, type Database } from "../../shared/database.ts";
 import type { LogRow, NewEvent } from "../log/log.ts";
 import { members, toolCalls } from "../schema.ts";
-import { type CallMessage, type CallOutcome, isOver } from "./call-state.ts";
+import type { CallMessage, CallOutcome } from "../types.ts";
+import { isOver } from "./call-state.ts";
 
 export type CallRow = typeof toolCalls.$inferSelect;
 

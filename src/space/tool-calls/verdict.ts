@@ -2,7 +2,7 @@ import { ApprovalResult, type AwaitedAnswer, type ToolAnswer, type ToolCall } fr
 import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { schemaIssues } from "../../shared/json-schema.ts";
 import { sameJson } from "../../shared/same-json.ts";
-import type { CallOutcome } from "./call-state.ts";
+import type { CallOutcome } from "../types.ts";
 
 /** A person's answer to a call, `at` in ISO 8601. */
 export type Given = { entityId: string; name: string; at: string; answer: ToolAnswer };
