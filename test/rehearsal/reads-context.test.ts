@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { renderBlock } from "../../src/agent/context/blocks.ts";
 import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
-import { renderBlock } from "../../src/agent/context/render-block.ts";
 import type { AgentState, InboxEvent } from "../../src/agent/context/snapshot.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";

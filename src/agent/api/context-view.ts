@@ -8,10 +8,10 @@ import { compose } from "../context/compose.ts";
 import { limitsOf } from "../context/limits.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import { estimateText } from "../context/tokens.ts";
+import { triggerOf } from "../inbox/inbox.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
-import { triggerOf } from "../run/trigger.ts";
 
 /** How much of the newest run's last input the next one repeats; it was compared as it was journaled. */
 const reuseOf = (

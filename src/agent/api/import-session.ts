@@ -7,8 +7,9 @@ import { log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
 import { directoryAnswerMs } from "../bounds.ts";
 import { startHeartbeat } from "../plans/beats.ts";
+import { exportPage } from "../transfer/export.ts";
 import { type ImportRow, importTimer, StagedImport, underWay } from "../transfer/staged-import.ts";
-import type { AgentRuntime } from "./agent-runtime.ts";
+import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { agentView } from "./config.ts";
 
 /** The runtime of one object: made with its tables where it has none, and ended with all that it holds. */
@@ -164,3 +165,8 @@ export class ImportSession {
     return turn;
   }
 }
+
+/** The agent as lines that another workspace can import. */
+export const exportArea: Area<"exportPage"> = {
+  exportPage: ({ db, services }, from) => exportPage(db, services, from),
+};

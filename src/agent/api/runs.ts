@@ -5,6 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
+import { answerCall, claimCall } from "../calls/for-servers.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta } from "../records.ts";
 import type { RunServices } from "../run/run-services.ts";
@@ -141,5 +142,20 @@ export const runsArea: Area<"runs" | "run" | "cancelRun"> = {
     const canceled = await loop.cancel(runId);
     await faultOnceStored("agent.after-cancel", services.object);
     return runView(services, canceled);
+  },
+};
+
+/** Calls that servers claim and answer. */
+export const toolCallsArea: Area<"claimToolCall" | "answerToolCall"> = {
+  claimToolCall: ({ services }, id, claim) => {
+    const claimed = claimCall(services, id, claim);
+    services.wakeCalls();
+    return claimed;
+  },
+  answerToolCall: async ({ services, loop }, id, answer) => {
+    const answered = await answerCall(services, id, answer, () => loop.arm());
+    loop.wake();
+    services.wakeCalls();
+    return answered;
   },
 };

@@ -3,7 +3,7 @@ import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { BlockCaller } from "../memory/blocks/block-author.ts";
-import { blockView, detailOf } from "../memory/blocks/block-view.ts";
+import { blockView, detailOf } from "../memory/blocks/blocks.ts";
 import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { editShared, loadShared } from "../memory/blocks/shared-reading.ts";
 import { shareBlock, unshareBlock } from "../memory/blocks/sharing.ts";

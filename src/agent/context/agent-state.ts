@@ -3,8 +3,10 @@ import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/c
 import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
+import { maxToldMembers } from "../bounds.ts";
 import type { Activity } from "./activity.ts";
 import type { ShownBlocks } from "./blocks.ts";
+import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
 
 /** The two switches that make four kinds of agents. */
 export type Continuity = "consciousness" | "timeline";
@@ -40,3 +42,25 @@ export type AgentState = {
   /** What other agents of its spaces did lately, where it is told of that. A consciousness reads it in a row of its own. */
   activity?: Activity | undefined;
 };
+
+/** One line for each thing that an agent has or knows. Names and texts are quoted. */
+export const spaceLine = (space: KnownSpace, agentId: string, isActive = false): string => {
+  const members = space.members
+    .slice(0, maxToldMembers)
+    .map((each) => (each.id === agentId ? "You" : member.write(each)));
+  const more = space.members.length - members.length;
+  if (more > 0) members.push(`and ${more} more`);
+  const { name, id } = space;
+  return spaceItem.write({ name, id, mark: isActive ? " [ACTIVE]" : "", members: members.join(", ") });
+};
+
+export const goalLine = (goal: Goal): string => {
+  const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
+  return goalItem.write({ ...goal, facts: `${goal.longTerm ? ", long-term" : ""}${priority}` });
+};
+
+export const memoryLine = (memory: Memory): string => memoryItem.write(memory);
+
+/** By when they were set: what does not fit is left out from the end. */
+export const newestFirst = (memories: Memory[]): Memory[] =>
+  memories.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));

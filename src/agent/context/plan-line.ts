@@ -1,5 +1,4 @@
 import type { Plan } from "../../protocol/plan.ts";
-import { plain } from "./plain.ts";
 import { excerpt, quote } from "./quote.ts";
 import { fromNow, shortTime } from "./time.ts";
 
@@ -30,3 +29,7 @@ export const planLineFrom = (plan: Plan, now: string): string => {
   const how = plan.runAfter === undefined ? "" : `  [created via runAfter: ${quote(plan.runAfter)}]`;
   return `${quote(plan.name)} (${factsOf(plan, now).join(", ")})${how}`;
 };
+
+/** A label, a cron or a time zone as it is; anything that might pass for more is quoted (S2). */
+export const plain = (text: string): string =>
+  /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);

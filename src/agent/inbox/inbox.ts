@@ -1,14 +1,18 @@
 import { and, asc, count, desc, eq, gt, lt, max, min, ne, not, sql } from "drizzle-orm";
 import type { Root } from "../../protocol/rpc.ts";
+import type { RunTrigger } from "../../protocol/run.ts";
+import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, type Database, prepared } from "../../shared/database.ts";
 import { jsonArrays } from "../../shared/json-arrays.ts";
 import { log } from "../../shared/log.ts";
-import { maxAttempts, maxBatchAttempts, maxBatchEvents, maxInboxEvents } from "../bounds.ts";
+import { maxAttempts, maxBatchAttempts, maxBatchBytes, maxBatchEvents, maxInboxEvents } from "../bounds.ts";
+import { eventLine } from "../context/consciousness/inbox-message.ts";
+import { excerpt } from "../context/quote.ts";
 import type { InboxEvent } from "../context/snapshot.ts";
+import { estimateText } from "../context/tokens.ts";
 import type { Failure, InboxData } from "../records.ts";
 import { inbox } from "../schema.ts";
-import { fitting } from "./fitting.ts";
 import { Overheard } from "./overheard.ts";
 import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
 
@@ -342,3 +346,42 @@ export class Inbox {
     return this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(limit).all();
   }
 }
+
+const triggerTextCharacters = 200;
+
+/** What begins a run that takes this batch: its newest event that wakes. */
+export const triggerOf = (batch: InboxRow[]): RunTrigger => {
+  const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
+  if (!newest) throw new Error("a run begins with at least one event");
+  const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
+  if (newest.data.type === "plan") {
+    const { planName, instruction } = newest.data;
+    return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
+  }
+  if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
+  if (newest.data.type === "tool_result") return { ...common, senderName: newest.data.tool };
+  const { message } = newest.data.delivered;
+  return {
+    ...common,
+    spaceId: message.spaceId,
+    senderName: message.sender.name,
+    text: excerpt(message.text ?? "", triggerTextCharacters),
+  };
+};
+
+/** The spaces that these events came from. */
+export const eventSpaces = (batch: InboxRow[]): string[] => [
+  ...new Set(batch.flatMap(({ data }) => homeOf(data) ?? [])),
+];
+
+/** The first rows that fit `maxBatchBytes` and `maxTokens`; at least one. The others are taken by the next run. Pure. */
+export const fitting = <Row extends { eventId: string; data: InboxData }>(rows: Row[], maxTokens: number): Row[] => {
+  let bytes = 0;
+  let tokens = 0;
+  const end = rows.findIndex(({ eventId, data }) => {
+    bytes += textBytes(JSON.stringify(data));
+    tokens += estimateText(eventLine({ eventId, ...data }));
+    return bytes > maxBatchBytes || tokens > maxTokens;
+  });
+  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
+};

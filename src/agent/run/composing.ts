@@ -2,6 +2,8 @@ import { type IdentifiedModel, identifyModel } from "../../models/identify-model
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { type InputParts, inputParts } from "../context/input-parts.ts";
 import { composedConfig } from "../context/limits.ts";
+import { estimateMessages } from "../context/tokens.ts";
+import { messagesOf } from "../journal.ts";
 import type { Toolset } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { toolDeclarations } from "../tools/registry.ts";
@@ -41,3 +43,18 @@ export const partsWith = (services: RunServices, toolset: Toolset, { config, cor
     tools: toolDeclarations(kindWith(services, config.continuity, toolset)),
     correction,
   });
+
+/** What a result may hold where an input is full already: enough to say what it is. */
+const leastTokens = 250;
+
+/** The estimated tokens that the model's next input has room for, beside all that the run holds by now. */
+export const roomOf = (services: RunServices, run: RunRow): number => {
+  const { config, correction } = composingOf(services);
+  const rows = services.journal.ofRun(run);
+  const from = rows.findLastIndex((row) => row.kind === "assistant");
+  const meta = rows[from]?.meta;
+  const before = meta?.kind === "assistant" ? meta.input.tokens / correction : 0;
+  const since = estimateMessages(messagesOf(rows.slice(Math.max(0, from))));
+  const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
+  return Math.max(leastTokens, Math.floor(budget - before - since));
+};

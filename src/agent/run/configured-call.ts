@@ -6,13 +6,14 @@ import type { CallRow } from "../calls/call-row.ts";
 import type { NewCall } from "../calls/calls.ts";
 import { failed } from "../calls/outcome.ts";
 import { perform } from "../calls/perform.ts";
-import type { CallOutcome } from "../records.ts";
+import type { CallOutcome, CallRequest } from "../records.ts";
+import type { RunRow } from "../runs.ts";
 import { type Handling, handlingOf, mayRepeat } from "../tools/handling.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { continuityOf } from "./continuity/continuities.ts";
-import type { Execution } from "./execution.ts";
 import type { Result } from "./result.ts";
 import type { RunServices } from "./run-services.ts";
+import type { Speech } from "./speech.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
 /**
@@ -169,4 +170,19 @@ export const callConfigured = async (
   if (row.spaceId !== null) await show(services, execution, row);
   execution.signal.throwIfAborted();
   return goOn(services, execution, services.calls.get(row.callId) ?? row, true);
+};
+
+/** One call of a step that is to be executed. */
+export type Execution = {
+  run: RunRow;
+  step: number;
+  call: CallRequest;
+  /** Its `call` row is there already: an earlier life of this run began it. */
+  started: boolean;
+  activeSpaceId: string | null;
+  /** What the step said while it was generated; undefined in a replay. */
+  speech: Speech | undefined;
+  signal: AbortSignal;
+  /** Called while a tool takes its time, which its own timeout bounds: the run has not stalled. */
+  progressed: () => void;
 };

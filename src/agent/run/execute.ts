@@ -17,19 +17,17 @@ import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { asUnknownOutcome, interruptedCall } from "../tools/unknown-outcome.ts";
-import { callConfigured } from "./configured-call.ts";
+import { roomOf } from "./composing.ts";
+import { callConfigured, type Execution } from "./configured-call.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { pastCalls } from "./enforce-tool-rules.ts";
-import type { Execution } from "./execution.ts";
 import { kindOf, rulesOf } from "./kind.ts";
 import { ownRuns } from "./own-runs.ts";
 import { type Result, recordResult } from "./result.ts";
 import type { RunServices } from "./run-services.ts";
 import { seenIn } from "./seen-in.ts";
 import { openCalls } from "./side-effects.ts";
-import { sourceOf } from "./source-of.ts";
-import { roomOf } from "./token-budget.ts";
-import { originFor, rootOfRun } from "./utterance.ts";
+import { originFor, rootOfRun, sourceOf } from "./utterance.ts";
 
 const failure = (code: ErrorCode, message: string): Result => ({
   value: { success: false, error: { code, message } },

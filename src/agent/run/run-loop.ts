@@ -12,7 +12,7 @@ import { loggedRun } from "../runs.ts";
 import { handlingOf } from "../tools/handling.ts";
 import { findTool } from "../tools/registry.ts";
 import { lastBilled } from "./billing.ts";
-import { Channels } from "./channels.ts";
+import { Channels } from "./channel.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { keepRules } from "./enforce-tool-rules.ts";
 import { execute } from "./execute.ts";

@@ -1,8 +1,7 @@
 import type { Env } from "../../shared/env.ts";
 import { log } from "../../shared/log.ts";
 import { maxBufferedSpans, spanExportTimeoutMs } from "../bounds.ts";
-import { otlpOf } from "./otlp.ts";
-import type { Span } from "./span.ts";
+import { otlpOf, type Span } from "./otlp.ts";
 
 /**
  * Sends spans to the operator's collector: OTLP over HTTP, as JSON.

@@ -8,9 +8,17 @@ import type { AgentRow } from "../identity.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { Exporter } from "./exporter.ts";
-import { inputMessages, outputMessages, textPart } from "./messages.ts";
-import { names, operations } from "./names.ts";
-import { type AttributeValue, type Span, spanIdOf, traceIdOf } from "./span.ts";
+import {
+  type AttributeValue,
+  inputMessages,
+  names,
+  operations,
+  outputMessages,
+  type Span,
+  spanIdOf,
+  textPart,
+  traceIdOf,
+} from "./otlp.ts";
 
 /** A step as its span tells it: what was asked of which model, and what came. */
 export type TracedStep = {

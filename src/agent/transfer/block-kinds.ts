@@ -2,7 +2,7 @@ import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
 import type { RowOf } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
-import { blockView } from "../memory/blocks/block-view.ts";
+import { blockView } from "../memory/blocks/blocks.ts";
 import {
   blockShares,
   blockSnapshots,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { renderBlock } from "../../../src/agent/context/render-block.ts";
+import { renderBlock } from "../../../src/agent/context/blocks.ts";
 import { render } from "../../../src/agent/memory/documents/render.ts";
 import { BlockSchema } from "../../../src/protocol/block-schema.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { nextHeartbeat } from "../../../src/agent/plans/heartbeat.ts";
+import { nextHeartbeat } from "../../../src/agent/plans/beats.ts";
 import { Heartbeat } from "../../../src/protocol/agent.ts";
 
 const at = (iso: string): number => Date.parse(iso);

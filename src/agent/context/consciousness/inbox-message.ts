@@ -3,7 +3,7 @@ import type { ShownBlock } from "../blocks.ts";
 import { shownCall } from "../call-line.ts";
 import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
 import { originNote } from "../origin.ts";
-import { plain } from "../plain.ts";
+import { plain } from "../plan-line.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
 import type { InboxEvent } from "./snapshot.ts";

@@ -1,13 +1,11 @@
 import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
 import type { Dropped, HeadBlocks, ToldState } from "../../records.ts";
-import type { AgentState } from "../agent-state.ts";
+import { type AgentState, goalLine, memoryLine, newestFirst, spaceLine } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
-import { digest } from "../digest.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
 import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
-import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
 import { estimateText } from "../tokens.ts";
 
 /**
@@ -104,4 +102,18 @@ export const renderStateChanges = (before: ToldState, now: ToldState, blocks: Sh
     if (lines.length > 0) changed.push([name, lines]);
   }
   return changed.length === 0 ? null : withBlocks(block("STATE CHANGES:", changed), edited);
+};
+
+/** A short name for a text, so that what was told can be compared without being kept: 53 bits, not for secrets. */
+export const digest = (text: string): string => {
+  let high = 0xdeadbeef;
+  let low = 0x41c6ce57;
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    high = Math.imul(high ^ code, 2654435761);
+    low = Math.imul(low ^ code, 1597334677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
+  return (4294967296 * (2097151 & low) + (high >>> 0)).toString(36);
 };

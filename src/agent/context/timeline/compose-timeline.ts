@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { Dropped } from "../../records.ts";
 import { activitySection } from "../activity.ts";
+import { callLine } from "../call-line.ts";
 import {
   type Composed,
   type Cut,
@@ -11,15 +12,15 @@ import {
   told,
   toldSection,
 } from "../composed.ts";
-import { nowLine } from "../grammar.ts";
+import { earlierCall, headings, listItem, nowLine, resumeLine } from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
+import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
+import { excerpt, quote } from "../quote.ts";
 import { shortTime } from "../time.ts";
-import { activeRunLines } from "./active-runs.ts";
 import { asMessages } from "./as-messages.ts";
 import { marksOf } from "./history.ts";
 import { historySections } from "./history-sections.ts";
-import { resumeLines } from "./resume.ts";
-import type { TimelineSnapshot } from "./snapshot.ts";
+import type { ActiveRun, Resume, TimelineSnapshot } from "./snapshot.ts";
 import { goalsSection, memoriesSection, plansSection, sectionOf, spacesSection } from "./state-sections.ts";
 import { activeSpaceLine, triggerLines } from "./trigger.ts";
 
@@ -106,3 +107,49 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
     firstCycle: 0,
   };
 };
+
+/** What a run did before its wait, the newest that fits `room`, and why it goes on. */
+export const resumeLines = (resume: Resume, room: number): { lines: string[]; left: number } => {
+  const calls = resume.soFar.map(
+    (action) => `  ${listItem.write({ item: earlierCall.write({ call: callLine(action) }) })}`,
+  );
+  const heading = headings.thisRun;
+  const why = resumeLine.write({
+    replied: resume.replies.map(({ name }) => name),
+    timedOut: resume.timedOut,
+    gone: resume.gone ?? [],
+  });
+  const roomForCalls = room - linesTokens([heading, why]);
+  const { kept, left } = keepFitting(calls, roomForCalls, lineTokens, (_, index) => -index);
+  const note = left.length === 0 ? [] : [`  (${left.length} earlier calls are not shown)`];
+  return { lines: [heading, ...note, ...(calls.length === 0 ? ["  (no calls)"] : kept), why], left: left.length };
+};
+
+const textCharacters = 80;
+
+const begunBy = ({ type, name, spaceName, text }: ActiveRun["begunBy"]): string => {
+  const kind = type === "space_message" ? "" : `${type} `;
+  const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
+  return `${kind}${quote(name)}${where}: ${quote(excerpt(text, textCharacters))}`;
+};
+
+const awaited = { approval: "somebody's approval", answer: "somebody's answer", server: "its server" } as const;
+
+const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
+  if ("call" in waiting) {
+    const where = waiting.spaceName === undefined ? "" : ` in ${quote(waiting.spaceName)}`;
+    return `${callLine(waiting.call)}${where}, waiting for ${awaited[waiting.awaits]}`;
+  }
+  const { text, spaceName, names } = waiting;
+  return `sent ${quote(excerpt(text, textCharacters))} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
+};
+
+/** What this agent is doing right now, so that it begins nothing twice and is not surprised by itself. */
+export const activeRunLines = (runs: ActiveRun[], more = 0): string[] => [
+  "ACTIVE RUNS:",
+  ...runs.map(
+    (run) =>
+      `  - ${run.runId} (${run.isThis ? "this run" : run.status}) — ${run.waiting ? waitingFor(run.waiting) : begunBy(run.begunBy)}`,
+  ),
+  ...(more === 0 ? [] : [`  - and ${more} earlier ones that wait for their tools; get_my_runs lists them`]),
+];

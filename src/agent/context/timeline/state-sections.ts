@@ -1,10 +1,10 @@
 import { maxToldSpaces } from "../../bounds.ts";
+import { goalLine, memoryLine, newestFirst, spaceLine } from "../agent-state.ts";
 import type { Cut, Section } from "../composed.ts";
 import { emptyList, listItem, stateSections } from "../grammar.ts";
 import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
 import { planLineFrom } from "../plan-line.ts";
 import { quote } from "../quote.ts";
-import { goalLine, memoryLine, newestFirst, spaceLine } from "../state-lines.ts";
 import type { TimelineSnapshot } from "./snapshot.ts";
 
 export const sectionOf = (name: string, lines: string[]): Section => ({

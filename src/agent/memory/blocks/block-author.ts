@@ -1,5 +1,5 @@
 import type { Permission, SpacePermission } from "../../../protocol/block.ts";
-import type { Writer } from "../documents/editing.ts";
+import type { Writer } from "../documents/permission.ts";
 
 /**
  * Who edits a block: an agent, whose permission holds; somebody of a space that it is shared with; or a person or

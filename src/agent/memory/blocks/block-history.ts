@@ -6,7 +6,7 @@ import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockTail, maxBlockVersions, maxUndoSteps } from "../../bounds.ts";
-import { contentOf } from "../documents/content-of.ts";
+import { contentOf } from "../documents/cells.ts";
 import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";

@@ -11,8 +11,7 @@ import type { Timers } from "../../../timers/timers.ts";
 import { maxSubscriberFrames, maxSubscribers, subscriberAnswerMs, subscriberProofMs } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
 import type { BlockSpaces } from "./block-spaces.ts";
-import { blockView, detailOf, sharedView } from "./block-view.ts";
-import type { StoredChange } from "./blocks.ts";
+import { blockView, detailOf, type StoredChange, sharedView } from "./blocks.ts";
 
 /**
  * Sockets that follow blocks: each is told of its block as the block is seen from where the socket subscribed.

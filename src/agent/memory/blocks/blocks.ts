@@ -1,20 +1,29 @@
 import { and, asc, count, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
-import type { BlockChange, CreateBlock, EditBlock, EditedBlock, Json, UpdateBlock } from "../../../protocol/block.ts";
+import type {
+  Block,
+  BlockChange,
+  BlockDetail,
+  CreateBlock,
+  EditBlock,
+  EditedBlock,
+  Json,
+  Permission,
+  UpdateBlock,
+} from "../../../protocol/block.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxBlockCalls, maxBlocks, maxBlockUpdateBytes, maxDeletedBlocks } from "../../bounds.ts";
-import { contentOf } from "../documents/content-of.ts";
+import { maxBlockCalls, maxBlocks, maxBlockUpdateBytes, maxDeletedBlocks, maxOpenDocuments } from "../../bounds.ts";
+import { contentOf } from "../documents/cells.ts";
 import { contentAt, record, stateOf } from "../documents/document.ts";
-import { checkPermission } from "../documents/editing.ts";
 import { checkBlockSchema, fillDocument } from "../documents/fill-document.ts";
 import type { Loro } from "../documents/loro.ts";
+import { checkPermission } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
 import { authorOf, type BlockCaller, mannerOf, writerOf } from "./block-author.ts";
 import { BlockHistory } from "./block-history.ts";
 import { changedSchema, checkFits } from "./changed-schema.ts";
-import { OpenDocuments } from "./open-documents.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
 
 /**
@@ -304,3 +313,59 @@ export class Blocks {
       .run();
   }
 }
+
+/**
+ * Documents that are open in memory: a cache of what is stored, least recently used out first.
+ *
+ * Invariants
+ * 1. A document that was changed and whose change was not stored is dropped before anybody reads it.
+ */
+export class OpenDocuments {
+  /** In the order of their use, the latest last. */
+  readonly #open = new Map<number, LoroDoc>();
+
+  /** The document of a block, opened by `open` where it is not yet. */
+  get(blockId: number, open: () => LoroDoc): LoroDoc {
+    const doc = this.#open.get(blockId) ?? open();
+    this.#open.delete(blockId);
+    this.#open.set(blockId, doc);
+    for (const id of this.#open.keys()) {
+      if (this.#open.size <= maxOpenDocuments) break;
+      this.drop(id);
+    }
+    return doc;
+  }
+
+  drop(blockId: number): void {
+    const doc = this.#open.get(blockId);
+    this.#open.delete(blockId);
+    doc?.free();
+  }
+}
+
+export const blockView = (row: BlockRow): Block => ({
+  label: row.label,
+  type: row.type,
+  permission: row.permission,
+  description: row.description,
+  schema: row.schema,
+  pinned: row.pinned,
+  charLimit: row.charLimit,
+  ...(row.partnerEntityId === null ? {} : { partnerEntityId: row.partnerEntityId }),
+  version: row.version,
+  rendered: row.rendered,
+  createdAt: isoTime(row.createdAt),
+  updatedAt: isoTime(row.updatedAt),
+});
+
+/** As another agent reads it. */
+export const sharedView = (
+  row: BlockRow,
+  permission: Permission,
+  owner: { agentId: string; agentName: string },
+): Block => ({ ...blockView(row), permission, pinned: false, sharedFrom: owner });
+
+export const detailOf = (
+  block: Block,
+  { value, rendered, version }: { value: Json; rendered: string; version: number },
+): BlockDetail => ({ ...block, value, rendered, version });

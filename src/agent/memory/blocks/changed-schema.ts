@@ -3,7 +3,7 @@ import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block
 import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { checkField, checkItem } from "../documents/check-value.ts";
-import { ownField } from "../documents/own-field.ts";
+import { ownField } from "../documents/in-words.ts";
 import { noSuchField, refusedEdit } from "../documents/refused-edit.ts";
 
 type Changes = {

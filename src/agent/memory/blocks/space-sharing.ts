@@ -1,8 +1,7 @@
 import type { Block, BlockSpace, SpacePermission } from "../../../protocol/block.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import type { BlockServices } from "./block-services.ts";
-import { sharedView } from "./block-view.ts";
-import type { BlockRow } from "./blocks.ts";
+import { type BlockRow, sharedView } from "./blocks.ts";
 
 /**
  * Blocks that the people of a space may use: this agent says of which spaces, and with what permission; who is in a

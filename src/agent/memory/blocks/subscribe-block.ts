@@ -1,7 +1,7 @@
 import { ColloquyError } from "../../../shared/errors.ts";
 import { callerOf } from "../../../sockets/authenticated-sockets.ts";
 import type { BlockServices } from "./block-services.ts";
-import { blockView, detailOf } from "./block-view.ts";
+import { blockView, detailOf } from "./blocks.ts";
 import { viewInSpace } from "./space-sharing.ts";
 
 /** Opens a socket on a block of this agent: the welcome first, then each change as it is stored. */

@@ -5,7 +5,7 @@ import { itemsOf, prefixOf, readText, textOf } from "./cells.ts";
 import { editFields, type FieldOperation } from "./edit-fields.ts";
 import { editItems, type ItemOperation, pushEntry } from "./edit-items.ts";
 import { editText, type TextOperation } from "./edit-text.ts";
-import { checkPermission, type Editing, requireSystem, type Writer } from "./editing.ts";
+import { checkPermission, type Editing, requireSystem, type Writer } from "./permission.ts";
 import { noSuchField, refusedEdit } from "./refused-edit.ts";
 import { spliceText } from "./write-cells.ts";
 

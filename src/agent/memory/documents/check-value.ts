@@ -3,8 +3,7 @@ import type { Json } from "../../../protocol/block.ts";
 import type { Field, FieldType, ItemSchema } from "../../../protocol/block-schema.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { maxCount } from "./cells.ts";
-import { inWords } from "./in-words.ts";
-import { ownField } from "./own-field.ts";
+import { inWords, ownField } from "./in-words.ts";
 import { noSuchField, refusedEdit } from "./refused-edit.ts";
 
 const Time = z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()]);

@@ -1,7 +1,7 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
-import { contentOf } from "./content-of.ts";
+import { contentOf } from "./cells.ts";
 import type { Loro } from "./loro.ts";
 
 /**

@@ -1,15 +1,14 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
-import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import type { BlockSchema, PlainSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { applyOperation } from "./apply-operation.ts";
-import { cellsOf } from "./cells.ts";
+import { cellsOf, contentOf } from "./cells.ts";
 import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
-import { contentOf } from "./content-of.ts";
 import { atState, forkOf, record, stateOf } from "./document.ts";
-import { checkPermission, type Editing, requireSystem, type Writer } from "./editing.ts";
-import { readOnlyParts } from "./read-only-parts.ts";
+import { ownField } from "./in-words.ts";
+import { checkPermission, type Editing, requireSystem, type Writer } from "./permission.ts";
 import { refusedEdit } from "./refused-edit.ts";
 import { type Contents, mergeContents, readContents, writeContents } from "./revert.ts";
 import { noteStep, type Step, type UndoStacks } from "./undo-stacks.ts";
@@ -175,4 +174,19 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const size = sizeOf(schema, value);
   checkSize(size, charLimit, () => sizeOf(schema, request.contentBefore()));
   return { commits, results, value, size };
+};
+
+const ofPlain = (schema: PlainSchema, value: Json | undefined): [string, Json | undefined][] =>
+  schema.type === "map"
+    ? schema.fields.flatMap(({ name, readOnly }) => (readOnly ? [[name, ownField(value, name)]] : []))
+    : [];
+
+/** What of a value agents may not change, by section and field. */
+export const readOnlyParts = (schema: BlockSchema, value: Json): Record<string, Json | undefined> => {
+  if (schema.type !== "composite") return Object.fromEntries(ofPlain(schema, value));
+  const parts = schema.sections.flatMap(({ name, schema: of, readOnly }): [string, Json | undefined][] => {
+    const held = ownField(value, name);
+    return readOnly ? [[name, held]] : ofPlain(of, held).map(([field, inner]) => [`${name}:${field}`, inner]);
+  });
+  return Object.fromEntries(parts);
 };

@@ -4,7 +4,7 @@ import { type Field, maxListItems, type PlainSchema } from "../../../protocol/bl
 import { sameJson } from "../../../shared/same-json.ts";
 import { counterOf, fieldItemsOf, fieldsOf, maxCount, readCounter, readItems } from "./cells.ts";
 import { checkField } from "./check-value.ts";
-import { type Editing, requireSystem } from "./editing.ts";
+import { type Editing, requireSystem } from "./permission.ts";
 import { countedTooFar, noSuchField, outOfBounds, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { writeCounter, writeItems } from "./write-cells.ts";
 

@@ -3,8 +3,8 @@ import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import type { PlainSchema } from "../../../protocol/block-schema.ts";
 import { readItems, storedItem } from "./cells.ts";
 import { checkFields, checkItem } from "./check-value.ts";
-import type { Editing } from "./editing.ts";
-import { entryFields } from "./entry-fields.ts";
+import { entryFields } from "./in-words.ts";
+import type { Editing } from "./permission.ts";
 import { outOfBounds, refusedEdit } from "./refused-edit.ts";
 
 export type ItemOperation = Extract<

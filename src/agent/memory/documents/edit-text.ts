@@ -1,10 +1,9 @@
+import { RE2JS, RE2JSException } from "re2js";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { quoted } from "./in-words.ts";
-import { changeLines } from "./line-breaks.ts";
 import { refusedEdit, textTooLong } from "./refused-edit.ts";
-import { replacePattern } from "./replace-pattern.ts";
 import { changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
 
 export type TextOperation = Extract<
@@ -114,4 +113,55 @@ export const editText = (text: string, operation: TextOperation, label: string):
   const edited = changed(text, operation, label);
   requireRoom(text, edited.splices);
   return edited;
+};
+
+/** Whether every line break of a text is CRLF. */
+const isCrlf = (text: string): boolean => text.includes("\r\n") && !/(?:^|[^\r])\n/.test(text);
+
+const toLf = (text: string): string => text.replaceAll("\r\n", "\n");
+
+/**
+ * Changes a text by its lines: one whose breaks are all CRLF keeps them, whatever breaks `by` has. In one without CRLF
+ * those of `by` are taken for plain ones where all of them are CRLF.
+ */
+export const changeLines = (text: string, by: string, change: (text: string, by: string) => string): string => {
+  if (isCrlf(text)) return change(toLf(text), toLf(by)).replaceAll("\n", "\r\n");
+  return change(text, !text.includes("\r\n") && isCrlf(by) ? toLf(by) : by);
+};
+
+/** What a match may cost: the size of the program times the text that it runs over. It never backtracks. */
+const maxSteps = 20_000_000;
+
+const compiled = (pattern: string): RE2JS => {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (error) {
+    if (error instanceof RE2JSException) throw refusedEdit(`not a regular expression of RE2: ${error.message}`);
+    throw error;
+  }
+};
+
+/** `next` with its groups filled in; what is no group stays. A group may be long and named often: it is measured first. */
+const filledIn = (next: string, group: (index: number) => string | undefined): string => {
+  const pieces = next.split(/(\$\$|\$\d{1,2})/).map((piece, index) => {
+    if (index % 2 === 0) return piece;
+    return piece === "$$" ? "$" : (group(Number(piece.slice(1))) ?? piece);
+  });
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (length > 2 * maxBlockCharacters) throw textTooLong(length);
+  return pieces.join("");
+};
+
+/** The change that replaces the first match of an RE2 pattern; `$1` and `$0` in `next` stand for its groups, `$$` for `$`. */
+export const replacePattern = (text: string, pattern: string, next: string): Splice & { found: string } => {
+  const regex = compiled(pattern);
+  if (regex.programSize() * text.length > maxSteps) {
+    throw refusedEdit(`the pattern is too large for a text of ${text.length} characters: shorten it`);
+  }
+  const matcher = regex.matcher(text);
+  if (!matcher.find()) throw refusedEdit(`Pattern not found: '${quoted(pattern)}'`);
+  const found = matcher.group(0) ?? "";
+  const insert = filledIn(next, (group) => (group <= matcher.groupCount() ? (matcher.group(group) ?? "") : undefined));
+  const at = matcher.start(0);
+  return { at, remove: matcher.end(0) - at, insert, found };
 };

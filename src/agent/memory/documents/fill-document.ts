@@ -2,14 +2,13 @@ import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from "../../../protocol/block-schema.ts";
 import { schemaProblems } from "../../../shared/check-json-schema.ts";
-import { itemsOf, prefixOf, textOf } from "./cells.ts";
+import { contentOf, itemsOf, prefixOf, textOf } from "./cells.ts";
 import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
 import { checkField, checkFields } from "./check-value.ts";
-import { contentOf } from "./content-of.ts";
 import { setField } from "./edit-fields.ts";
 import { editItems, pushEntry } from "./edit-items.ts";
-import type { Editing } from "./editing.ts";
-import { ownField } from "./own-field.ts";
+import { ownField } from "./in-words.ts";
+import type { Editing } from "./permission.ts";
 import { noSuchField, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { spliceText } from "./write-cells.ts";
 

@@ -1,4 +1,5 @@
 import type { Json } from "../../../protocol/block.ts";
+import type { Field, PlainSchema } from "../../../protocol/block-schema.ts";
 
 const longestQuote = 200;
 
@@ -19,3 +20,13 @@ export const inWords = (value: Json): string => {
   }
   return String(value);
 };
+
+/** The fields of a log's entries; a name alone stands for a text. */
+export const entryFields = (schema: Extract<PlainSchema, { type: "log" }>): Field[] =>
+  schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
+
+/** A field of a value, where it is an object that has it itself: a field may be named `constructor`. */
+export const ownField = (value: Json | undefined, name: string): Json | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
+    ? value[name]
+    : undefined;

@@ -1,8 +1,6 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
-import { entryFields } from "./entry-fields.ts";
-import { inWords } from "./in-words.ts";
-import { ownField } from "./own-field.ts";
+import { entryFields, inWords, ownField } from "./in-words.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 

@@ -1,6 +1,5 @@
 import type { Embedder } from "../../../models/embedders/embedder.ts";
 import { searchBatchRows } from "../../bounds.ts";
-import { dateWords } from "./date-words.ts";
 import type { Entries } from "./entries.ts";
 import type { EntryRow } from "./entry.ts";
 import { quantised } from "./int8.ts";
@@ -82,3 +81,14 @@ const vectorOf = ({ id, type, role, at, spaceId }: EntryRow, vector: ArrayLike<n
   space: type === "message" && spaceId !== null ? (sources.find(spaceSource(spaceId))?.number ?? 0) : 0,
   ...quantised(vector),
 });
+
+const words = new Intl.DateTimeFormat("en", {
+  timeZone: "UTC",
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+});
+
+/** A time as people name its day, in UTC, so that it is found by it: `Sunday, November 22, 2026`. */
+export const dateWords = (at: number): string => words.format(at);

@@ -1,13 +1,13 @@
+import type { Message } from "../../../protocol/message.ts";
 import type { SpaceHistory } from "../../../protocol/rpc.ts";
 import { log } from "../../../shared/log.ts";
 import { settledWithin } from "../../../shared/timeouts.ts";
 import { maxAskedAtOnce, maxAskedSpaces, maxSearchEntries, searchBatchRows } from "../../bounds.ts";
 import type { ArchivalRow } from "../archival.ts";
-import { dateWords } from "./date-words.ts";
+import { dateWords } from "./embedding.ts";
 import type { Entries } from "./entries.ts";
 import type { Findable } from "./entry.ts";
 import { journalFindables, type LivedRow } from "./journal-findables.ts";
-import { messageFindable } from "./message-findable.ts";
 import { type Sources, spaceSource } from "./sources.ts";
 import type { Vectors } from "./vectors.ts";
 
@@ -269,4 +269,44 @@ export const gather = async (deps: GatherDeps, budget: number, waitMs: number): 
   } finally {
     over.resolve();
   }
+};
+
+const textOf = ({ text, toolCall }: Message): string =>
+  toolCall ? `${toolCall.name} ${JSON.stringify(toolCall.input)}` : (text ?? "");
+
+/** An answer says little without its question; one that is older than that is another matter. */
+const questionMs = 30 * 60_000;
+const questionCharacters = 300;
+
+/** What a message answers, as far as that can be told: the one that it replies to, or a question just before it. */
+const answeredBy = (message: Message, before: Message | undefined): string | undefined => {
+  if (!before || before.sender.id === message.sender.id) return undefined;
+  const isReply = message.replyTo === before.id;
+  const isSoon = Date.parse(message.createdAt) - Date.parse(before.createdAt) <= questionMs;
+  if (!isReply && !(isSoon && before.text?.includes("?"))) return undefined;
+  return textOf(before).slice(0, questionCharacters);
+};
+
+/** A message of a space, found by what it says, who said it, where and when, and what it answers. */
+export const messageFindable = (
+  message: Message,
+  earlier: Message[],
+  space: { id: string; name: string },
+  agentId: string,
+): Findable => {
+  const at = Date.parse(message.createdAt);
+  const before = earlier.find(({ id }) => id === message.replyTo) ?? earlier.at(-1);
+  const answers = answeredBy(message, before);
+  return {
+    type: "message",
+    ref: message.id,
+    role: message.sender.id === agentId ? "assistant" : "user",
+    spaceId: space.id,
+    messageId: message.id,
+    authorId: message.sender.id,
+    authorName: message.sender.name,
+    at,
+    head: [message.sender.name, space.name, dateWords(at), ...(answers === undefined ? [] : [answers])].join(" · "),
+    text: textOf(message),
+  };
 };

@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { SearchRole } from "../../../protocol/search.ts";
 import { isMessage, type JournalRow } from "../../journal.ts";
-import { dateWords } from "./date-words.ts";
+import { dateWords } from "./embedding.ts";
 import type { Findable } from "./entry.ts";
 
 /**

@@ -1,4 +1,8 @@
+import type { SearchHit } from "../../../protocol/search.ts";
+import { isoTime } from "../../../shared/clock.ts";
 import type { EntryRow } from "./entry.ts";
+import { excerptOf } from "./excerpt.ts";
+import { runIdOf } from "./journal-findables.ts";
 
 /** What a passage is a part of. */
 export const keyOf = ({ type, ref }: EntryRow): string => `${type} ${ref}`;
@@ -40,3 +44,42 @@ export const ranked = (
     })
     .toSorted((one, other) => other.score - one.score || other.row.at - one.row.at);
 };
+
+/** Reciprocal rank fusion: how far the first ranks stand out. */
+const rankOffset = 60;
+
+/** Several rankings as one, best first: each adds 1 / (60 + rank) for what it holds, ranks from 1 on. */
+export const fuse = <Id extends string | number>(rankings: Id[][], limit: number): { id: Id; score: number }[] => {
+  const scores = new Map<Id, number>();
+  for (const ranking of rankings) {
+    for (const [index, id] of ranking.entries()) {
+      scores.set(id, (scores.get(id) ?? 0) + 1 / (rankOffset + index + 1));
+    }
+  }
+  return [...scores]
+    .map(([id, score]) => ({ id, score }))
+    .toSorted((one, other) => other.score - one.score)
+    .slice(0, limit);
+};
+
+const given = <Value>(name: string, value: Value | null | undefined): Record<string, Value> =>
+  value === null || value === undefined ? {} : { [name]: value };
+
+/** A passage that was found, as it is answered. `spaces` are the names of those that the agent is in. */
+export const hitOf = (row: EntryRow, score: number, words: string[], spaces: Map<string, string>): SearchHit => ({
+  type: row.type,
+  id: row.ref,
+  excerpt: excerptOf(row.text, words),
+  score,
+  createdAt: isoTime(row.at),
+  ...given("role", row.role),
+  source: {
+    ...given("spaceId", row.spaceId),
+    ...given("spaceName", row.spaceId === null ? null : spaces.get(row.spaceId)),
+    ...given("messageId", row.messageId),
+    ...given("authorId", row.authorId),
+    ...given("authorName", row.authorName),
+    ...(row.type === "consciousness" ? { runId: runIdOf(row.ref) } : {}),
+    ...(row.type === "block" ? { label: row.ref } : {}),
+  },
+});

@@ -21,12 +21,10 @@ import {
 import { embedPending, useEmbedder } from "./embedding.ts";
 import { Entries } from "./entries.ts";
 import type { EntryRow, Filter } from "./entry.ts";
-import { fuse } from "./fuse.ts";
 import { type GatherDeps, gather } from "./gather.ts";
-import { hitOf } from "./hit.ts";
 import { quantised } from "./int8.ts";
 import { type Match, matchOf } from "./match-expression.ts";
-import { asksForNewest, firstOfEach, keyOf, ranked } from "./ranking.ts";
+import { asksForNewest, firstOfEach, fuse, hitOf, keyOf, ranked } from "./ranking.ts";
 import { Sources } from "./sources.ts";
 import { type VectorFilter, Vectors } from "./vectors.ts";
 

@@ -1,10 +1,9 @@
 import { renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
-import { asEvent, isRetry } from "../../inbox/inbox.ts";
+import { asEvent, eventSpaces, isRetry, triggerOf } from "../../inbox/inbox.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { partsWith } from "../composing.ts";
 import type { RunServices } from "../run-services.ts";
-import { eventSpaces, triggerOf } from "../trigger.ts";
 import { compactForRun } from "./compact.ts";
 import type { Continuity } from "./continuity.ts";
 import { tellingsTo, tellPeerUpdates } from "./peer-updates.ts";

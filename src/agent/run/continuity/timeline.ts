@@ -1,12 +1,11 @@
 import type { ActiveRun } from "../../context/timeline/snapshot.ts";
-import { type InboxRow, isRetry } from "../../inbox/inbox.ts";
+import { eventSpaces, type InboxRow, isRetry, triggerOf } from "../../inbox/inbox.ts";
 import type { InboxData } from "../../records.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { toolsetOf } from "../../tools/toolset.ts";
 import { partsWith } from "../composing.ts";
 import { plainHeadOf } from "../head.ts";
 import type { RunServices } from "../run-services.ts";
-import { eventSpaces, triggerOf } from "../trigger.ts";
 import { composeInvocation, composeShorter } from "./compose-invocation.ts";
 import type { Continuity } from "./continuity.ts";
 import { begunBy, gatherTimeline } from "./gather-timeline.ts";

@@ -1,8 +1,8 @@
-import { contentOf } from "../../../../src/agent/memory/documents/content-of.ts";
+import { contentOf } from "../../../../src/agent/memory/documents/cells.ts";
 import { openDocument, stateOf } from "../../../../src/agent/memory/documents/document.ts";
 import { editDocument } from "../../../../src/agent/memory/documents/edit-document.ts";
-import type { Writer } from "../../../../src/agent/memory/documents/editing.ts";
 import { checkBlockSchema, fillDocument } from "../../../../src/agent/memory/documents/fill-document.ts";
+import type { Writer } from "../../../../src/agent/memory/documents/permission.ts";
 import { render } from "../../../../src/agent/memory/documents/render.ts";
 import { type Step, undoStacks } from "../../../../src/agent/memory/documents/undo-stacks.ts";
 import type { Json, Permission } from "../../../../src/protocol/block.ts";

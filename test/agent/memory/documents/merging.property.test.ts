@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { cellsOf } from "../../../../src/agent/memory/documents/cells.ts";
-import { contentOf } from "../../../../src/agent/memory/documents/content-of.ts";
+import { cellsOf, contentOf } from "../../../../src/agent/memory/documents/cells.ts";
 import { openDocument } from "../../../../src/agent/memory/documents/document.ts";
-import { mergeText } from "../../../../src/agent/memory/documents/merge-text.ts";
 import { render } from "../../../../src/agent/memory/documents/render.ts";
+import { mergeText } from "../../../../src/agent/memory/documents/revert.ts";
 import { applySplices, changesBetween } from "../../../../src/agent/memory/documents/text-changes.ts";
 import { BlockSchema } from "../../../../src/protocol/block-schema.ts";
 import { nodeLoro } from "../../../support/node/loro.ts";

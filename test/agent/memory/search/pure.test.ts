@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { passagesOf } from "../../../../src/agent/memory/search/entries.ts";
 import { excerptOf } from "../../../../src/agent/memory/search/excerpt.ts";
-import { fuse } from "../../../../src/agent/memory/search/fuse.ts";
 import { dotAt, quantised } from "../../../../src/agent/memory/search/int8.ts";
-import { passagesOf } from "../../../../src/agent/memory/search/passages.ts";
+import { fuse } from "../../../../src/agent/memory/search/ranking.ts";
 
 describe("an excerpt", () => {
   test("shows what was found, with dots where it was cut", () => {
