@@ -6,10 +6,10 @@ import { residentMiB } from "./support/resident.ts";
 import { postJson, withRivals } from "./support/servers.ts";
 
 /**
- * What it costs to edit a long block and to keep every version of it: 1,000 edits, each of one line somewhere in a text
- * of 100 kB. Held against a bare object that keeps each version as its whole text (both answer an edit with all of it). Then what a restart costs: the block
- * is read, and the document that keeps its history is opened by the first edit. Last, what memory costs whoever does
- * not use it: the first answer of an agent after a start, and what workerd holds then, with and without blocks.
+ * The cost of editing a long block and keeping every version of it: 1,000 edits, each of one line in a text of 100 kB.
+ * The baseline is a bare object that keeps each version as its whole text. Both answer an edit with the whole text.
+ * Then the cost of a restart: the block is read, and the first edit opens the document with its history. Last, the cost
+ * for an agent without blocks: its first answer after a start, and the memory of workerd then.
  */
 const lines = 1250;
 const lineLength = 79;

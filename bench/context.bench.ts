@@ -4,9 +4,9 @@ import { percentile } from "./support/figure.ts";
 import { postJson, withRivals } from "./support/servers.ts";
 
 /**
- * What it takes to compose an agent's next input, through its actor and its space's, however much the space holds and
- * however long the agent has lived: time and rows that SQLite reads must be as good as the same at 10 messages and at
- * 100,000, after 10 cycles and after 1,000 of which all but the last few were compacted.
+ * The cost of composing an agent's next input, through its actor and its space's. Time and rows that SQLite reads must be
+ * nearly the same at 10 messages and at 100,000, and after 10 cycles and after 1,000. Of those, all but the last few were
+ * compacted.
  */
 type Past = { messages: number; cycles: number };
 const histories: Past[] = [10, 1000, 100_000].map((messages) => ({ messages, cycles: 0 }));

@@ -5,7 +5,7 @@ import { withRivals } from "./support/servers.ts";
 import { closeSockets, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * What one person's message and one agent's reply of 200 deltas cost in a space of three, as the platform counts it:
+ * The cost of one person's message and one agent's reply of 200 deltas in a space of three, as the platform counts it:
  * requests to Durable Objects (alarms and socket frames included), and rows that SQLite reads and writes.
  */
 const cases: { name: string; bounds: Partial<Record<Kind, number>> }[] = [

@@ -6,8 +6,7 @@ import { residentMegabytes } from "../test/kill/memory.ts";
 import type { Bench } from "./support/figure.ts";
 
 /**
- * What the worker holds after agents were used once and rest: resident memory, against what the same process held before
- * any of its objects was made.
+ * Resident memory of the worker after agents were used once and rest, against the same process before it had any agent.
  */
 const agents = 100;
 const atOnce = 4;

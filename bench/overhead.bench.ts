@@ -5,7 +5,7 @@ import { postJson, withRivals } from "./support/servers.ts";
 import { closeSockets, type Listening, now, openSockets, whenAll } from "./support/sockets.ts";
 
 /**
- * What Colloquy adds to a conversation, with a model that answers at once: from a person's POST to the model being
+ * The time that Colloquy adds to a conversation, with a model that answers at once: from a person's POST to the model being
  * called, and from the model's first word to the first frame at a client. Both are held against a bare object that does
  * one insert and one broadcast: from the POST to the frame at its client. The POST's own answer, in a space whose agent
  * wakes and in one without agents, is held against the bare object's answer.

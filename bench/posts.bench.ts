@@ -35,7 +35,7 @@ const rate = async (post: (person: number, index: number) => Promise<unknown>): 
 const durable = ({ frames }: Listening): Frame[] =>
   frames.map(({ data }) => JSON.parse(data.toString()) as Frame).filter(({ type }) => type === "space.message");
 
-/** What is wrong with what a listener saw, against what the posters were answered. */
+/** The differences between the messages that a listener saw and the answers to the posts. */
 const faultsOf = (got: Listening, said: Said[]): string[] => {
   const frames = durable(got);
   const gap = frames.findIndex(({ cursor }, index) => index > 0 && cursor !== (frames[index - 1]?.cursor ?? 0) + 1);

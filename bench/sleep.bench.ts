@@ -11,13 +11,12 @@ import { type Bench, percentile } from "./support/figure.ts";
 import { postJson } from "./support/servers.ts";
 
 /**
- * What many objects hold that have nothing to do: 5,000 agents and 2,000 spaces, each used once (a message is posted in
- * every space, and delivered to its two or three agents) and then evicted. Memory of workerd after against before: a
- * process that was warmed up by a handful of them. And how long it takes to wake one. Held against as many bare objects,
- * each of which did one insert.
+ * The memory of objects that have nothing to do: 5,000 agents and 2,000 spaces, each used once and then evicted. Using one
+ * is a message in its space, which is delivered to two or three agents. Memory of workerd is compared with that of the
+ * same process after a few of them. Then the time to wake one. The baseline is as many bare objects with one insert each.
  *
- * What lives in the heap is held to what lived before. What is resident is held to what bare objects leave taken: workerd's
- * allocator keeps what all that were awake at once have filled (docs/decisions/2026-11-22-what-sleepers-leave.md).
+ * The live heap is held to the live heap before. Resident memory is held to the bare objects': workerd's allocator keeps
+ * the memory of all objects that were awake at once (docs/decisions/2026-11-22-what-sleepers-leave.md).
  */
 const agents = 5000;
 const spaces = 2000;
@@ -25,7 +24,7 @@ const spaces = 2000;
 const workspaces = 5;
 const warmUps = 10;
 const atOnce = 8;
-/** What lives, against before; what is left taken, against what bare objects leave. */
+/** The bound of the live heap against before, and of the resident memory against the bare objects'. */
 const mostKept = 1.2;
 const mostLeft = 1.2;
 /** How many times as long as waking a bare object waking an agent may take. */
@@ -70,7 +69,7 @@ const memoryAsleep = async (server: Inspected): Promise<Memory> => {
   };
 };
 
-/** Of a process that has just started, in which `use` awakes what `count` counts. */
+/** Memory of a process that has just started, before and after `use` woke `count` objects. */
 const lives = async (server: Inspected, count: number, use: (index: number) => Promise<unknown>): Promise<Asleep> => {
   await each(warmUps, use);
   const before = await memoryAsleep(server);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Bench } from "./support/figure.ts";
 import { percentile } from "./support/figure.ts";
 
-/** What is uploaded, and what a start of it costs, against the same worker that is not minified. */
+/** The size of the upload and the cost of a start, against the same worker without minification. */
 const mostKib = 1850;
 const starts = 3;
 

@@ -83,7 +83,7 @@ const answer = (desk: Desk): Promise<unknown> => {
   return desk.person.api.post(`/v1/spaces/${desk.spaceId}/tool-calls/${toolCallId}/result`, { result: { ok: true } });
 };
 
-/** Of a house that was started anew, after each agent and each space was awake and sleeps again. */
+/** Memory of a restarted server, after each agent and each space was awake and sleeps again. */
 const memoryAsleep = async (house: House, model: Model, desks: Desk[]): Promise<number> => {
   await house.crash();
   for (const desk of desks) {

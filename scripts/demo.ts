@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { ApiError, createApi } from "./api.ts";
 import { stewardTools } from "./demo-tools.ts";
 
-/** What was seeded, by name, as it is remembered between starts. Holds the workspace's secret key. */
+/** The ids of the demo's entities and spaces by name, and the workspace's secret key. Kept in a file between starts. */
 type Remembered = { workspaceId: string; secretKey: string; ids: Record<string, string> };
 
 export type Demo = {

@@ -9,7 +9,7 @@ export type MeasuredRow = {
   case: string;
   figure: string;
   value: string;
-  /** What it is held against in the same run. */
+  /** The value of the baseline in the same run. */
   baseline?: string;
   ratio?: string;
 };

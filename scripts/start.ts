@@ -90,7 +90,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 try {
   await main();
 } catch (error) {
-  // What fails because everything is being ended is no failure.
+  // A failure after the signal to stop comes from stopping.
   if (!over.signal.aborted) fail(error instanceof Error ? error.message : String(error));
 }
 console.log("  stopped");

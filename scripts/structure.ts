@@ -138,7 +138,7 @@ const upwardImportsOf = (sources: Source[], edges: Edge[]): string[] => {
 
 const countOf = (value: number | string[]): number => (typeof value === "number" ? value : value.length);
 
-/** What is beyond its bound, each with what it counts. */
+/** Each figure that is beyond its bound, followed by the list of what it counts. */
 export const beyondBounds = (structure: Structure): string[] =>
   bounds
     .filter(({ figure, atMost }) => countOf(structure[figure]) > atMost)

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { type Generation, generate } from "../edge/generate.ts";
 
 /**
- * What the figures are held against: bare Durable Objects that do the least that could be called the same job.
+ * The baseline of the benches: bare Durable Objects that do the least that could be called the same job.
  * `Bare.listen` sends every delta to every socket as it comes; `Bare.post` does one insert and one broadcast;
  * `Bare.newest` is one read. `Bare.edit` keeps a text by storing all of it again for each version, and answers
  * it as the product does.

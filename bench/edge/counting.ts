@@ -10,7 +10,7 @@ export const count = (kind: Kind, what: string, by = 1): void => {
 /** A cursor's figures grow while it is read, so the cursors are kept and asked when the counts are taken. */
 const cursors: { what: string; cursor: SqlStorageCursor<Record<string, SqlStorageValue>> }[] = [];
 
-/** What was counted since the last call. */
+/** Takes the counts since the last call. */
 export const takeCounts = (): Counts => {
   for (const { what, cursor } of cursors) {
     count("read", what, cursor.rowsRead);

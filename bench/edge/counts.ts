@@ -1,4 +1,4 @@
-/** What is counted: a request to an object, rows that SQLite read, rows that it wrote. An alarm that is set is a row. */
+/** The kinds of counts: requests to an object, rows that SQLite read, rows that it wrote. Setting an alarm writes a row. */
 export type Kind = "request" | "read" | "written";
 
 /** How often each kind was counted, by what it was. */

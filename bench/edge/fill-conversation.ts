@@ -1,4 +1,4 @@
-/** What a bench has people say in a space, at times of its own. */
+/** One message of a bench's conversation, with its sender and its time. */
 export type Line = { id: string; name: string; text: string; at: number };
 
 /**

@@ -31,7 +31,7 @@ export const leaveWaiting = ({ sql }: DurableObjectStorage, spaceName: string, f
   );
 };
 
-/** What a cycle left in the journal: its inbox message, and what the agent said to itself at its end. */
+/** A cycle's rows in the journal: its inbox message, and the agent's last words to itself. */
 const rowsInCycle = 2;
 
 /**

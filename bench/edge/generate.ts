@@ -1,4 +1,4 @@
-/** What a model says in a bench: these deltas, so many a second, or (0) as fast as they come. */
+/** The words of a bench's model: these deltas, at so many a second, or with 0 as fast as they come. */
 export type Generation = { deltas: string[]; perSecond: number };
 
 /** Plays a model: hands each delta to `say` and answers when, in milliseconds since the epoch. */

@@ -14,7 +14,7 @@ export type Turn = {
   space: KnownSpace;
   asked: Message;
   answered: Message;
-  /** What the space held before it was asked. */
+  /** The space's messages before this question. */
   history: Message[];
 };
 
