@@ -13,33 +13,36 @@ const messages = 50;
 const inputs = 300;
 const repeats = 13;
 const warmUps = 3;
-const leastASecond = 2000;
+/** Cold, an input costs what `tokenx` takes to count all of it; warm, most of it was counted before. */
+const leastASecond = { cold: 500, warm: 2000 };
 
 const continuities = ["timeline", "consciousness"] as const;
-const kinds = { cold: coldSnapshots, warm: warmSnapshots };
+const snapshots = { cold: coldSnapshots, warm: warmSnapshots };
+const kinds = ["cold", "warm"] as const;
 
-const perSecond = (snapshots: Snapshot[]): number => {
+const perSecond = (made: Snapshot[]): number => {
   const startedAt = performance.now();
-  for (const snapshot of snapshots) compose(snapshot);
-  return (snapshots.length * 1000) / (performance.now() - startedAt);
+  for (const snapshot of made) compose(snapshot);
+  return (made.length * 1000) / (performance.now() - startedAt);
 };
 
 export const bench: Bench = (report) => {
   const broken: string[] = [];
   for (const continuity of continuities) {
-    for (const [kind, snapshotsOf] of Object.entries(kinds)) {
+    for (const kind of kinds) {
       const rates = Array.from({ length: warmUps + repeats }, (_, repeat) =>
-        perSecond(snapshotsOf(continuity, inputs, messages, repeat)),
+        perSecond(snapshots[kind](continuity, inputs, messages, repeat)),
       );
       const rate = percentile(rates.slice(warmUps), 0.5);
       report({
         case: `${continuity}, ${messages} messages, ${kind}`,
-        figure: `compositions a second, p50, higher is better, at least ${leastASecond}`,
+        figure: `compositions a second, p50, higher is better, at least ${leastASecond[kind]}`,
         unit: "a second",
         ours: rate,
         baseline: null,
       });
-      if (!(rate >= leastASecond)) broken.push(`${continuity}, ${kind}: ${Math.round(rate)} compositions a second`);
+      if (!(rate >= leastASecond[kind]))
+        broken.push(`${continuity}, ${kind}: ${Math.round(rate)} compositions a second`);
     }
   }
   return Promise.resolve(broken);

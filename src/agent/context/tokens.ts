@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { estimateTokens } from "./estimate-tokens.ts";
+import { estimateTokenCount } from "tokenx";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -16,7 +16,7 @@ export const estimateText = (text: string): number => {
   if (text === "") return 0;
   const before = known.get(text);
   if (before !== undefined) return before;
-  const tokens = estimateTokens(text);
+  const tokens = estimateTokenCount(text);
   if (text.length > maxKnownCharacters) return tokens;
   if (knownCharacters + text.length > maxKnownCharacters) {
     known.clear();

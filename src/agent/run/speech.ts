@@ -40,7 +40,7 @@ export class Speech {
     const utterance = {
       streamId: this.#mintStreamId(),
       channel: this.#channel(),
-      said: tool.speaks ? new TextField("text") : new WholeCharacters(),
+      said: tool.speaks ? new TextField() : new WholeCharacters(),
       bytes: 0,
     };
     this.#utterances.set(index, utterance);

@@ -5,7 +5,7 @@ import { TextField } from "../../../src/agent/run/text-field.ts";
 const cut = (text: string, size: number): string[] => text.match(new RegExp(`[\\s\\S]{1,${size}}`, "g")) ?? [];
 
 const read = (deltas: string[]): string[] => {
-  const field = new TextField("text");
+  const field = new TextField();
   return deltas.map((delta) => field.push(delta));
 };
 
@@ -41,6 +41,26 @@ test("[S4] halves of characters that a model writes alone are no part of what is
     for (const piece of pieces) expect(piece.isWellFormed()).toBe(true);
     expect(pieces.join("")).toBe("a\ufffdb\ufffdc");
   }
+});
+
+test("a mistake in the JSON ends the text, and nothing is thrown", () => {
+  for (const json of [
+    '{"text":"so far\n"}',
+    '{"text":"so far\\q"}',
+    '{"text":"so far" oops"text":"no"',
+    '"text',
+    "}{",
+    "",
+  ]) {
+    const text = read(cut(json, 1)).join("");
+    expect(text).toBe(json.startsWith("{") ? "so far" : "");
+  }
+});
+
+test("an input of any depth and length is read to its text", () => {
+  const other = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+  const text = "word ".repeat(5000);
+  expect(read(cut(JSON.stringify({ before: text, text }).replace("{", `{"other":${other},`), 7)).join("")).toBe(text);
 });
 
 test("only the top-level field is read, and only once", () => {
