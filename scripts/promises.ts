@@ -3,7 +3,8 @@ import { join, resolve } from "node:path";
 
 /**
  * Holds the tests to `docs/promises.md`: every promise there is named by at least one test (`[D1] …`), unless
- * `test/promises-pending.txt` lists it. That list only shrinks: a listed promise that has a test is a failure too.
+ * `test/promises-pending.txt` lists it. That list only shrinks: a listed promise that has a test is a failure too. The
+ * tests that its commands name must be there.
  */
 const root = resolve(import.meta.dirname, "..");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -28,7 +29,14 @@ for (const file of globSync("test/**/*.test.{ts,tsx}", { cwd: root }).sort()) {
   }
 }
 
+const commanded = [...read("docs/promises.md").matchAll(/\btest\/[\w/-]+/g)]
+  .map(([path]) => path)
+  .filter((path) => path !== "test/promises-pending");
+
 const faults = [
+  ...commanded
+    .filter((path) => globSync([`${path}*/**/*.test.ts`, `${path}*.test.ts`], { cwd: root }).length === 0)
+    .map((path) => `docs/promises.md names ${path}: there is no such test`),
   ...[...promised].filter((id) => !tested.has(id) && !pending.has(id)).map((id) => `${id} has no test`),
   ...[...pending].filter((id) => tested.has(id)).map((id) => `${id} has a test: take it off test/promises-pending.txt`),
   ...[...pending]

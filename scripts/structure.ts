@@ -10,16 +10,16 @@ import { argv } from "node:process";
 type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
-  { figure: "lines", atMost: 51_651, what: "lines of src" },
-  { figure: "agentLines", atMost: 22_489, what: "lines of src/agent" },
+  { figure: "lines", atMost: 49_262, what: "lines of src" },
+  { figure: "agentLines", atMost: 22_440, what: "lines of src/agent" },
   { figure: "testLines", atMost: 47_039, what: "lines of test" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
-  { figure: "agentFiles", atMost: 51, what: "files in src/agent itself" },
-  { figure: "subclasses", atMost: 6, what: "classes that extend a class of ours" },
-  { figure: "mutualFolders", atMost: 7, what: "pairs of folders that point at each other" },
-  { figure: "upwardImports", atMost: 117, what: "imports of a parent's file that is no leaf module" },
-  { figure: "smallFiles", atMost: 49, what: "files under 25 lines with one importer" },
-  { figure: "smallishFiles", atMost: 106, what: "files under 40 lines with one importer" },
+  { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },
+  { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },
+  { figure: "mutualFolders", atMost: 3, what: "pairs of folders that point at each other" },
+  { figure: "upwardImports", atMost: 14, what: "imports of a parent's file that is no leaf module" },
+  { figure: "smallFiles", atMost: 40, what: "files under 25 lines with one importer" },
+  { figure: "smallishFiles", atMost: 40, what: "files under 40 lines with one importer" },
   { figure: "longFiles", atMost: 0, what: "files over 400 lines" },
 ];
 
