@@ -18,8 +18,8 @@ export class Pace {
 
   /** The shortest time between two frames of one stream while `streams` are open. */
   intervalMs(streams: number): number {
-    // The median: what delays one frame by chance delays no other.
-    const costMs = this.#costs.toSorted((one, other) => one - other)[this.#costs.length >> 1] ?? 0;
+    // The lower quartile: chance only adds to a measurement, and the lower ones are nearer to the cost.
+    const costMs = this.#costs.toSorted((one, other) => one - other)[this.#costs.length >> 2] ?? 0;
     return Math.min(maxDeltaIntervalMs, Math.max(minDeltaIntervalMs, 2 * (costMs - timerLateMs) * streams));
   }
 }
