@@ -11,7 +11,7 @@ import { isTimeZone, Label, Timestamp } from "./text.ts";
 
 /**
  * An exported agent: lines of JSON. The first is the head, then comes a line for each row, and the last says how many
- * lines came before it, so that a document that was cut is no whole one. Export and import share these schemas.
+ * lines came before it, so that an import notices a document that was cut. Export and import share these schemas.
  */
 export const exportMediaType = "application/x-ndjson";
 export const exportFormat = "colloquy.agent";
@@ -94,7 +94,7 @@ const rowLine = <Kind extends RowKind>(kind: Kind) =>
 
 const count = z.int().min(0).default(0);
 
-/** What was under way or cannot go with an agent: so many events, runs and calls, webhooks' secrets. */
+/** Counts of what an export leaves out: it was under way, or holds secrets. */
 const LeftBehind = z
   .strictObject({ events: count, runs: count, calls: count, hooks: count })
   .meta({ id: "LeftBehind", description: "What an export does not hold: it was under way, or is a secret" });
@@ -148,7 +148,7 @@ export type ExportedLine = z.infer<typeof ExportedLine>;
 /** A line that is neither the first nor the last. */
 export type ExportedRow = Exclude<ExportedLine, { kind: "agent" | "end" }>;
 
-/** What an import made, and what is still to be done by hand. */
+/** The counts of an import, and what is still to be done by hand. */
 export const ImportReport = z
   .object({
     from: z.object({ agentId: entityId, exportedAt: Timestamp }),

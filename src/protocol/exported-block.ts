@@ -8,7 +8,7 @@ import { Label, Timestamp } from "./text.ts";
 
 const version = z.int().min(1).max(1_000_000_000);
 
-/** Bytes as text, without a regular expression that would go back and forth in megabytes. */
+/** Bytes as base64. The pattern does not backtrack, since the text may have megabytes. */
 const base64 = (maxBytes: number) =>
   z
     .string()
@@ -16,7 +16,7 @@ const base64 = (maxBytes: number) =>
     .refine((text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text), "must be base64")
     .meta({ contentEncoding: "base64" });
 
-/** What one part of a snapshot and one version may fill, in bytes; how many of each a block has. */
+/** The size of a part of a snapshot and of a version's update, in bytes; how many parts and versions a block has. */
 const maxExportedPartBytes = 1024 * 1024;
 const maxExportedUpdateBytes = 1_500_000;
 const maxExportedParts = 8;
@@ -66,7 +66,7 @@ export const ExportedBlock = z
   .meta({ id: "ExportedBlock" });
 export type ExportedBlock = z.infer<typeof ExportedBlock>;
 
-/** Whom a block was shared with, an agent or the people of a space; or the agent that shares one with this one. */
+/** A block that was shared with an agent or a space (`given`), or that another agent shares with this one (`taken`). */
 export const ExportedShare = z
   .strictObject({
     direction: z.enum(["given", "taken"]),

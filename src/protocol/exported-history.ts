@@ -5,10 +5,10 @@ import { runId, spaceId } from "./ids.ts";
 import { RunTrigger, Usage } from "./run.ts";
 import { Timestamp } from "./text.ts";
 
-/** What an agent has lived through, as an exported agent holds it: its windows, runs and journal. */
+/** The history of an exported agent: windows, runs, journal, summaries. */
 
 const Continuity = z.enum(["consciousness", "timeline"]);
-/** Numbers of rows: what is counted on from the largest stays exact. */
+/** Numbers of rows: counting on from the largest stays exact. */
 const place = z.int().min(0).max(1_000_000_000_000);
 
 /** A stretch of consciousness: what its inputs began with, and the first run whose cycle is whole in it. */
@@ -141,7 +141,7 @@ const journalRow = <Kind extends string, Content extends z.ZodType, Meta extends
     createdAt: Timestamp,
   });
 
-/** One thing that the model was given, said, called or got back, as it was. */
+/** One message of the journal as it was given to the model or came from it; or a call that was begun. */
 export const ExportedJournalRow = z
   .discriminatedUnion("kind", [
     journalRow("inbox", talk, inboxMeta),
@@ -162,7 +162,7 @@ export const callsIn = (content: unknown): { made: string[]; answered: string[] 
   };
 };
 
-/** What a model made of what is read no more: of cycles (`cycles`), or of a space's messages (its id). */
+/** A summary of older cycles (`cycles`) or of a space's older messages (its id). */
 export const ExportedSummary = z
   .strictObject({
     subject: z.union([z.literal("cycles"), spaceId]),

@@ -2,7 +2,7 @@ import type { Outcome } from "../shared/errors.ts";
 import type { Agent } from "./agent.ts";
 import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exported-agent.ts";
 
-/** Where an export ends: what came later is not in it, however long it is read. */
+/** Where an export ends: later rows are not in it, however long it is read. */
 export type ExportBounds = {
   at: number;
   journal: number;
@@ -29,7 +29,7 @@ export type ImportName = { workspaceId: string; token: string };
 export type ImportedRow = ExportedRow & { at: string };
 
 /**
- * What an agent promises of being exported and imported. An import is staged in the new agent's own object, which
+ * Export and import of an agent. An import is staged in the new agent's own object, which
  * answers `not_found` to everybody until it is complete; one that nobody goes on with is deleted by a timer.
  */
 export interface TransferRpc {

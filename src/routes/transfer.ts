@@ -19,7 +19,7 @@ import { readVersion1 } from "./transfer/read-version-1.ts";
 
 export const importPath = "/v1/imports";
 
-/** An agent as lines of JSON, out of a workspace and into one. */
+/** Export and import of an agent, as lines of JSON. */
 export const transfer = new Resource("Agents");
 
 /** The export from its first page on. Each page is asked for once the one before was taken. */
@@ -71,17 +71,17 @@ type Staging = { id: string; name: ImportName; begun?: "begun" | "there" };
 const stage = async (agent: AgentRpc, staging: Staging, lines: AsyncIterable<Arrived>): Promise<ExportedHead> => {
   const { id, name } = staging;
   let found: ExportedHead | undefined;
-  // Leaving it early, for whatever reason, lets go of the body.
+  // Leaving the loop early cancels the body.
   for await (const { rows, head } of importPages(lines)) {
     staging.begun ??= unwrap(await agent.beginImport(id, name));
-    if (staging.begun === "begun" && rows.length > 0) unwrap(await agent.importRows(name, rows));
+    if (staging.begun === "begun") unwrap(await agent.importRows(name, rows));
     found ??= head;
   }
   if (!found) throw new Error("a document that was read to its end has a head");
   return found;
 };
 
-/** Throws what of a config could never work here. What it names and is not here is told, and refuses nothing. */
+/** Refuses a config that could never work here. Missing secrets and people are reported instead. */
 const checkConfig = async (context: HttpContext, agent: AgentRpc, config: AgentConfig): Promise<void> => {
   const { model, embedder, context: input } = config;
   const named = secretsNamed(config);

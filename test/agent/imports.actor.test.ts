@@ -68,7 +68,7 @@ const stage = async () => {
 const minutes = 60_000;
 
 describe("[S4] [R1] an import that nobody goes on with", () => {
-  test("is no agent to anybody, and is put away", async () => {
+  test("is not found by anybody, and is deleted", async () => {
     const { begin, take, pass, code, tables, agent, workspaceId } = await stage();
     expect(await begin()).toBe("begun");
     await take([memory("tea"), plan]);
@@ -93,7 +93,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     expect(unwrap(await agent().memories(workspaceId)).map(({ key }) => key)).toEqual(["coffee", "tea"]);
   });
 
-  test("is put away where it was found to fit and the directory never heard of it", async () => {
+  test("is deleted where it was prepared and the directory does not know it", async () => {
     const { begin, take, prepare, pass, tables } = await stage();
     await begin();
     await take([memory("tea")]);
@@ -102,7 +102,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     expect(await tables()).toBe(0);
   });
 
-  test("is completed by itself where the directory knows it", async () => {
+  test("is completed by a timer where the directory knows it", async () => {
     const { begin, take, prepare, enter, pass, code, agent, workspaceId } = await stage();
     await begin();
     await take([memory("tea"), plan]);
@@ -121,31 +121,28 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
   test.each([
     ["whether it knows it", () => vi.spyOn(Workspace.prototype, "entity")],
     ["its secrets", () => vi.spyOn(Workspace.prototype, "sealedSecrets")],
-  ])(
-    "is asked about again where the directory does not say %s, and holds up nothing else meanwhile",
-    async (_, spied) => {
-      shorten(directoryAnswerMs);
-      const { begin, prepare, enter, pass, code, agent } = await stage();
-      await begin();
-      await prepare();
-      await enter();
-      const gate = createGate();
-      const asked = spied().mockImplementationOnce(async () => {
-        await gate.opened;
-        return refuse("unavailable", "too late");
-      });
-      onTestFinished(gate.open);
-      await pass(6 * minutes);
-      expect(asked).toHaveBeenCalledTimes(1);
-      expect(await code()).toBe("not_found");
-      const another = { workspaceId: ids.mint("wsp"), token: ids.mint("key") };
-      expect(await agent().dropImport(another)).toEqual(ok(null));
-      await pass(minutes + 1);
-      expect(await code()).toBe("there");
-    },
-  );
+  ])("is settled later where the directory does not say %s, and blocks nothing meanwhile", async (_, spied) => {
+    shorten(directoryAnswerMs);
+    const { begin, prepare, enter, pass, code, agent } = await stage();
+    await begin();
+    await prepare();
+    await enter();
+    const gate = createGate();
+    const asked = spied().mockImplementationOnce(async () => {
+      await gate.opened;
+      return refuse("unavailable", "too late");
+    });
+    onTestFinished(gate.open);
+    await pass(6 * minutes);
+    expect(asked).toHaveBeenCalledTimes(1);
+    expect(await code()).toBe("not_found");
+    const another = { workspaceId: ids.mint("wsp"), token: ids.mint("key") };
+    expect(await agent().dropImport(another)).toEqual(ok(null));
+    await pass(minutes + 1);
+    expect(await code()).toBe("there");
+  });
 
-  test("makes way for another try after a minute, and takes nothing more of the first", async () => {
+  test("makes way for another try after a minute; the first adds nothing more", async () => {
     const { begin, take, name, agent, workspaceId, prepare } = await stage();
     await begin();
     await take([memory("tea")]);
@@ -162,7 +159,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     await take([memory("tea")], second);
   });
 
-  test("[R2] of several that begin at once one does, also where one before was given up", async () => {
+  test("[R2] is replaced by one of several tries that begin at once", async () => {
     const { agent, id, workspaceId, begin, take, prepare } = await stage();
     await begin();
     await take([memory("tea")]);
@@ -193,7 +190,7 @@ describe("[S4] [R1] an import that nobody goes on with", () => {
     expect(unwrap(await agent().memories(workspaceId)).map(({ key }) => key)).toEqual(["two"]);
   });
 
-  test("[S1] answers no other workspace, and no agent that was not imported is completed", async () => {
+  test("[S1] is closed to other workspaces; an agent that was not imported is not completed", async () => {
     const { house, begin, prepare, enter, agent, id } = await stage();
     await begin();
     await prepare();

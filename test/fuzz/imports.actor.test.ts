@@ -28,7 +28,7 @@ const ended = (lines: string[], how: number): string => {
 const Created = z.object({ agent: z.object({ id: z.string() }) });
 const Listed = z.object({ items: z.array(z.looseObject({ id: z.string().optional(), label: z.string().optional() })) });
 
-test("[S4] no exported agent that is not as it should be makes anything fail, or half an agent", async ({ task }) => {
+test("[S4] a hostile import fails nothing and leaves no half agent", async ({ task }) => {
   const { seed, inputs } = inject("fuzz");
   const findings = new Findings("imports", task.meta);
   const before = await lived();

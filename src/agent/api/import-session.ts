@@ -12,7 +12,7 @@ import { type ImportRow, importTimer, StagedImport, underWay } from "../transfer
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { agentView } from "./config.ts";
 
-/** The runtime of one object: made with its tables where it has none, and ended with all that it holds. */
+/** The runtime of one object. `open` makes it with its tables, `end` deletes all that the object stores. */
 type Life = {
   current(): AgentRuntime | undefined;
   open(): Promise<AgentRuntime>;
@@ -25,7 +25,7 @@ const stagedIn = ({ db, services, timers }: AgentRuntime): StagedImport =>
 const gone = (): ColloquyError => new ColloquyError("gone", "this import was given up: send the document again");
 
 /**
- * An agent that comes from an export, from its first row until the workspace's directory knows it.
+ * The import of an agent, from its first row until the workspace's directory knows the agent.
  *
  * Invariants
  * 1. One thing at a time is done to an import: while one is deleted, no other begins.

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
+import { asc, eq, isNull, sql } from "drizzle-orm";
 import type { RowOf } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
@@ -13,7 +13,7 @@ import {
 } from "../memory/blocks/schema.ts";
 import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 
-/** Blocks with their history: rows and bytes as they are stored, so that no document is opened to be exported. */
+/** Blocks with their history. Rows and bytes are exported as they are stored: no document is opened. */
 const sharesAtATime = 200;
 
 const bytesOf = (base64: string): Buffer => Buffer.from(base64, "base64");
@@ -28,7 +28,7 @@ const versionsOf = (db: Database, blockId: number): RowOf<"block">["versions"] =
     .all()
     .map(({ blockId: _, manner, update, createdAt, ...version }) => ({
       ...version,
-      // The words of `mannerOf`, and `create`.
+      // `mannerOf` names it, or `create`.
       manner: manner as RowOf<"block">["versions"][number]["manner"],
       ...(update === null ? {} : { update: textOf(update) }),
       createdAt: isoTime(createdAt),
@@ -43,20 +43,7 @@ const snapshotOf = (db: Database, blockId: number): string[] =>
     .all()
     .map(({ bytes }) => textOf(bytes));
 
-/** The next block, and the bytes that came after its snapshot. */
-export const nextBlock = (db: Database, after: number): { label: string; tailBytes: number } | undefined =>
-  db
-    .select({
-      label: blocks.label,
-      tailBytes: sql<number>`(select coalesce(sum(length("update")), 0) from block_versions where block_id = ${blocks.id})`,
-    })
-    .from(blocks)
-    .where(and(gt(blocks.id, after), isNull(blocks.deletedAt)))
-    .orderBy(asc(blocks.id))
-    .limit(1)
-    .get();
-
-/** Each is read in one turn: a block that is edited while it is exported is as it was before or after. */
+/** A block is read in one turn: an edit during the export is in it whole or not at all. */
 export const blockRows: KindStore<"block"> = {
   read: (db, after) =>
     rowsAfter(db, blocks, { column: blocks.id, after, limit: 1, only: isNull(blocks.deletedAt) }).map((block) => ({
@@ -74,7 +61,7 @@ export const blockRows: KindStore<"block"> = {
       .insert(blocks)
       .values({
         ...block,
-        // It is made from the document, once all is there.
+        // `check-blocks.ts` renders it from the document, once all is there.
         rendered: "",
         lastUsedAt: Date.parse(lastUsedAt),
         createdAt: Date.parse(createdAt),
@@ -98,39 +85,22 @@ export const blockRows: KindStore<"block"> = {
   },
 };
 
-/** An import only counts them: who may read what is decided by the people of the workspace that the agent comes to. */
+type ShareRow = Omit<RowOf<"share">, "createdAt"> & { createdAt: number };
+
+/** An import only counts shares: people of the new workspace decide who may read what. */
 export const shareRows: KindStore<"share"> = {
-  read: (db, after) => {
-    const mine = isNull(blocks.deletedAt);
-    const { label } = blocks;
-    const agents = db
-      .select({ label, with: blockShares.agentId, permission: blockShares.permission, at: blockShares.createdAt })
-      .from(blockShares)
-      .innerJoin(blocks, and(eq(blocks.id, blockShares.blockId), mine))
-      .orderBy(asc(label), asc(blockShares.agentId))
-      .all();
-    const spaces = db
-      .select({ label, with: blockSpaces.spaceId, permission: blockSpaces.permission, at: blockSpaces.createdAt })
-      .from(blockSpaces)
-      .innerJoin(blocks, and(eq(blocks.id, blockSpaces.blockId), mine))
-      .orderBy(asc(label), asc(blockSpaces.spaceId))
-      .all();
-    const others = db
-      .select({
-        label: sharedBlocks.label,
-        with: sharedBlocks.ownerId,
-        permission: sharedBlocks.permission,
-        at: sharedBlocks.createdAt,
-      })
-      .from(sharedBlocks)
-      .orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerId))
-      .all();
-    const told = (direction: RowOf<"share">["direction"], rows: typeof others): RowOf<"share">[] =>
-      rows.map(({ at, ...share }) => ({ direction, ...share, createdAt: isoTime(at) }));
-    const from = Number(after ?? 0);
-    return [...told("given", agents), ...told("given", spaces), ...told("taken", others)]
-      .slice(from, from + sharesAtATime)
-      .map((row, index) => ({ row, place: from + index + 1 }));
-  },
+  read: (db, after) =>
+    db
+      .all<ShareRow>(sql`
+        select 'given' as direction, label, agent_id as "with", ${blockShares.permission}, ${blockShares.createdAt} as createdAt
+          from ${blockShares} join ${blocks} on ${blocks.id} = block_id and deleted_at is null
+        union all select 'given', label, space_id, ${blockSpaces.permission}, ${blockSpaces.createdAt}
+          from ${blockSpaces} join ${blocks} on ${blocks.id} = block_id and deleted_at is null
+        union all select 'taken', label, owner_id, permission, created_at from ${sharedBlocks}
+        order by 1, 2, 3 limit ${sharesAtATime} offset ${Number(after ?? 0)}`)
+      .map((share, index) => ({
+        row: { ...share, createdAt: isoTime(share.createdAt) },
+        place: Number(after ?? 0) + index + 1,
+      })),
   insert: () => true,
 };

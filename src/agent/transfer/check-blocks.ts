@@ -14,7 +14,7 @@ import type { Loro } from "../memory/documents/loro.ts";
 import { render } from "../memory/documents/render.ts";
 import { unfit } from "./kind-store.ts";
 
-/** Whether the blocks that an import has brought are what they say, one document in memory at a time. */
+/** Checks the blocks of an import, with one document in memory at a time. */
 type BlockRow = typeof blocks.$inferSelect;
 type VersionRow = { version: number; state: string };
 
@@ -22,7 +22,7 @@ const State = z.array(z.strictObject({ peer: z.string().regex(/^\d{1,20}$/), cou
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).slice(0, 200);
 
-/** The changes that a state names, in whatever order. Undefined where it is none. */
+/** The changes that a state names, sorted. Undefined where the text is no state. */
 const headsOf = (state: string): string | undefined => {
   try {
     return State.parse(JSON.parse(state))
@@ -34,7 +34,7 @@ const headsOf = (state: string): string | undefined => {
   }
 };
 
-/** All of them where they are few, else the oldest and the newest: going back to a version takes its time. */
+/** The versions to read: all where they are few, else the oldest and the newest, since reading an old one is slow. */
 const readVersions = (versions: VersionRow[]): VersionRow[] =>
   versions.length <= maxForeignReads
     ? versions
@@ -56,7 +56,7 @@ const checkVersions = ({ version, snapshotVersion }: BlockRow, versions: Version
   }
 };
 
-/** What it shows. Throws what is wrong with it. */
+/** The text that a block shows. Throws what is wrong with the block. */
 const renderedOf = (block: BlockRow, versions: VersionRow[], doc: LoroDoc): string => {
   const { schema } = block;
   checkBlockSchema(schema);
@@ -65,17 +65,17 @@ const renderedOf = (block: BlockRow, versions: VersionRow[], doc: LoroDoc): stri
     const value = contentAt(doc, schema, state);
     const issue = unsoundness(value);
     if (issue) throw new Error(`what it holds ${issue.message}`);
-    // A limit that was lowered refuses nothing that is there; no content is larger than the largest limit.
+    // A block's limit may have been lowered since; no content is larger than the largest limit.
     if (sizeOf(schema, value) > 2 * maxBlockCharacters)
       throw new Error(`it holds more than maxBlockCharacters (${maxBlockCharacters})`);
   }
   return render(schema, contentAt(doc, schema, stateOf(doc)));
 };
 
-/** Lets what else waits for this object have its turn. */
+/** Lets other work of this object have its turn. */
 const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Opens every document, and writes what it shows. Throws `invalid_request` with the block that cannot be taken. */
+/** Opens every document and stores what it shows. Throws `invalid_request` with the block that is wrong. */
 export const checkBlocks = async (db: Database, loadLoro: () => Promise<Loro>): Promise<void> => {
   const all = db.select().from(blocks).orderBy(asc(blocks.id)).all();
   if (all.length === 0) return;

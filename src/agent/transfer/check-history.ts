@@ -17,104 +17,47 @@ import { type PastRun, past } from "../runs.ts";
 import { journal, plans, runs } from "../schema.ts";
 import { unfit } from "./kind-store.ts";
 
-/** Whether the rows of an import fit together. Throws `invalid_request` with the row that does not. */
+/** Checks that the rows of an import fit together. Throws `invalid_request` with the row that does not. */
 
-/** A row that one of these finds contradicts the rest of the document: `at` is its number. */
-const contradictions: { kind: string; message: string; find: SQL }[] = [
-  {
-    kind: "run",
-    message: "must be counted 1, 2, 3 … without a gap",
-    find: sql`select max(ordinal) as at from runs having max(ordinal) <> count(*)`,
-  },
-  {
-    kind: "run",
-    message: "names a window that is not there",
-    find: sql`select ordinal as at from runs where window_id not in (select id from windows) limit 1`,
-  },
-  {
-    kind: "run",
-    message: "must end in the journal after it began there",
-    find: sql`select ordinal as at from runs where journal_to < journal_from limit 1`,
-  },
-  {
-    kind: "run",
-    message: "is of a timeline, which keeps no cycles",
-    find: sql`select ordinal as at from runs where kept and continuity <> 'consciousness' limit 1`,
-  },
-  {
-    kind: "run",
-    message: "must begin in the journal after the cycle before it has ended",
-    find: sql`select ordinal as at from (
+/** A row that one of these finds contradicts the rest of the document: `kind` and `at` name it. */
+const contradictions: { [message: string]: SQL } = {
+  "must be counted 1, 2, 3 … without a gap": sql`
+    select 'run' as kind, max(ordinal) as at from runs having max(ordinal) <> count(*)`,
+  "names a window that is not there": sql`
+    select 'run' as kind, ordinal as at from runs where window_id not in (select id from windows) limit 1`,
+  "must end in the journal after it began there": sql`
+    select 'run' as kind, ordinal as at from runs where journal_to < journal_from limit 1`,
+  "is of a timeline, which keeps no cycles": sql`
+    select 'run' as kind, ordinal as at from runs where kept and continuity <> 'consciousness' limit 1`,
+  "must begin in the journal after the cycle before it has ended": sql`
+    select 'run' as kind, ordinal as at from (
       select ordinal, journal_from, lag(journal_to) over (order by ordinal) as before
       from runs where continuity = 'consciousness'
     ) where journal_from <= before limit 1`,
-  },
-  {
-    kind: "run",
-    message: "must end where the journal does, or before",
-    find: sql`select ordinal as at from runs
+  "must end where the journal does, or before": sql`
+    select 'run' as kind, ordinal as at from runs
       where journal_to > (select coalesce(max(seq), 0) from journal) + (not kept) limit 1`,
-  },
-  {
-    kind: "journal",
-    message: "is not where its run, whose cycle is kept, has its rows",
-    find: sql`select seq as at from journal join runs on ordinal = run_ordinal
+  "is not where its run, whose cycle is kept, has its rows": sql`
+    select 'journal' as kind, seq as at from journal join runs on ordinal = run_ordinal
       where kept and seq not between journal_from and journal_to limit 1`,
-  },
-  {
-    kind: "journal",
-    message: "is of a run that is not there",
-    find: sql`select seq as at from journal where run_ordinal not in (select ordinal from runs) limit 1`,
-  },
-  {
-    kind: "window",
-    message: "begins after the last run",
-    find: sql`select id as at from windows
+  "is of a run that is not there": sql`
+    select 'journal' as kind, seq as at from journal where run_ordinal not in (select ordinal from runs) limit 1`,
+  "begins after the last run": sql`
+    select 'window' as kind, id as at from windows
       where max(first_run, told_from) > (select coalesce(max(ordinal), 0) + 1 from runs) limit 1`,
-  },
-  {
-    kind: "summary",
-    message: "is of runs that are not there",
-    find: sql`select subject as at from summaries
+  "is of runs that are not there": sql`
+    select 'summary' as kind, subject as at from summaries
       where subject = 'cycles' and up_to > (select coalesce(max(ordinal), 0) from runs) limit 1`,
-  },
-];
+};
 
-const bounds: { what: string; name: string; most: number; count: SQL }[] = [
-  { what: "memories", name: "maxMemories", most: maxMemories, count: sql`select count(*) as amount from memories` },
-  {
-    what: "memories",
-    name: "maxMemoriesCharacters",
-    most: maxMemoriesCharacters,
-    count: sql`select coalesce(sum(length(value)), 0) as amount from memories`,
-  },
-  { what: "goals", name: "maxGoals", most: maxGoals, count: sql`select count(*) as amount from goals` },
-  {
-    what: "plans",
-    name: "maxPlans",
-    most: maxPlans,
-    count: sql`select count(*) as amount from plans where status = 'active'`,
-  },
-  {
-    what: "plans",
-    name: "maxDonePlans",
-    most: maxDonePlans,
-    count: sql`select count(*) as amount from plans where status <> 'active'`,
-  },
-  {
-    what: "archival",
-    name: "maxArchivalEntries",
-    most: maxArchivalEntries,
-    count: sql`select count(*) as amount from archival`,
-  },
-  { what: "blocks", name: "maxBlocks", most: maxBlocks, count: sql`select count(*) as amount from blocks` },
-];
-
-const checkBounds = (db: Database): void => {
-  for (const { what, name, most, count } of bounds) {
-    const { amount } = db.get<{ amount: number }>(count);
-    if (amount > most) throw new ColloquyError("limit_reached", `${what} would be ${amount}; ${name} is ${most}`);
-  }
+const bounds: { [name: string]: [most: number, amount: SQL] } = {
+  maxMemories: [maxMemories, sql`select count(*) as amount from memories`],
+  maxMemoriesCharacters: [maxMemoriesCharacters, sql`select coalesce(sum(length(value)), 0) as amount from memories`],
+  maxGoals: [maxGoals, sql`select count(*) as amount from goals`],
+  maxPlans: [maxPlans, sql`select count(*) as amount from plans where status = 'active'`],
+  maxDonePlans: [maxDonePlans, sql`select count(*) as amount from plans where status <> 'active'`],
+  maxArchivalEntries: [maxArchivalEntries, sql`select count(*) as amount from archival`],
+  maxBlocks: [maxBlocks, sql`select count(*) as amount from blocks`],
 };
 
 const checkPlans = (db: Database, now: number): void => {
@@ -133,7 +76,7 @@ const checkPlans = (db: Database, now: number): void => {
 
 const rowsAtATime = 50;
 
-/** A provider refuses a conversation in which a call has no result, for ever. */
+/** Each call has its result: a provider refuses a conversation in which one is missing. */
 const checkCalls = (db: Database): void => {
   const open = new Map<string, number>();
   let after = 0;
@@ -169,11 +112,14 @@ const checkCalls = (db: Database): void => {
 };
 
 export const checkHistory = (db: Database, now: number): void => {
-  for (const { kind, message, find } of contradictions) {
-    const found = db.get<{ at: number | string } | undefined>(find);
-    if (found) throw unfit(`${kind} ${found.at}`, message);
+  for (const [message, find] of Object.entries(contradictions)) {
+    const found = db.get<{ kind: string; at: number | string } | undefined>(find);
+    if (found) throw unfit(`${found.kind} ${found.at}`, message);
   }
-  checkBounds(db);
+  for (const [name, [most, counted]] of Object.entries(bounds)) {
+    const { amount } = db.get<{ amount: number }>(counted);
+    if (amount > most) throw new ColloquyError("limit_reached", `${name} is ${most}; the import has ${amount}`);
+  }
   checkPlans(db, now);
   checkCalls(db);
 };

@@ -19,15 +19,14 @@ import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { isUndone } from "../run/settle-open-calls.ts";
 import { mayHaveActed, openCalls } from "../run/side-effects.ts";
-import { nextBlock } from "./block-kinds.ts";
 import type { After, Read } from "./kind-store.ts";
 import { kindStores } from "./kind-stores.ts";
 
 /**
- * An agent, read page by page while it goes on.
+ * Reads an agent page by page while it goes on.
  *
  * Invariants
- * 1. What was lived through ends where the export began: a run that ends later is in it as far as it had come.
+ * 1. History ends where the export began: a run that ends later is exported as far as it had come.
  * 2. A page is as long as one answer between objects may be, however large the agent is.
  */
 const lineOf = (line: ExportedLine): string => `${JSON.stringify(line)}\n`;
@@ -61,7 +60,7 @@ const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
     (select count(*) from calls where phase <> 'done') as calls,
     (select count(*) from hooks) as hooks`);
 
-/** Where the history mentions ids without a name: of those who wrote in blocks, said what was archived, or share. */
+/** Queries for ids that rows mention without a name: of authors, sources, spaces and those whom blocks are shared with. */
 const mentions = [
   sql`select distinct substr(author, instr(author, ':') + 1) as id from block_versions where author <> 'system'`,
   sql`select distinct json_extract(source, '$.authorId') as id from archival where json_extract(source, '$.authorId') is not null`,
@@ -88,7 +87,7 @@ const namesHeld = (db: Database): Map<string, string> => {
   return new Map(rows.map((row) => Named.parse(row)).map(({ id, name }) => [id, name]));
 };
 
-/** The directory is asked for names that no space tells; an id that it does not know either has none. */
+/** The names of the ids that rows mention. The directory is asked for those that no space tells. */
 const namesFor = async (
   db: Database,
   workspace: Pick<WorkspaceRpc, "entity">,
@@ -110,7 +109,7 @@ const namesFor = async (
   });
 };
 
-/** The head, and the names: they come from many tables. */
+/** The head and the names. */
 const firstPage = async (db: Database, services: RunServices): Promise<ExportPage> => {
   const { identity, clock, env } = services;
   const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId, correction, correctionModel } = identity.get();
@@ -138,9 +137,11 @@ const firstPage = async (db: Database, services: RunServices): Promise<ExportPag
   };
 };
 
-/** A block that was changed much since its snapshot is folded first: then it fits into one page. */
-const foldTail = async (db: Database, { blocks }: RunServices, after: After): Promise<void> => {
-  const next = nextBlock(db, Number(after ?? 0));
+/** Folds the next block if it was changed much since its snapshot: then it fits into one page. */
+const foldNext = async (db: Database, { blocks }: RunServices, after: After): Promise<void> => {
+  const next = db.get<{ label: string; tailBytes: number } | undefined>(sql`select label,
+    (select coalesce(sum(length("update")), 0) from block_versions where block_id = blocks.id) as tailBytes
+    from blocks where id > ${after ?? 0} and deleted_at is null order by id limit 1`);
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
 
@@ -154,7 +155,7 @@ export const exportPage = async (
   let { kind, after, lines } = from;
   let text = "";
   while (text.length < exportPageCharacters) {
-    if (kind === "block") await foldTail(db, services, after);
+    if (kind === "block") await foldNext(db, services, after);
     const rows: Read<RowKind>[] = kindStores[kind].read(db, after, from.bounds);
     for (const { row, place } of rows) {
       if (text.length >= exportPageCharacters) break;

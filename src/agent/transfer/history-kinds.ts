@@ -8,7 +8,7 @@ import { journal, runs, windows } from "../schema.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 
-/** What an agent has lived through: the windows of its consciousness, its runs, its journal. */
+/** The history of an agent: the windows of its consciousness, its runs, its journal. */
 const windowsAtATime = 10;
 const runsAtATime = 100;
 const journalAtATime = 20;
@@ -27,7 +27,7 @@ export const windowRows: KindStore<"window"> = {
   insert: (db, row) =>
     insertNew(db, windows, {
       ...row,
-      // Nobody asks what a past window's runs could call: the next run begins a window with the agent's new name.
+      // The next run begins a window of its own, and nobody reads the tools of a past one.
       toolset: { messaging: "simple", tools: [], toolRules: [], mcpListId: null },
       createdAt: Date.parse(row.createdAt),
     }),
@@ -35,14 +35,14 @@ export const windowRows: KindStore<"window"> = {
 
 type ExportedRun = RowOf<"run">;
 
-/** The end of a run. One that had not ended when the export began is canceled there, with what it had done. */
+/** The end of a run. A run that had not ended when the export began is exported as canceled, with what it had done. */
 const endOf = (
   row: RunRow,
   { at, journal: upTo, cut }: ExportBounds,
 ): Pick<ExportedRun, "status" | "kept" | "journalTo" | "completedAt" | "reason"> => {
   const { completedAt, journalTo, reason } = row;
   if (completedAt !== null && journalTo !== null && journalTo <= Math.max(upTo, row.journalFrom) && completedAt <= at) {
-    // A run that has an end has one of these.
+    // A run that has ended has one of these.
     const status = row.status as ExportedRun["status"];
     return { status, kept: row.kept, journalTo, completedAt: isoTime(completedAt), reason: reason ?? undefined };
   }
@@ -95,10 +95,10 @@ export const runRows: KindStore<"run"> = {
       ordinal,
       id: idOf(ordinal),
       endedBy: endedBy === undefined ? null : idOf(endedBy),
-      // They are in no inbox here, but how many they were counts.
+      // The events stay behind, but their number counts.
       events: Array.from({ length: events }, (_, index) => -1 - index),
       told: {},
-      // They follow from the runs before, once all are there.
+      // `linkRuns` sets them once all runs are there.
       keptBefore: 0,
       silentBefore: 0,
       startedAt: Date.parse(startedAt),
@@ -108,10 +108,10 @@ export const runRows: KindStore<"run"> = {
 };
 
 const unexecuted = { code: "run_canceled", message: "the agent was exported before this call was executed" };
-/** Where the agent goes on, nobody will hear what came of it. */
+/** The imported agent never hears of the outcome. */
 const interrupted = { code: "outcome_unknown", message: interruptedCall };
 
-/** The results of the calls that were open: a provider takes no call without one. */
+/** Results for the calls that were open: a provider refuses a call without one. */
 const closingRows = ({ at, journal: upTo, cut }: ExportBounds): RowOf<"journal">[] =>
   (cut?.open ?? []).map(({ step, callId, toolName, undone }, index) => {
     const value = { success: false, error: undone ? unexecuted : interrupted };
@@ -138,13 +138,13 @@ export const journalRows: KindStore<"journal"> = {
       only: lte(journal.seq, bounds.journal),
     }).map(
       ({ runOrdinal, createdAt, ...row }) =>
-        // The journal holds what the schema tells of it.
+        // The runtime writes only rows that fit the schema.
         ({ ...row, run: runOrdinal, createdAt: isoTime(createdAt) }) as unknown as RowOf<"journal">,
     );
     const items = rows.length > 0 ? rows : closingRows(bounds).filter(({ seq }) => seq > Number(after ?? 0));
     return items.map((row) => ({ row, place: row.seq }));
   },
-  // There may be very many: the statement is not built anew for each.
+  // Raw SQL: there may be very many, and building a query costs more than running it.
   insert: (db, { seq, run, step, kind, content, meta, createdAt }) =>
     db.all(sql`insert into journal (seq, run_ordinal, step, kind, content, meta, created_at) values (
       ${seq}, ${run}, ${step}, ${kind}, ${JSON.stringify(content)}, ${meta && JSON.stringify(meta)},

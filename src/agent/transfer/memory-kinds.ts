@@ -6,11 +6,11 @@ import { goals, memories, plans, summaries } from "../schema.ts";
 import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 import { knownNames } from "./schema.ts";
 
-/** What an agent keeps by itself: memories, goals, plans, summaries, archival entries; and the names that it knew. */
+/** The agent's memory state, its summaries and archival entries, and the names that it knew. */
 const rowsAtATime = 100;
 const textsAtATime = 20;
 
-/** An export takes names from many tables, in its first page. */
+/** `export.ts` writes the names in its first page: they come from many tables. */
 export const nameRows: KindStore<"name"> = {
   read: () => [],
   insert: (db, row) => insertNew(db, knownNames, row),
@@ -43,8 +43,8 @@ export const goalRows: KindStore<"goal"> = {
 };
 
 /**
- * The chain of wakes that a plan was set in ended where it was set: a plan that the agent set itself begins a root of
- * the agent's own, as its crons do, and no person's.
+ * A plan's root is not exported: a person's root would let a document wake more than its importer asked for. A plan that
+ * the agent set itself begins a root of the agent's own, as its crons do.
  */
 export const planRows: KindStore<"plan"> = {
   read: (db, after) =>
@@ -76,10 +76,10 @@ export const planRows: KindStore<"plan"> = {
     }),
 };
 
-/** Those that were folded at least once; the next run asks again for what is still to be folded. */
+/** Summaries that have a text. The next run asks again for what is still to be folded. */
 export const summaryRows: KindStore<"summary"> = {
   read: (db, after, bounds) => {
-    // One that was folded since may tell of runs that are not in the export.
+    // A summary that was folded since may tell of runs that are not in the export.
     const isWithin = or(ne(summaries.subject, ownCycles), lte(summaries.upTo, bounds.run));
     const only = and(isNotNull(summaries.text), isWithin);
     return rowsAfter(db, summaries, { column: summaries.subject, after, limit: textsAtATime, only }).map(
@@ -104,7 +104,7 @@ export const archivalRows: KindStore<"archival"> = {
       row: { ...entry, createdAt: isoTime(createdAt) },
       place: ordinal,
     })),
-  // There may be a hundred thousand: the statement is not built anew for each.
+  // Raw SQL: there may be a hundred thousand, and building a query costs more than running it.
   insert: (db, { id, content, metadata, source, createdAt }, { ids, agentId }) =>
     db.all(sql`insert into archival (id, content, metadata, source, created_at) values (
       ${ids.deriveOwned("arch", agentId, "import", id)}, ${content}, ${JSON.stringify(metadata)},

@@ -2,13 +2,11 @@ import { eq } from "drizzle-orm";
 import type { Database } from "../../shared/database.ts";
 import { imports, knownNames } from "./schema.ts";
 
-/** What an imported agent knows of the workspace that it comes from. */
-
-/** What an id was called there. */
+/** The name that an id had in the workspace that the agent was imported from. */
 export const originName = (db: Database, id: string): string | undefined =>
   db.select().from(knownNames).where(eq(knownNames.id, id)).get()?.name;
 
-/** The same of the author of a block's version, as `human:ent_…` or `agent:ent_…:edit`. */
+/** The same for the author of a block's version, such as `human:ent_…` or `agent:ent_…:edit`. */
 export const originAuthor = (db: Database, author: string): { authorName?: string } => {
   const name = originName(db, author.split(":")[1] ?? "");
   return name === undefined ? {} : { authorName: name };

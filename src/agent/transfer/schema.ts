@@ -10,18 +10,18 @@ export const imports = sqliteTable("imports", {
   token: text("token").notNull(),
   /** No longer written: the report says when the agent was exported. */
   envelope: text("envelope", { mode: "json" }),
-  /** Set once all is there and fits together; then the directory decides. */
+  /** Set once all rows are there and fit together; then the directory decides. */
   head: text("head", { mode: "json" }).$type<ExportedHead["agent"]>(),
   report: text("report", { mode: "json" }).$type<ImportReport>(),
-  /** Shares that the document tells of. */
+  /** Shares in the document; none is made again. */
   shares: integer("shares").notNull().default(0),
-  /** The journal's last row that was lived through elsewhere. */
+  /** The journal's last row that was imported. */
   journalUpTo: integer("journal_up_to").notNull().default(0),
   touchedAt: integer("touched_at").notNull(),
   completedAt: integer("completed_at"),
 });
 
-/** What ids were called where the agent comes from: people and spaces that are not here. */
+/** Names of people and spaces of the workspace that the agent was imported from. */
 export const knownNames = sqliteTable("known_names", {
   id: text("id").primaryKey(),
   name: text("name").notNull(),

@@ -17,7 +17,7 @@ import { kindStores } from "./kind-stores.ts";
 import { imports } from "./schema.ts";
 
 /**
- * An import under way, in the object of the agent that comes of it.
+ * An import under way, in the object of the agent that it makes.
  *
  * Invariants
  * 1. Until it is complete the table `agent` is empty: the object is no agent, whatever else it holds.
@@ -29,7 +29,7 @@ export type ImportRow = typeof imports.$inferSelect;
 
 type Needed = { db: Database; clock: Clock; timers: Timers; ids: Ids; transaction<T>(work: () => T): T };
 
-/** Two tries at a time would be one agent of two halves. */
+/** Two tries at a time would mix their rows. */
 export const underWay = (): ColloquyError =>
   new ColloquyError("idempotency_in_progress", "The first request with this key is under way: try again soon.");
 
@@ -44,7 +44,7 @@ export class StagedImport {
     return this.#needed.db.select().from(imports).get();
   }
 
-  /** Whether somebody has gone on with it lately. */
+  /** Whether a try has added to it lately. */
   isLively(): boolean {
     const row = this.find();
     return row !== undefined && row.completedAt === null && row.touchedAt + importIdleMs > this.#needed.clock.now();
@@ -59,7 +59,7 @@ export class StagedImport {
     });
   }
 
-  /** All or none of these. Throws `invalid_request` for a row that is there twice. */
+  /** Stores all of these rows or none. Throws `invalid_request` for a row that is there already. */
   add(name: ImportName, rows: ImportedRow[]): void {
     const { db, ids, transaction } = this.#needed;
     transaction(() => {
@@ -74,7 +74,7 @@ export class StagedImport {
     });
   }
 
-  /** All is there: makes sure that it fits together. What the old agent wrote in blocks and said is this one's now. */
+  /** Checks that all rows fit together, and makes this agent the author of what the old one wrote and archived. */
   async prepare(name: ImportName, { exportedAt, agent }: ExportedHead): Promise<void> {
     const { db, clock, transaction } = this.#needed;
     this.#open(name);
@@ -109,7 +109,7 @@ export class StagedImport {
     timers.clear(importTimer);
   }
 
-  /** It is not known yet whether it counts: it is asked again later. */
+  /** The directory could not be asked: it is asked again later. */
   postpone(): void {
     this.#needed.timers.set(importTimer, this.#needed.clock.now() + importIdleMs);
   }

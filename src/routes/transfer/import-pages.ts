@@ -12,13 +12,13 @@ export const maxImportBytes = 100_000_000;
 /** The longest line, in bytes: a block comes with all of its history. Any other line has `maxImportRowBytes`. */
 export const maxImportLineBytes = 16_000_000;
 const maxImportRowBytes = 2_000_000;
-/** What is handed to the agent at a time. */
+/** The size of a page that the agent is given at a time. */
 const pageCharacters = 1_000_000;
 const pageRows = 500;
 
 /** A line of a document, and its name in refusals. */
 export type Arrived = { at: string; line: ExportedHead | ExportedRow };
-/** Reads a document as it arrives. Throws what is wrong with it, by its place. */
+/** Reads a document as it arrives. Throws the first mistake, with its place. */
 export type DocumentReader = (chunks: AsyncIterable<Uint8Array>) => AsyncGenerator<Arrived>;
 
 export const tooLarge = (what: string, bytes: number, bound: string): ColloquyError =>
@@ -40,7 +40,7 @@ export const checked = <Schema extends z.ZodType>(
   return parsed.data;
 };
 
-/** The bytes of a body, at most `maxBytes`. Where its sender goes away, it ends in the middle. */
+/** The bytes of a body, at most `maxBytes`. Throws `invalid_json` where its sender goes away. */
 export const bytesOf = async function* (
   body: ReadableStream<Uint8Array>,
   hash: Hash,
@@ -64,27 +64,24 @@ export const bytesOf = async function* (
   }
 };
 
-/** The lines by pages that an agent takes at a time. The head comes with one of them. */
-export const importPages = async function* (
-  lines: AsyncIterable<Arrived>,
-): AsyncGenerator<{ rows: ImportedRow[]; head?: ExportedHead }> {
-  let rows: ImportedRow[] = [];
+type Page = { rows: ImportedRow[]; head?: ExportedHead };
+
+/** The lines in pages. The head comes with one of them; a document without rows is one page. */
+export const importPages = async function* (lines: AsyncIterable<Arrived>): AsyncGenerator<Page> {
+  let page: Page = { rows: [] };
   let characters = 0;
   for await (const { at, line } of lines) {
     const text = JSON.stringify(line);
     if (line.kind !== "block" && text.length * 3 > maxImportRowBytes && textBytes(text) > maxImportRowBytes) {
       throw tooLarge(at, maxImportRowBytes, "maxImportRowBytes");
     }
-    if (line.kind === "agent") {
-      yield { rows: [], head: line };
-      continue;
-    }
-    rows.push({ ...line, at });
+    if (line.kind === "agent") page.head = line;
+    else page.rows.push({ ...line, at });
     characters += text.length;
-    if (characters < pageCharacters && rows.length < pageRows) continue;
-    yield { rows };
-    rows = [];
+    if (characters < pageCharacters && page.rows.length < pageRows) continue;
+    yield page;
+    page = { rows: [] };
     characters = 0;
   }
-  if (rows.length > 0) yield { rows };
+  yield page;
 };

@@ -2,10 +2,10 @@ import type { AgentConfig } from "../../protocol/agent.ts";
 import type { WorkspaceRpc } from "../../protocol/rpc.ts";
 import { unwrap } from "../../shared/errors.ts";
 
-/** What of its workspace an agent's config names: after an import it may not be there. */
+/** The secrets and people that an agent's config names. After an import they may be missing. */
 const inText = /\$\{secret\.([A-Za-z0-9_-]{1,64})\}/g;
 
-/** The secrets that models are opened with, that sign what is sent, and that stand in templates. */
+/** Secrets of models, of signatures, and in templates. */
 export const secretsNamed = (config: AgentConfig): string[] => {
   const names = new Set<string>();
   const look = (value: unknown): void => {
@@ -33,7 +33,7 @@ export const missingSecrets = async (
   return named.filter((name) => !there.includes(name));
 };
 
-/** Those who are to approve or answer, and are no people of this workspace. */
+/** Approvers and answerers who are no people of this workspace. */
 export const missingPeople = async (
   workspace: Pick<WorkspaceRpc, "entity">,
   config: AgentConfig,

@@ -22,7 +22,7 @@ const chunked = (house: House, bytes: Uint8Array, size: number): Promise<Respons
 };
 
 describe("a large agent", () => {
-  test("[B3] comes and goes in pages: 8,000 facts", async () => {
+  test("[B3] with 8,000 facts is imported and exported page by page", async () => {
     const house = await openHouse();
     const createdAt = "2026-02-18T15:00:00.000Z";
     const content = "The kettle of the third kitchen was mended by somebody: ünïcode. ";
@@ -44,7 +44,7 @@ describe("a large agent", () => {
     expect(again.agent.archival.map((entry) => entry.content)).toEqual(archival.map((entry) => entry.content));
   }, 60_000);
 
-  test("a block with a long history comes as it was, at every version; damaged it is refused", async () => {
+  test("keeps every version of a block with a long history; damaged bytes are refused", async () => {
     await loadLoro();
     const house = await openHouse();
     const { id } = await house.agent({ name: "Keeper" });
@@ -84,7 +84,7 @@ describe("a large agent", () => {
   }, 60_000);
 
   test.each(["consciousness", "timeline"])(
-    "[R1] one that is at work is exported as far as it has come: %s",
+    "[R1] in the middle of a run exports that run as canceled: %s",
     async (continuity) => {
       const house = await openHouse();
       const mona = await house.person("Mona");

@@ -42,7 +42,7 @@ const read = async (reader: DocumentReader, all: Uint8Array | string, size = 100
   const found = [];
   for await (const page of importPages(reader(bytesOf(inPieces(bytes, size), hash, maxBytes)))) {
     if (page.head) found.push(page.head);
-    else pages.push(page.rows.length);
+    pages.push(page.rows.length);
   }
   return { pages, found, sha256: hash.digest("hex") };
 };

@@ -35,7 +35,7 @@ const both = async <Schema extends z.ZodType>(schema: Schema, path: string): Pro
 ];
 
 describe("an agent that is exported", () => {
-  test("is one document that holds what it keeps and did, who said it, and no secret", async () => {
+  test("holds its state, its history and its authors, and no secret", async () => {
     const { agent } = document;
     expect(document).toMatchObject({ format: "colloquy.agent", version: 2 });
     expect(agent).toMatchObject({ id: before.id, config: { name: "Analyst" }, left: { events: 0, runs: 0, hooks: 1 } });
@@ -65,7 +65,7 @@ describe("an agent that is exported", () => {
     expect(JSON.stringify(document)).not.toContain("sealed");
   });
 
-  test("is answered as a file", async () => {
+  test("is sent as an attachment", async () => {
     const answer = await call(`${before.path}/export`, { bearer: before.house.secretKey });
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${before.id}.ndjson"`);
     await answer.body?.cancel();
@@ -73,7 +73,7 @@ describe("an agent that is exported", () => {
 });
 
 describe("an agent that is imported", () => {
-  test("is a new one of its workspace, and the answer says what came and what did not", async () => {
+  test("is a new agent; the answer reports what came and what did not", async () => {
     expect(after.id).not.toBe(before.id);
     expect(after.answer.imported).toEqual({
       from: { agentId: before.id, exportedAt: document.exportedAt },
@@ -91,7 +91,7 @@ describe("an agent that is imported", () => {
     expect(await send(after.house, `${after.path}/hooks`)).toMatchObject({ items: [] });
   });
 
-  test("[R2] exported again it is the same document, but for its own ids", async () => {
+  test("[R2] exports the same document again, but for its own ids", async () => {
     const again = await exported(after.house, after.id);
     const selves = [before.id, after.id];
     expect(comparable(again, selves)).toEqual(comparable(document, selves));
@@ -103,7 +103,7 @@ describe("an agent that is imported", () => {
     expect(now).toEqual(then);
   });
 
-  test("answers its blocks as before: what they hold, at every version, and who made it", async () => {
+  test("answers its blocks as before: value and author of every version", async () => {
     for (const label of ["notes", "todo"]) {
       const [then, now] = await both(Value, `/blocks/${label}`);
       expect(now).toEqual(then);
@@ -121,7 +121,7 @@ describe("an agent that is imported", () => {
     }
   });
 
-  test("takes its edits back as before, its own and the system's", async () => {
+  test("undoes edits as before, its own and the system's", async () => {
     const undo = { operations: [{ op: "undo" }] };
     const notes = await send(after.house, `${after.path}/blocks/notes/operations`, undo);
     expect(notes).toMatchObject({ value: "Calm. One.", version: 6 });
@@ -135,7 +135,7 @@ describe("an agent that is imported", () => {
     expect(untouched?.rendered).toContain("Ask Omar");
   });
 
-  test("finds what was kept and who said it, what it did, and what was said to it where it is no more", async () => {
+  test("finds archival entries, blocks and cycles, with the names of those who spoke", async () => {
     const find = async (query: string) =>
       (
         await expectOk(
@@ -164,7 +164,7 @@ describe("an agent that is imported", () => {
     }
   });
 
-  test("would be given the same consciousness, and its next input holds what it did", async () => {
+  test("has the same consciousness, and its next input holds what it did", async () => {
     const [then, now] = await both(Context, "/context");
     expect(now?.messages.slice(0, -1)).toEqual(then?.messages.slice(0, -1));
     expect(now?.messages.length).toBeGreaterThan(8);
@@ -194,7 +194,7 @@ describe("an agent that is imported", () => {
     expect(await send(after.house, `${after.path}/context`)).toMatchObject({ dropped: [] });
   });
 
-  test("that was compacted stays so: what stands for older cycles is read, and they are found", async () => {
+  test("keeps the summary of compacted cycles, and still finds them", async () => {
     const copy = structuredClone(document);
     copy.agent.config.name = "Compacted";
     for (const window of copy.agent.windows) Object.assign(window, { summary: "- Noted it all.", firstRun: 2 });
@@ -211,7 +211,7 @@ describe("an agent that is imported", () => {
   });
 });
 
-describe("[R2] whatever an agent was told, its own export is taken, and is the same again", () => {
+describe("[R2] an export is imported and exported again unchanged", () => {
   /** Out of the house where it lived, into the other, and out of that. */
   const transferred = async (id: string): Promise<Document> => {
     const out = await exported(before.house, id);
@@ -221,7 +221,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     return out;
   };
 
-  test("of others' blocks and doings, beside its inbox", async () => {
+  test("with notes about other agents' blocks", async () => {
     const { id } = before.reader;
     const undo = installModel(scriptedModel(() => step(text("Read."))));
     try {
@@ -234,7 +234,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     expect(agent.journal).toContainEqual(expect.objectContaining({ meta: { kind: "told", section: "shared_blocks" } }));
   });
 
-  test("of its space as a talk, in which it spoke itself", async () => {
+  test("with a space's history as user and assistant messages", async () => {
     const { house, mona } = before;
     const context = { history: "messages" };
     const { id } = await house.agent({ name: "Talker", continuity: "timeline", context });
@@ -255,7 +255,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     );
   });
 
-  test("of its state anew, where its past was compacted in the middle of a run", async () => {
+  test("with a state that was shown anew in the middle of a run", async () => {
     const { id } = before;
     const whole = await exported(before.house, id);
     const [told] = whole.agent.journal;
@@ -269,7 +269,7 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
     expect((await imported(after.house, whole, "?name=Folded")).status).toBe(201);
   });
 
-  test("of what it said in a run that was under way", async () => {
+  test("with what it said in a run that was under way", async () => {
     const { house, mona } = before;
     const { id } = await house.agent({ name: "Busy" });
     const space = await house.space("Busy", [mona, { id }]);
@@ -326,10 +326,10 @@ describe("[R2] whatever an agent was told, its own export is taken, and is the s
 });
 
 test.each([
-  ["shows nowhere", false],
-  ["shows", true],
+  ["is hidden", false],
+  ["is visible", true],
 ])(
-  "[R3] a call that %s and was begun when its agent was exported may be done; what was not begun is not",
+  "[R3] a call that %s: begun before the export its outcome is unknown, else it was not executed",
   async (_, visible) => {
     const { house, mona } = before;
     const name = visible ? "Cashier in the open" : "Cashier";
@@ -374,7 +374,7 @@ test.each([
   },
 );
 
-test("the people of its new space read who made a version where it comes from", async () => {
+test("people of its new space see the names of old authors in a block's history", async () => {
   const { house, id, path } = after;
   const ann = await house.person("Ann");
   const space = await house.space("Pantry", [ann, { id }]);
