@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { ColloquyError, type Member, maxTextBytes, textBytes } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
-import { recall, remember } from "../session/storage.ts";
+import { recall, remember } from "../storage.ts";
 import type { Quoted } from "../timeline/quoted.ts";
 import { useToast } from "../toasts/toasts.tsx";
 import { MentionList, optionId, useMentions } from "./mentions.tsx";

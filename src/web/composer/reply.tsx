@@ -1,7 +1,7 @@
 import { useCallback, useState } from "react";
 import type { Message, SpaceState } from "../../client/index.ts";
 import { Icon, IconButton } from "../look/icon.tsx";
-import { recall, remember } from "../session/storage.ts";
+import { recall, remember } from "../storage.ts";
 
 export type Reply = {
   /** The message that the next one answers; null for none, or while it is not loaded. */

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { recall, remember } from "../session/storage.ts";
+import { recall, remember } from "../storage.ts";
 import { IconButton } from "./icon.tsx";
 
 type Theme = "light" | "dark";

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
 import { readToken, type TokenClaims } from "../../client/index.ts";
-import { recall, remember } from "./storage.ts";
+import { recall, remember } from "../storage.ts";
 
 /** The signed-in person, by the token of their link. */
 export type Session = { token: string } & TokenClaims;

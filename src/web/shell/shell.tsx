@@ -7,7 +7,7 @@ import { useSignedIn } from "../session/signed-in.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
 import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
-import { useSpaceAddress } from "./use-space-address.ts";
+import { useSpaceAddress } from "../spaces/use-space-address.ts";
 import "./shell.css";
 
 const noSpaces: readonly SpaceListItem[] = [];

@@ -1,7 +1,7 @@
 import { maxUnreadCount, type SpaceListItem } from "../../client/index.ts";
 import { full, short } from "../look/time.ts";
-import { addressOf } from "../shell/use-space-address.ts";
 import { preview } from "./space-items.ts";
+import { addressOf } from "./use-space-address.ts";
 
 type SpaceLinkProps = { space: SpaceListItem; youId: string; isOpen: boolean; onOpen: () => void };
 
