@@ -328,51 +328,45 @@ describe("[R2] an export is imported and exported again unchanged", () => {
 test.each([
   ["is hidden", false],
   ["is visible", true],
-])(
-  "[R3] a call that %s: begun before the export its outcome is unknown, else it was not executed",
-  async (_, visible) => {
-    const { house, mona } = before;
-    const name = visible ? "Cashier in the open" : "Cashier";
-    const url = `${inject("remote")}/silent/${crypto.randomUUID()}`;
-    const refund = {
-      ...{ name: "refund", description: "Pays back", executionType: "gateway", visible, timeoutMs: 600_000 },
-      execution: { url, method: "POST", body: {} },
-    };
-    const { id } = await house.agent({ name, tools: [refund] });
-    const space = await house.space(name, [mona, { id }]);
-    const pay = [toolCall("enter_space", { spaceId: space.id }), toolCall("refund", {})];
-    const note = toolCall("set_memories", { memories: [{ key: "paid", value: "yes" }] });
-    const model = scriptedModel([step(...pay, note), step(text("I look it up first.")), step(text("Stopped."))]);
-    const undo = installModel(model);
-    try {
-      await house.say(space.id, mona, `@${name} refund me`);
-      const seen = `${inject("remote")}/requests?path=${encodeURIComponent(new URL(url).pathname)}`;
-      await vi.waitFor(
-        async () => expect(SeenRequests.parse(await (await fetch(seen)).json())).toHaveLength(1),
-        10_000,
-      );
-      const out = await exported(house, id);
-      expect(out.agent.runs).toMatchObject([{ status: "canceled", kept: true }]);
-      const { agent } = await expectOk(ImportedAgent, imported(after.house, out));
-      await send(after.house, `/v1/agents/${agent.id}/trigger`, { serviceName: "test", payload: "Is it paid?" });
-      await runsEnded(after.house, agent.id, 2);
-      const results = (model.calls[1]?.prompt ?? []).flatMap(({ role, content }) => (role === "tool" ? content : []));
-      const told = (toolName: string) =>
-        JSON.stringify(results.find((part) => part.type === "tool-result" && part.toolName === toolName));
-      expect(told("refund")).toContain("outcome_unknown");
-      expect(told("refund")).toContain("find out before you do it again");
-      expect(told("set_memories")).toContain("run_canceled");
-      expect(told("set_memories")).toContain("exported before this call was executed");
-    } finally {
-      const [run] = await expectOk(
-        z.object({ items: z.array(z.object({ id: z.string() })) }),
-        call(`/v1/agents/${id}/runs`, { bearer: house.secretKey }),
-      ).then(({ items }) => items);
-      await send(house, `/v1/agents/${id}/runs/${run?.id}/cancel`, {});
-      undo();
-    }
-  },
-);
+])("[R3] a call that %s: begun before the export its outcome is unknown, else not run", async (_, visible) => {
+  const { house, mona } = before;
+  const name = visible ? "Cashier in the open" : "Cashier";
+  const url = `${inject("remote")}/silent/${crypto.randomUUID()}`;
+  const refund = {
+    ...{ name: "refund", description: "Pays back", executionType: "gateway", visible, timeoutMs: 600_000 },
+    execution: { url, method: "POST", body: {} },
+  };
+  const { id } = await house.agent({ name, tools: [refund] });
+  const space = await house.space(name, [mona, { id }]);
+  const pay = [toolCall("enter_space", { spaceId: space.id }), toolCall("refund", {})];
+  const note = toolCall("set_memories", { memories: [{ key: "paid", value: "yes" }] });
+  const model = scriptedModel([step(...pay, note), step(text("I look it up first.")), step(text("Stopped."))]);
+  const undo = installModel(model);
+  try {
+    await house.say(space.id, mona, `@${name} refund me`);
+    const seen = `${inject("remote")}/requests?path=${encodeURIComponent(new URL(url).pathname)}`;
+    await vi.waitFor(async () => expect(SeenRequests.parse(await (await fetch(seen)).json())).toHaveLength(1), 10_000);
+    const out = await exported(house, id);
+    expect(out.agent.runs).toMatchObject([{ status: "canceled", kept: true }]);
+    const { agent } = await expectOk(ImportedAgent, imported(after.house, out));
+    await send(after.house, `/v1/agents/${agent.id}/trigger`, { serviceName: "test", payload: "Is it paid?" });
+    await runsEnded(after.house, agent.id, 2);
+    const results = (model.calls[1]?.prompt ?? []).flatMap(({ role, content }) => (role === "tool" ? content : []));
+    const told = (toolName: string) =>
+      JSON.stringify(results.find((part) => part.type === "tool-result" && part.toolName === toolName));
+    expect(told("refund")).toContain("outcome_unknown");
+    expect(told("refund")).toContain("find out before you do it again");
+    expect(told("set_memories")).toContain("run_canceled");
+    expect(told("set_memories")).toContain("exported before this call was executed");
+  } finally {
+    const [run] = await expectOk(
+      z.object({ items: z.array(z.object({ id: z.string() })) }),
+      call(`/v1/agents/${id}/runs`, { bearer: house.secretKey }),
+    ).then(({ items }) => items);
+    await send(house, `/v1/agents/${id}/runs/${run?.id}/cancel`, {});
+    undo();
+  }
+});
 
 test("people of its new space see the names of old authors in a block's history", async () => {
   const { house, id, path } = after;
