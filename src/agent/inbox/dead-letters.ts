@@ -61,7 +61,7 @@ export class DeadLetters {
   }
 
   /** Lets those go that are more than may be kept. In the transaction that made events dead. */
-  letGo(): void {
+  evict(): void {
     const dead = this.#db.select({ rows: count() }).from(inbox).where(isDead).get()?.rows ?? 0;
     if (dead <= maxDeadEvents) return;
     const { id: agentId } = this.#identity.get();

@@ -296,7 +296,7 @@ export class Inbox {
   }
 
   /** Back to pending, uncounted: the run did not fail by them (a spent budget). */
-  giveBack(seqs: number[]): void {
+  requeue(seqs: number[]): void {
     if (seqs.length === 0) return;
     const back = { status: "pending", retryAt: this.#clock.now() } as const;
     this.#changing().update(inbox).set(back).where(among(inbox.seq, seqs)).run();
@@ -323,7 +323,7 @@ export class Inbox {
   }
 
   /** Counts a try of a run that keeps them. Answers the fewest tries that any of them has had. */
-  strike(seqs: number[], error: Failure): number {
+  recordAttempt(seqs: number[], error: Failure): number {
     if (seqs.length === 0) return maxAttempts;
     const struck = { attempts: sql`${inbox.attempts} + 1`, lastError: error };
     this.#changing().update(inbox).set(struck).where(among(inbox.seq, seqs)).run();
@@ -331,7 +331,7 @@ export class Inbox {
   }
 
   /** Dead, however often they were tried. */
-  bury(seqs: number[], error: Failure): void {
+  deadLetter(seqs: number[], error: Failure): void {
     if (seqs.length === 0) return;
     const dead = { status: "dead", lastError: error, retryAt: this.#clock.now() } as const;
     this.#changing().update(inbox).set(dead).where(among(inbox.seq, seqs)).run();

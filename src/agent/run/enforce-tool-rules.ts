@@ -47,7 +47,7 @@ const exit = (rows: Row[], rules: ToolRule[], step: number): RuledProgress => {
   return { kind: "remind", step, text: `REMINDER: ${sentence(missing)} Do that now; the run cannot end before.` };
 };
 
-export const keepRules = (
+export const enforceToolRules = (
   next: Progress,
   rows: Row[],
   rules: ToolRule[],

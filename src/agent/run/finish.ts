@@ -12,7 +12,7 @@ import { activeSpaceOf } from "./progress.ts";
 import { receiptsOf } from "./receipts.ts";
 import type { RunServices } from "./run-services.ts";
 import { settleSeen } from "./seen-in.ts";
-import { cancellation, closeCalls, tellCutOff } from "./settle-open-calls.ts";
+import { cancellation, settleOpenCalls, tellCutOff } from "./settle-open-calls.ts";
 import { mayHaveActed } from "./side-effects.ts";
 
 /**
@@ -64,7 +64,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     const lived = done || (ending.kind !== "skipped" && mayHaveActed(services, run, before));
     const kept = lived && continuityOf(run).keepsRuns;
     // What another run ends is under way until its think has heard of it.
-    if (error) closeCalls(services, run, before, error, !("by" in ending));
+    if (error) settleOpenCalls(services, run, before, error, !("by" in ending));
     // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
     const cutOff = services.calls.endOf(run.ordinal, cut);
     if (cut) tellCutOff(services, run, before, cutOff);
@@ -105,16 +105,16 @@ const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], en
   if (ending.kind === "failed" && ending.events === "failed") {
     services.inbox.failed(run.events, ending.error, pauseAfter);
     const dead = services.inbox.rows(run.events).filter(({ status }) => status === "dead");
-    if (dead.length > 0) services.deadLetters.letGo();
+    if (dead.length > 0) services.deadLetters.evict();
     return receiptsOf(dead);
   }
   if (ending.kind === "failed" && ending.events === "dead") {
-    services.inbox.bury(run.events, ending.error);
-    services.deadLetters.letGo();
+    services.inbox.deadLetter(run.events, ending.error);
+    services.deadLetters.evict();
     return receiptsOf(services.inbox.rows(run.events));
   }
   if (ending.kind === "failed" && ending.events === "given_back") {
-    services.inbox.giveBack(run.events);
+    services.inbox.requeue(run.events);
     return [];
   }
   // What an absorbed run took goes with the run that absorbed it.

@@ -7,7 +7,7 @@ import type { OwnRuns } from "../tools/tool.ts";
 import { finish } from "./finish.ts";
 import { finishedCalls } from "./progress.ts";
 import type { RunServices } from "./run-services.ts";
-import { cancellation, closeCalls, cutOffIn } from "./settle-open-calls.ts";
+import { cancellation, cutOffIn, settleOpenCalls } from "./settle-open-calls.ts";
 
 /**
  * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
@@ -40,7 +40,7 @@ const toRest = async (
   await services.stopRun(runId, why);
   const run = services.runs.get(runId);
   if (!run) return { actions: [] };
-  closeCalls(services, run, services.journal.ofRun(run), cancellation, true);
+  settleOpenCalls(services, run, services.journal.ofRun(run), cancellation, true);
   const rows = services.journal.ofRun(run);
   const notes = cutOffIn(rows);
   return { actions: finishedCalls(rows), ...(notes.length === 0 ? {} : { notes }) };

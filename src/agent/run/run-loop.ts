@@ -14,7 +14,7 @@ import { findTool } from "../tools/registry.ts";
 import { lastBilled } from "./billing.ts";
 import { Channels } from "./channel.ts";
 import { continuityOf } from "./continuity/continuities.ts";
-import { keepRules } from "./enforce-tool-rules.ts";
+import { enforceToolRules } from "./enforce-tool-rules.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, pauseAfter } from "./finish.ts";
 import { kindOf, rulesOf } from "./kind.ts";
@@ -148,7 +148,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
         await continuity.beforeFirstStep(services, run, signal);
         rows = services.journal.ofRun(run);
       }
-      const next = keepRules(
+      const next = enforceToolRules(
         progressOf(rows, (callId) => services.calls.isAwaited(callId)),
         rows,
         rulesOf(services, run),
@@ -256,7 +256,7 @@ const failed = async (services: RunServices, run: RunRow, channels: Channels, th
     return pause(services, run, channels, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
   }
   if (terminal && mayHaveActed(services, run)) {
-    const attempts = services.inbox.strike(run.events, error);
+    const attempts = services.inbox.recordAttempt(run.events, error);
     if (attempts < maxAttempts) return pause(services, run, channels, error, now + pauseAfter(attempts), faults);
   }
   return conclude(services, run, channels, { kind: "failed", error, events: "failed" });

@@ -41,7 +41,7 @@ const endedBy = (services: RunServices, run: RunRow, { toolName, input }: CallRe
  * `error`; what was begun may be done (R3). `atRest`: nothing of it is under way any more. Until then, what comes of a
  * call that was begun is told as it was.
  */
-export const closeCalls = (
+export const settleOpenCalls = (
   services: RunServices,
   run: RunRow,
   rows: JournalRow[],
@@ -54,7 +54,7 @@ export const closeCalls = (
     recordResult(services, run, step, call, known ?? failure({ code: "outcome_unknown", message: interruptedCall }));
     // It was cut before it had heard what that one had begun; nobody else asks.
     const other = endedBy(services, run, call);
-    if (other) closeCalls(services, other, services.journal.ofRun(other), cancellation, true);
+    if (other) settleOpenCalls(services, other, services.journal.ofRun(other), cancellation, true);
   }
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { resolveLimits } from "../../../src/agent/context/limits.ts";
 import type { JournalContent, JournalMeta } from "../../../src/agent/records.ts";
-import { keepRules, pastCalls } from "../../../src/agent/run/enforce-tool-rules.ts";
+import { enforceToolRules, pastCalls } from "../../../src/agent/run/enforce-tool-rules.ts";
 import { progressOf } from "../../../src/agent/run/progress.ts";
 import { ContextConfig } from "../../../src/protocol/context-config.ts";
 import type { ToolRule } from "../../../src/protocol/tool.ts";
@@ -83,7 +83,7 @@ const ends: ToolRule = { tool: "send", rule: "exit_loop" };
 const on: ToolRule = { tool: "send", rule: "continue_loop" };
 
 const next = (rules: ToolRule[], rows: Row[], continuity: "consciousness" | "timeline" = "consciousness") =>
-  keepRules(
+  enforceToolRules(
     progressOf([inbox, ...rows], () => false),
     [inbox, ...rows],
     rules,
