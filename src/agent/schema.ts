@@ -213,6 +213,7 @@ export const calls = sqliteTable(
     index("calls_waiting").on(table.phase, table.attached, table.dueAt, table.runOrdinal),
   ],
 );
+export type CallRow = typeof calls.$inferSelect;
 
 /** Everything that the model was given, said, called and got back, in order. Append-only. */
 export const journal = sqliteTable("journal", {

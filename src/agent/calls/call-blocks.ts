@@ -11,7 +11,7 @@ import { closeBlock, openBlock } from "../memory/blocks/space-sharing.ts";
 import { permissionRefusal, verdictOn } from "../memory/documents/permission.ts";
 import type { CallBlocks } from "../tools/tool.ts";
 import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
-import type { CallServices } from "./call-services.ts";
+import type { CallServices } from "./calls.ts";
 
 /** How one call reaches the agent's blocks, and those that others share with it: its own first. */
 

@@ -1,3 +1,5 @@
+import type { AgentToolCall } from "../../protocol/rpc.ts";
+import type { AwaitedAnswer } from "../../protocol/tool-call.ts";
 import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
@@ -5,18 +7,15 @@ import { log } from "../../shared/log.ts";
 import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
+import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/handling.ts";
 import { interruptedCall, unknownInWords } from "../tools/unknown-outcome.ts";
-import { beginExecution } from "./begin-execution.ts";
-import type { CallRow } from "./call-row.ts";
-import type { CallServices } from "./call-services.ts";
-import { loggedCall } from "./calls.ts";
+import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";
 import { waitingCall } from "./for-servers.ts";
 import { failed } from "./outcome.ts";
 import { perform } from "./perform.ts";
 import { push } from "./push.ts";
-import { shownCall } from "./shown.ts";
 
 /**
  * Does what calls ask for beside their runs: tells spaces, executes what no run waits for, sends to servers, hands
@@ -208,7 +207,7 @@ export class CallWork {
       this.#settle(row.callId, failed("error", "outcome_unknown", interruptedCall));
       return;
     }
-    const begun = beginExecution(this.#services, row);
+    const begun = this.#services.calls.beginExecution(row);
     if (begun.phase !== "running") return;
     await faultOnceStored("call.after-begin", this.#services.object);
     this.#executing.add(row.callId);
@@ -235,3 +234,51 @@ export class CallWork {
     if (this.#services.calls.settle(callId, outcome)) this.#wakeLoop();
   }
 }
+
+const minute = 60_000;
+
+/** Whom a call asks, and until when; undefined for one that asks nobody. */
+const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> | undefined => {
+  const until = (minutes: number): string => new Date(createdAt + minutes * minute).toISOString();
+  if (tool.executionType === "space") {
+    const { by, schema, expiresInMinutes } = tool.answer;
+    return {
+      kind: "answer",
+      quorum: 1,
+      expiresAt: until(expiresInMinutes),
+      ...(by === undefined ? {} : { approvers: by }),
+      ...(schema === undefined ? {} : { schema }),
+    };
+  }
+  const { approval } = tool;
+  if (!approval?.required) return undefined;
+  const { approvers, quorum, expiresInMinutes } = approval;
+  return {
+    kind: "approval",
+    quorum,
+    expiresAt: until(expiresInMinutes),
+    ...(approvers === undefined ? {} : { approvers }),
+  };
+};
+
+/** The call as its space is to show it now. */
+const shownCall = (services: Pick<CallServices, "identity" | "ids">, row: CallRow, spaceId: string): AgentToolCall => {
+  const { id: agentId, workspaceId } = services.identity.get();
+  const { outcome } = row;
+  return {
+    workspaceId,
+    agentId,
+    runId: services.ids.deriveOwned("run", agentId, row.runOrdinal),
+    messageId: services.ids.deriveOwned("msg", spaceId, row.callId),
+    toolCallId: row.callId,
+    name: row.tool.name,
+    input: row.input,
+    status: statusOf(row),
+    ...(outcome?.status === "complete" ? { output: outcome.value } : {}),
+    ...(outcome?.error === undefined ? {} : { error: outcome.error }),
+    awaits: awaitsOf(row),
+    root: row.root,
+    streamId: row.streamId ?? undefined,
+    origin: row.origin ?? undefined,
+  };
+};

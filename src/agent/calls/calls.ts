@@ -3,14 +3,15 @@ import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
+import type { BlockServices } from "../memory/blocks/block-services.ts";
 import type { CallOutcome } from "../records.ts";
-import { loggedRun, type RunRow } from "../runs.ts";
-import { calls } from "../schema.ts";
+import { loggedRun, type RunRow, type Runs } from "../runs.ts";
+import { type CallRow, calls } from "../schema.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
-import type { CallRow } from "./call-row.ts";
-import { lookAt } from "./due.ts";
+import { lookAt, serverDueAt } from "./due.ts";
 import { failed, outcomeOf } from "./outcome.ts";
 
 /**
@@ -111,6 +112,13 @@ export class Calls {
   change(callId: string, changes: Changes): CallRow | undefined {
     const row = this.#db.update(calls).set(changes).where(eq(calls.callId, callId)).returning().get();
     return row && this.#look(row);
+  }
+
+  /** A call that may run now does: here, or with a server from now on. */
+  beginExecution(row: CallRow): CallRow {
+    const isOutside = row.tool.executionType === "external";
+    const out = { phase: "out", dueAt: serverDueAt(row, this.#clock.now()) } as const;
+    return this.change(row.callId, isOutside ? out : { phase: "running" }) ?? row;
   }
 
   /** An errand failed: it is tried again at `at`. */
@@ -302,6 +310,16 @@ const canceledWithRun = ({ phase }: CallRow): CallOutcome => {
 
 const isAwaited = (row: CallRow, now: number): boolean =>
   row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));
+
+/** What the modules that make calls and see them answered work with. */
+export type CallServices = BlockServices & {
+  calls: Calls;
+  runs: Runs;
+  /** Runs `work` in one SQLite transaction: all of it or nothing is stored. */
+  transaction<T>(work: () => T): T;
+  /** The object itself, for fault points. */
+  object: Crashable;
+};
 
 /** What identifies a call in a log line, and its run as long as that is known. */
 export const loggedCall = (

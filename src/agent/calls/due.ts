@@ -1,5 +1,6 @@
 import type { ToolCall } from "../../protocol/tool-call.ts";
-import type { CallRow } from "./call-row.ts";
+import { lateAnswerMs } from "../bounds.ts";
+import type { CallRow } from "../schema.ts";
 
 /**
  * What a call's row asks to be done beside its run, from the row alone: so that whatever was cut goes on (R1, R2).
@@ -62,3 +63,7 @@ export const lookAt = (row: Row, now: number): number | null => {
   if (expires(row)) return row.dueAt;
   return row.phase === "done" ? row.keptUntil : null;
 };
+
+/** When nobody waits for a server's answer any more. */
+export const serverDueAt = ({ tool, attached }: Pick<CallRow, "tool" | "attached">, now: number): number =>
+  now + (attached ? tool.timeoutMs : lateAnswerMs);

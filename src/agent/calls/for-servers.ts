@@ -3,13 +3,13 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import type { CallOutcome } from "../records.ts";
+import type { CallRow } from "../schema.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
 import type { Redactor } from "../tools/configured/redact.ts";
-import type { CallRow } from "./call-row.ts";
-import type { CallServices } from "./call-services.ts";
+import type { CallServices } from "./calls.ts";
 import { statusOf } from "./due.ts";
 import { completed, failed } from "./outcome.ts";
-import { serverRedactor } from "./server-secrets.ts";
+import { serverRedactor } from "./push.ts";
 
 /** What servers that execute `external` tools see of a call, and do with it. */
 export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => ({

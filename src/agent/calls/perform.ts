@@ -1,12 +1,40 @@
+import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import type { CallOutcome } from "../records.ts";
+import type { CallRow } from "../schema.ts";
 import { runConfigured } from "../tools/configured/run-configured.ts";
-import type { CallRow } from "./call-row.ts";
-import type { CallServices } from "./call-services.ts";
-import { loggedCall } from "./calls.ts";
-import { callConsented, isConsented } from "./consented.ts";
+import { builtinNames, builtinTool } from "../tools/registry.ts";
+import { callBlocks } from "./call-blocks.ts";
+import { type CallServices, loggedCall } from "./calls.ts";
 import { completed, failed } from "./outcome.ts";
+
+/**
+ * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
+ * wrote, whose names are never those of built-in ones.
+ */
+export const consentedTool = (name: string, approval: Approval): ToolConfig => ({
+  name,
+  description: name,
+  inputSchema: {},
+  async: false,
+  timeoutMs: 30_000,
+  // The call's id makes it change nothing twice.
+  idempotent: true,
+  executionType: "internal",
+  approval,
+});
+
+const isConsented = ({ name }: ToolConfig): boolean => builtinNames.has(name);
+
+/** Does what was agreed to. Throws what refuses it. */
+const callConsented = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
+  const { callId, tool, input } = row;
+  const known = builtinTool(tool.name);
+  if (!known?.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
+  const blocks = callBlocks(services, { callId, replayed: true, consented: true, signal });
+  return known.consent.carryOut(input, blocks);
+};
 
 /** Runs a call here, and answers what came of it. Throws the signal's reason where it was aborted, and nothing else. */
 export const perform = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {

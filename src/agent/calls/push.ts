@@ -1,21 +1,52 @@
 import { z } from "zod";
 import { signStandard, standard } from "../../auth/webhooks/standard.ts";
+import type { ToolConfig } from "../../protocol/tool.ts";
 import { ToolAnswer } from "../../protocol/tool-call.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
+import type { CallRow } from "../schema.ts";
 import { fitJson } from "../tools/configured/fit-result.ts";
 import { readAnswer } from "../tools/configured/read-answer.ts";
-import { createRedactor } from "../tools/configured/redact.ts";
+import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import { type RenderedRequest, renderRequest } from "../tools/configured/render-request.ts";
+import { parseTemplate, type RequestTemplate, secretNames } from "../tools/configured/template.ts";
 import { mayRepeat } from "../tools/handling.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
-import type { CallRow } from "./call-row.ts";
-import type { CallServices } from "./call-services.ts";
+import type { CallServices } from "./calls.ts";
 import { completed, failed } from "./outcome.ts";
-import { serverSecrets, serverTemplate } from "./server-secrets.ts";
+
+type Execution = NonNullable<Extract<ToolConfig, { executionType: "external" }>["execution"]>;
+
+/** The request that sends a call to its server; undefined where it cannot be made. */
+const serverTemplate = (services: Pick<CallServices, "env">, execution: Execution): RequestTemplate | undefined => {
+  const { secret: _, ...http } = execution;
+  const parsed = parseTemplate(
+    { ...http, method: "POST" },
+    { allowLoopback: services.env.ENVIRONMENT === "development" },
+  );
+  return parsed.ok ? parsed.template : undefined;
+};
+
+/** The secrets that such a request holds or is signed with, by name; empty where the workspace has none. */
+const serverSecrets = async (
+  services: CallServices,
+  execution: Execution,
+  template: RequestTemplate,
+): Promise<Map<string, string>> => {
+  const names = [execution.secret, ...secretNames(template).all];
+  const opened = names.map(async (name) => [name, (await services.identity.openSecret(name))?.trim() ?? ""] as const);
+  return new Map(await Promise.all(opened));
+};
+
+/** Takes out of a server's answer what it was sent (S3). */
+export const serverRedactor = async (services: CallServices, { tool }: Pick<CallRow, "tool">): Promise<Redactor> => {
+  const execution = tool.executionType === "external" ? tool.execution : undefined;
+  const template = execution && serverTemplate(services, execution);
+  return createRedactor(execution && template ? (await serverSecrets(services, execution, template)).values() : []);
+};
 
 /** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));

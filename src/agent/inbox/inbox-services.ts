@@ -1,4 +1,4 @@
-import type { CallServices } from "../calls/call-services.ts";
+import type { CallServices } from "../calls/calls.ts";
 import type { DeadLetters } from "./dead-letters.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";

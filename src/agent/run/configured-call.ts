@@ -1,13 +1,13 @@
 import type { ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
-import { beginExecution, serverDueAt } from "../calls/begin-execution.ts";
-import type { CallRow } from "../calls/call-row.ts";
 import type { NewCall } from "../calls/calls.ts";
+import { serverDueAt } from "../calls/due.ts";
 import { failed } from "../calls/outcome.ts";
 import { perform } from "../calls/perform.ts";
 import type { CallOutcome, CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import type { CallRow } from "../schema.ts";
 import { type Handling, handlingOf, mayRepeat } from "../tools/handling.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -115,7 +115,7 @@ const goOn = async (
         ),
       );
     case "ready": {
-      const begun = beginExecution(services, row);
+      const begun = services.calls.beginExecution(row);
       return goOn(services, execution, begun, true);
     }
     case "running":

@@ -1,8 +1,8 @@
-import type { CallRow } from "../calls/call-row.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
 import type { JournalRow } from "../journal.ts";
 import type { CallRequest, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import type { CallRow } from "../schema.ts";
 import { RunRef } from "../tools/builtin/runs.ts";
 import { factsOf } from "../tools/registry.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
