@@ -1,3 +1,4 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ColloquyError } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
@@ -61,12 +62,16 @@ const refusePage = (response: Response): Response => {
   );
 };
 
-/** `fetch` for a server that speaks OpenAI's API. It follows no redirect and returns no key. */
-export const openAiFetch = (
-  { apiKey }: Pick<OpenAiCompatibleSpec, "apiKey">,
-  deps: Pick<ModelDeps, "fetch">,
-): typeof globalThis.fetch => {
-  const send = deps.fetch ?? globalThis.fetch;
-  return async (input, init) =>
-    withoutKey(refusePage(refuseRedirect(await send(input, { ...init, redirect: "manual" }))), apiKey);
-};
+/** A server that speaks OpenAI's API. Its `fetch` follows no redirect and returns no key. */
+export const openAiServer = (
+  { baseUrl, apiKey }: Pick<OpenAiCompatibleSpec, "baseUrl" | "apiKey">,
+  { fetch: send = globalThis.fetch }: Pick<ModelDeps, "fetch">,
+) =>
+  createOpenAICompatible({
+    name: "openai-compatible",
+    baseURL: baseUrl,
+    includeUsage: true,
+    fetch: async (input, init) =>
+      withoutKey(refusePage(refuseRedirect(await send(input, { ...init, redirect: "manual" }))), apiKey),
+    ...(apiKey === undefined ? {} : { apiKey }),
+  });

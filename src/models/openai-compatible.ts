@@ -1,7 +1,6 @@
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import type { LanguageModel, StreamPart } from "./language-model.ts";
+import { type LanguageModel, type StreamPart, withStream } from "./language-model.ts";
 import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
-import { openAiFetch } from "./openai-access.ts";
+import { openAiServer } from "./openai-access.ts";
 
 /** An error that the provider sent inside its stream, without the key. */
 const partWithoutKey = (part: StreamPart, apiKey: string | undefined): StreamPart => {
@@ -15,25 +14,12 @@ const partWithoutKey = (part: StreamPart, apiKey: string | undefined): StreamPar
 
 /** A model behind any address that speaks OpenAI's chat completions; the spec's address is already checked. */
 export const createOpenAiCompatibleModel = (spec: OpenAiCompatibleSpec, deps: ModelDeps): LanguageModel => {
-  const model = createOpenAICompatible({
-    name: "openai-compatible",
-    baseURL: spec.baseUrl,
-    includeUsage: true,
-    fetch: openAiFetch(spec, deps),
-    ...(spec.apiKey === undefined ? {} : { apiKey: spec.apiKey }),
-  }).chatModel(spec.name);
-  return {
-    specificationVersion: "v4",
-    provider: model.provider,
-    modelId: model.modelId,
-    supportedUrls: {},
-    doGenerate: (options) => model.doGenerate(options),
-    doStream: async (options) => {
-      const result = await model.doStream(options);
-      const clean = new TransformStream<StreamPart, StreamPart>({
-        transform: (part, controller) => controller.enqueue(partWithoutKey(part, spec.apiKey)),
-      });
-      return { ...result, stream: result.stream.pipeThrough(clean) };
-    },
-  };
+  const model = openAiServer(spec, deps).chatModel(spec.name);
+  return withStream(model, async (options) => {
+    const result = await model.doStream(options);
+    const clean = new TransformStream<StreamPart, StreamPart>({
+      transform: (part, controller) => controller.enqueue(partWithoutKey(part, spec.apiKey)),
+    });
+    return { ...result, stream: result.stream.pipeThrough(clean) };
+  });
 };

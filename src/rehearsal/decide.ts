@@ -1,7 +1,7 @@
 import { handleEvent } from "./handle-event.ts";
 import type { ActionResult, InboxEvent, PastAction, PromptView } from "./prompt-view.ts";
 import type { ToolView } from "./tool-view.ts";
-import type { CycleState, Doing, Handling, ToolCall } from "./turn.ts";
+import type { CycleState, Doing, ToolCall } from "./turn.ts";
 
 /** The next action: one tool call, or the text that ends the cycle. */
 export type Action = { type: "call"; call: ToolCall } | { type: "text"; text: string };
@@ -12,9 +12,6 @@ const label = (event: InboxEvent): string => {
   if (event.kind === "tool_result") return `what came of ${event.tool}`;
   return event.kind === "service" ? `the service ${JSON.stringify(event.service)}` : "another event";
 };
-
-const reasonForSilence = (handling: Handling): string | undefined =>
-  "silent" in handling ? handling.silent : undefined;
 
 /** The longest reason that `skip` takes. */
 const longestReason = 500;
@@ -27,13 +24,12 @@ function* cycle(view: PromptView, tools: readonly ToolView[]): Doing {
     canWait: tools.some(({ name }) => name === "send_reply"),
     tools,
   };
-  const reasons = view.events.map((event) => reasonForSilence(handleEvent(event, view, state)));
+  const handlings = view.events.map((event) => handleEvent(event, view, state));
+  const reasons = handlings.flatMap((handling) => ("silent" in handling ? handling.silent : []));
   // A timeline has no skip: silence is ending without speaking.
-  if (view.continuity === "consciousness" && reasons.every((reason) => reason !== undefined)) {
-    yield {
-      toolName: "skip",
-      input: { reason: [...new Set(reasons)].join("; ").slice(0, longestReason) || "nothing to do" },
-    };
+  if (view.continuity === "consciousness" && reasons.length === handlings.length) {
+    const reason = [...new Set(reasons)].join("; ").slice(0, longestReason) || "nothing to do";
+    yield { toolName: "skip", input: { reason } };
   }
   const lines: string[] = [];
   for (const event of view.events) {

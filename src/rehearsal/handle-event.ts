@@ -6,7 +6,7 @@ import { acknowledge, cannotAnswer } from "./rules/conversation.ts";
 import { doPlan } from "./rules/plans.ts";
 import { rules } from "./rules.ts";
 import { toneOf } from "./tone.ts";
-import { type CycleState, type Doing, type Handling, sayIn, type Turn } from "./turn.ts";
+import { announce, type CycleState, type Handling, type Turn } from "./turn.ts";
 
 const alwaysAnswers = (view: PromptView): boolean => /\balways answer\b/i.test(view.role);
 
@@ -46,22 +46,15 @@ const wordsOf = (payload: string): string => {
   }
 };
 
-function* announce(event: ServiceEvent, spaceId: string, spaceName: string, cycle: CycleState): Doing {
-  const said = yield* sayIn(cycle, spaceId, `Event from ${event.service}: ${wordsOf(event.payload)}`);
-  return said ? `announced in "${spaceName}"` : `could not announce in "${spaceName}"`;
-}
-
 /** An agent told to "announce events in <space>" does; any other keeps service events to itself. */
 const handleService = (event: ServiceEvent, view: PromptView, cycle: CycleState): Handling => {
   const wanted = /\b(?:announce|post|report)\b[^.]*\bevents?\b[^.]*?\b(?:in|to)\s+(.+)/is.exec(view.role)?.[1] ?? "";
   const bare = wanted.toLowerCase().replace(/^["“]/, "");
   const space = view.spaces.find(({ name }) => bare.startsWith(name.toLowerCase()));
-  return space ? { doing: announce(event, space.id, space.name, cycle) } : { silent: "no rule for events of services" };
+  if (!space) return { silent: "no rule for events of services" };
+  const outcome = { done: `announced in "${space.name}"`, failed: `could not announce in "${space.name}"` };
+  return { doing: announce(cycle, space.id, `Event from ${event.service}: ${wordsOf(event.payload)}`, outcome) };
 };
-
-function* tell(cycle: CycleState, spaceId: string, text: string): Doing {
-  return (yield* sayIn(cycle, spaceId, text)) ? "told what came of it" : "could not tell what came of it";
-}
 
 /** Says the late result of a call in the space where the call was made. */
 const handleResult = (event: ToolResultEvent, view: PromptView, cycle: CycleState): Handling => {
@@ -69,7 +62,8 @@ const handleResult = (event: ToolResultEvent, view: PromptView, cycle: CycleStat
   const call = view.pending.get(toolCallId);
   const space = view.spaces.find(({ id }) => id === (call?.spaceId ?? view.activeSpaceId));
   if (!space) return { silent: `I am not where I called ${tool} any more` };
-  return { doing: tell(cycle, space.id, outcomeInWords(tool, call?.input, result)) };
+  const outcome = { done: "told what came of it", failed: "could not tell what came of it" };
+  return { doing: announce(cycle, space.id, outcomeInWords(tool, call?.input, result), outcome) };
 };
 
 export const handleEvent = (event: InboxEvent, view: PromptView, cycle: CycleState): Handling => {

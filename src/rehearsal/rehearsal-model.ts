@@ -64,21 +64,17 @@ async function* speak(options: CallOptions, deltasPerSecond: number): AsyncGener
     signal?.throwIfAborted();
     if (deltasPerSecond > 0) await pause(started + (index * 1000) / deltasPerSecond - Date.now(), signal);
   };
+  const id = callId;
   yield { type: "stream-start", warnings: [] };
-  if (action.type === "text") {
-    yield { type: "text-start", id: callId };
-    for (const [index, delta] of wordsOf(written).entries()) {
-      await inTime(index);
-      yield { type: "text-delta", id: callId, delta };
-    }
-    yield { type: "text-end", id: callId };
-  } else {
-    yield { type: "tool-input-start", id: callId, toolName: action.call.toolName };
-    for (const [index, delta] of wordsOf(written).entries()) {
-      await inTime(index);
-      yield { type: "tool-input-delta", id: callId, delta };
-    }
-    yield { type: "tool-input-end", id: callId };
+  if (action.type === "text") yield { type: "text-start", id };
+  else yield { type: "tool-input-start", id, toolName: action.call.toolName };
+  for (const [index, delta] of wordsOf(written).entries()) {
+    await inTime(index);
+    yield { type: action.type === "text" ? "text-delta" : "tool-input-delta", id, delta };
+  }
+  if (action.type === "text") yield { type: "text-end", id };
+  else {
+    yield { type: "tool-input-end", id };
     yield { type: "tool-call", toolCallId: callId, toolName: action.call.toolName, input: written };
   }
   yield { type: "finish", usage: usageOf(options, written), finishReason: finishReasonOf(action) };

@@ -42,22 +42,30 @@ export function* enter(cycle: CycleState, spaceId: string): Trying {
   return result.ok;
 }
 
-/** Says something in a space, entering it first where needed. False: it could not be said. */
-export function* sayIn(cycle: CycleState, spaceId: string, text: string): Trying {
-  if (!(yield* enter(cycle, spaceId))) return false;
-  const result = yield { toolName: "send_message", input: { text } };
-  return result.ok;
+/** Makes a call in a space, entering it first where needed. False: it could not be made. */
+function* callIn(cycle: CycleState, spaceId: string, call: ToolCall): Trying {
+  return (yield* enter(cycle, spaceId)) && (yield call).ok;
 }
 
-function* reply({ cycle, event }: Turn, text: string): Trying {
-  if (!(yield* enter(cycle, event.spaceId))) return false;
-  const result = yield { toolName: "send_reply", input: { replyToMessageId: event.messageId, text } };
-  return result.ok;
+/** Says something in a space. False: it could not be said. */
+export const sayIn = (cycle: CycleState, spaceId: string, text: string): Trying =>
+  callIn(cycle, spaceId, { toolName: "send_message", input: { text } });
+
+/** Says something of its own accord in a space. `done` or `failed` names it in the summary. */
+export function* announce(
+  cycle: CycleState,
+  spaceId: string,
+  text: string,
+  { done, failed }: { done: string; failed: string },
+): Doing {
+  return (yield* sayIn(cycle, spaceId, text)) ? done : failed;
 }
 
 /** Answers in the message's space, as a reply where its sender waits for one. `what` names the answer in the summary. */
-export function* answer(turn: Turn, text: string, what: string): Doing {
-  const said = turn.event.isAwaited ? yield* reply(turn, text) : yield* sayIn(turn.cycle, turn.event.spaceId, text);
+export function* answer({ cycle, event }: Turn, text: string, what: string): Doing {
+  const { spaceId, messageId } = event;
+  const reply = { toolName: "send_reply", input: { replyToMessageId: messageId, text } };
+  const said = event.isAwaited ? yield* callIn(cycle, spaceId, reply) : yield* sayIn(cycle, spaceId, text);
   return said ? what : `${what}, but it could not be said`;
 }
 

@@ -1,8 +1,7 @@
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { EmbedderConfig } from "../../protocol/model-config.ts";
 import { billedTokens, estimatedTokens } from "../billed-tokens.ts";
 import type { ModelDeps } from "../model-spec.ts";
-import { checkedBaseUrl, openAiFetch, secretKey } from "../openai-access.ts";
+import { checkedBaseUrl, openAiServer, secretKey } from "../openai-access.ts";
 import type { Embedder } from "./embedder.ts";
 
 type OpenAiEmbedder = Extract<EmbedderConfig, { provider: "openai-compatible" }>;
@@ -10,12 +9,9 @@ type OpenAiEmbedder = Extract<EmbedderConfig, { provider: "openai-compatible" }>
 /** A model behind any address that speaks OpenAI's embeddings. */
 export const openAiEmbedder = async (config: OpenAiEmbedder, id: string, deps: ModelDeps): Promise<Embedder> => {
   const apiKey = config.apiKeySecret === undefined ? undefined : await secretKey(config.apiKeySecret, deps);
-  const model = createOpenAICompatible({
-    name: "openai-compatible",
-    baseURL: checkedBaseUrl(config.baseUrl, deps),
-    fetch: openAiFetch({ apiKey }, deps),
-    ...(apiKey === undefined ? {} : { apiKey }),
-  }).embeddingModel(config.name);
+  const model = openAiServer({ baseUrl: checkedBaseUrl(config.baseUrl, deps), apiKey }, deps).embeddingModel(
+    config.name,
+  );
   const { dimensions } = config;
   return {
     id,

@@ -103,10 +103,10 @@ const addTo = (turn: Turn, label: string, wanted: string[]): Doing => {
       const place = index === -1 ? { op: "push_item" } : { op: "set_item", index };
       return { ...place, item: entry(text, false) };
     });
-    const edited = yield edit(label, version, operations);
-    if (!edited.ok) return yield* answer(turn, `I could not add it: ${edited.message}`, "could not add to a list");
-    const text = `${turn.tone.done} ${named(fresh)} ${are(fresh)} on ${title}.${open.length > 0 ? ` ${already}` : ""}`;
-    return yield* answer(turn, text, `added ${named(fresh)} to ${title}`);
+    const text = `${named(fresh)} ${are(fresh)} on ${title}.${open.length > 0 ? ` ${already}` : ""}`;
+    const done = { text, what: `added ${named(fresh)} to ${title}` };
+    const failed = (reason: string) => ({ text: `I could not add it: ${reason}`, what: "could not add to a list" });
+    return yield* callAndTell(turn, edit(label, version, operations), done, failed);
   };
   return withList(turn, label, add, () => begin(turn, label, wanted));
 };
@@ -125,10 +125,13 @@ const crossOff = (turn: Turn, label: string, wanted: string[]): Doing =>
       return yield* answer(turn, `I do not find ${named(wanted)} on ${title}.`, "it is not on the list");
     }
     const operations = found.map(({ index, text }) => ({ op: "set_item", index, item: entry(text, true) }));
-    const edited = yield edit(label, version, operations);
-    if (!edited.ok) return yield* answer(turn, `I could not cross it off: ${edited.message}`, "could not cross it off");
     const texts = named(found.map(({ text }) => text));
-    return yield* answer(turn, `${turn.tone.done} I crossed off ${texts}.`, `crossed ${texts} off ${title}`);
+    const done = { text: `I crossed off ${texts}.`, what: `crossed ${texts} off ${title}` };
+    const failed = (reason: string) => ({
+      text: `I could not cross it off: ${reason}`,
+      what: "could not cross it off",
+    });
+    return yield* callAndTell(turn, edit(label, version, operations), done, failed);
   });
 
 const tell = (turn: Turn, label: string): Doing =>

@@ -1,5 +1,5 @@
 import type { PlanEvent, SpaceView } from "../prompt-view.ts";
-import { type CycleState, callAndTell, type Doing, type Rule, sayIn, type Turn } from "../turn.ts";
+import { announce, type CycleState, callAndTell, type Doing, type Rule, type Turn } from "../turn.ts";
 import { escaped, longestNameFirst } from "../words.ts";
 
 /** Plans: "remind me in 2 minutes to …", "every day at 9 …"; and what is said when one is due. */
@@ -79,16 +79,12 @@ const saidIn = (instruction: string, { name }: SpaceView): string | undefined =>
   }
 };
 
-function* speak(cycle: CycleState, space: SpaceView, words: string): Doing {
-  const said = yield* sayIn(cycle, space.id, words);
-  return said ? `said so in "${space.name}"` : `could not say so in "${space.name}"`;
-}
-
 /** Carries out a plan that is due. Undefined if it names none of the agent's spaces. */
 export const doPlan = (event: PlanEvent, spaces: SpaceView[], cycle: CycleState): Doing | undefined => {
   for (const space of spaces.toSorted(longestNameFirst)) {
     const words = saidIn(event.instruction, space);
-    if (words) return speak(cycle, space, words);
+    const outcome = { done: `said so in "${space.name}"`, failed: `could not say so in "${space.name}"` };
+    if (words) return announce(cycle, space.id, words, outcome);
   }
   return undefined;
 };

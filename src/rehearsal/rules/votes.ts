@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { answer, type Doing, type Rule, rule, type Turn } from "../turn.ts";
+import { answer, type Doing, rule, ruleForPeople, type Turn } from "../turn.ts";
 
 const HistoryEntry = z.object({
   id: z.string().optional(),
@@ -13,7 +13,7 @@ const pageSize = 50;
 const mostPages = 4;
 
 /** The option that a message votes for, in capitals: "Option A", "I vote for b", "A". */
-export const voteIn = (text: string): string | undefined => {
+const voteIn = (text: string): string | undefined => {
   const plain = text.trim();
   if (plain.endsWith("?") || /\bcount\b/i.test(plain)) return undefined;
   const option =
@@ -24,7 +24,7 @@ export const voteIn = (text: string): string | undefined => {
 };
 
 /** Each person's last vote, as one line: the options by votes, then by name. */
-export const tally = (votes: Map<string, string>): string => {
+const tally = (votes: Map<string, string>): string => {
   const voters = new Map<string, string[]>();
   for (const [voter, option] of votes) voters.set(option, [...(voters.get(option) ?? []), voter]);
   const ranked = [...voters].toSorted(
@@ -62,12 +62,8 @@ function* countVotes(turn: Turn): Doing {
 
 export const votes = rule(/\b(?:count|tally|sum up|add up)\b.{0,20}\bvotes?\b|\bwho won the vote\b/i, countVotes);
 
-export const ownVote: Rule = {
-  forAgents: false,
-  match: (turn) => {
-    const option = voteIn(turn.request);
-    return option === undefined
-      ? undefined
-      : answer(turn, `Noted: ${turn.event.senderName} votes ${option}.`, `noted a vote for ${option}`);
-  },
-};
+export const ownVote = ruleForPeople(/^/, (turn) => {
+  const option = voteIn(turn.request);
+  if (option === undefined) return undefined;
+  return answer(turn, `Noted: ${turn.event.senderName} votes ${option}.`, `noted a vote for ${option}`);
+});
