@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import { Entity, Member } from "../protocol/entity.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
+import type { Page } from "../protocol/page.ts";
 import { Space, SpaceListItem } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";
@@ -22,8 +23,6 @@ export type ClientOptions = {
 
 /** A block that an agent shares with the people of a space. */
 export type BlockRef = { spaceId: string; agentId: string; label: string };
-
-export type Page<T> = { items: T[]; nextCursor: string | null };
 
 type PageQuery = { cursor?: string; limit?: number };
 type MessageQuery = { before?: number; after?: number; limit: number };

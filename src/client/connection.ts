@@ -34,21 +34,15 @@ export type Following = {
   end(reason: ClosedReason): void;
 };
 
-export type ConnectionTimings = {
+const defaultTimings = {
   /** The first wait after a drop; each further one is longer, up to `maxDelayMs`. */
-  minDelayMs: number;
-  maxDelayMs: number;
-  heartbeatMs: number;
-  /** How long a heartbeat may stay unanswered. */
-  silenceMs: number;
-};
-
-const defaultTimings: ConnectionTimings = {
   minDelayMs: 300,
   maxDelayMs: 15_000,
   heartbeatMs: 20_000,
+  /** How long a heartbeat may stay unanswered. */
   silenceMs: 8_000,
 };
+export type ConnectionTimings = typeof defaultTimings;
 
 const growth = 1.7;
 

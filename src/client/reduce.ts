@@ -64,9 +64,10 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "space.updated":
       return { ...state, space: frame.space };
     case "tool-call.start":
-      return openStream(state, { ...streamOf(frame), text: "" });
-    case "stream.snapshot":
-      return openStream(state, { ...streamOf(frame), text: frame.text });
+    case "stream.snapshot": {
+      const { type: _, ...stream } = frame;
+      return openStream(state, { text: "", ...stream });
+    }
     case "tool-input-delta":
       return growStream(state, frame.streamId, frame.textDelta ?? frame.inputDelta ?? "");
     case "tool-call.error":
@@ -131,7 +132,7 @@ const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
     members: frame.members,
     you: frame.you,
     cursor: frame.resumed && state.cursor !== null ? state.cursor : frame.cursor,
-    streams: frame.streams.map((snapshot) => ({ ...streamOf(snapshot), text: snapshot.text })),
+    streams: frame.streams.map(({ type: _, ...stream }) => stream),
     active: frame.active,
     backingOff: frame.resumed ? state.backingOff : [],
     reads: { ...kept.reads, ...Object.fromEntries(marks) },
@@ -185,14 +186,6 @@ const readMark = (state: SpaceState, read: NonNullable<WelcomeFrame["reads"]>[nu
   const { messageId, outcome, reason } = read;
   return { messageId, seq: seqOf(state, messageId), ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
 };
-
-const streamOf = ({ streamId, runId, entityId, toolName, speaks }: Omit<RunningStream, "text">) => ({
-  streamId,
-  runId,
-  entityId,
-  toolName,
-  speaks,
-});
 
 /** A stream keeps its place; a second start or a snapshot of it replaces its text. */
 const openStream = (state: SpaceState, stream: RunningStream): SpaceState => {

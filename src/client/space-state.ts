@@ -1,24 +1,16 @@
 import type { Member } from "../protocol/entity.ts";
-import type { ServerFrame, WelcomeFrame } from "../protocol/events.ts";
+import type { ServerFrame, StreamSnapshot, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
+import type { RunOutcome } from "../protocol/run.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
 /** A tool call that an agent is writing. `text` grows. Where it `speaks` that is a message, otherwise raw JSON. */
-export type RunningStream = {
-  streamId: string;
-  runId: string;
-  entityId: string;
-  toolName: string;
-  speaks: boolean;
-  text: string;
-};
+export type RunningStream = Omit<StreamSnapshot, "type">;
 
 export type ActiveAgent = { entityId: string; runId: string };
 
 /** `until` is in milliseconds, by the `now` that `reduce` was given. */
 export type Typing = { entityId: string; until: number };
-
-export type RunOutcome = "answered" | "silent" | "failed";
 
 /** `seq` is the message's; 0 if the message was not loaded when the mark came. */
 export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; reason?: string };

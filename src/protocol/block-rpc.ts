@@ -13,6 +13,7 @@ import type {
   Permission,
   UpdateBlock,
 } from "./block.ts";
+import type { Page, PageRequest } from "./page.ts";
 
 /** An agent's note to another about a block that it shares with it. */
 export type SharedBlockNote = {
@@ -54,11 +55,7 @@ export interface BlockRpc {
   updateBlock(workspaceId: string, label: string, changes: UpdateBlock, author: string): Promise<Outcome<BlockDetail>>;
   deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>>;
   /** Newest first. */
-  blockHistory(
-    workspaceId: string,
-    label: string,
-    page: { limit: number; cursor?: string | undefined },
-  ): Promise<Outcome<{ items: BlockChange[]; nextCursor: string | null }>>;
+  blockHistory(workspaceId: string, label: string, page: PageRequest): Promise<Outcome<Page<BlockChange>>>;
   blockShares(workspaceId: string, label: string): Promise<Outcome<BlockShare[]>>;
   shareBlock(workspaceId: string, label: string, share: Omit<BlockShare, "createdAt">): Promise<Outcome<BlockShare>>;
   unshareBlock(workspaceId: string, label: string, agentId: string): Promise<Outcome<null>>;
@@ -104,6 +101,6 @@ export interface SpaceBlockRpc {
     workspaceId: string,
     spaceId: string,
     label: string,
-    page: { limit: number; cursor?: string | undefined },
-  ): Promise<Outcome<{ items: BlockChange[]; nextCursor: string | null }>>;
+    page: PageRequest,
+  ): Promise<Outcome<Page<BlockChange>>>;
 }

@@ -33,11 +33,7 @@ export const DurableEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("member.renamed"), cursor, entityId, name: z.string() }),
   MemberReadEvent,
   MessageRoutedEvent,
-  z.object({
-    type: z.literal("space.updated"),
-    cursor,
-    space: Space.omit({ members: true }),
-  }),
+  z.object({ type: z.literal("space.updated"), cursor, space: Space.omit({ members: true }) }),
 ]);
 export type DurableEvent = z.infer<typeof DurableEvent>;
 
@@ -100,14 +96,7 @@ export const ErrorFrame = Problem.omit({ type: true }).extend({
 
 export const LiveFrame = z.union([
   /** Where it `speaks`, its deltas are the text of a message; otherwise a tool's input, raw JSON. */
-  z.object({
-    type: z.literal("tool-call.start"),
-    streamId,
-    runId,
-    entityId,
-    toolName: z.string(),
-    speaks: z.boolean(),
-  }),
+  StreamSnapshot.omit({ text: true }).extend({ type: z.literal("tool-call.start") }),
   z.object({
     type: z.literal("tool-input-delta"),
     streamId,

@@ -7,6 +7,7 @@ import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } fro
 import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Goal, Memory, PutGoal } from "./mind.ts";
+import type { Page, PageRequest } from "./page.ts";
 import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
 import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
@@ -23,14 +24,13 @@ import type {
 import type { TransferRpc } from "./transfer-rpc.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
+export type { Page, PageRequest } from "./page.ts";
+
 /**
  * The RPC of the actors, for each other and for the routes. Every method answers an `Outcome`: an expected refusal is
  * a value, a rejection means that the object could not be reached or has a bug. Times on the wire are ISO 8601.
  */
 
-/** A page of things, oldest first unless it says otherwise; `nextCursor` is null on the last page. */
-export type Page<T> = { items: T[]; nextCursor: string | null };
-export type PageRequest = { limit: number; cursor?: string | undefined };
 /** A page of an inbox: the events in that `status`, or all. */
 export type InboxRequest = PageRequest & { status?: InboxItem["status"] | undefined };
 

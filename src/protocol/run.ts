@@ -68,6 +68,7 @@ export const RunStep = z.object({
   usage: Usage,
   durationMs: z.int(),
 });
+export type RunStep = z.infer<typeof RunStep>;
 
 /** The cause of a run: its newest event, and how many events it took. */
 export const RunTrigger = z.object({
@@ -78,10 +79,7 @@ export const RunTrigger = z.object({
   senderName: z.string().optional(),
   text: z.string().optional(),
 });
-
 export type RunTrigger = z.infer<typeof RunTrigger>;
-
-export type RunStep = z.infer<typeof RunStep>;
 
 export const Run = z
   .object({
