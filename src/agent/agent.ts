@@ -10,7 +10,7 @@ import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts"
 import { fault } from "../shared/fault.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
-import { blocksArea, spaceBlocksArea } from "./api/blocks.ts";
+import { blocksArea } from "./api/blocks.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
 import { hooksArea } from "./api/hooks.ts";
 import { exportArea, ImportSession } from "./api/import-session.ts";
@@ -33,7 +33,6 @@ const areas = {
   ...searchArea,
   ...hooksArea,
   ...blocksArea,
-  ...spaceBlocksArea,
   ...exportArea,
 };
 

@@ -17,11 +17,10 @@ import { Waits } from "./inbox/waits.ts";
 import { Journal } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
 import { Archival } from "./memory/archival.ts";
-import { BlockShares } from "./memory/blocks/block-shares.ts";
-import { BlockSpaces } from "./memory/blocks/block-spaces.ts";
 import { BlockSubscriptions } from "./memory/blocks/block-subscriptions.ts";
 import { Blocks } from "./memory/blocks/blocks.ts";
 import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
+import { Shares } from "./memory/blocks/shares.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
@@ -172,10 +171,10 @@ export const createServices = (
   const forget = (): void => {
     for (const each of remembering) each.forget();
   };
-  const blockSpaces = new BlockSpaces(db, clock);
-  const subscriptions = new BlockSubscriptions({ ctx, env, timers, clock, identity, blockSpaces });
+  const shares = new Shares(db, clock, identity);
+  const subscriptions = new BlockSubscriptions({ ctx, env, timers, clock, shares });
   const blocks = new Blocks({
-    ...{ db, clock, transaction, loadLoro },
+    ...{ db, clock, shares, transaction, loadLoro },
     changed: (change) => subscriptions.changed(change),
   });
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
@@ -207,8 +206,7 @@ export const createServices = (
     goals,
     blocks,
     subscriptions,
-    blockShares: new BlockShares(db, clock),
-    blockSpaces,
+    shares,
     sharedBlocks,
     plans,
     hooks: new Hooks(db, clock),

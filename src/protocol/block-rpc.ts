@@ -9,7 +9,6 @@ import type {
   CreateBlock,
   EditBlock,
   EditedBlock,
-  EditSpaceBlock,
   Permission,
   UpdateBlock,
 } from "./block.ts";
@@ -24,15 +23,20 @@ export type SharedBlockNote = {
   permission: Permission;
 };
 
-/** An edit by the agent that a block is shared with; `callId` makes the same one again change nothing. */
+/** Who edits a block. The caller has checked that it is that principal. */
+export type BlockPrincipal =
+  /** Somebody with the workspace's rights; `through` is the agent that the block is shared with and is reached by. */
+  | { kind: "workspace"; author: string; through?: string | undefined }
+  /** A member of a space that the block is shared with. `author` is `human:ent_…`. */
+  | { kind: "person"; spaceId: string; author: string; name: string }
+  /** The block's owner, or an agent that it is shared with. `consented`: a person agreed to this edit. */
+  | { kind: "agent"; agentId: string; name: string; consented?: boolean | undefined };
+
+/** An edit by whom a block is shared with; `callId` makes the same one again change nothing. */
 export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
-  reader: { agentId: string; name: string };
-  /** The author who edits it in the reader's place, with the workspace's rights: `human:ent_…` or `system`. */
-  author?: string | undefined;
+  by: BlockPrincipal;
   callId?: string | undefined;
-  /** A person agreed to it. */
-  consented?: boolean | undefined;
-  /** When the reader stops waiting, in milliseconds since the epoch: what is not made by then is `unavailable`. */
+  /** When the caller stops waiting, in milliseconds since the epoch: what is not made by then is `unavailable`. */
   until?: number | undefined;
 };
 
@@ -58,48 +62,37 @@ export interface BlockRpc {
   blockHistory(workspaceId: string, label: string, page: PageRequest): Promise<Outcome<Page<BlockChange>>>;
   blockShares(workspaceId: string, label: string): Promise<Outcome<BlockShare[]>>;
   shareBlock(workspaceId: string, label: string, share: Omit<BlockShare, "createdAt">): Promise<Outcome<BlockShare>>;
-  unshareBlock(workspaceId: string, label: string, agentId: string): Promise<Outcome<null>>;
+  blockSpaces(workspaceId: string, label: string): Promise<Outcome<BlockSpace[]>>;
+  /** The caller has checked that the agent is in the space. */
+  shareWithSpace(
+    workspaceId: string,
+    label: string,
+    space: Omit<BlockSpace, "createdAt">,
+  ): Promise<Outcome<BlockSpace>>;
+  /** `granteeId` is an agent's or a space's. */
+  unshareBlock(workspaceId: string, label: string, granteeId: string): Promise<Outcome<null>>;
 
   /** From the agents that own blocks. */
   noteSharedBlock(workspaceId: string, note: SharedBlockNote): Promise<Outcome<null>>;
   dropSharedBlock(workspaceId: string, ownerId: string, label: string): Promise<Outcome<null>>;
   /** From the agents that blocks are shared with. Null for what is not shared (any more). */
   readSharedBlocks(workspaceId: string, readerId: string, labels: string[]): Promise<Outcome<(Block | null)[]>>;
+
+  /** For the people of a space, whom the caller has checked. By label; `permission` is theirs. */
+  spaceBlocks(workspaceId: string, spaceId: string): Promise<Outcome<Block[]>>;
+
+  /** For both. `granteeId` is the agent or the space that the block is shared with. */
   readSharedBlock(
     workspaceId: string,
-    readerId: string,
+    granteeId: string,
     label: string,
     version?: number,
   ): Promise<Outcome<BlockDetail>>;
   editSharedBlock(workspaceId: string, label: string, edit: SharedEdit): Promise<Outcome<EditedBlock>>;
-}
-
-/**
- * The person who edits in a space. The worker has checked that both the person and the agent are members. `author` is
- * `human:ent_…`; the same `callId` again changes nothing and gets the same answer.
- */
-export type SpaceEditor = { spaceId: string; author: string; name: string; callId?: string | undefined };
-
-/** The blocks that an agent shares with a space. The space learns nothing else of the agent. */
-export interface SpaceBlockRpc {
-  blockSpaces(workspaceId: string, label: string): Promise<Outcome<BlockSpace[]>>;
-  /** The caller has checked that the agent is in the space. */
-  openBlock(workspaceId: string, label: string, space: Omit<BlockSpace, "createdAt">): Promise<Outcome<BlockSpace>>;
-  closeBlock(workspaceId: string, label: string, spaceId: string): Promise<Outcome<null>>;
-
-  /** For the people of a space. By label; `permission` is theirs. */
-  spaceBlocks(workspaceId: string, spaceId: string): Promise<Outcome<Block[]>>;
-  spaceBlock(workspaceId: string, spaceId: string, label: string, version?: number): Promise<Outcome<BlockDetail>>;
-  editSpaceBlock(
-    workspaceId: string,
-    label: string,
-    edit: EditSpaceBlock,
-    editor: SpaceEditor,
-  ): Promise<Outcome<EditedBlock>>;
   /** Newest first. */
-  spaceBlockHistory(
+  sharedBlockHistory(
     workspaceId: string,
-    spaceId: string,
+    granteeId: string,
     label: string,
     page: PageRequest,
   ): Promise<Outcome<Page<BlockChange>>>;

@@ -1,7 +1,7 @@
 import type { Outcome } from "../shared/errors.ts";
 import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
 import type { ArchivalEntry, CreateArchival } from "./archival.ts";
-import type { BlockRpc, SpaceBlockRpc } from "./block-rpc.ts";
+import type { BlockRpc } from "./block-rpc.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
 import type { HookSettings, UpdateHook } from "./hook.ts";
@@ -214,7 +214,7 @@ export type ProvenDelivery = {
   payload: TriggerAgent["payload"];
 };
 
-export interface AgentRpc extends BlockRpc, SpaceBlockRpc, TransferRpc {
+export interface AgentRpc extends BlockRpc, TransferRpc {
   /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
   check(config: AgentConfig): Promise<Outcome<null>>;
   create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;

@@ -160,7 +160,7 @@ blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
     if (!members?.some(({ id }) => id === agentId)) {
       throw new ColloquyError("not_found", "The agent is not in that space.");
     }
-    return { space: unwrap(await agent.openBlock(workspaceId, label, { spaceId, permission: body.permission })) };
+    return { space: unwrap(await agent.shareWithSpace(workspaceId, label, { spaceId, permission: body.permission })) };
   },
 });
 
@@ -169,7 +169,7 @@ blocks.route("DELETE /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
   access: "workspace",
   problems: ["not_found", "invalid_request"],
   handle: async ({ agent, workspaceId, params }) =>
-    unwrap(await agent.closeBlock(workspaceId, params.label, params.spaceId)),
+    unwrap(await agent.unshareBlock(workspaceId, params.label, params.spaceId)),
 });
 
 /** A block's stream, from its agent; with `spaceId`, as that space's people may read it. */

@@ -1,4 +1,5 @@
 import { Block, BlockChange, BlockDetail, EditedBlock, EditSpaceBlock } from "../protocol/block.ts";
+import type { BlockPrincipal } from "../protocol/block-rpc.ts";
 import type { Member } from "../protocol/entity.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
@@ -70,7 +71,7 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}", {
   problems: ["not_found", "invalid_request"],
   handle: async ({ context, agent, workspaceId, params, query }) => {
     await membersWith(context, params);
-    return unwrap(await agent.spaceBlock(workspaceId, params.spaceId, params.label, query.version));
+    return unwrap(await agent.readSharedBlock(workspaceId, params.spaceId, params.label, query.version));
   },
 });
 
@@ -86,10 +87,11 @@ spaceBlocks.route("POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/ope
   problems: ["not_found", "edit_refused", "text_too_long", "limit_reached", "conflict"],
   handle: async ({ context, agent, workspaceId, params, body, once }) => {
     await requireParticipant(context);
-    const editor = { spaceId: params.spaceId, ...actorAmong(context, await membersWith(context, params)) };
+    const actor = actorAmong(context, await membersWith(context, params));
+    const by: BlockPrincipal = { kind: "person", spaceId: params.spaceId, ...actor };
     return once(async (newId) => {
       const callId = callIdOf(context, newId);
-      return unwrap(await agent.editSpaceBlock(workspaceId, params.label, body, { ...editor, callId }));
+      return unwrap(await agent.editSharedBlock(workspaceId, params.label, { ...body, by, callId }));
     });
   },
 });
@@ -103,7 +105,7 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/hist
   problems: ["not_found", ...badPage],
   handle: async ({ context, agent, workspaceId, params, query }) => {
     await membersWith(context, params);
-    return unwrap(await agent.spaceBlockHistory(workspaceId, params.spaceId, params.label, query));
+    return unwrap(await agent.sharedBlockHistory(workspaceId, params.spaceId, params.label, query));
   },
 });
 

@@ -262,3 +262,28 @@ test("[R1] a message that a router of then had yet to decide about is decided by
     }),
   );
 });
+
+test("[R1] agents and spaces that a block was shared with before are still those that it is shared with", async () => {
+  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/agent-0007"));
+  const sql = fixtures[name] ?? "";
+  const space = first(sql, /'(spc_\w+)'/);
+  const friend = ids.mint("ent");
+  const shared = `
+    INSERT INTO block_shares (block_id, agent_id, permission, created_at) SELECT id, '${friend}', 'Partner', 1 FROM blocks;
+    INSERT INTO block_spaces (block_id, space_id, permission, created_at) SELECT id, '${space}', 'ReadOnly', 2 FROM blocks;
+  `;
+  const { id, workspaceId } = await open("agent", sql + shared);
+  const agent = env.AGENT.getByName(id);
+  expect(unwrap(await agent.blockShares(workspaceId, "notes"))).toEqual([
+    { agentId: friend, permission: "Partner", createdAt: "1970-01-01T00:00:00.001Z" },
+  ]);
+  expect(unwrap(await agent.blockSpaces(workspaceId, "notes"))).toEqual([
+    { spaceId: space, permission: "ReadOnly", createdAt: "1970-01-01T00:00:00.002Z" },
+  ]);
+  expect(unwrap(await agent.spaceBlocks(workspaceId, space))).toMatchObject([
+    { label: "notes", permission: "ReadOnly", sharedFrom: { agentId: id } },
+  ]);
+  const tables = await inside("agent", id, countsOf);
+  expect(tables).not.toHaveProperty("block_shares");
+  expect(tables).not.toHaveProperty("block_spaces");
+});

@@ -1,24 +1,24 @@
 import type { BlockDetail, EditBlock, UpdateBlock } from "../../protocol/block.ts";
+import type { BlockPrincipal, BlockRpc } from "../../protocol/block-rpc.ts";
+import type { PageRequest } from "../../protocol/page.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
-import type { BlockCaller } from "../memory/blocks/block-author.ts";
 import type { BlockServices } from "../memory/blocks/block-services.ts";
-import { blockView, detailOf, sharedView } from "../memory/blocks/blocks.ts";
+import { blockView, detailOf } from "../memory/blocks/block-view.ts";
 import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { editShared, loadShared, readShared } from "../memory/blocks/shared-reading.ts";
-import { shareBlock, unshareAll, unshareBlock } from "../memory/blocks/sharing.ts";
-import { closeBlock, grantedIn, openBlock, viewInSpace } from "../memory/blocks/space-sharing.ts";
+import { shareBlock, sharedView, shareWithSpace, unshare, unshareDeleted } from "../memory/blocks/sharing.ts";
 import { originAuthor } from "../transfer/origin.ts";
-import type { Area } from "./agent-runtime.ts";
+import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
 /** How long others are asked for, in the service of one request. */
 const askMs = 15_000;
 
-const callerOf = ({ identity }: BlockServices, as: EditBlock["as"], author: string): BlockCaller => {
+const principalOf = ({ identity }: BlockServices, as: EditBlock["as"], author: string): BlockPrincipal => {
   const { id, config } = identity.get();
-  return as === "agent" ? { kind: "agent", agentId: id, name: config.name } : { kind: "system", author };
+  return as === "agent" ? { kind: "agent", agentId: id, name: config.name } : { kind: "workspace", author };
 };
 
 /** The block of another agent that has this label here: its own comes first. */
@@ -43,33 +43,16 @@ const detail = async (services: BlockServices, label: string, version?: number):
   return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
 };
 
-/** What this agent, as a block's owner, lets a reader do. Throws `not_found` where it does not share it. */
-const granted = ({ blocks, blockShares, identity }: BlockServices, readerId: string, label: string) => {
-  const row = blocks.find(label);
-  const permission = row && blockShares.permissionOf(row.id, readerId);
-  if (!row || permission === undefined) throw new ColloquyError("not_found", `no block "${label}" is shared with you`);
-  const { id, config } = identity.get();
-  return { row, permission, owner: { agentId: id, agentName: config.name } };
-};
+const historyOf = ({ db, services }: AgentRuntime, label: string, { limit, cursor }: PageRequest) =>
+  page(
+    services.blocks.history(label, cursorOf(cursor), limit + 1),
+    limit,
+    ({ version }) => version,
+    (change) => ({ ...change, ...originAuthor(db, change.author) }),
+  );
 
 /** The agent's blocks: its own, those that it shares, and those that others share with it. */
-export const blocksArea: Area<
-  | "blocks"
-  | "createBlock"
-  | "block"
-  | "editBlock"
-  | "updateBlock"
-  | "deleteBlock"
-  | "blockHistory"
-  | "blockShares"
-  | "shareBlock"
-  | "unshareBlock"
-  | "noteSharedBlock"
-  | "dropSharedBlock"
-  | "readSharedBlocks"
-  | "readSharedBlock"
-  | "editSharedBlock"
-> = {
+export const blocksArea: Area<keyof BlockRpc> = {
   blocks: async ({ services }) => {
     const shared = await readShared(services, services.sharedBlocks.list(), timeoutSignal(askMs));
     return [...services.blocks.list().map(blockView), ...shared];
@@ -81,10 +64,10 @@ export const blocksArea: Area<
   block: ({ services }, label, version) => detail(services, label, version),
   editBlock: ({ services }, label, { as, ...wanted }, author, callId) => {
     const shared = sharedAs(services, label);
-    if (!shared) return services.blocks.edit(label, { ...wanted, caller: callerOf(services, as, author), callId });
-    const by = as === "agent" ? {} : { author };
+    if (!shared) return services.blocks.edit(label, { ...wanted, by: principalOf(services, as, author), callId });
+    const inPlace = as === "agent" ? {} : { author };
     // Its owner may be asked again where its answer was lost.
-    const asked = { ...wanted, ...by, callId: callId ?? services.ids.mint("key") };
+    const asked = { ...wanted, ...inPlace, callId: callId ?? services.ids.mint("key") };
     return editShared(services, shared, asked, timeoutSignal(askMs));
   },
   updateBlock: async ({ services }, label, changes, author) => {
@@ -94,22 +77,17 @@ export const blocksArea: Area<
     return detail(services, label);
   },
   deleteBlock: async ({ services }, label, as, author) => {
-    const { id } = services.blocks.delete(label, callerOf(services, as, author));
-    services.blockSpaces.removeAll(id);
-    await unshareAll(services, label, id, timeoutSignal(askMs));
+    const row = services.blocks.delete(label, principalOf(services, as, author));
+    await unshareDeleted(services, row, timeoutSignal(askMs));
     return null;
   },
-  blockHistory: ({ db, services }, label, { limit, cursor }) =>
-    page(
-      services.blocks.history(label, cursorOf(cursor), limit + 1),
-      limit,
-      ({ version }) => version,
-      (change) => ({ ...change, ...originAuthor(db, change.author) }),
-    ),
-  blockShares: ({ services }, label) => services.blockShares.of(services.blocks.get(label).id),
+  blockHistory: historyOf,
+  blockShares: ({ services }, label) => services.shares.agents(services.blocks.get(label).id),
   shareBlock: ({ services }, label, share) => shareBlock(services, label, share, timeoutSignal(askMs)),
-  unshareBlock: async ({ services }, label, agentId) => {
-    await unshareBlock(services, label, agentId, timeoutSignal(askMs));
+  blockSpaces: ({ services }, label) => services.shares.spaces(services.blocks.get(label).id),
+  shareWithSpace: ({ services }, label, space) => shareWithSpace(services, label, space),
+  unshareBlock: async ({ services }, label, granteeId) => {
+    await unshare(services, label, granteeId, timeoutSignal(askMs));
     return null;
   },
   noteSharedBlock: ({ services }, note) => {
@@ -120,62 +98,24 @@ export const blocksArea: Area<
     services.sharedBlocks.drop(ownerId, label);
     return null;
   },
-  readSharedBlocks: ({ services }, readerId, labels) =>
+  readSharedBlocks: ({ services: { blocks, shares } }, readerId, labels) =>
     labels.map((label) => {
-      try {
-        const { row, permission, owner } = granted(services, readerId, label);
-        return sharedView(row, permission, owner);
-      } catch (error) {
-        if (error instanceof ColloquyError) return null;
-        throw error;
-      }
+      const row = blocks.find(label);
+      return (row && shares.viewFor(row, readerId)) ?? null;
     }),
-  readSharedBlock: async ({ services }, readerId, label, version) => {
-    const { row, permission, owner } = granted(services, readerId, label);
-    const read = await services.blocks.read(label, version);
-    return detailOf(sharedView(row, permission, owner), { ...read, version: version ?? read.row.version });
-  },
-  editSharedBlock: ({ services }, label, { reader, author, consented, until, ...edit }) => {
-    requireAwaited(services, { until });
-    const { permission } = granted(services, reader.agentId, label);
-    const caller: BlockCaller =
-      author === undefined ? { kind: "agent", ...reader, permission, consented } : { kind: "system", author };
-    return services.blocks.edit(label, { ...edit, caller });
-  },
-};
-
-/** Blocks that the people of the agent's spaces may use. */
-export const spaceBlocksArea: Area<
-  "blockSpaces" | "openBlock" | "closeBlock" | "spaceBlocks" | "spaceBlock" | "editSpaceBlock" | "spaceBlockHistory"
-> = {
-  blockSpaces: ({ services }, label) => services.blockSpaces.of(services.blocks.get(label).id),
-  openBlock: ({ services }, label, space) => openBlock(services, label, space),
-  closeBlock: ({ services }, label, spaceId) => {
-    closeBlock(services, label, spaceId);
-    return null;
-  },
-  spaceBlocks: ({ services }, spaceId) => {
-    const { id: agentId, config } = services.identity.get();
-    const owner = { agentId, agentName: config.name };
-    return services.blockSpaces.in(spaceId).map(({ row, permission }) => sharedView(row, permission, owner));
-  },
-  spaceBlock: async ({ services }, spaceId, label, version) => {
-    grantedIn(services, spaceId, label);
+  spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
+  readSharedBlock: async ({ services }, granteeId, label, version) => {
+    services.blocks.granted(label, granteeId);
     const read = await services.blocks.read(label, version);
     // The block may have been taken back while it was read.
-    return detailOf(viewInSpace(services, spaceId, label), { ...read, version: version ?? read.row.version });
+    return detailOf(sharedView(services, label, granteeId), { ...read, version: version ?? read.row.version });
   },
-  editSpaceBlock: ({ services }, label, edit, { spaceId, author, name, callId }) => {
-    const { permission } = grantedIn(services, spaceId, label);
-    return services.blocks.edit(label, { ...edit, callId, caller: { kind: "person", author, name, permission } });
+  editSharedBlock: ({ services }, label, { until, ...edit }) => {
+    requireAwaited(services, { until });
+    return services.blocks.edit(label, edit);
   },
-  spaceBlockHistory: ({ db, services }, spaceId, label, { limit, cursor }) => {
-    grantedIn(services, spaceId, label);
-    return page(
-      services.blocks.history(label, cursorOf(cursor), limit + 1),
-      limit,
-      ({ version }) => version,
-      (change) => ({ ...change, ...originAuthor(db, change.author) }),
-    );
+  sharedBlockHistory: (runtime, granteeId, label, asked) => {
+    runtime.services.blocks.granted(label, granteeId);
+    return historyOf(runtime, label, asked);
   },
 };

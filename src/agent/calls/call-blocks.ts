@@ -1,13 +1,12 @@
 import type { Permission, SpacePermission } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
+import type { BlockPrincipal } from "../../protocol/block-rpc.ts";
 import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import type { BlockCaller } from "../memory/blocks/block-author.ts";
-import { blockView, detailOf } from "../memory/blocks/blocks.ts";
+import { blockView, detailOf } from "../memory/blocks/block-view.ts";
 import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { editShared, loadShared } from "../memory/blocks/shared-reading.ts";
-import { shareBlock, unshareBlock } from "../memory/blocks/sharing.ts";
-import { closeBlock, openBlock } from "../memory/blocks/space-sharing.ts";
+import { shareBlock, shareWithSpace, unshare } from "../memory/blocks/sharing.ts";
 import { permissionRefusal, verdictOn } from "../memory/documents/permission.ts";
 import type { CallBlocks } from "../tools/tool.ts";
 import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
@@ -57,7 +56,7 @@ const requireRank = (services: CallServices, label: string, permission: Permissi
 };
 
 /** What was to be taken back, and is not there any more, was taken back by what was cut. */
-const onceOnly = async (replayed: boolean, takeBack: () => void | Promise<void>): Promise<void> => {
+const onceOnly = async (replayed: boolean, takeBack: () => Promise<void>): Promise<void> => {
   try {
     await takeBack();
   } catch (error) {
@@ -88,7 +87,7 @@ const approvalOf = async (
 };
 
 /** As the call's own agent: with a person's consent, where one gave it. */
-const callerOf = ({ identity }: CallServices, consented: boolean): BlockCaller => {
+const principalOf = ({ identity }: CallServices, consented: boolean): BlockPrincipal => {
   const { id, config } = identity.get();
   return { kind: "agent", agentId: id, name: config.name, consented };
 };
@@ -112,7 +111,7 @@ export const callBlocks = (
   edit(label, edit, from) {
     const shared = sharedOf(services, label, from);
     if (shared) return asUnknownOutcome(editShared(services, shared, { ...edit, callId, consented }, signal));
-    return services.blocks.edit(label, { ...edit, caller: callerOf(services, consented), callId });
+    return services.blocks.edit(label, { ...edit, by: principalOf(services, consented), callId });
   },
   approvalOf: (label, operations, from) => approvalOf(services, label, operations, from, signal),
   create: (block) => services.blocks.create(block, `agent:${services.identity.get().id}`, callId),
@@ -133,12 +132,12 @@ export const callBlocks = (
     requireRank(services, label, permission);
     await shareBlock(services, label, { agentId: agentNamed(services, agent), permission }, signal);
   },
-  unshare: (label, agent) =>
-    onceOnly(replayed, () => unshareBlock(services, label, agentNamed(services, agent), signal)),
-  async open(label, space, permission) {
+  unshare: (label, agent) => onceOnly(replayed, () => unshare(services, label, agentNamed(services, agent), signal)),
+  async shareWithSpace(label, space, permission) {
     requireRank(services, label, permission);
-    await openBlock(services, label, { spaceId: spaceNamed(services, space), permission });
+    await shareWithSpace(services, label, { spaceId: spaceNamed(services, space), permission });
   },
-  close: (label, space) => onceOnly(replayed, () => closeBlock(services, label, spaceNamed(services, space))),
+  unshareFromSpace: (label, space) =>
+    onceOnly(replayed, () => unshare(services, label, spaceNamed(services, space), signal)),
   history: (label, limit) => services.blocks.history(label, undefined, limit),
 });

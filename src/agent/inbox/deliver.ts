@@ -95,7 +95,7 @@ export const accept = (
     }
     if (delivery.left) {
       services.calls.left(delivery.space.id);
-      services.blockSpaces.left(delivery.space.id);
+      services.shares.left(delivery.space.id);
     }
     if (delivery.left || decided.length > 0) arm();
     if (fresh.length > 0) dropQuiet(services);

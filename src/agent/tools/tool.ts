@@ -54,8 +54,8 @@ export type CallBlocks = {
   share(label: string, agent: string, permission: Permission): Promise<void>;
   unshare(label: string, agent: string): Promise<void>;
   /** `space` is the name or the id of a space of its own: the people there may use the block. */
-  open(label: string, space: string, permission: SpacePermission): Promise<void>;
-  close(label: string, space: string): Promise<void>;
+  shareWithSpace(label: string, space: string, permission: SpacePermission): Promise<void>;
+  unshareFromSpace(label: string, space: string): Promise<void>;
   /** Newest first. */
   history(label: string, limit: number): BlockChange[];
 };

@@ -2,15 +2,8 @@ import { asc, eq, isNull, sql } from "drizzle-orm";
 import type { RowOf } from "../../protocol/exported-agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
-import { blockView } from "../memory/blocks/blocks.ts";
-import {
-  blockShares,
-  blockSnapshots,
-  blockSpaces,
-  blocks,
-  blockVersions,
-  sharedBlocks,
-} from "../memory/blocks/schema.ts";
+import { blockView } from "../memory/blocks/block-view.ts";
+import { blockSnapshots, blocks, blockVersions, sharedBlocks, shares } from "../memory/blocks/schema.ts";
 import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 
 /** Blocks with their history. Rows and bytes are exported as they are stored: no document is opened. */
@@ -92,10 +85,8 @@ export const shareRows: KindStore<"share"> = {
   read: (db, after) =>
     db
       .all<ShareRow>(sql`
-        select 'given' as direction, label, agent_id as "with", ${blockShares.permission}, ${blockShares.createdAt} as createdAt
-          from ${blockShares} join ${blocks} on ${blocks.id} = block_id and deleted_at is null
-        union all select 'given', label, space_id, ${blockSpaces.permission}, ${blockSpaces.createdAt}
-          from ${blockSpaces} join ${blocks} on ${blocks.id} = block_id and deleted_at is null
+        select 'given' as direction, label, grantee_id as "with", ${shares.permission}, ${shares.createdAt} as createdAt
+          from ${shares} join ${blocks} on ${blocks.id} = block_id and deleted_at is null
         union all select 'taken', label, owner_id, permission, created_at from ${sharedBlocks}
         order by 1, 2, 3 limit ${sharesAtATime} offset ${Number(after ?? 0)}`)
       .map((share, index) => ({

@@ -65,7 +65,7 @@ const mentions = [
   sql`select distinct substr(author, instr(author, ':') + 1) as id from block_versions where author <> 'system'`,
   sql`select distinct json_extract(source, '$.authorId') as id from archival where json_extract(source, '$.authorId') is not null`,
   sql`select distinct json_extract(source, '$.spaceId') as id from archival where json_extract(source, '$.spaceId') is not null`,
-  sql`select agent_id as id from block_shares union select owner_id from shared_blocks union select space_id from block_spaces`,
+  sql`select grantee_id as id from shares union select owner_id from shared_blocks`,
   sql`select partner_entity_id as id from blocks where partner_entity_id is not null`,
   sql`select id from spaces union select id from known_names`,
 ];

@@ -302,9 +302,9 @@ describe("shared blocks", () => {
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
     const operations = [{ op: "append_text" as const, text: "b" }];
-    const reader = { agentId: agent.id, name: agent.name };
+    const by = { kind: "agent" as const, agentId: agent.id, name: agent.name };
     const edited = (until: number) =>
-      env.AGENT.getByName(archive.id).editSharedBlock(workspaceId, "notes", { reader, operations, until });
+      env.AGENT.getByName(archive.id).editSharedBlock(workspaceId, "notes", { by, operations, until });
     expect(await edited(Date.now() - 1)).toMatchObject({ ok: false, problem: { code: "unavailable" } });
     expect((await block("notes", archive)).rendered).toBe("a");
     unwrap(await edited(Date.now() + 60_000));

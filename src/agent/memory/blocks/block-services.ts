@@ -3,13 +3,12 @@ import type { Env } from "../../../shared/env.ts";
 import type { Ids } from "../../../shared/ids.ts";
 import type { Identity } from "../../identity.ts";
 import type { Spaces } from "../../spaces.ts";
-import type { BlockShares } from "./block-shares.ts";
-import type { BlockSpaces } from "./block-spaces.ts";
 import type { BlockSubscriptions } from "./block-subscriptions.ts";
 import type { Blocks } from "./blocks.ts";
 import type { SharedBlocks } from "./shared-blocks.ts";
+import type { Shares } from "./shares.ts";
 
-/** What the modules that callWithRetry an agent's blocks, and those shared with it, work with. */
+/** What the modules for an agent's blocks, and for those shared with it, are given. */
 export type BlockServices = {
   env: Env;
   ids: Ids;
@@ -17,8 +16,7 @@ export type BlockServices = {
   identity: Identity;
   spaces: Spaces;
   blocks: Blocks;
-  blockShares: BlockShares;
-  blockSpaces: BlockSpaces;
+  shares: Shares;
   sharedBlocks: SharedBlocks;
   subscriptions: BlockSubscriptions;
 };

@@ -9,9 +9,9 @@ import { ColloquyError, errorKind } from "../../../shared/errors.ts";
 import { AuthenticatedSockets, type Session } from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { maxSubscriberFrames, maxSubscribers, subscriberAnswerMs, subscriberProofMs } from "../../bounds.ts";
-import type { Identity } from "../../identity.ts";
-import type { BlockSpaces } from "./block-spaces.ts";
-import { blockView, detailOf, type StoredChange, sharedView } from "./blocks.ts";
+import { blockView, detailOf } from "./block-view.ts";
+import type { StoredChange } from "./blocks.ts";
+import type { Shares } from "./shares.ts";
 
 /**
  * Sockets that follow blocks: each is told of its block as the block is seen from where the socket subscribed.
@@ -37,8 +37,7 @@ type Around = {
   env: Pick<Env, "WORKSPACE" | "SPACE">;
   timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
-  identity: Identity;
-  blockSpaces: BlockSpaces;
+  shares: Pick<Shares, "viewFor">;
 };
 
 const notSharedHere = "it is not shared with this space any more";
@@ -85,7 +84,7 @@ export class BlockSubscriptions {
       this.#sockets.closeWhere(({ data }) => data.label === label, closeCodes.spaceDeleted, "it was deleted");
     } else if (value !== undefined) {
       this.#tell(label, (from) => {
-        const view = this.#viewFrom(row, from);
+        const view = from === undefined ? blockView(row) : this.#around.shares.viewFor(row, from);
         if (!view) return undefined;
         const block = detailOf(view, { value, rendered: row.rendered, version: row.version });
         return { type: "block.changed", cursor: row.version, block, by };
@@ -136,13 +135,6 @@ export class BlockSubscriptions {
   /** The timer `subscriptions` went off. */
   onTimer(): void {
     this.#sockets.onTimer();
-  }
-
-  #viewFrom(row: StoredChange["row"], from: string | undefined) {
-    if (from === undefined) return blockView(row);
-    const { id: agentId, config } = this.#around.identity.get();
-    const permission = this.#around.blockSpaces.permissionIn(row.id, from);
-    return permission && sharedView(row, permission, { agentId, agentName: config.name });
   }
 
   #tell(label: string, frameFor: (from: string | undefined) => BlockFrame | undefined): void {

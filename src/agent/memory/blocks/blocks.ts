@@ -1,9 +1,7 @@
 import { and, asc, count, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type {
-  Block,
   BlockChange,
-  BlockDetail,
   CreateBlock,
   EditBlock,
   EditedBlock,
@@ -11,6 +9,7 @@ import type {
   Permission,
   UpdateBlock,
 } from "../../../protocol/block.ts";
+import type { BlockPrincipal } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
@@ -19,12 +18,13 @@ import { contentOf } from "../documents/cells.ts";
 import { contentAt, record, stateOf } from "../documents/document.ts";
 import { checkBlockSchema, fillDocument } from "../documents/fill-document.ts";
 import type { Loro } from "../documents/loro.ts";
-import { checkPermission } from "../documents/permission.ts";
+import { checkPermission, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
-import { authorOf, type BlockCaller, mannerOf, writerOf } from "./block-author.ts";
 import { BlockHistory } from "./block-history.ts";
+import type { BlockRow } from "./block-view.ts";
 import { changedSchema, checkFits } from "./changed-schema.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
+import { isSpaceId, type Shares } from "./shares.ts";
 
 /**
  * An agent's blocks.
@@ -35,10 +35,8 @@ import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
  * 3. The same call again changes nothing and is answered as before (R2).
  * 4. Every method that needs a document loads what opens it first, and does all else in one turn: two edits never meet.
  */
-export type BlockRow = typeof blocks.$inferSelect;
-
 export type BlockEdit = Pick<EditBlock, "operations" | "onVersion"> & {
-  caller: BlockCaller;
+  by: BlockPrincipal;
   callId?: string | undefined;
 };
 
@@ -48,6 +46,7 @@ export type StoredChange = { what: "edited" | "updated" | "deleted"; row: BlockR
 type Around = {
   db: Database;
   clock: Clock;
+  shares: Pick<Shares, "permissionOf">;
   transaction<T>(work: () => T): T;
   loadLoro(): Promise<Loro>;
   /** Called once it is stored. */
@@ -88,6 +87,27 @@ export class Blocks {
     const row = this.find(label);
     if (!row) throw new ColloquyError("not_found", `there is no block "${label}"`);
     return row;
+  }
+
+  /** A block, and its permission for an agent or the people of a space. Throws `not_found` where it is not shared. */
+  granted(label: string, granteeId: string): { row: BlockRow; permission: Permission } {
+    const row = this.find(label);
+    const permission = row && this.#around.shares.permissionOf(row, granteeId);
+    if (row && permission !== undefined) return { row, permission };
+    const whom = isSpaceId(granteeId) ? "this space" : "you";
+    throw new ColloquyError("not_found", `no block "${label}" is shared with ${whom}`);
+  }
+
+  /** What a principal may do with a block. Throws `not_found` where it is not shared with that principal. */
+  access(label: string, by: BlockPrincipal): { row: BlockRow; writer: Writer } {
+    const now = isoTime(this.#around.clock.now());
+    if (by.kind === "workspace") {
+      const { row } = by.through === undefined ? { row: this.get(label) } : this.granted(label, by.through);
+      return { row, writer: { kind: "system", now } };
+    }
+    const { row, permission } = this.granted(label, by.kind === "person" ? by.spaceId : by.agentId);
+    const consented = by.kind === "agent" && by.consented === true;
+    return { row, writer: { kind: by.kind, now, name: by.name, permission, consented } };
   }
 
   /** Throws `name_taken`, `limit_reached`, and what is wrong with its schema or content. */
@@ -133,10 +153,10 @@ export class Blocks {
   }
 
   /** All operations or none. Throws what refuses them. */
-  async edit(label: string, { operations, onVersion, caller, callId }: BlockEdit): Promise<EditedBlock> {
-    // Nothing is loaded for a block that is not there. What edits need is evaluated with the first one, not when the
-    // worker starts.
-    this.get(label);
+  async edit(label: string, { operations, onVersion, by, callId }: BlockEdit): Promise<EditedBlock> {
+    // Nothing is loaded for a block that the principal does not have. What edits need is evaluated with the first one,
+    // not when the worker starts.
+    this.access(label, by);
     const [loro, { editDocument }] = await Promise.all([
       this.#around.loadLoro(),
       import("../documents/edit-document.ts"),
@@ -146,10 +166,10 @@ export class Blocks {
       const { rendered, value } = await this.read(label);
       return { ...known, rendered, value };
     }
-    const row = this.get(label);
+    const { row, writer } = this.access(label, by);
     const { transaction, clock } = this.#around;
     const now = clock.now();
-    const author = authorOf(caller);
+    const author = authorOf(by);
     const on = onVersion === undefined ? undefined : this.#history.requireState(row.id, onVersion, row.version);
     try {
       const edited = transaction(() => {
@@ -160,7 +180,7 @@ export class Blocks {
           charLimit: row.charLimit,
           label,
           operations,
-          writer: writerOf(caller, row.permission, isoTime(now)),
+          writer,
           version: row.version,
           on,
           stacks: needsStacks ? this.#history.stacks(row.id, author) : { undo: [], redo: [] },
@@ -217,10 +237,10 @@ export class Blocks {
   }
 
   /** Its label is free again. Throws `forbidden` where an agent's permission does not allow it. */
-  delete(label: string, caller: BlockCaller): BlockRow {
+  delete(label: string, by: BlockPrincipal): BlockRow {
     const { db, transaction, clock } = this.#around;
-    const row = this.get(label);
-    checkPermission("delete_block", writerOf(caller, row.permission, isoTime(clock.now())));
+    const { row, writer } = this.access(label, by);
+    checkPermission("delete_block", writer);
     transaction(() => {
       this.#write(row.id, { deletedAt: clock.now() });
       const old = db
@@ -237,7 +257,7 @@ export class Blocks {
       }
     });
     this.#documents.drop(row.id);
-    this.#around.changed({ what: "deleted", row, by: authorOf(caller) });
+    this.#around.changed({ what: "deleted", row, by: authorOf(by) });
     return row;
   }
 
@@ -314,6 +334,19 @@ export class Blocks {
   }
 }
 
+const authorOf = (by: BlockPrincipal): string => (by.kind === "agent" ? `agent:${by.agentId}` : by.author);
+
+const appending: string[] = ["append_text", "append_to_list", "push_item", "insert_item", "append_log_entry"];
+const deleting: string[] = ["delete_item", "remove_from_list"];
+
+/** One word for how a version was made, from the names of its operations. */
+const mannerOf = (operations: string[]): string => {
+  const [only] = operations;
+  if (operations.length === 1 && (only === "undo" || only === "redo")) return only;
+  if (operations.some((op) => deleting.includes(op))) return "delete";
+  return operations.length > 0 && operations.every((op) => appending.includes(op)) ? "append" : "edit";
+};
+
 /**
  * Documents that are open in memory: a cache of what is stored, least recently used out first.
  *
@@ -342,30 +375,3 @@ export class OpenDocuments {
     doc?.free();
   }
 }
-
-export const blockView = (row: BlockRow): Block => ({
-  label: row.label,
-  type: row.type,
-  permission: row.permission,
-  description: row.description,
-  schema: row.schema,
-  pinned: row.pinned,
-  charLimit: row.charLimit,
-  ...(row.partnerEntityId === null ? {} : { partnerEntityId: row.partnerEntityId }),
-  version: row.version,
-  rendered: row.rendered,
-  createdAt: isoTime(row.createdAt),
-  updatedAt: isoTime(row.updatedAt),
-});
-
-/** As another agent reads it. */
-export const sharedView = (
-  row: BlockRow,
-  permission: Permission,
-  owner: { agentId: string; agentName: string },
-): Block => ({ ...blockView(row), permission, pinned: false, sharedFrom: owner });
-
-export const detailOf = (
-  block: Block,
-  { value, rendered, version }: { value: Json; rendered: string; version: number },
-): BlockDetail => ({ ...block, value, rendered, version });

@@ -1,6 +1,6 @@
 import { isNull } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { BlockType, EditedBlock, Permission, SpacePermission } from "../../../protocol/block.ts";
+import type { BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import type { Step } from "../documents/undo-stacks.ts";
 
@@ -74,28 +74,16 @@ export const blockCalls = sqliteTable("block_calls", {
   result: text("result", { mode: "json" }).$type<DoneEdit>().notNull(),
 });
 
-/** Agents that may read a block of this one, and what else they may. */
-export const blockShares = sqliteTable(
-  "block_shares",
+/** Agents and spaces that may use a block of this agent. The prefix of `granteeId` tells which of the two it is. */
+export const shares = sqliteTable(
+  "shares",
   {
     blockId: integer("block_id").notNull(),
-    agentId: text("agent_id").notNull(),
+    granteeId: text("grantee_id").notNull(),
     permission: text("permission").$type<Permission>().notNull(),
     createdAt: integer("created_at").notNull(),
   },
-  (table) => [primaryKey({ columns: [table.blockId, table.agentId] })],
-);
-
-/** Spaces whose people may read a block of this agent, and what else they may. */
-export const blockSpaces = sqliteTable(
-  "block_spaces",
-  {
-    blockId: integer("block_id").notNull(),
-    spaceId: text("space_id").notNull(),
-    permission: text("permission").$type<SpacePermission>().notNull(),
-    createdAt: integer("created_at").notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.blockId, table.spaceId] })],
+  (table) => [primaryKey({ columns: [table.blockId, table.granteeId] })],
 );
 
 /** Blocks of other agents that this one may read, as far as it was told: their owner has the last word. */

@@ -1,10 +1,11 @@
 import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
-import type { SharedEdit } from "../../../protocol/block-rpc.ts";
+import type { BlockPrincipal } from "../../../protocol/block-rpc.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { spaceAnswerMs } from "../../bounds.ts";
 import { callWithRetry } from "../../call-with-retry.ts";
 import type { BlockServices } from "./block-services.ts";
+import type { BlockEdit } from "./blocks.ts";
 import type { SharedBlockRow } from "./shared-blocks.ts";
 
 /**
@@ -86,15 +87,18 @@ export const loadShared = async (
 export const editShared = async (
   services: BlockServices,
   row: SharedBlockRow,
-  edit: Omit<SharedEdit, "reader" | "until">,
+  { author, consented, ...edit }: Omit<BlockEdit, "by"> & { author?: string; consented?: boolean },
   signal: AbortSignal,
 ): Promise<EditedBlock> => {
   const { id, workspaceId, config } = services.identity.get();
   const owner = services.env.AGENT.getByName(row.ownerId);
-  const reader = { agentId: id, name: config.name };
+  const by: BlockPrincipal =
+    author === undefined
+      ? { kind: "agent", agentId: id, name: config.name, consented }
+      : { kind: "workspace", author, through: id };
   const ask = () => {
     const until = services.clock.now() + spaceAnswerMs;
-    return owner.editSharedBlock(workspaceId, row.label, { ...edit, reader, until });
+    return owner.editSharedBlock(workspaceId, row.label, { ...edit, by, until });
   };
   return unwrap(await callWithRetry(ask, signal));
 };

@@ -1,8 +1,8 @@
 import { ColloquyError } from "../../../shared/errors.ts";
 import { callerOf } from "../../../sockets/authenticated-sockets.ts";
 import type { BlockServices } from "./block-services.ts";
-import { blockView, detailOf } from "./blocks.ts";
-import { viewInSpace } from "./space-sharing.ts";
+import { blockView, detailOf } from "./block-view.ts";
+import { sharedView } from "./sharing.ts";
 
 /** Opens a socket on a block of this agent: the welcome first, then each change as it is stored. */
 export const subscribeBlock = async (services: BlockServices, request: Request): Promise<Response> => {
@@ -15,7 +15,7 @@ export const subscribeBlock = async (services: BlockServices, request: Request):
   const spaceId = searchParams.get("space") ?? undefined;
   // Nothing is awaited after this, so that no change falls between the welcome and what follows it.
   const { row, value, rendered } = await services.blocks.read(label);
-  const view = spaceId === undefined ? blockView(row) : viewInSpace(services, spaceId, label);
+  const view = spaceId === undefined ? blockView(row) : sharedView(services, label, spaceId);
   const [client, server] = Object.values(new WebSocketPair());
   if (!client || !server) throw new Error("subscribeBlock: a WebSocketPair is two sockets");
   services.subscriptions.accept(server, label, principal, spaceId);

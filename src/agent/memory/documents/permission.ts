@@ -1,5 +1,5 @@
 import type { LoroDoc } from "loro-crdt/web";
-import type { Permission, SpacePermission } from "../../../protocol/block.ts";
+import type { Permission } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 
@@ -60,13 +60,12 @@ export const permissionRefusal = (op: GatedOperation, permission: Permission): C
 };
 
 /**
- * Who edits: the runtime and who has the workspace's rights pass; an agent has the block's permission, and may have a
- * person's consent; a person of a space has the permission that the block has there.
+ * As whom a document is edited. The runtime, and principals with the workspace's rights, may do everything. An agent,
+ * and a person of a space, have a permission. An agent may have a person's consent.
  */
 export type Writer =
   | { kind: "system"; now: string }
-  | { kind: "person"; now: string; name: string; permission: SpacePermission }
-  | { kind: "agent"; now: string; name: string; permission: Permission; consented: boolean };
+  | { kind: "person" | "agent"; now: string; name: string; permission: Permission; consented: boolean };
 
 /** A document that is being changed, on behalf of somebody. */
 export type Editing = {
@@ -81,7 +80,7 @@ export type Editing = {
 export const checkPermission = (op: GatedOperation, writer: Writer): void => {
   if (writer.kind === "system") return;
   const verdict = verdictOn(op, writer.permission);
-  if (verdict === "allowed" || (verdict === "consent" && writer.kind === "agent" && writer.consented)) return;
+  if (verdict === "allowed" || (verdict === "consent" && writer.consented)) return;
   throw permissionRefusal(op, writer.permission);
 };
 

@@ -199,7 +199,7 @@ export const blockShare = defineTool({
   async execute({ label: name, permission, ...given }, { blocks }) {
     await sharing(given, {
       withAgent: (other) => blocks.share(name, other, parsed(Permission, permission ?? "Append")),
-      withSpace: (where) => blocks.open(name, where, parsed(SpacePermission, permission ?? "ReadWrite")),
+      withSpace: (where) => blocks.shareWithSpace(name, where, parsed(SpacePermission, permission ?? "ReadWrite")),
     });
     return { value: { success: true } };
   },
@@ -214,7 +214,7 @@ export const blockUnshare = defineTool({
   async execute({ label: name, ...given }, { blocks }) {
     await sharing(given, {
       withAgent: (other) => blocks.unshare(name, other),
-      withSpace: (where) => blocks.close(name, where),
+      withSpace: (where) => blocks.unshareFromSpace(name, where),
     });
     return { value: { success: true } };
   },

@@ -1,0 +1,25 @@
+import type { Block, BlockDetail, Json } from "../../../protocol/block.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import type { blocks } from "./schema.ts";
+
+export type BlockRow = typeof blocks.$inferSelect;
+
+export const blockView = (row: BlockRow): Block => ({
+  label: row.label,
+  type: row.type,
+  permission: row.permission,
+  description: row.description,
+  schema: row.schema,
+  pinned: row.pinned,
+  charLimit: row.charLimit,
+  ...(row.partnerEntityId === null ? {} : { partnerEntityId: row.partnerEntityId }),
+  version: row.version,
+  rendered: row.rendered,
+  createdAt: isoTime(row.createdAt),
+  updatedAt: isoTime(row.updatedAt),
+});
+
+export const detailOf = (
+  block: Block,
+  { value, rendered, version }: { value: Json; rendered: string; version: number },
+): BlockDetail => ({ ...block, value, rendered, version });
