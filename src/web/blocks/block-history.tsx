@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { type BlockChange, type BlockRef, messageOf, type Page, type SpaceState } from "../../client/index.ts";
+import { LinkButton } from "../look/link-button.tsx";
 import { full, short } from "../look/time.ts";
 import { useSignedIn } from "../session/signed-in.ts";
 import { authorName, changeWords } from "./block-words.ts";
@@ -26,29 +27,22 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
     };
   }, [client, spaceId, agentId, label, version]);
 
+  const fail = (error: unknown): void => setProblem(messageOf(error));
   const more = async (): Promise<void> => {
     if (!pages?.nextCursor) return;
-    try {
-      const next = await client.blockHistory(block, { cursor: pages.nextCursor, limit: 50 });
-      setPages({ items: [...pages.items, ...next.items], nextCursor: next.nextCursor });
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
+    const next = await client.blockHistory(block, { cursor: pages.nextCursor, limit: 50 });
+    setPages({ items: [...pages.items, ...next.items], nextCursor: next.nextCursor });
   };
 
   const look = async (wanted: number): Promise<void> => {
     if (read?.version === wanted) return setRead(null);
-    try {
-      const { rendered } = await client.getBlock(block, wanted);
-      setRead({ version: wanted, rendered });
-      setProblem(null);
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
+    const { rendered } = await client.getBlock(block, wanted);
+    setRead({ version: wanted, rendered });
+    setProblem(null);
   };
 
   return (
-    <section className="block-history" aria-label="History">
+    <section aria-label="History">
       {problem && (
         <p className="field-error" role="alert">
           {problem}
@@ -65,7 +59,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
                 className="block-version baseline between small hoverable"
                 aria-expanded={isRead}
                 aria-label={`Version ${change.version}: ${author} ${changeWords(change)}`}
-                onClick={() => void look(change.version)}
+                onClick={() => void look(change.version).catch(fail)}
               >
                 <span className="block-version-words wrap">
                   <strong>{author}</strong> {changeWords(change)}
@@ -79,11 +73,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
           );
         })}
       </ol>
-      {pages?.nextCursor && (
-        <button type="button" className="link-button" onClick={() => void more()}>
-          Show older
-        </button>
-      )}
+      {pages?.nextCursor && <LinkButton onClick={() => void more().catch(fail)}>Show older</LinkButton>}
     </section>
   );
 };

@@ -2,6 +2,7 @@ import { useCallback, useState } from "react";
 import type { Block, SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { IconButton } from "../look/icon.tsx";
+import { LinkButton } from "../look/link-button.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
 import { useRequest } from "../session/use-request.ts";
 import { BlockView } from "./block-view.tsx";
@@ -76,10 +77,7 @@ const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
   if (blocks === null) {
     return (
       <p className="block-note soft" role="alert">
-        The blocks could not be loaded. {problem}{" "}
-        <button type="button" className="link-button" onClick={onRetry}>
-          Try again
-        </button>
+        The blocks could not be loaded. {problem} <LinkButton onClick={onRetry}>Try again</LinkButton>
       </p>
     );
   }

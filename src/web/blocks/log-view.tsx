@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
+import { LinkButton } from "../look/link-button.tsx";
 import { full, short } from "../look/time.ts";
 import { AddLine } from "./add-line.tsx";
 import { inWords } from "./item-shape.ts";
@@ -38,9 +39,9 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
         ))}
       </ol>
       {!isWhole && entries.length > shown.length && (
-        <button type="button" className="link-button" onClick={() => setWhole(true)}>
+        <LinkButton onClick={() => setWhole(true)}>
           Show {Math.min(entries.length, mostShown) - shown.length} older
-        </button>
+        </LinkButton>
       )}
     </>
   );

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef } from "react";
 import type { SpaceListItem, SpaceListState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { IconButton } from "../look/icon.tsx";
+import { LinkButton } from "../look/link-button.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
 import { useSignedIn } from "../session/signed-in.ts";
@@ -63,10 +64,7 @@ export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRet
         {list.status === "loading" && <p className="sidebar-note small soft">Loading your spaces …</p>}
         {list.status === "failed" && (
           <p className="sidebar-note small soft" role="alert">
-            Your spaces could not be loaded. {list.problem.message}{" "}
-            <button type="button" className="link-button" onClick={onRetry}>
-              Try again
-            </button>
+            Your spaces could not be loaded. {list.problem.message} <LinkButton onClick={onRetry}>Try again</LinkButton>
           </p>
         )}
         {list.status === "ready" && spaces.length === 0 && (

@@ -46,7 +46,7 @@ export const MessageFrame = (props: MessageFrameProps) => {
       aria-label={createdAt ? `${sender.name}, ${clock(createdAt)}` : `${sender.name}, writing`}
     >
       <div className="message-gutter">{opensGroup ? <Avatar {...sender} active={isActive} /> : time}</div>
-      <div className="message-content">
+      <div>
         {opensGroup && (
           <div className="message-head baseline">
             <span className="message-sender wrap">{sender.name}</span>

@@ -1,4 +1,5 @@
 import type { LiveSpace, Note, SpaceState } from "../../client/index.ts";
+import { LinkButton } from "../look/link-button.tsx";
 import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";
@@ -97,12 +98,8 @@ const OutgoingRow = ({ row: { outgoing, opensGroup }, state, live, names }: Outg
       {status.kind === "failed" && (
         <p className="outgoing-failed buttons field-error" role="alert">
           <span>Not sent: {status.message}</span>
-          <button type="button" className="link-button" onClick={() => live?.retry(clientKey)}>
-            Try again
-          </button>
-          <button type="button" className="link-button" onClick={() => live?.discard(clientKey)}>
-            Discard
-          </button>
+          <LinkButton onClick={() => live?.retry(clientKey)}>Try again</LinkButton>
+          <LinkButton onClick={() => live?.discard(clientKey)}>Discard</LinkButton>
         </p>
       )}
     </MessageFrame>

@@ -99,7 +99,7 @@ const Plot = ({ chart: { type, labels, series }, width }: { chart: Chart; width:
       ))}
       {labels.map((label, index) =>
         index % every === 0 ? (
-          <text key={index} className="chart-label" x={xOf(index)} y={height - 8} textAnchor="middle">
+          <text key={index} x={xOf(index)} y={height - 8} textAnchor="middle">
             {label.length > 14 ? `${label.slice(0, 13)}…` : label}
           </text>
         ) : null,
