@@ -3,11 +3,11 @@
 /** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
 /** Dead events that are kept; past it those that died first are let go: messages to their space's history, others to the log. */
-export const maxDeadEvents = 1000;
+export const maxDeadLetters = 1000;
 /** Events that wake nobody, or nobody any more, and wait for the next batch; past it the oldest are let go: messages to their space's history, others to the log. */
-export const maxQuietEvents = 500;
-/** Of more than `maxQuietEvents`, so many are kept, the newest: otherwise each delivery would look at all, to let a few go. */
-export const keptQuietEvents = 250;
+export const maxOverheardEvents = 500;
+/** Of more than `maxOverheardEvents`, so many are kept, the newest: otherwise each delivery would look at all, to let a few go. */
+export const keptOverheardEvents = 250;
 /** Events that one run takes, and the UTF-8 that they may fill, in bytes: a row holds 2 MB. */
 export const maxBatchEvents = 100;
 export const maxBatchBytes = 256 * 1024;
@@ -22,7 +22,7 @@ export const maxHooks = 50;
 /** How long a delivery that names no id is told from another by its body alone. */
 export const sameBodyMs = 5 * 60_000;
 /** Service events whose ids are remembered, so that they come in once; the oldest are forgotten first. */
-export const maxSeenEvents = 50_000;
+export const maxDedupeKeys = 50_000;
 export const maxMemories = 500;
 /** All memories together, in characters. */
 export const maxMemoriesCharacters = 100_000;

@@ -1,15 +1,15 @@
 import type { ModelMessage } from "ai";
-import { and, asc, between, desc, eq, gt, inArray, max, sql } from "drizzle-orm";
+import { and, asc, between, desc, eq, gt, inArray, max, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, prepared } from "../shared/database.ts";
 import type { JournalMeta, JournalRest } from "./records.ts";
 import { journal } from "./schema.ts";
 
 /**
- * The journal is the mind: one append-only table of everything that the model was given, said, called and got back.
+ * The journal is an append-only table of everything that the model was given, said, called and got back.
  *
  * Invariants
- * 1. Rows are appended and never changed. A replay reads where it was (`run/progress.ts`).
+ * 1. Rows are appended and never changed. A replay reads from them where its run stands (`run/progress.ts`).
  * 2. A call that was started has its `call` row before its effect, and its `result` row after.
  * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
  *    are no message.
@@ -22,10 +22,10 @@ export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"
 /** Sequence numbers, both ends included. */
 export type Stretch = { from: number; to: number };
 
-/** Where a run's rows are: from its first one on, but for its rests. */
+/** The place of a run's rows: from its first one on, without its rests. */
 type Lived = { ordinal: number; journalFrom: number; rests: JournalRest[] | null };
 
-/** The stretches that hold a run's rows, and none of what was written while it rested. */
+/** The stretches that hold a run's rows. Rows that were written while it rested lie outside them. */
 const stretchesOf = ({ journalFrom, rests }: Lived, to = Number.MAX_SAFE_INTEGER): Stretch[] => {
   const stretches: Stretch[] = [];
   let from = journalFrom;
@@ -37,10 +37,10 @@ const stretchesOf = ({ journalFrom, rests }: Lived, to = Number.MAX_SAFE_INTEGER
   return [...stretches, { from, to }];
 };
 
-/** Rows of others that are rather read than asked around. */
+/** Two stretches are read as one if no more than so many rows of other runs lie between them. */
 const nearRows = 50;
 
-/** In order, each row in one: neighbours joined. */
+/** The stretches in order, near ones joined, so that no row is in two. */
 const joined = (stretches: Stretch[]): Stretch[] => {
   const all: Stretch[] = [];
   for (const stretch of stretches.toSorted((one, other) => one.from - other.from)) {
@@ -61,34 +61,23 @@ export class Journal {
   readonly #clock: Clock;
   /** The newest row's sequence number, once it was read. */
   #lastSeq: number | undefined;
-  /** The rows of the runs that think now, by their ordinals; null until they are read. */
+  /** The rows of the runs that are in a loop, by their ordinals; null until they are read. */
   readonly #held = new Map<number, JournalRow[] | null>();
-  readonly #ofRun = prepared(() =>
-    this.#db
-      .select()
-      .from(journal)
-      .where(
-        and(
-          between(journal.seq, sql.placeholder("from"), sql.placeholder("to")),
-          eq(journal.runOrdinal, sql.placeholder("runOrdinal")),
-        ),
-      )
-      .orderBy(asc(journal.seq))
-      .prepare(),
+  /** Rows between two sequence numbers for which `which` holds, in order. */
+  readonly #between = (which: SQL) =>
+    prepared(() =>
+      this.#db
+        .select()
+        .from(journal)
+        .where(and(between(journal.seq, sql.placeholder("from"), sql.placeholder("to")), which))
+        .orderBy(asc(journal.seq))
+        .prepare(),
+    );
+  readonly #ofRun = this.#between(eq(journal.runOrdinal, sql.placeholder("runOrdinal")));
+  readonly #ofRuns = this.#between(
+    sql`${journal.runOrdinal} in (select value from json_each(${sql.placeholder("ordinals")}))`,
   );
-  readonly #messagesIn = prepared(() =>
-    this.#db
-      .select()
-      .from(journal)
-      .where(
-        and(
-          between(journal.seq, sql.placeholder("from"), sql.placeholder("to")),
-          inArray(journal.kind, ["inbox", "preview", "assistant", "result"]),
-        ),
-      )
-      .orderBy(asc(journal.seq))
-      .prepare(),
-  );
+  readonly #messagesIn = this.#between(inArray(journal.kind, ["inbox", "preview", "assistant", "result"]));
   readonly #append = prepared(() =>
     this.#db
       .insert(journal)
@@ -103,20 +92,6 @@ export class Journal {
       .returning()
       .prepare(),
   );
-  readonly #ofRuns = prepared(() =>
-    this.#db
-      .select()
-      .from(journal)
-      .where(
-        and(
-          between(journal.seq, sql.placeholder("from"), sql.placeholder("to")),
-          sql`${journal.runOrdinal} in (select value from json_each(${sql.placeholder("ordinals")}))`,
-        ),
-      )
-      .orderBy(asc(journal.seq))
-      .prepare(),
-  );
-
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
@@ -129,6 +104,12 @@ export class Journal {
     return appended;
   }
 
+  /** Appends a text that a run reads after its input, as a user's message. */
+  tell(runOrdinal: number, step: number, text: string, meta?: JournalMeta): void {
+    const content = { role: "user", content: text } as const;
+    this.append({ runOrdinal, step, kind: "preview", content, ...(meta ? { meta } : {}) });
+  }
+
   #insert(row: NewRow, createdAt: number): JournalRow {
     // A placeholder would store the text "null" for none.
     if (row.meta) return this.#append().get({ ...row, createdAt });
@@ -139,7 +120,7 @@ export class Journal {
       .get();
   }
 
-  /** A run thinks from now on: its rows are kept in memory until it is released. A new run has none yet. */
+  /** Keeps a run's rows in memory until it is released. A new run has none yet. */
   hold(ordinal: number, isNew = false): void {
     if (!this.#held.has(ordinal)) this.#held.set(ordinal, isNew ? [] : null);
   }

@@ -2,7 +2,13 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { maxAttempts, maxBatchEvents, maxDeadEvents, maxInboxEvents, maxQuietEvents } from "../../src/agent/bounds.ts";
+import {
+  maxAttempts,
+  maxBatchEvents,
+  maxDeadLetters,
+  maxInboxEvents,
+  maxOverheardEvents,
+} from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { answer, installModel, refusal, scriptedModel, step, text } from "../support/scripted-model.ts";
@@ -79,7 +85,7 @@ test("[R4] [B3] an agent whose events died while its model's key was revoked hea
   expect(await activity()).toMatchObject({ waiting: { events: 0, dead: maxInboxEvents } });
 });
 
-test("[B3] [R1] of more than maxDeadEvents those that died first are let go: messages to their space, and told; others to the log", async () => {
+test("[B3] [R1] of more than maxDeadLetters those that died first are let go: messages to their space, and told; others to the log", async () => {
   const { house, husam, analyst, space, fail, activity } = await stage();
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   restore.push(() => warned.mockRestore());
@@ -92,13 +98,13 @@ test("[B3] [R1] of more than maxDeadEvents those that died first are let go: mes
   // It came early and died late.
   await fill(analyst, 1, "dead", 3, "retried");
   await fill(analyst, 1, "dead", 1, "first");
-  await fill(analyst, maxDeadEvents - 2, "dead", 3);
+  await fill(analyst, maxDeadLetters - 2, "dead", 3);
   // One more than may be kept, until the next dies.
-  expect((await activity())?.waiting.dead).toBe(maxDeadEvents + 1);
+  expect((await activity())?.waiting.dead).toBe(maxDeadLetters + 1);
   expect(letGo()).toEqual([]);
   await space.post(husam, "Next");
   await fail(maxAttempts);
-  expect((await activity())?.waiting.dead).toBe(maxDeadEvents);
+  expect((await activity())?.waiting.dead).toBe(maxDeadLetters);
   const [message] = await runInDurableObject(agentStub(analyst), (_, { storage }) =>
     storage.sql.exec("SELECT data FROM inbox WHERE type = 'space_message'").toArray(),
   );
@@ -174,13 +180,13 @@ test("[B3] an agent whose inbox is full says which bound has it refuse what come
   const { house, analyst, agent, activity } = await stage();
   scripted([step(text("Read."))]);
   await fill(analyst, maxInboxEvents - 1, "pending");
-  await fill(analyst, maxDeadEvents, "dead", 0, "y");
+  await fill(analyst, maxDeadLetters, "dead", 0, "y");
   expect((await activity())?.refusing).toBeUndefined();
   await fill(analyst, 1, "pending", 0, "z");
   expect(await activity()).toMatchObject({
     state: "idle",
     refusing: "maxInboxEvents",
-    waiting: { events: maxInboxEvents, dead: maxDeadEvents },
+    waiting: { events: maxInboxEvents, dead: maxDeadLetters },
   });
   expect(await agent.trigger(house.workspaceId, jira)).toMatchObject({
     ok: false,
@@ -190,7 +196,7 @@ test("[B3] an agent whose inbox is full says which bound has it refuse what come
   await sql(
     analyst,
     `UPDATE inbox SET type = 'space_message', wakes = 0, retry_at = null, data = '{"type":"space_message","delivered":{"message":{"spaceId":"s"}}}'
-     WHERE seq <= ${maxQuietEvents + 1}`,
+     WHERE seq <= ${maxOverheardEvents + 1}`,
   );
   expect((await activity())?.refusing).toBeUndefined();
 });

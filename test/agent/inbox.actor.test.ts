@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { keptQuietEvents, maxBatchEvents, maxQuietEvents, maxSeenEvents } from "../../src/agent/bounds.ts";
+import { keptOverheardEvents, maxBatchEvents, maxDedupeKeys, maxOverheardEvents } from "../../src/agent/bounds.ts";
 import { DedupeKeys } from "../../src/agent/inbox/dedupe-keys.ts";
 import type { Delivery, DeliveryText, TriggerSource } from "../../src/protocol/rpc.ts";
 import { openDatabase } from "../../src/shared/database.ts";
@@ -68,12 +68,12 @@ test("[B3] messages that wake nobody never fill the inbox, nor hold up what wake
     expect(items.at(-1)?.data).toMatchObject({ message: { seq: many } });
     return items.length;
   };
-  expect(await hear(maxQuietEvents + 40)).toBe(keptQuietEvents);
-  expect(await hear(maxQuietEvents - keptQuietEvents)).toBe(maxQuietEvents);
+  expect(await hear(maxOverheardEvents + 40)).toBe(keptOverheardEvents);
+  expect(await hear(maxOverheardEvents - keptOverheardEvents)).toBe(maxOverheardEvents);
   await evictDurableObject(agentStub(analyst));
-  expect(await hear(1)).toBe(keptQuietEvents);
-  expect(await hear(maxQuietEvents - keptQuietEvents)).toBe(maxQuietEvents);
-  expect(await hear(1)).toBe(keptQuietEvents);
+  expect(await hear(1)).toBe(keptOverheardEvents);
+  expect(await hear(maxOverheardEvents - keptOverheardEvents)).toBe(maxOverheardEvents);
+  expect(await hear(1)).toBe(keptOverheardEvents);
   expect(model.calls).toHaveLength(0);
 
   unwrap(
@@ -109,11 +109,11 @@ test("[B3] a service's payload that is too large is refused by an error that nam
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[B3] ids of service events are remembered for their time, the newest maxSeenEvents of them", async () => {
+test("[B3] ids of service events are remembered for their time, the newest maxDedupeKeys of them", async () => {
   const house = await openHouse();
   const analyst = await house.agent({ name: "Analyst" });
   await runInDurableObject(agentStub(analyst), (_agent, { storage }) => {
-    const fill = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxSeenEvents + 10})`;
+    const fill = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxDedupeKeys + 10})`;
     storage.sql.exec(`${fill} INSERT INTO seen_events SELECT 'evt_' || i, i FROM n`);
     const seen = new DedupeKeys(openDatabase(storage), { now: () => 0 });
     seen.forgetBefore(0);

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { keptQuietEvents, maxBatchEvents, maxInboxEvents, maxQuietEvents } from "../../src/agent/bounds.ts";
+import { keptOverheardEvents, maxBatchEvents, maxInboxEvents, maxOverheardEvents } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
@@ -188,11 +188,11 @@ test.each(["timeline", "consciousness"] as const)(
     await space.post(husam, "Are you there?");
     const [run] = await ended(house.workspaceId, listener, 1);
     expect(run?.trigger.text).toBe("Are you there?");
-    expect((await inboxOf(house.workspaceId, listener)).length).toBeLessThanOrEqual(keptQuietEvents);
+    expect((await inboxOf(house.workspaceId, listener)).length).toBeLessThanOrEqual(keptOverheardEvents);
   },
 );
 
-test("[R1] [B3] of more than maxQuietEvents that are muted, the log tells each that is let go, but for messages, which their space has", async () => {
+test("[R1] [B3] of more than maxOverheardEvents that are muted, the log tells each that is let go, but for messages, which their space has", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const listener = await house.agent({ name: "Listener" });
@@ -202,10 +202,10 @@ test("[R1] [B3] of more than maxQuietEvents that are muted, the log tells each t
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   restore.push(() => warned.mockRestore());
   await fillMuted(listener, 3, "space_message", { delivered: { message: { spaceId: space.id } } });
-  await fillMuted(listener, maxQuietEvents - 2, "plan", mutedPlan);
+  await fillMuted(listener, maxOverheardEvents - 2, "plan", mutedPlan);
   await space.post(husam, "Are you there?");
   await ended(house.workspaceId, listener, 1);
-  const letGo = Array.from({ length: maxQuietEvents + 1 - keptQuietEvents - 3 }, (_, index) => ({
+  const letGo = Array.from({ length: maxOverheardEvents + 1 - keptOverheardEvents - 3 }, (_, index) => ({
     level: "warn",
     event: "event.let_go",
     agentId: listener.id,

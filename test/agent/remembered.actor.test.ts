@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { keptQuietEvents, maxQuietEvents } from "../../src/agent/bounds.ts";
+import { keptOverheardEvents, maxOverheardEvents } from "../../src/agent/bounds.ts";
 import type { NewEvent } from "../../src/agent/inbox/inbox.ts";
 import { createServices } from "../../src/agent/services.ts";
 import type { SpaceSnapshot } from "../../src/protocol/rpc.ts";
@@ -45,7 +45,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     });
     const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];
     const dueAt = systemClock.now() + 60_000;
-    const heard = Array.from({ length: maxQuietEvents + 1 }, (_, index) => quietEvent(beta, index + 1));
+    const heard = Array.from({ length: maxOverheardEvents + 1 }, (_, index) => quietEvent(beta, index + 1));
     inbox.addAll(heard);
     const failing = (): void =>
       transaction(() => {
@@ -53,14 +53,14 @@ test("what was read in a transaction that is rolled back is not remembered", asy
         spaces.follow(beta, 7, false, 0);
         timers.set("loop", dueAt);
         expect(known()).toEqual([beta.id, 7]);
-        expect(inbox.dropQuiet(1, analyst.id).get(beta.id)).toBe(heard.length - keptQuietEvents);
+        expect(inbox.evictOverheard(1, analyst.id).get(beta.id)).toBe(heard.length - keptOverheardEvents);
         throw new Error("rolled back");
       });
 
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual([null, undefined]);
-    expect(inbox.dropQuiet(1, analyst.id).get(beta.id)).toBe(heard.length - keptQuietEvents);
-    expect(inbox.page(0, 1000)).toHaveLength(keptQuietEvents);
+    expect(inbox.evictOverheard(1, analyst.id).get(beta.id)).toBe(heard.length - keptOverheardEvents);
+    expect(inbox.page(0, 1000)).toHaveLength(keptOverheardEvents);
     // Nor that the platform's alarm was set.
     expect(await state.storage.getAlarm()).toBe(null);
     timers.set("loop", dueAt);

@@ -3,7 +3,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
-import { maxDeadEvents, maxInboxEvents } from "../bounds.ts";
+import { maxDeadLetters, maxInboxEvents } from "../bounds.ts";
 import type { Identity } from "../identity.ts";
 import { inbox } from "../schema.ts";
 import type { Spaces } from "../spaces.ts";
@@ -13,7 +13,7 @@ import type { Inbox, InboxRow } from "./inbox.ts";
  * The dead events of the inbox: runs failed by them for good, and a person tries them again or discards them.
  *
  * Invariants
- * 1. When a run has ended, at most `maxDeadEvents` are kept. Those that died first are let go: messages are left to
+ * 1. When a run has ended, at most `maxDeadLetters` are kept. Those that died first are let go: messages are left to
  *    their space's history, as the agent is told; of others the log keeps the ids.
  * 2. They take no room from what comes (`Inbox.isFull`): what an agent could not do does not make it deaf.
  */
@@ -63,7 +63,7 @@ export class DeadLetters {
   /** Lets those go that are more than may be kept. In the transaction that made events dead. */
   evict(): void {
     const dead = this.#db.select({ rows: count() }).from(inbox).where(isDead).get()?.rows ?? 0;
-    if (dead <= maxDeadEvents) return;
+    if (dead <= maxDeadLetters) return;
     const { id: agentId } = this.#identity.get();
     const first = this.#db
       .select({ seq: inbox.seq })
@@ -71,7 +71,7 @@ export class DeadLetters {
       .where(isDead)
       .orderBy(desc(inbox.retryAt), desc(inbox.seq))
       .limit(maxInboxEvents)
-      .offset(maxDeadEvents)
+      .offset(maxDeadLetters)
       .all();
     const rows = this.#inbox.rows(first.map(({ seq }) => seq));
     this.#spaces.leaveAllToHistory(this.#inbox.leave(rows));

@@ -1,7 +1,7 @@
 import { desc, eq, lt } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
-import { maxSeenEvents } from "../bounds.ts";
+import { maxDedupeKeys } from "../bounds.ts";
 import { dedupeKeys } from "../schema.ts";
 
 /** The ids of the services' events that came, for as long as a sender may send one again (R7). */
@@ -30,14 +30,14 @@ export class DedupeKeys {
     return this.#db.select().from(dedupeKeys).where(eq(dedupeKeys.eventId, eventId)).get()?.receivedAt;
   }
 
-  /** Forgets the ids that came before `time`, and the oldest of more than `maxSeenEvents`. */
+  /** Forgets the ids that came before `time`, and the oldest of more than `maxDedupeKeys`. */
   forgetBefore(time: number): void {
     const newest = this.#db
       .select({ receivedAt: dedupeKeys.receivedAt })
       .from(dedupeKeys)
       .orderBy(desc(dedupeKeys.receivedAt))
       .limit(1)
-      .offset(maxSeenEvents)
+      .offset(maxDedupeKeys)
       .get();
     const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
     this.#db.delete(dedupeKeys).where(lt(dedupeKeys.receivedAt, before)).run();

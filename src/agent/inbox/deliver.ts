@@ -25,7 +25,7 @@ import { ownRoot } from "./roots.ts";
 const hasRoom = (services: InboxServices, adding: number): boolean => {
   if (!services.inbox.isFull(adding)) return true;
   services.inbox.forget();
-  dropQuiet(services);
+  evictOverheard(services);
   return !services.inbox.isFull(adding);
 };
 
@@ -36,9 +36,9 @@ export const requireRoom = (services: InboxServices, adding: number): void => {
   throw new ColloquyError("unavailable", `${reached} Try again later; its activity says what it does.`);
 };
 
-const dropQuiet = (services: InboxServices): void => {
+const evictOverheard = (services: InboxServices): void => {
   const { id, config } = services.identity.get();
-  services.spaces.leaveAllToHistory(services.inbox.dropQuiet(config.limits.maxWakesPerRoot, id));
+  services.spaces.leaveAllToHistory(services.inbox.evictOverheard(config.limits.maxWakesPerRoot, id));
 };
 
 /** Whether it brings messages of which none wakes this agent: unless somebody awaited them, its loop sleeps on. */
@@ -98,7 +98,7 @@ export const accept = (
       services.shares.left(delivery.space.id);
     }
     if (delivery.left || decided.length > 0) arm();
-    if (fresh.length > 0) dropQuiet(services);
+    if (fresh.length > 0) evictOverheard(services);
     return to;
   });
   services.subscriptions.keepMembers(delivery.space.id, delivery.left ? [] : delivery.space.members);

@@ -27,7 +27,7 @@ import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  *    to their history, others to the log) rather than hold up what wakes, or fill the inbox.
  * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, where it
  *    did, and its wake is not counted again (B1).
- * 5. Whatever changes what waits, but by adding to it, has `#quiet` look again.
+ * 5. Whatever changes what waits, but by adding to it, has `#overheard` look again.
  */
 export type InboxRow = typeof inbox.$inferSelect;
 
@@ -56,7 +56,7 @@ export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
 export class Inbox {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #quiet: Overheard;
+  readonly #overheard: Overheard;
 
   /** All columns, in the table's order, of rows that are one JSON array: `seq` is given, the rest begins as ever. */
   readonly #add = prepared(() =>
@@ -120,7 +120,7 @@ export class Inbox {
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    this.#quiet = new Overheard(db, clock);
+    this.#overheard = new Overheard(db, clock);
   }
 
   /** Whether so many more are too many. Dead ones take no room. */
@@ -130,11 +130,11 @@ export class Inbox {
     return rows + adding > maxInboxEvents && rows - this.counts().dead + adding > maxInboxEvents;
   }
 
-  /** Whether nothing more comes in: it is full of what does not make way (`dropQuiet`). */
+  /** Whether nothing more comes in: it is full of what does not make way (`evictOverheard`). */
   refuses(maxWakes: number): boolean {
     if (!this.isFull(1)) return false;
     this.forget();
-    const makingWay = this.#quiet.tooMany(maxWakes).length;
+    const makingWay = this.#overheard.tooMany(maxWakes).length;
     return makingWay === 0 || this.isFull(1 - makingWay);
   }
 
@@ -149,12 +149,12 @@ export class Inbox {
     const rowOf = ({ eventId, data, wakes }: NewEvent) =>
       [eventId, data.type, JSON.stringify(data), rootOf({ data }).id, wakes] as const;
     for (const rows of jsonArrays(events.map(rowOf))) this.#add().run({ rows, receivedAt });
-    this.#quiet.count(events.length);
+    this.#overheard.count(events.length);
   }
 
-  /** Those that ask for no run are looked at anew by the next `dropQuiet`. */
+  /** Those that ask for no run are looked at anew by the next `evictOverheard`. */
   forget(): void {
-    this.#quiet.forget();
+    this.#overheard.forget();
   }
 
   /** The database, to change what waits. */
@@ -164,16 +164,16 @@ export class Inbox {
   }
 
   /**
-   * Of more than `maxQuietEvents` that ask for no run, lets the oldest go down to `keptQuietEvents`: messages that wake
+   * Of more than `maxOverheardEvents` that ask for no run, lets the oldest go down to `keptOverheardEvents`: messages that wake
    * nobody, and whatever's root has woken the agent `maxWakes` times. Answers how many of each space; the log tells of
    * what no space has.
    */
-  dropQuiet(maxWakes: number, agentId: string): Map<string, number> {
-    const oldest = this.#quiet.tooMany(maxWakes);
+  evictOverheard(maxWakes: number, agentId: string): Map<string, number> {
+    const oldest = this.#overheard.tooMany(maxWakes);
     for (const { eventId, type, spaceId } of oldest) {
       if (spaceId === null) log.warn("event.let_go", { agentId, eventId, type, code: "maxWakesPerRoot" });
     }
-    this.#quiet.count(-oldest.length);
+    this.#overheard.count(-oldest.length);
     return this.#leave(oldest);
   }
 
@@ -220,8 +220,8 @@ export class Inbox {
    * Messages of a space that wait and ask for no run: what a cycle had not come to, what a failed run gave back, and
    * those whose root has woken the agent `maxWakes` times.
    */
-  quietIn(spaceId: string, maxWakes: number): InboxRow[] {
-    return this.#quiet.in(spaceId, maxWakes);
+  overheardIn(spaceId: string, maxWakes: number): InboxRow[] {
+    return this.#overheard.in(spaceId, maxWakes);
   }
 
   /** The places in a space's log of the messages that no run has acknowledged yet. */

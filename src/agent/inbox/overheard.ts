@@ -1,19 +1,19 @@
 import { and, asc, desc, eq, or, sql } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
-import { keptQuietEvents, maxInboxEvents, maxQuietEvents } from "../bounds.ts";
+import { keptOverheardEvents, maxInboxEvents, maxOverheardEvents } from "../bounds.ts";
 import { inbox } from "../schema.ts";
 import { inSpace, mutedByRoot, ready } from "./waking.ts";
 
 /** `spaceId`: of a message. */
-type QuietEvent = Pick<typeof inbox.$inferSelect, "seq" | "eventId" | "type"> & { spaceId: string | null };
+type OverheardEvent = Pick<typeof inbox.$inferSelect, "seq" | "eventId" | "type"> & { spaceId: string | null };
 
 /**
  * The inbox's events that ask for no run: messages that wake nobody, and whatever's root has woken the agent as often
  * as it may.
  *
  * Invariants
- * 1. `#room` events may be added before more than `maxQuietEvents` of these can wait. It is not known from whenever
+ * 1. `#room` events may be added before more than `maxOverheardEvents` of these can wait. It is not known from whenever
  *    anything else of the inbox changes, or a transaction is rolled back, until they are looked at again.
  */
 export class Overheard {
@@ -28,10 +28,10 @@ export class Overheard {
       .from(inbox)
       .where(and(ready, or(eq(inbox.wakes, false), mutedByRoot), inSpace))
       .orderBy(asc(inbox.seq))
-      .limit(maxQuietEvents)
+      .limit(maxOverheardEvents)
       .prepare(),
   );
-  /** All but the newest `keptQuietEvents`. Of messages, their space's history holds them too. */
+  /** All but the newest `keptOverheardEvents`. Of messages, their space's history holds them too. */
   readonly #beyondKept = prepared(() =>
     this.#db
       .select({
@@ -44,7 +44,7 @@ export class Overheard {
       .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
       .orderBy(desc(inbox.seq))
       .limit(maxInboxEvents)
-      .offset(keptQuietEvents)
+      .offset(keptOverheardEvents)
       .prepare(),
   );
 
@@ -67,11 +67,11 @@ export class Overheard {
     this.#room = undefined;
   }
 
-  /** Where there are more than `maxQuietEvents`: the oldest, down to `keptQuietEvents`. Looks only where it must. */
-  tooMany(maxWakes: number): QuietEvent[] {
+  /** Where there are more than `maxOverheardEvents`: the oldest, down to `keptOverheardEvents`. Looks only where it must. */
+  tooMany(maxWakes: number): OverheardEvent[] {
     if (this.#room !== undefined && this.#room >= 0) return [];
     const beyond = this.#beyondKept().all({ maxWakes, now: this.#clock.now() });
-    this.#room = maxQuietEvents - keptQuietEvents - beyond.length;
+    this.#room = maxOverheardEvents - keptOverheardEvents - beyond.length;
     return this.#room < 0 ? beyond : [];
   }
 }

@@ -48,7 +48,7 @@ export const partsWith = (services: RunServices, toolset: Toolset, { config, cor
 const leastTokens = 250;
 
 /** The estimated tokens that the model's next input has room for, beside all that the run holds by now. */
-export const roomOf = (services: RunServices, run: RunRow): number => {
+export const inputTokensLeft = (services: RunServices, run: RunRow): number => {
   const { config, correction } = composingOf(services);
   const rows = services.journal.ofRun(run);
   const from = rows.findLastIndex((row) => row.kind === "assistant");

@@ -16,7 +16,7 @@ import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { CallPlans, Tool, ToolContext, ToolOutput } from "../tools/tool.ts";
 import { asUnknownOutcome, interruptedCall } from "../tools/unknown-outcome.ts";
-import { roomOf } from "./composing.ts";
+import { inputTokensLeft } from "./composing.ts";
 import { callConfigured, type Execution } from "./configured-call.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { pastCalls } from "./enforce-tool-rules.ts";
@@ -51,7 +51,7 @@ const contextOf = (services: RunServices, execution: Execution): ToolContext => 
     isMember: (spaceId) => services.spaces.isMember(spaceId),
     window: (spaceId, page) =>
       callWithRetry(() => services.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
-    roomTokens: () => roomOf(services, run),
+    roomTokens: () => inputTokensLeft(services, run),
     seenIn: continuity.marksSeen ? (spaceId) => seenIn(services, spaceId) : null,
     mentioned: (spaceId, text) => {
       const others = (services.spaces.get(spaceId)?.snapshot.members ?? []).filter(({ id }) => id !== agentId);

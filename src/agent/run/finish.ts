@@ -16,18 +16,20 @@ import { cancellation, settleOpenCalls, tellCutOff } from "./settle-open-calls.t
 import { mayHaveActed } from "./side-effects.ts";
 
 /**
- * How a run ended. `failed` events go back and count as an attempt; `acknowledged` ones are done with (the run
- * acted and reached a limit: doing it again would say it twice); `given_back` ones wait for the budget's reset; `dead`
- * ones wait for a person (it acted, and cannot go on).
+ * How a run ended, and what becomes of its events if it failed:
+ * - `failed`: they go back to the inbox, with one more attempt.
+ * - `acknowledged`: they are done, since the run reached a limit and may have acted.
+ * - `requeued`: they wait for the budget's reset.
+ * - `dead`: they wait for a person, since the run may have acted and cannot go on.
  */
 export type Ending =
   | { kind: "completed" }
   | { kind: "skipped"; reason: string | undefined }
   | { kind: "canceled"; by?: string }
   | { kind: "absorbed"; by: string }
-  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "given_back" | "dead" };
+  | { kind: "failed"; error: Failure; events: "failed" | "acknowledged" | "requeued" | "dead" };
 
-/** Pause before what a failed run left is tried again: under a minute, so that a dead event is known soon. */
+/** The pause before the events of a failed run are tried again: under a minute, so that a dead event is known soon. */
 export const pauseAfter = (attempts: number): number =>
   backoff(attempts - 1, { firstMs: failurePauseMs, longestMs: longestFailurePauseMs, times: 4 });
 
@@ -44,12 +46,12 @@ const reuseOf = (services: RunServices, run: RunRow, rows: JournalRow[]): number
 };
 
 /**
- * Ends a run in one transaction: its status, what becomes of its events, where it left the active space. A run ends
- * once: one that has ended already is answered as it is.
+ * Ends a run in one transaction: its status, its events and the active space. A run ends once: one that has ended
+ * already is answered as it is.
  */
 export const finish = (services: RunServices, running: RunRow, ending: Ending): RunRow => {
   const now = services.runs.at(running.ordinal);
-  // Answers, and what an absorbed run had taken, have joined its events since it began.
+  // Answers, and the events of runs that it absorbed, have joined its events since it began.
   const events = now?.events ?? running.events;
   if (now && !isActive(now)) return now;
   const rests = running.rests && overRests(running, services.journal.nextSeq());
@@ -59,18 +61,18 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
   const ended = services.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
-    // What reached a limit is done with, and remembered as far as it came.
+    // A run that reached a limit is remembered as far as it came.
     const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
     const lived = done || (ending.kind !== "skipped" && mayHaveActed(services, run, before));
     const kept = lived && continuityOf(run).keepsRuns;
-    // What another run ends is under way until its think has heard of it.
+    // A run that another one ends is under way until its own loop stops.
     if (error) settleOpenCalls(services, run, before, error, !("by" in ending));
-    // What a run that went its way began and did not wait for goes on; of one that was cut, nothing does (R5).
+    // Calls in the background go on after a run that ended by itself, but not after one that was cut (R5).
     const cutOff = services.calls.endOf(run.ordinal, cut);
     if (cut) tellCutOff(services, run, before, cutOff);
     const rows = services.journal.ofRun(run);
-    if (kept)
-      for (const { meta } of rows) if (meta?.kind === "inbox") services.spaces.toldOfHistory(meta.history ?? []);
+    const history = rows.flatMap(({ meta }) => (meta?.kind === "inbox" ? (meta.history ?? []) : []));
+    if (kept) services.spaces.toldOfHistory(history);
     const receipts = settleEvents(services, { ...run, events }, rows, ending);
 
     if (continuityOf(run).waitsForAnswers) services.waits.endOf(run.ordinal);
@@ -100,7 +102,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
   return ended;
 };
 
-/** What becomes of the run's events; answers what it is done with, in each space. */
+/** Acknowledges, requeues or dead-letters the run's events. Answers the read marks of each space. */
 const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], ending: Ending): Receipt[] => {
   if (ending.kind === "failed" && ending.events === "failed") {
     services.inbox.failed(run.events, ending.error, pauseAfter);
@@ -113,11 +115,11 @@ const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], en
     services.deadLetters.evict();
     return receiptsOf(services.inbox.rows(run.events));
   }
-  if (ending.kind === "failed" && ending.events === "given_back") {
+  if (ending.kind === "failed" && ending.events === "requeued") {
     services.inbox.requeue(run.events);
     return [];
   }
-  // What an absorbed run took goes with the run that absorbed it.
+  // The events of an absorbed run belong to the run that absorbed it.
   if (ending.kind === "absorbed") return [];
   const taken = services.inbox.rows(run.events);
   if (continuityOf(run).marksSeen) settleSeen(services, taken, rows, ending.kind !== "canceled");
@@ -125,7 +127,7 @@ const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], en
   return receiptsOf(taken);
 };
 
-/** One write at most: where it left the active space, how good our estimates were, what went wrong last. */
+/** Stores the active space, the estimates' correction and the last error, if any of them changed. */
 const updateIdentity = (
   services: RunServices,
   run: RunRow,

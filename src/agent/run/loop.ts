@@ -9,7 +9,7 @@ import { compactIfDue } from "./continuity/compact.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
 import { runsToTell, tellReceipts } from "./receipts.ts";
-import { Interrupted, think } from "./run-loop.ts";
+import { Interrupted, runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
 import { noteThinking } from "./thinking-time.ts";
 
@@ -216,7 +216,7 @@ export class Loop {
     this.#live.set(run.id, live);
     this.#services.journal.hold(run.ordinal);
     live.done = faultOnceStored("agent.after-take", this.#services.object)
-      .then(() => think(this.#services, run, controller.signal, progressed))
+      .then(() => runLoop(this.#services, run, controller.signal, progressed))
       .then((end) => {
         if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
       })

@@ -18,43 +18,44 @@ import { enforceToolRules } from "./enforce-tool-rules.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, pauseAfter } from "./finish.ts";
 import { kindOf, rulesOf } from "./kind.ts";
-import { ModelError } from "./model-error.ts";
 import { activeSpaceOf, invalidStepsInARow, progressOf, tokensAdded } from "./progress.ts";
 import { readFramesOf, tellReceipts } from "./receipts.ts";
 import type { RunServices } from "./run-services.ts";
 import { mayHaveActed } from "./side-effects.ts";
 import { Speech } from "./speech.ts";
-import { type StepInput, step } from "./step.ts";
+import { ModelError, type StepInput, step } from "./step.ts";
 import { beginThinking, endThinking } from "./thinking-time.ts";
 
 /**
- * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step. The
- * only caller of `streamText`.
+ * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step.
  *
  * Invariants
  * 1. What to do next follows from the journal alone, so a run that was cut anywhere goes on (R3).
- * 2. An aborted run generates nothing more and appends nothing more but what was under way (R5).
+ * 2. An aborted run generates nothing more. It appends no more than what was under way (R5).
  * 3. A step starts only after its tokens were reserved (B2).
  */
-export type ThinkEnd = { kind: "ended"; run: RunRow } | { kind: "paused"; resumeAt: number } | { kind: "waiting" };
+export type RunLoopEnd = { kind: "ended"; run: RunRow } | { kind: "paused"; resumeAt: number } | { kind: "waiting" };
 
-/** The signal's reason where a run is taken from this think, to go on from its journal in another. */
+/** Why a signal is aborted whose run goes on from its journal in another loop. */
 export class Interrupted extends Error {}
 
-type Thinking = StepInput & { channels: Channels };
+/** A run that is in a loop. */
+type LiveRun = Pick<StepInput, "services" | "run"> & { channels: Channels };
+type Steps = LiveRun & StepInput;
 
-export const think = async (
+export const runLoop = async (
   services: RunServices,
   run: RunRow,
   signal: AbortSignal,
   progressed: () => void,
-): Promise<ThinkEnd> => {
+): Promise<RunLoopEnd> => {
   const { id: agentId, workspaceId, config } = services.identity.get();
   const channels = new Channels(
     (spaceId) => services.env.SPACE.getByName(spaceId),
     { workspaceId, agentId, runId: run.id },
     run.spaceIds.filter((spaceId) => services.spaces.isMember(spaceId)),
   );
+  const live = { services, run, channels };
   const minutes = new AbortController();
   const leftMs = config.limits.maxRunMinutes * 60_000 - beginThinking(services, run);
   if (leftMs <= 0) minutes.abort();
@@ -67,27 +68,18 @@ export const think = async (
       env: services.env,
       openSecret: (name) => services.identity.openSecret(name),
     });
-    const ending = await steps({
-      services,
-      run,
-      signal: AbortSignal.any([signal, minutes.signal]),
-      progressed,
-      channels,
-      model,
-    });
-    return typeof ending === "string"
-      ? await wait(services, run, channels, ending)
-      : await conclude(services, run, channels, ending);
+    const ending = await steps({ ...live, signal: AbortSignal.any([signal, minutes.signal]), progressed, model });
+    return typeof ending === "string" ? await wait(live, ending) : await conclude(live, ending);
   } catch (error) {
     if (signal.aborted && signal.reason instanceof Interrupted) {
-      return await failed(services, run, channels, new ColloquyError("model_stalled", signal.reason.message));
+      return await failed(live, new ColloquyError("model_stalled", signal.reason.message));
     }
-    if (signal.aborted) return await end(services, run, channels, { kind: "canceled" });
+    if (signal.aborted) return await end(live, { kind: "canceled" });
     if (minutes.signal.aborted) {
       const message = `the run thought for longer than maxRunMinutes (${config.limits.maxRunMinutes})`;
-      return end(services, run, channels, overLimit("time_limit", message));
+      return end(live, overLimit("time_limit", message));
     }
-    return await failed(services, run, channels, error);
+    return await failed(live, error);
   } finally {
     clearTimeout(deadline);
     services.tracer.flush();
@@ -96,12 +88,13 @@ export const think = async (
 
 type Rest = "waiting_reply" | "waiting_tool";
 
-/** The run rests until somebody answers or the time is up; it holds nothing in memory. */
-const wait = async (services: RunServices, run: RunRow, channels: Channels, rest: Rest): Promise<ThinkEnd> => {
+/** The run rests until somebody answers or the time is up. It holds nothing in memory. */
+const wait = async (live: LiveRun, rest: Rest): Promise<RunLoopEnd> => {
+  const { services, run, channels } = live;
   // Another run may have ended it a moment ago.
-  if (services.runs.at(run.ordinal)?.status !== "running") return end(services, run, channels, { kind: "canceled" });
+  if (services.runs.at(run.ordinal)?.status !== "running") return end(live, { kind: "canceled" });
   services.transaction(() => {
-    // It may rest for long, and what it reserved is lent to nobody meanwhile.
+    // It may rest for long: its reserved tokens must not be withheld from other runs.
     services.ledger.settle(String(run.ordinal), lastBilled(run, services.journal.ofRun(run)));
     services.runs.rest(run, rest, services.journal.nextSeq(), endThinking(services, run));
   });
@@ -117,8 +110,8 @@ const overLimit = (code: Failure["code"], message: string): Ending => ({
   events: "acknowledged",
 });
 
-/** A run over one of its limits, or null. */
-const limitReached = ({ services }: Thinking, rows: JournalRow[], step: number): Ending | null => {
+/** The ending of a run that is over one of its limits, or null. */
+const limitReached = ({ services }: Steps, rows: JournalRow[], step: number): Ending | null => {
   const { limits } = services.identity.get().config;
   if (step >= limits.maxSteps) return overLimit("step_limit", `the run made maxSteps (${limits.maxSteps}) steps`);
   if (tokensAdded(rows) > limits.maxTokensPerRun) {
@@ -131,8 +124,9 @@ const limitReached = ({ services }: Thinking, rows: JournalRow[], step: number):
   return null;
 };
 
-const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
-  const { services, run, signal, progressed } = thinking;
+/** Makes the run's steps until it ends or rests. */
+const steps = async (input: Steps): Promise<Ending | Rest> => {
+  const { services, run, signal, progressed } = input;
   const continuity = continuityOf(run);
   let speech: Speech | undefined;
   let compacted = false;
@@ -141,7 +135,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
       signal.throwIfAborted();
       let rows = services.journal.ofRun(run);
       if (rows.length === 0) {
-        await continuity.compose(services, run, 0, null, signal);
+        await continuity.compose(services, run, { step: 0, activeSpaceId: null, signal });
         continue;
       }
       if (!rows.some(({ kind }) => kind === "assistant")) {
@@ -159,39 +153,39 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
       if (next.kind === "await") return "waiting_tool";
       if (next.kind === "broken") return overLimit("tool_rule_broken", next.message);
       if (next.kind === "remind") {
-        remind(services, run, next.step, next.text);
+        services.journal.tell(run.ordinal, next.step, next.text, { kind: "reminder" });
         continue;
       }
       if (next.kind === "skip") return { kind: "skipped", reason: next.reason };
-      // The answers come as ordinary events.
+      // Answers come as events of later runs.
       if (next.kind === "wait" && !continuity.waitsForAnswers) return { kind: "completed" };
       const lastSpaceId = activeSpaceOf(run.activeSpaceId, rows);
-      const activeSpaceId = memberSpace(services, lastSpaceId);
+      const activeSpaceId = lastSpaceId !== null && services.spaces.isMember(lastSpaceId) ? lastSpaceId : null;
       if (next.kind === "wait") {
         if (services.waits.isWaiting(run.ordinal)) return "waiting_reply";
-        await continuity.compose(services, run, next.next, activeSpaceId, signal);
+        await continuity.compose(services, run, { step: next.next, activeSpaceId, signal });
         continue;
       }
       if (next.kind === "execute") {
-        // What was begun in a space was done there, whether or not the agent has left it since.
+        // A call that was begun belongs to the space where it was begun, even if the agent has left it since.
         const where = { activeSpaceId: next.started ? lastSpaceId : activeSpaceId };
         const entered = await execute(services, { run, ...next, ...where, speech, signal, progressed });
-        // Its members see that the agent is there.
-        if (entered) thinking.channels.to(entered);
+        // The channel shows the space's members that the agent is there.
+        if (entered) input.channels.to(entered);
         continue;
       }
-      const limit = limitReached(thinking, rows, next.step);
+      const limit = limitReached(input, rows, next.step);
       if (limit) return limit;
       if (next.step > 0) continuity.beforeStep(services, run, next.step, rows);
-      speech = speechFor(thinking, activeSpaceId);
+      speech = speechFor(input, activeSpaceId);
       try {
-        const exhausted = await step(thinking, next.step, speech);
+        const exhausted = await step(input, next.step, speech);
         if (exhausted) return exhausted;
       } catch (error) {
         speech.dropAll("interrupted", "the message was given up");
         if (compacted || signal.aborted || failureOf(error).code !== "context_overflow") throw error;
         compacted = true;
-        if (!(await continuity.shorten(services, run, next.step, activeSpaceId, signal))) throw error;
+        if (!(await continuity.shorten(services, run, { step: next.step, activeSpaceId, signal }))) throw error;
       }
     }
   } finally {
@@ -199,11 +193,7 @@ const steps = async (thinking: Thinking): Promise<Ending | Rest> => {
   }
 };
 
-/** The active space, unless the agent is no member of it any more. */
-const memberSpace = (services: RunServices, spaceId: string | null): string | null =>
-  spaceId !== null && services.spaces.isMember(spaceId) ? spaceId : null;
-
-const speechFor = ({ services, run, channels }: Thinking, activeSpaceId: string | null): Speech =>
+const speechFor = ({ services, run, channels }: LiveRun, activeSpaceId: string | null): Speech =>
   new Speech(
     activeSpaceId === null ? null : () => channels.to(activeSpaceId),
     () => services.ids.mint("str"),
@@ -213,24 +203,13 @@ const speechFor = ({ services, run, channels }: Thinking, activeSpaceId: string 
     },
   );
 
-const remind = (services: RunServices, run: RunRow, step: number, text: string): void =>
-  void services.journal.append({
-    runOrdinal: run.ordinal,
-    step,
-    kind: "preview",
-    content: { role: "user", content: text },
-    meta: { kind: "reminder" },
-  });
-
-/** It goes on from its journal at `resumeAt`. */
+/** The run goes on from its journal at `resumeAt`. */
 const pause = async (
-  services: RunServices,
-  run: RunRow,
-  channels: Channels,
+  { services, run, channels }: LiveRun,
   error: Failure,
   resumeAt: number,
   faults: Partial<Pick<RunRow, "faults" | "firstFaultAt">> = {},
-): Promise<ThinkEnd> => {
+): Promise<RunLoopEnd> => {
   services.transaction(() => {
     services.runs.update(run.ordinal, { ...faults, resumeAt, ...endThinking(services, run) });
     services.identity.noteError(error);
@@ -241,10 +220,11 @@ const pause = async (
 };
 
 /**
- * A failure pauses the run, which goes on from its journal, if it is a passing fault, of the model or of what we asked,
- * or if the run may have acted: that one is tried as often as others are begun anew. Any other fails it.
+ * Decides what an error means for the run. A retryable one pauses it. A terminal one pauses it too if the run may have
+ * acted and its events have attempts left, since such a run is not begun anew. Any other ends it.
  */
-const failed = async (services: RunServices, run: RunRow, channels: Channels, thrown: unknown): Promise<ThinkEnd> => {
+const failed = async (live: LiveRun, thrown: unknown): Promise<RunLoopEnd> => {
+  const { services, run } = live;
   const { code, message, terminal, retryAfterMs } = failureOf(thrown);
   const error: Failure = { code, message };
   if (code === "internal") log.error("run.failed", thrown, loggedRun(services, run));
@@ -253,33 +233,34 @@ const failed = async (services: RunServices, run: RunRow, channels: Channels, th
   const faults = { faults: run.faults + 1, firstFaultAt };
   if (!terminal && now - firstFaultAt < maxBackoffTotalMs) {
     const pauses = { firstMs: faultBackoffMs, longestMs: longestFaultBackoffMs };
-    return pause(services, run, channels, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
+    return pause(live, error, now + backoff(run.faults, pauses, retryAfterMs), faults);
   }
   if (terminal && mayHaveActed(services, run)) {
     const attempts = services.inbox.recordAttempt(run.events, error);
-    if (attempts < maxAttempts) return pause(services, run, channels, error, now + pauseAfter(attempts), faults);
+    if (attempts < maxAttempts) return pause(live, error, now + pauseAfter(attempts), faults);
   }
-  return conclude(services, run, channels, { kind: "failed", error, events: "failed" });
+  return conclude(live, { kind: "failed", error, events: "failed" });
 };
 
-/** Ends the run; but what may have acted waits for the budget where it is, and is never begun anew by itself. */
-const conclude = async (services: RunServices, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+/** Ends the run. One that may have acted is never begun anew: it pauses until the budget's reset, or waits for a person. */
+const conclude = async (live: LiveRun, ending: Ending): Promise<RunLoopEnd> => {
+  const { services, run } = live;
   const isAnew = ending.kind === "failed" && ending.events !== "acknowledged";
-  if (!isAnew || !mayHaveActed(services, run)) return end(services, run, channels, ending);
-  if (ending.events === "given_back") return pause(services, run, channels, ending.error, services.ledger.resetsAt());
-  return end(services, run, channels, { ...ending, events: "dead" });
+  if (!isAnew || !mayHaveActed(services, run)) return end(live, ending);
+  if (ending.events === "requeued") return pause(live, ending.error, services.ledger.resetsAt());
+  return end(live, { ...ending, events: "dead" });
 };
 
 const internal: ModelFailure = { code: "internal", message: "Something went wrong here.", terminal: true };
 
-/** Only what the model's call threw is the model's; what nobody foresaw is our own, and waiting does not mend it. */
+/** Only an error that the model's call threw is the model's. An unforeseen one is our own, and retrying does not help. */
 const failureOf = (error: unknown): ModelFailure => {
   if (error instanceof ModelError) return error.failure;
   if (!(error instanceof ColloquyError)) return internal;
   return { code: error.code, message: error.message, terminal: !error.retryable };
 };
 
-const end = async (services: RunServices, run: RunRow, channels: Channels, ending: Ending): Promise<ThinkEnd> => {
+const end = async ({ services, run, channels }: LiveRun, ending: Ending): Promise<RunLoopEnd> => {
   await faultOnceStored("agent.before-commit", services.object);
   const ended = finish(services, run, ending);
   await faultOnceStored("agent.after-commit", services.object);

@@ -17,11 +17,11 @@ export const cancellation: Failure = {
 
 const failure = (error: Failure): Result => ({ value: { success: false, error }, error: true });
 
-/** Whether nothing can have come of a call without a result: it was not begun, or what it begins with is to ask people. */
+/** Whether a call without a result has certainly had no effect: it was not begun, or it still asks people. */
 export const isUndone = (row: CallRow | undefined, begun: boolean): boolean =>
   !begun || row?.phase === "asked" || row?.phase === "ready";
 
-/** What is known of a call without a result; undefined where it may have been carried out. */
+/** The known result of a call that has none in the journal; undefined if the call may have been carried out. */
 const knownOf = (row: CallRow | undefined, begun: boolean, error: Failure): Result | undefined => {
   if (row?.phase === "answered" && row.outcome) {
     return { value: row.outcome.value, error: row.outcome.status !== "complete" };
@@ -37,9 +37,9 @@ const endedBy = (services: RunServices, run: RunRow, { toolName, input }: CallRe
 };
 
 /**
- * A run is ended in the middle of a step. A call and its result are always paired: what was not executed is told why, by
- * `error`; what was begun may be done (R3). `atRest`: nothing of it is under way any more. Until then, what comes of a
- * call that was begun is told as it was.
+ * Gives every open call of a run that is ended a result, since each call is paired with one. A call that was not
+ * executed gets `error`; one that was begun has an unknown outcome (R3). `atRest`: no call is under way any more.
+ * Until then calls that were begun are left to record their own result.
  */
 export const settleOpenCalls = (
   services: RunServices,
@@ -52,15 +52,15 @@ export const settleOpenCalls = (
     const known = knownOf(services.calls.get(call.callId), begun, error);
     if (!known && !atRest) continue;
     recordResult(services, run, step, call, known ?? failure({ code: "outcome_unknown", message: interruptedCall }));
-    // It was cut before it had heard what that one had begun; nobody else asks.
+    // A run that this call ended may have open calls too, and nobody else settles them.
     const other = endedBy(services, run, call);
     if (other) settleOpenCalls(services, other, services.journal.ofRun(other), cancellation, true);
   }
 };
 
 /**
- * The model read of these calls that they are pending, and nothing else will tell what became of them: it is journaled for
- * who remembers the run, and for the run that absorbed it.
+ * Journals what became of calls that the model knows only as pending. Later cycles read it, and so does the run that
+ * absorbed this one.
  */
 export const tellCutOff = (services: RunServices, run: RunRow, rows: JournalRow[], cutOff: CallRow[]): void => {
   if (cutOff.length === 0) return;
@@ -70,17 +70,12 @@ export const tellCutOff = (services: RunServices, run: RunRow, rows: JournalRow[
       ...{ failed: outcome?.status !== "complete", activeSpaceId, root },
     }),
   );
-  services.journal.append({
-    runOrdinal: run.ordinal,
-    step: rows.at(-1)?.step ?? 0,
-    kind: "preview",
-    content: { role: "user", content: [cutOffHead, ...lines].join("\n") },
-  });
+  services.journal.tell(run.ordinal, rows.at(-1)?.step ?? 0, [cutOffHead, ...lines].join("\n"));
 };
 
 const cutOffHead = "ENDED WITH THE RUN THAT BEGAN IT:";
 
-/** What `tellCutOff` journaled of a run. */
+/** The texts that `tellCutOff` journaled. */
 export const cutOffIn = (rows: JournalRow[]): string[] =>
   rows.flatMap(({ kind, content }) => {
     const said = kind === "preview" && "role" in content && content.role === "user" ? content.content : undefined;

@@ -1,4 +1,4 @@
-import { failureOfFinish, isRefusal } from "../../models/failure.ts";
+import { classifyFailure, failureOfFinish, isRefusal, type ModelFailure } from "../../models/failure.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -18,12 +18,22 @@ import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
 import { invocationOf } from "./invocation.ts";
-import { ModelError } from "./model-error.ts";
 import type { RunServices } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 import type { OrdinalCycle } from "./windows.ts";
 
-/** What a step needs of the run that it is part of. */
+/** A failure of the model's call. Any other error of a run is not the model's fault. */
+export class ModelError extends Error {
+  readonly failure: ModelFailure;
+
+  constructor(cause: unknown) {
+    const failure = classifyFailure(cause);
+    super(failure.message, { cause });
+    this.failure = failure;
+  }
+}
+
+/** The run that a step belongs to. */
 export type StepInput = {
   services: RunServices;
   run: RunRow;
@@ -59,7 +69,7 @@ const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input 
   return { composed, past, made, maxOutputTokens };
 };
 
-/** What an input is made of. A timeline's was composed before its first step; since then the invocation grew. */
+/** The sections of the step's input. A timeline's input was composed before its first step, and has grown since. */
 const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => {
   const [first] = rows;
   const own = sections.map(({ name, tokens }) => ({ name, tokens }));
@@ -70,12 +80,12 @@ const madeOf = ({ sections, dropped }: Composed, rows: JournalRow[]): MadeOf => 
   return { sections: [...made.sections, ...grown], dropped: made.dropped };
 };
 
-/** No reset lets a step go on that alone may cost more than a day. */
+/** A step that alone may cost more than a day's tokens cannot wait for the reset: the message says so. */
 const overBudget = (maxTokensPerDay: number, cost: number): Ending => {
   const remedy =
     cost > maxTokensPerDay ? `it may cost ${cost} tokens: raise the limit` : "it goes on after the reset at 00:00 UTC";
   const message = `maxTokensPerDay (${maxTokensPerDay}) does not allow this step; ${remedy}`;
-  return { kind: "failed", error: { code: "budget_exhausted", message }, events: "given_back" };
+  return { kind: "failed", error: { code: "budget_exhausted", message }, events: "requeued" };
 };
 
 const tracedModel = ({ services, model }: StepInput) => ({
@@ -83,13 +93,13 @@ const tracedModel = ({ services, model }: StepInput) => ({
   name: identifyModel(services.identity.get().config.model, services.env).name,
 });
 
-/** Generates one step and journals it. Answers an ending where the budget does not allow it. */
+/** Generates one step and journals it. Answers the run's ending if the budget does not allow the step. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
   const { services, run, model, signal, progressed } = input;
   const { id: agentId, config } = services.identity.get();
   const rows = services.journal.ofRun(run);
   const first = inputOf(input, rows);
-  // Cycles that do not fit are summarised rather than left out, before the model misses them.
+  // Cycles that do not fit are summarised, not left out.
   const compacted = first.composed.firstCycle > 0 && compactForRun(services, run, index);
   const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input, services.journal.ofRun(run)) : first;
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from "vitest";
 import { generate } from "../../../src/agent/run/generate.ts";
-import { ModelError } from "../../../src/agent/run/model-error.ts";
 import { Speech } from "../../../src/agent/run/speech.ts";
+import { ModelError } from "../../../src/agent/run/step.ts";
 import type { LanguageModel, StreamPart } from "../../../src/models/language-model.ts";
 import { type ScriptedPart, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
 

@@ -1,5 +1,3 @@
-import type { ComposedConfig } from "../../context/agent-state.ts";
-import type { ShownBlock } from "../../context/blocks.ts";
 import { renderState } from "../../context/consciousness/state.ts";
 import type { RunRow } from "../../runs.ts";
 import { composingOf } from "../composing.ts";
@@ -8,12 +6,12 @@ import { shownOwnBlocks } from "../known-blocks.ts";
 import type { RunServices } from "../run-services.ts";
 import { foldedIn, ownCycles } from "../summaries.ts";
 
-/** Share of the budget from which on a compaction is due: early enough that no run has to wait for one. */
+/** A compaction is due from this share of the budget on, early enough that no run waits for one. */
 const dueShare = 0.8;
 
 /**
- * After a run and in the agent's own time: if its last input came near `context.maxTokens`, the next run begins a
- * new window with the earlier cycles summarised; a later one, where a model has to write the summary.
+ * Compacts after a run whose last input came near `context.maxTokens`: the next run begins a new window with the
+ * earlier cycles summarised. If a model has to write the summary, a later run does.
  */
 export const compactIfDue = (services: RunServices, run: RunRow): boolean => {
   const { config, correction } = composingOf(services);
@@ -31,14 +29,6 @@ export const compactIfDue = (services: RunServices, run: RunRow): boolean => {
   return services.windows.compact(window, next, next, { config, correction, head: headOf(services) }) !== null;
 };
 
-/** The blocks that a run reads, as they are now. */
-const shownTo = (services: RunServices, { events }: RunRow, config: ComposedConfig): ShownBlock[] =>
-  shownOwnBlocks(
-    services,
-    config,
-    services.inbox.rows(events).map(({ data }) => data),
-  ).shown;
-
 /**
  * The input of a running run is too long: compacts what lies before it and moves it to the new window. The cycle
  * that told the whole state may be gone with that, so the run is told it again. `refused`: the model said so.
@@ -49,20 +39,12 @@ export const compactForRun = (services: RunServices, run: RunRow, step: number, 
   return services.transaction(() => {
     const { config, correction } = composingOf(services);
     const folded = foldedIn(services.summaries, window);
-    const next = services.windows.compact(window, run.ordinal, run.ordinal, {
-      config,
-      correction,
-      head: headOf(services),
-      folded,
-      refused,
-    });
+    const compacting = { config, correction, head: headOf(services), folded, refused };
+    const next = services.windows.compact(window, run.ordinal, run.ordinal, compacting);
     if (!next) return false;
-    services.journal.append({
-      runOrdinal: run.ordinal,
-      step,
-      kind: "preview",
-      content: { role: "user", content: renderState(run.told, shownTo(services, run, config), next.blocks) },
-    });
+    const events = services.inbox.rows(run.events).map(({ data }) => data);
+    const { shown } = shownOwnBlocks(services, config, events);
+    services.journal.tell(run.ordinal, step, renderState(run.told, shown, next.blocks));
     run.windowId = next.id;
     services.runs.update(run.ordinal, { windowId: next.id });
     return true;

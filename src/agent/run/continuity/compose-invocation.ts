@@ -10,14 +10,15 @@ import { composingOf, partsFor } from "../composing.ts";
 import { invocationOf } from "../invocation.ts";
 import type { RunServices } from "../run-services.ts";
 import { shownOf } from "../seen-in.ts";
-import { gatherTimeline, wantSummaries } from "./gather-timeline.ts";
+import type { Invocation } from "./continuity.ts";
+import { gatherTimeline, messagesIn, wantSummaries } from "./gather-timeline.ts";
 
 /**
  * The input of a timeline run's next invocation.
  *
  * Invariants
- * 1. It is journaled as it was composed, in one transaction, so that a replay reads the same bytes (R3).
- * 2. Because of its length a run is composed again once: its journal says so, whatever cut it since (R4).
+ * 1. The input is journaled as it was composed, in one transaction: a replay reads the same bytes (R3).
+ * 2. A run is composed again at most once because its input was too long. Its journal says so (R4).
  */
 type Input = { snapshot: TimelineSnapshot; composed: Composed };
 
@@ -25,28 +26,21 @@ type Input = { snapshot: TimelineSnapshot; composed: Composed };
 const inputFor = async (
   services: RunServices,
   run: RunRow,
-  step: number,
-  activeSpaceId: string | null,
-  signal: AbortSignal,
+  { step, activeSpaceId, signal }: Invocation,
   refused?: number,
 ): Promise<Input> => {
   const row = services.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
   const composing = composingOf(services);
-  const gathered = await gatherTimeline(
-    services,
-    { ...partsFor(services, run, composing), config: composing.config },
-    row.data,
-    run.ordinal,
-    signal,
-    step === 0 ? null : { run, activeSpaceId },
-  );
+  const common = { ...partsFor(services, run, composing), config: composing.config };
+  const resumed = step === 0 ? null : { run, activeSpaceId };
+  const gathered = await gatherTimeline(services, common, row.data, run.ordinal, signal, resumed);
   signal.throwIfAborted();
   const snapshot = { ...gathered, refused };
   return { snapshot, composed: compose(snapshot) };
 };
 
-/** `more`: what its first row says beside that. */
+/** Journals the input. `more`: further facts for its first row. */
 const journal = (
   services: RunServices,
   run: RunRow,
@@ -54,16 +48,9 @@ const journal = (
   { snapshot, composed }: Input,
   more: Pick<InboxMeta, "shortened"> = {},
 ): void => {
-  const shown = snapshot.histories.flatMap(({ space, entries }) =>
-    shownOf(
-      space.id,
-      entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])),
-    ),
-  );
-  const made = {
-    sections: composed.sections.map(({ name, tokens }) => ({ name, tokens })),
-    dropped: composed.dropped,
-  };
+  const shown = snapshot.histories.flatMap(({ space, entries }) => shownOf(space.id, messagesIn(entries)));
+  const sections = composed.sections.map(({ name, tokens }) => ({ name, tokens }));
+  const made = { sections, dropped: composed.dropped };
   const { soFar: _, ...answers } = snapshot.resume ?? { soFar: [] };
   const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
   wantSummaries(services, composed);
@@ -79,39 +66,28 @@ const journal = (
   }
 };
 
-/** Composes the input of a run's next invocation, which begins with this step, and journals it. */
-export const composeInvocation = async (
-  services: RunServices,
-  run: RunRow,
-  step: number,
-  activeSpaceId: string | null,
-  signal: AbortSignal,
-): Promise<void> => {
-  const input = await inputFor(services, run, step, activeSpaceId, signal);
-  services.transaction(() => journal(services, run, step, input));
+/** Composes and journals the invocation's input. */
+export const composeInvocation = async (services: RunServices, run: RunRow, invocation: Invocation): Promise<void> => {
+  const input = await inputFor(services, run, invocation);
+  services.transaction(() => journal(services, run, invocation.step, input));
 };
 
-/** What the rules said after the last step: the model has not acted on it. */
+/** The reminders that came after the last step: the model has not acted on them. */
 const unheeded = (rows: JournalRow[]): JournalRow[] =>
   rows.slice(rows.findLastIndex(({ kind }) => kind === "assistant") + 1).filter(({ kind }) => kind === "preview");
 
 /**
- * The model refused the input of this step as too long: the run goes on with it in a fresh and shorter invocation, as
- * it does after a wait. False if that was done in this run before, or nothing would be shorter by it.
+ * The model refused the input as too long: the run goes on in a fresh and shorter invocation, as after a wait. False if
+ * that was done in this run before, or if the input would not become shorter.
  */
-export const composeShorter = async (
-  services: RunServices,
-  run: RunRow,
-  step: number,
-  activeSpaceId: string | null,
-  signal: AbortSignal,
-): Promise<boolean> => {
+export const composeShorter = async (services: RunServices, run: RunRow, invocation: Invocation): Promise<boolean> => {
+  const { step } = invocation;
   const all = services.journal.ofRun(run);
   if (all.some(({ meta }) => meta?.kind === "inbox" && meta.shortened)) return false;
   const rows = invocationOf(all);
   const instructions = estimateText(services.windows.window(run.windowId)?.instructions ?? "");
   const refused = instructions + estimateMessages(messagesOf(rows));
-  const input = await inputFor(services, run, step, activeSpaceId, signal, refused);
+  const input = await inputFor(services, run, invocation, refused);
   const again = unheeded(rows);
   const shorter = instructions + estimateMessages([...input.composed.messages, ...messagesOf(again)]);
   if (shorter >= refused) return false;

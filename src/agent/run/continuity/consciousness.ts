@@ -11,7 +11,7 @@ import { nextBatch, prepareCycle } from "./prepare-cycle.ts";
 
 const previewEvents = 10;
 
-/** Whether anything that waits may still wake this agent: B1 for fresh events; a retry and an answer always may. */
+/** Whether a waiting event may wake this agent. B1 bounds fresh events; a retry and an answer always may. */
 const somethingWakes = (services: RunServices): boolean => {
   const waiting = services.inbox.wakingRoots();
   const wakes = services.roots.wakes(waiting.map(({ rootId }) => rootId));
@@ -20,8 +20,8 @@ const somethingWakes = (services: RunServices): boolean => {
 };
 
 /**
- * Begins a cycle, if something waits that may wake this agent: the run, its inbox message in the journal, its events
- * taken and its roots counted, in one transaction.
+ * Begins a cycle, if a waiting event may wake this agent. One transaction stores the run and its inbox message, takes
+ * its events and counts their roots.
  */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
   if (!somethingWakes(services)) return undefined;
@@ -33,10 +33,8 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
     const window = services.windows.save(prepared.window);
     const agent = services.identity.get();
     const fresh = batch.filter((row) => !isRetry(row));
-    services.inbox.take(
-      batch.map((row) => row.seq),
-      agent.config.limits.maxWakesPerRoot,
-    );
+    const events = batch.map((row) => row.seq);
+    services.inbox.take(events, agent.config.limits.maxWakesPerRoot);
     services.roots.count([...new Set(fresh.map((row) => row.rootId))]);
     services.journal.hold(prepared.ordinal, true);
     const inboxRow = services.journal.append({
@@ -55,7 +53,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
       {
         id: services.ids.deriveOwned("run", agent.id, prepared.ordinal),
         trigger: triggerOf(batch),
-        events: batch.map((row) => row.seq),
+        events,
         roots: [...new Set(batch.map((row) => row.rootId))],
         continuity: "consciousness",
         spaceIds: eventSpaces(batch),
@@ -70,7 +68,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
   });
 };
 
-/** Shows once what arrived since the model last looked. It is appended and kept, since the model acts on it. */
+/** Shows each event that arrived during the cycle once. The text is kept in the journal, since the model acts on it. */
 const preview = (services: RunServices, run: RunRow, step: number, rows: JournalRow[]): void => {
   const shownTo = rows.reduce(
     (upTo, row) => (row.meta?.kind === "preview" ? Math.max(upTo, row.meta.upTo) : upTo),
@@ -79,16 +77,11 @@ const preview = (services: RunServices, run: RunRow, step: number, rows: Journal
   const arrived = services.inbox.arrivedAfter(shownTo, previewEvents);
   const newest = arrived.rows.at(-1);
   if (!newest) return;
-  services.journal.append({
-    runOrdinal: run.ordinal,
-    step,
-    kind: "preview",
-    content: { role: "user", content: renderInboxPreview(arrived.rows.map(asEvent), arrived.total) },
-    meta: { kind: "preview", upTo: newest.seq },
-  });
+  const text = renderInboxPreview(arrived.rows.map(asEvent), arrived.total);
+  services.journal.tell(run.ordinal, step, text, { kind: "preview", upTo: newest.seq });
 };
 
-/** A living agent: one cycle at a time, over everything that waits, with its earlier cycles as its past. */
+/** One cycle at a time, over everything that waits, with the earlier cycles as its past. */
 export const consciousness: Continuity = {
   maxRuns: () => 1,
   runsAlone: true,
@@ -103,7 +96,7 @@ export const consciousness: Continuity = {
   beforeFirstStep: tellPeerUpdates,
   beforeStep: preview,
   past: (services, { firstRun }, run) => services.windows.past(firstRun, run.ordinal),
-  shorten: async (services, run, step) => compactForRun(services, run, step, true),
+  shorten: async (services, run, { step }) => compactForRun(services, run, step, true),
   next: async (services, composing, signal) => {
     const { rows: events } = nextBatch(services);
     const prepared = prepareCycle(services, events, services.runs.nextOrdinal());

@@ -31,10 +31,13 @@ import type { RunServices } from "../run-services.ts";
 import { seenIn } from "../seen-in.ts";
 
 /**
- * What a timeline run is given: the space read back as a timeline, what else the agent does, and why it runs. Gathered
- * once for each of its invocations (`compose-run.ts`).
+ * The snapshot of a timeline run: the space's history, the agent's other runs, and why this one runs. It is gathered
+ * once for each invocation (`compose-invocation.ts`).
  */
 const actionRuns = 30;
+
+export const messagesIn = (entries: HistoryEntry[]): Message[] =>
+  entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
 
 const triggerOf = (data: InboxData): Trigger => {
   switch (data.type) {
@@ -65,7 +68,7 @@ const triggerOf = (data: InboxData): Trigger => {
   }
 };
 
-/** What the agent did in silence in earlier runs for this space, and what it may have done, oldest first. */
+/** The silent actions of earlier runs for this space, oldest first; those of unknown outcome too. */
 const actionsIn = (services: RunServices, spaceId: string, before: number): HistoryEntry[] => {
   const runs = services.runs
     .page(before, actionRuns, undefined)
@@ -109,7 +112,7 @@ const historyOf = async (
   return { space: { id: spaceId, name: window.space.name }, entries, total: window.total, ...summary };
 };
 
-/** What a model made of the space's older messages, where the agent has such summaries written. */
+/** The model's summary of the space's older messages, if the agent's config asks for such summaries. */
 const summaryOf = (services: RunServices, spaceId: string): Pick<History, "summary"> => {
   if (!foldsMessages(services)) return {};
   const row = services.summaries.find(spaceId);
@@ -120,7 +123,7 @@ const summaryOf = (services: RunServices, spaceId: string): Pick<History, "summa
 const foldsMessages = (services: RunServices): boolean =>
   services.identity.get().config.context.compaction.strategy === "recursive_summarization";
 
-/** What is shown no more is summarised, a chunk at a time; of what is older than the agent, the newest part. */
+/** Asks for summaries of the messages that are not shown any more, up to `maxSummaryBacklog` of them. */
 export const wantSummaries = (services: RunServices, { unshown }: Composed): void => {
   if (!foldsMessages(services)) return;
   const { chunkSize = defaultChunkSize } = services.identity.get().config.context.compaction;
@@ -131,13 +134,13 @@ export const wantSummaries = (services: RunServices, { unshown }: Composed): voi
   }
 };
 
-/** What the run did in earlier invocations, who answered what it asked, and who did not in time. */
+/** The run's calls in earlier invocations, who answered its questions, and who did not in time. */
 const resumeOf = (services: RunServices, run: RunRow): Resume => {
   const rows = services.journal.ofRun(run);
   const soFar = finishedCalls(rows);
   const waits = services.waits.ofRun(run.ordinal);
   const [input] = invocationOf(rows);
-  // They end with the composing: who answered stands beside the input that is composed again.
+  // Composing ends the waits. An input that is composed again takes the answers from the one before.
   if (waits.length === 0 && input?.meta?.kind === "inbox" && input.meta.answers)
     return { soFar, ...input.meta.answers };
   const awaited = waits.flatMap((wait) => wait.awaited);
@@ -170,14 +173,14 @@ const waitingOf = (services: RunServices, run: RunRow): Pick<ActiveRun, "waiting
   return { waiting: { text: wait.text, spaceName, names } };
 };
 
-/** What began a run, as the list of active runs tells it. */
+/** The cause of a run, as the list of active runs shows it. */
 export const begunBy = (services: RunServices, trigger: RunTrigger): ActiveRun["begunBy"] => {
   const { type, senderName = "", text = "", spaceId } = trigger;
   const spaceName = spaceId === undefined ? undefined : services.spaces.get(spaceId)?.snapshot.name;
   return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
 };
 
-/** Those under way and those that wait, oldest first; of the ones that wait for tools the newest, and how many more. */
+/** The active runs, oldest first. Only the newest that wait for tools are shown; `moreRuns` counts the others. */
 const activeRunsOf = (services: RunServices, thisRun: number): { activeRuns: ActiveRun[]; moreRuns: number } => {
   const active = services.runs.active();
   const known = new Set(active.map(({ ordinal }) => ordinal));
@@ -199,7 +202,7 @@ const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {
   return event.type === "tool_result" ? "call" : "trigger";
 };
 
-/** What other agents did, where the config asks for it: the spaces that were read already are not asked again. */
+/** The activity of other agents, if the config asks for it. Spaces that were read already are not asked again. */
 const activityIn = async (
   services: RunServices,
   histories: History[],
@@ -208,12 +211,12 @@ const activityIn = async (
   if (!services.identity.get().config.context.activity) return undefined;
   const known = histories.map(({ space, entries }): [string, { name: string; messages: Message[] }] => [
     space.id,
-    { name: space.name, messages: entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : [])) },
+    { name: space.name, messages: messagesIn(entries) },
   ]);
   return (await gatherActivity(services, {}, signal, new Map(known))).activity;
 };
 
-/** As of now. `ordinal` is that of the run, or of the one that would come next; `common` what its config says. */
+/** The snapshot as of now. `ordinal` is the run's, or that of the run that would come next. */
 export const gatherTimeline = async (
   services: RunServices,
   { config, ...common }: InputParts & { config: ComposedConfig },

@@ -12,18 +12,21 @@ import { shownSharedBlocks } from "../known-blocks.ts";
 import type { RunServices } from "../run-services.ts";
 
 /**
- * What a living agent is told of others as its cycle begins: the blocks that they share with it, and what they did
- * lately. Only what changed since its last cycle, each in a row of the journal behind its inbox message, so that a
- * replay reads the same (R3) and nothing that it was told before is rewritten. They are asked once a run.
+ * Tells a cycle, as it begins, which blocks other agents share with it and what they did lately.
+ *
+ * Invariants
+ * 1. Only changes since the last cycle are told. Nothing that was told before is rewritten.
+ * 2. Each section is a row of the journal behind the inbox message, so that a replay reads the same (R3).
+ * 3. The others are asked once a run.
  */
 type Told = Telling["section"];
 
-/** Where a run's told state keeps what it was told of others, beside its own. */
+/** The keys of these sections in a run's told state. */
 const keys: Record<Told, string> = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" };
 
 const sections = ["shared_blocks", "activity"] as const;
 
-/** `text`: null where there is no news. `told`: what the next cycle need not be told again. */
+/** `text`: null if nothing changed. `told`: the state that the next cycle need not be told again. */
 type News = {
   section: Told;
   text: string | null;
@@ -32,7 +35,7 @@ type News = {
   blocks?: ShownBlock[];
 };
 
-/** What the model was told before, and what the cycle is about; read only where there is anything to ask for. */
+/** The state that the model was told before, and the cycle's events. Read only when needed. */
 type Before = { told: () => ToldState | null; events: () => InboxData[] };
 
 const sharedBlocks = async (
@@ -60,7 +63,7 @@ const activity = async (services: RunServices, { told }: Before, signal: AbortSi
   return { section: "activity", text: section.text === "" ? null : section.text, told: gathered.upTo, dropped };
 };
 
-/** What there is to be told now, but of `done`. Nobody is asked where nothing is shared, and activity is off. */
+/** The news of all sections that are not `done`. Nobody is asked if nothing is shared and activity is off. */
 const newsOfOthers = async (
   services: RunServices,
   before: Before,
@@ -74,10 +77,7 @@ const newsOfOthers = async (
   return news.filter((each) => each !== null);
 };
 
-const tellingOf = ({ section, text }: News): Telling[] =>
-  text === null ? [] : [{ section, message: { role: "user", content: text } }];
-
-/** What the next cycle would be told, and the blocks that others share with it. */
+/** The news that the next cycle would be told, and the blocks that others share with it. */
 export const tellingsTo = async (
   services: RunServices,
   before: Before,
@@ -85,7 +85,9 @@ export const tellingsTo = async (
 ): Promise<{ tellings: Telling[]; dropped: Dropped[]; blocks: ShownBlock[] }> => {
   const news = await newsOfOthers(services, before, signal);
   return {
-    tellings: news.flatMap(tellingOf),
+    tellings: news.flatMap(({ section, text }) =>
+      text === null ? [] : [{ section, message: { role: "user", content: text } }],
+    ),
     dropped: news.flatMap(({ dropped }) => dropped),
     blocks: news.flatMap(({ blocks = [] }) => blocks),
   };
@@ -102,23 +104,16 @@ export const tellPeerUpdates = async (services: RunServices, run: RunRow, signal
   const news = await newsOfOthers(services, before, signal, done);
   if (news.length === 0) return;
   services.transaction(() => {
-    for (const { section, dropped, ...each } of news) {
-      for (const { message } of tellingOf({ section, dropped, ...each })) {
-        services.journal.append({
-          runOrdinal: run.ordinal,
-          step: 0,
-          kind: "preview",
-          content: message,
-          meta: { kind: "told", section, ...(dropped.length === 0 ? {} : { dropped }) },
-        });
-      }
-      run.told = { ...run.told, [keys[section]]: each.told };
+    for (const { section, text, told, dropped } of news) {
+      const meta = { kind: "told", section, ...(dropped.length === 0 ? {} : { dropped }) } as const;
+      if (text !== null) services.journal.tell(run.ordinal, 0, text, meta);
+      run.told = { ...run.told, [keys[section]]: told };
     }
     services.runs.update(run.ordinal, { told: run.told });
   });
 };
 
-/** What a cycle was told of others, by the rows of its run. */
+/** The news that a cycle was told, read from the rows of its run. */
 export const tellingsIn = (rows: JournalRow[]): Telling[] =>
   rows.flatMap((row) =>
     row.meta?.kind === "told" && isMessage(row) ? [{ section: row.meta.section, message: row.content }] : [],

@@ -12,7 +12,7 @@ import { shownOwnBlocks } from "../known-blocks.ts";
 import type { RunServices } from "../run-services.ts";
 import type { WindowRow } from "../windows.ts";
 
-/** What a run that began now would begin with. Reads only; `begin` writes it, `GET context` shows it. */
+/** The beginning of a cycle that began now. Nothing is written: `begin` stores it, `GET context` shows it. */
 export type Prepared = {
   ordinal: number;
   batch: InboxRow[];
@@ -20,10 +20,10 @@ export type Prepared = {
   told: ToldState;
   /** Its own blocks, as the model reads them. */
   blocks: ShownBlock[];
-  /** What of its blocks did not fit. */
+  /** Blocks that did not fit, or not whole. */
   withheld: Dropped[];
   lines: string[];
-  /** What it says of messages that were left to their space's history. */
+  /** How many messages of which spaces it says to be in their history only. */
   history: LeftToHistory[];
   text: string;
   activeSpaceId: string | null;
@@ -40,7 +40,7 @@ const silentLines = (services: RunServices, ordinal: number): { lines: string[];
   return { lines: shown, omitted: events - shown.length };
 };
 
-/** Share of a model's input that events may fill at once: what else it reads, and the run itself, need the rest. */
+/** The share of a model's input that a batch of events may fill. The rest is for the state, the past and the run. */
 const batchShare = 0.5;
 
 /** The events that a cycle which began now would take. */
@@ -54,17 +54,11 @@ export const nextBatch = (services: RunServices): Batch => {
 export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number): Prepared => {
   const agent = services.identity.get();
   const { config } = composingOf(services);
-  const blocks = shownOwnBlocks(
-    services,
-    config,
-    batch.map(({ data }) => data),
-  );
-  const window = services.windows.windowFor(
-    headOf(services, blocks.shown),
-    toolsetOf(agent.config, services.mcp.newestList()),
-    ordinal,
-    "consciousness",
-  );
+  const data = batch.map((row) => row.data);
+  const blocks = shownOwnBlocks(services, config, data);
+  const toolset = toolsetOf(agent.config, services.mcp.newestList());
+  const head = headOf(services, blocks.shown);
+  const window = services.windows.windowFor(head, toolset, ordinal, "consciousness");
   const spaces = services.spaces.mine();
   const state = {
     agentId: agent.id,

@@ -10,31 +10,26 @@ import { composeInvocation, composeShorter } from "./compose-invocation.ts";
 import type { Continuity } from "./continuity.ts";
 import { begunBy, gatherTimeline } from "./gather-timeline.ts";
 
-/** The event that a timeline's next run would answer: the first that may wake this agent. */
+/** The event of the next run: the first that may wake this agent. */
 const nextEvent = (services: RunServices): InboxRow | undefined =>
   services.inbox.nextWaking(services.identity.get().config.limits.maxWakesPerRoot);
 
-/** One event, one run. Its input is gathered by the run itself. */
+/** Begins a run with one event. The run gathers its input itself. */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
   const agent = services.identity.get();
   const row = nextEvent(services);
   if (!row) return undefined;
   return services.transaction(() => {
     const ordinal = ordinalAfter(newest);
-    const window = services.windows.save(
-      services.windows.windowFor(
-        plainHeadOf(services),
-        toolsetOf(agent.config, services.mcp.newestList()),
-        ordinal,
-        "timeline",
-      ),
-    );
+    const toolset = toolsetOf(agent.config, services.mcp.newestList());
+    const head = plainHeadOf(services);
+    const window = services.windows.save(services.windows.windowFor(head, toolset, ordinal, "timeline"));
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;
     const { maxWakesPerRoot } = agent.config.limits;
-    // No other run would acknowledge them; the history shows them.
-    const quiet = home === undefined ? [] : services.inbox.quietIn(home, maxWakesPerRoot);
-    const events = [row, ...quiet].map(({ seq }) => seq);
+    // Overheard messages are acknowledged with this run. The history shows them.
+    const overheard = home === undefined ? [] : services.inbox.overheardIn(home, maxWakesPerRoot);
+    const events = [row, ...overheard].map(({ seq }) => seq);
     services.inbox.take(events, maxWakesPerRoot);
     if (!isRetry(row)) services.roots.count([row.rootId]);
     services.journal.hold(ordinal, true);
@@ -57,7 +52,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
   });
 };
 
-/** Shown where nothing waits: a timeline's run needs something to begin with. */
+/** The event of a run that is shown while nothing waits: a timeline run begins with one. */
 const nothingWaits = {
   type: "service",
   serviceName: "(nothing waits)",
@@ -65,14 +60,14 @@ const nothingWaits = {
   root: { id: "", kind: "service" },
 } satisfies InboxData;
 
-/** Stateless runs, side by side: one event each, with the space's history as the past. */
+/** Stateless runs side by side, one event each, with the space's history as the past. */
 export const timeline: Continuity = {
   maxRuns: ({ maxConcurrentRuns }) => maxConcurrentRuns,
   runsAlone: false,
   waitsForAnswers: true,
   keepsRuns: false,
   marksSeen: true,
-  // What its cycles were given is not [NEW] to its runs.
+  // Messages that the agent's cycles have read are not [NEW] to its runs.
   takeOver: ({ spaces }) => spaces.settleAll(),
   begin,
   compose: composeInvocation,
@@ -87,7 +82,7 @@ export const timeline: Continuity = {
     const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
     const common = { ...partsWith(services, toolset, composing), config: composing.config };
     const snapshot = await gatherTimeline(services, common, row?.data ?? nothingWaits, ordinal, signal);
-    // The run that would come is among the active ones that it reads of.
+    // The next run is itself among the active runs in its input.
     const itself: ActiveRun = {
       runId: services.ids.deriveOwned("run", snapshot.state.agentId, ordinal),
       status: "running",
