@@ -4,13 +4,13 @@ import type { Billed } from "../ledger.ts";
 import type { AssistantMeta } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 
-/** What a run's steps cost, read from its journal. */
+/** The name of a step in the ledger. */
 export const stepName = (run: RunRow, step: number): string => `${run.ordinal}:${step}`;
 
 const assistants = (rows: JournalRow[]): { step: number; meta: AssistantMeta }[] =>
   rows.flatMap(({ step, meta }) => (meta?.kind === "assistant" ? [{ step, meta }] : []));
 
-/** What the newest finished step was billed. */
+/** The bill of the newest finished step. */
 export const lastBilled = (run: RunRow, rows: JournalRow[]): Billed | undefined => {
   const last = assistants(rows).at(-1);
   if (!last) return undefined;
@@ -20,7 +20,7 @@ export const lastBilled = (run: RunRow, rows: JournalRow[]): Billed | undefined 
 
 type Correction = { correction: number; correctionModel: string | null };
 
-/** The correction of our estimates, moved by every step of the run whose provider told what it billed. */
+/** The correction of our estimates after this run: each step whose provider reported its usage moves it. */
 export const correctionAfter = (before: Correction, rows: JournalRow[]): Correction =>
   assistants(rows)
     .filter(({ meta }) => !meta.usage.estimated)

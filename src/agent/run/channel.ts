@@ -7,18 +7,18 @@ import { endWaitMs } from "../bounds.ts";
 export type ReadFrame = Extract<ChannelFrame, { type: "read" }>;
 
 /**
- * One (run, space): NDJSON frames on a ReadableStream, from this agent to that space.
+ * The channel of one run to one space: NDJSON frames on a ReadableStream.
  *
  * Invariants
  * 1. `send` never waits and never throws: a slow or dead space holds up no model.
- * 2. At most one write is under way; what comes meanwhile is written together next.
- * 3. Every write is raced with the RPC's own end, since a space that returned leaves a write unsettled for ever.
+ * 2. At most one write is under way. Frames that come meanwhile are written together next.
+ * 3. Every write is raced with the RPC's end: once the space has returned, a write never settles.
  */
 export class Channel {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #answered: Promise<void>;
   readonly #encoder = new TextEncoder();
-  /** Whose it is, for the log. */
+  /** For the log. */
   readonly #ids: Pick<ChannelOpen, "agentId" | "runId">;
   #pending = "";
   #writing: Promise<void> | undefined;
@@ -69,8 +69,8 @@ export class Channel {
   }
 
   /**
-   * Says the end and waits until the space has read it, or has gone; past `waitMs` the channel is given up. False where
-   * the space crashed: it may not have heard what was said to it last.
+   * Sends the end and waits until the space has read it or is gone, for `waitMs` at most. False if the space crashed: it
+   * may have missed the last frames.
    */
   async end(reason: string | undefined, waitMs: number): Promise<boolean> {
     this.send({ type: "end", ...(reason === undefined ? {} : { reason }) });
@@ -89,8 +89,8 @@ export class Channel {
 type RunFrame = Extract<ChannelFrame, { type: "run" }>;
 
 /**
- * The channels of one run: to the spaces whose events it took, from the start, and to those that it enters. What
- * becomes of the run is told only to the former.
+ * The channels of one run: to the spaces whose events it took, and to those that it enters. Only the former are told
+ * the run's status.
  */
 export class Channels {
   readonly #spaceOf: (spaceId: string) => Pick<SpaceRpc, "speak">;
@@ -104,7 +104,7 @@ export class Channels {
     this.#triggerSpaces = triggerSpaces;
   }
 
-  /** The channel to a space; opened, or opened anew if it broke. */
+  /** The channel to a space, opened if there is none or it broke. */
   to(spaceId: string): Channel {
     const known = this.#channels.get(spaceId);
     if (known && !known.dead) return known;
@@ -122,7 +122,7 @@ export class Channels {
     this.to(spaceId).send(frame);
   }
 
-  /** Answers the spaces that crashed, and may not have heard what was said to them last. */
+  /** Answers the spaces that crashed: they may have missed the last frames. */
   async end(reason?: string): Promise<string[]> {
     const channels = [...this.#channels];
     this.#channels.clear();

@@ -17,12 +17,12 @@ import type { Speech } from "./speech.ts";
 import { originFor, rootOfRun } from "./utterance.ts";
 
 /**
- * One call of a configured tool that is more than a step of its run: it shows in a space, waits for somebody, or its
- * result comes through the inbox.
+ * A call of a configured tool that has a row of its own: it shows in a space, waits for somebody, or its result comes
+ * through the inbox.
  *
  * Invariants
- * 1. Nothing takes effect before the space shows the call, where it is to show one.
- * 2. Its row says how far it came: a replay, and a run that waited, go on from there (R3).
+ * 1. A call that shows in a space takes effect only after the space shows it.
+ * 2. The row holds the call's phase: a replay, and a run that waited, go on from there (R3).
  */
 const resultOf = (outcome: CallOutcome): Result => ({ value: outcome.value, error: outcome.status !== "complete" });
 
@@ -33,7 +33,7 @@ const settled = (services: RunServices, row: CallRow, outcome: CallOutcome): Res
 
 const pending = (callId: string): Result => ({ value: { status: "pending", toolCallId: callId }, error: false });
 
-/** Where it is to show; null where it does not. */
+/** The space where the call shows; null if it shows nowhere. */
 const placeOf = (services: RunServices, { shows }: Handling, activeSpaceId: string | null): string | null => {
   if (!shows) return null;
   if (activeSpaceId === null) {
@@ -44,7 +44,7 @@ const placeOf = (services: RunServices, { shows }: Handling, activeSpaceId: stri
   return activeSpaceId;
 };
 
-/** Results that no person gives, and that wake: they end with their root's bound, so that they cannot go on for ever (B1). */
+/** Refuses a call whose result no person gives and could not wake the agent any more: its root's bound is reached (B1). */
 const checkRoot = (services: RunServices, { attached, asks }: Handling, rootId: string): void => {
   const { maxWakesPerRoot } = services.identity.get().config.limits;
   if (attached || asks !== null || (services.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
@@ -88,7 +88,7 @@ const runHere = async (services: RunServices, { signal }: Execution, row: CallRo
   return resultOf(outcome);
 };
 
-/** What is next for a call that has a row. */
+/** Takes a call that has a row as far as it goes now. */
 const goOn = async (
   services: RunServices,
   execution: Execution,
@@ -126,7 +126,7 @@ const goOn = async (
   }
 };
 
-/** Has the space show it. What runs at once does not run unseen; what waits is shown as soon as the space is reached. */
+/** Has the space show the call. A call that runs at once must be shown first; one that waits may be shown later. */
 const show = async (services: RunServices, { call, speech }: Execution, row: CallRow): Promise<void> => {
   try {
     await services.tellCall(row.callId);
@@ -135,7 +135,7 @@ const show = async (services: RunServices, { call, speech }: Execution, row: Cal
     if (!(error instanceof ColloquyError)) throw error;
     if (error.retryable && !(row.attached && row.phase === "running")) return;
     services.calls.settle(row.callId, failed("error", error.code, error.message));
-    // Its run is told here and now: through the inbox it would be told again, and woken by nobody's word (B1).
+    // The run reads the error as this call's result. Attached, the call sends none through the inbox (B1).
     services.calls.change(row.callId, { attached: true });
     throw error;
   }
@@ -150,7 +150,7 @@ export const callConfigured = async (
   const { call, run, step } = execution;
   const known = services.calls.get(call.callId);
   if (known) {
-    // It was cut before the space had shown it.
+    // The run was cut before the space had shown the call.
     if (known.phase === "running" && known.spaceId !== null && known.told === null)
       await show(services, execution, known);
     return goOn(services, execution, services.calls.get(call.callId) ?? known, false);

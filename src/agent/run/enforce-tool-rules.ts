@@ -6,17 +6,17 @@ import type { Continuity } from "./continuity/continuity.ts";
 import type { Progress } from "./progress.ts";
 
 /**
- * What the tool rules make of where a run stands, from its journal alone.
+ * Applies the tool rules to the next thing that a run would do, from its journal alone.
  *
  * Invariants
- * 1. Rules end, or go on with, a run between two steps only: every call of a step has its result by then.
- * 2. An exit without a required call is answered once in a run; the next one ends it.
+ * 1. Rules end a run, or let it go on, between two steps only: every call of a step has its result by then.
+ * 2. The first exit without a required call is answered by a reminder. The next one ends the run.
  */
 type Row = Pick<JournalRow, "kind" | "step" | "content" | "meta">;
 
 export type RuledProgress =
   | Progress
-  /** Answer the exit with these words, as part of step `step`. */
+  /** Answer the exit with this reminder, as part of step `step`. */
   | { kind: "remind"; step: number; text: string }
   | { kind: "broken"; message: string };
 
@@ -37,7 +37,7 @@ export const pastCalls = (rows: Row[]): PastCall[] => {
 
 const sentence = (rules: ToolRule[]): string => rules.map((rule) => `${ruleLine(rule)}.`).join(" ");
 
-/** The run would end here. */
+/** What happens where the run would end. */
 const exit = (rows: Row[], rules: ToolRule[], step: number): RuledProgress => {
   const missing = missingBeforeExit(rules, pastCalls(rows));
   if (missing.length === 0) return { kind: "done" };

@@ -6,7 +6,7 @@ import { type Activity, deedsIn } from "../context/activity.ts";
 import type { Dropped } from "../records.ts";
 import type { RunServices } from "./run-services.ts";
 
-/** How far of each space's log what others did there was told before: its `seq`, by the space's id. */
+/** Up to which `seq` of each space's log the agent was told of others' activity, by the space's id. */
 export type ToldUpTo = Record<string, string>;
 
 export type GatheredActivity = { activity: Activity; upTo: ToldUpTo };
@@ -24,9 +24,9 @@ const droppedOf = (unasked: number, silent: number): Dropped[] => [
 ];
 
 /**
- * What other agents did lately, as the agent's spaces tell it by their newest messages: each is asked once, and proves
- * that the agent is in it (S1). Those without news since `told` are not asked, nor those whose messages are `known`
- * already. All together they have `activityWaitMs`: one that does not answer is left out, and stops nothing.
+ * The recent activity of other agents, from the newest messages of the agent's spaces. Each space is asked once, and
+ * checks that the agent is in it (S1). Spaces without news since `told` are not asked, nor those whose messages are
+ * `known`. All share `activityWaitMs`; a space that does not answer in time is left out.
  */
 export const gatherActivity = async (
   services: RunServices,
@@ -62,7 +62,7 @@ export const gatherActivity = async (
   await settledWithin(activityWaitMs, Promise.all(Array.from({ length: maxAskedAtOnce }, askNext)));
   isLate = true;
   signal.throwIfAborted();
-  // It may have left one meanwhile.
+  // The agent may have left a space meanwhile.
   const mine = wanted.filter(({ id }) => services.spaces.isMember(id));
   const silent = mine.filter(({ id }) => !read.has(id) && !closed.has(id)).length;
   const heard = mine.flatMap(({ id, cursor }) => {

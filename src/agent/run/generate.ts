@@ -13,7 +13,7 @@ import { estimateText } from "../context/tokens.ts";
 import type { CallRequest } from "../records.ts";
 import type { Speech } from "./speech.ts";
 
-/** One model generation: what was said and called, and what it cost. Nothing of it is stored yet. */
+/** One generation of a model: its text, its calls and its usage. Nothing of it is stored yet. */
 export type Generation = {
   text: string;
   calls: CallRequest[];
@@ -36,7 +36,7 @@ export type GenerateInput = {
   progressed: () => void;
 };
 
-/** It may repeat the whole input, which the model has seen already. */
+/** The SDK's message may repeat the whole input, so it is cut. */
 const messageOf = (error: unknown): string =>
   excerpt(error instanceof Error ? error.message : String(error), maxInvalidCharacters);
 

@@ -5,8 +5,8 @@ import type { RunServices } from "./run-services.ts";
 import type { Head } from "./windows.ts";
 
 /**
- * What a consciousness' instructions are made of: its own core blocks stand in them, where they change rarely. `shown`:
- * its blocks, where they are known already.
+ * The head of a consciousness' windows. Its own core blocks stand in the instructions, since they change rarely.
+ * `shown`: its blocks, if they are known already.
  */
 export const headOf = (
   services: RunServices,
@@ -19,7 +19,7 @@ export const headOf = (
   };
 };
 
-/** A timeline's have none: it reads its blocks anew with every run. */
+/** The head of a timeline's windows. It holds no blocks, since every run reads them anew. */
 export const plainHeadOf = (services: RunServices): Head => {
   const { id, config } = services.identity.get();
   return { blocks: {}, render: () => renderInstructions(id, config) };

@@ -4,7 +4,7 @@ import { readShared } from "../memory/blocks/shared-reading.ts";
 import type { InboxData } from "../records.ts";
 import type { RunServices } from "./run-services.ts";
 
-/** The labels of blocks that events name: a service beside its payload, a tool in its result. */
+/** The labels of blocks that these events name: a service beside its payload, a tool in its result. */
 const batchBlocksOf = (events: InboxData[]): ReadonlySet<string> =>
   new Set(
     events.flatMap((event) => {
@@ -19,20 +19,23 @@ const refsIn = (result: unknown): string[] => {
   return Array.isArray(blockRefs) ? blockRefs.filter((ref): ref is string => typeof ref === "string") : [];
 };
 
+type BlockFacts = Omit<KnownBlock, "key" | "sharedFrom" | "usedAt">;
+
+const knownBlock = (
+  { context }: ComposedConfig,
+  { label, type, permission, description, pinned, rendered }: BlockFacts & { description: string },
+  { usedAt, owner }: { usedAt: number; owner?: { agentId: string; agentName: string } | undefined },
+): KnownBlock => ({
+  ...{ key: keyOf(label, owner?.agentId), label, type, permission, pinned, rendered, usedAt },
+  description: context.blockDescriptions ? description : "",
+  sharedFrom: owner?.agentName,
+});
+
 /** The agent's own blocks, as its input may show them. Opens no document. */
 const ownBlocks = (services: RunServices, config: ComposedConfig): KnownBlock[] =>
-  services.blocks.list().map(({ label, type, permission, description, pinned, rendered, lastUsedAt }) => ({
-    key: keyOf(label),
-    label,
-    type,
-    permission,
-    description: config.context.blockDescriptions ? description : "",
-    pinned,
-    rendered,
-    usedAt: lastUsedAt,
-  }));
+  services.blocks.list().map((block) => knownBlock(config, block, { usedAt: block.lastUsedAt }));
 
-/** Blocks that other agents share with it: each owner is asked, and one that is silent stops nothing. */
+/** The blocks that other agents share with it. Each owner is asked; one that does not answer is left out. */
 const othersBlocks = async (
   services: RunServices,
   config: ComposedConfig,
@@ -43,27 +46,19 @@ const othersBlocks = async (
     .list()
     .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
   const read = await readShared(services, rows, signal);
-  return read.map(({ label, type, permission, description, pinned, rendered, sharedFrom, updatedAt }) => ({
-    key: keyOf(label, sharedFrom?.agentId),
-    label,
-    type,
-    permission,
-    sharedFrom: sharedFrom?.agentName,
-    description: config.context.blockDescriptions ? description : "",
-    pinned,
-    rendered,
-    usedAt: Date.parse(updatedAt),
-  }));
+  return read.map((block) =>
+    knownBlock(config, block, { usedAt: Date.parse(block.updatedAt), owner: block.sharedFrom }),
+  );
 };
 
-/** Of its own blocks, those that an input holds. */
+/** The agent's own blocks that an input holds. */
 export const shownOwnBlocks = (services: RunServices, config: ComposedConfig, events: InboxData[]): ShownBlocks =>
   blocksInInput(ownBlocks(services, config), {
     batchBlocks: batchBlocksOf(events),
     maxTokens: config.context.memoryTokens,
   });
 
-/** Of those that others share with it, what fits beside its own. */
+/** The blocks that others share with it, as far as they fit beside its own. */
 export const shownSharedBlocks = async (
   services: RunServices,
   config: ComposedConfig,
@@ -76,7 +71,7 @@ export const shownSharedBlocks = async (
   return blocksInInput(others, { batchBlocks, maxTokens: Math.max(0, config.context.memoryTokens - own) });
 };
 
-/** The same with those that others share. */
+/** Its own blocks and shared ones, as an input holds them together. */
 export const shownBlocks = async (
   services: RunServices,
   config: ComposedConfig,

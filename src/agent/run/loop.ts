@@ -17,11 +17,11 @@ import { noteThinking } from "./thinking-time.ts";
  * The one loop that handles an agent's events, in the object beside its handlers.
  *
  * Invariants
- * 1. At most one drain is under way; it thinks one run at a time, or of a timeline agent up to `maxConcurrentRuns`,
- *    and each run in one think (R7).
+ * 1. At most one drain is under way. It loops one run at a time, for a timeline agent up to `maxConcurrentRuns`, and
+ *    each run in one `runLoop` (R7).
  * 2. While there is work, the timer `loop` is due within `watchdogMs`: a crash anywhere is followed by a wake (R1).
- * 3. Liveness is progress: a run without any for `stallMs` is taken from its think; after the pause of a passing
- *    fault it goes on from its journal.
+ * 3. Liveness is progress: a run without any for `stallMs` is interrupted. After the pause of a retryable fault it goes
+ *    on from its journal.
  * 4. Nothing here throws to its caller; a drain that fails leaves the timer to try again.
  */
 export const loopTimer = "loop";
@@ -42,9 +42,9 @@ export class Loop {
   readonly #background: (work: Promise<unknown>) => void;
   readonly #live = new Map<string, Live>();
   #draining = false;
-  /** The object came up with something under way: what ended last may not have been told. */
+  /** The object started with work under way: spaces may not know of the runs that ended last. */
   #cut: boolean;
-  /** Resolves when something came while a drain waits for its runs. */
+  /** Resolves when work comes while a drain waits for its runs. */
   #poke = Promise.withResolvers<void>();
   #stopped = false;
 
@@ -55,7 +55,7 @@ export class Loop {
     this.#cut = timers.dueAt(loopTimer) !== undefined;
   }
 
-  /** Something may be to do: arms the watchdog, in the transaction that stores the work. */
+  /** Arms the watchdog, in the transaction that stores the work. */
   arm(): void {
     this.#timers.setNoLater(loopTimer, this.#services.clock.now() + watchdogMs);
   }
@@ -75,7 +75,7 @@ export class Loop {
     this.#background(work);
   }
 
-  /** The watchdog fired: look whether the runs still move, or wake. */
+  /** The watchdog fired: interrupts stalled runs, and wakes. */
   fired(): void {
     const now = this.#services.clock.now();
     this.#timers.set(loopTimer, now + watchdogMs);
@@ -89,17 +89,17 @@ export class Loop {
     this.wake();
   }
 
-  /** Something changed that may let it go on at once: its config, a secret. */
+  /** The config or a secret changed: paused runs may go on at once. */
   reconsider(): void {
     for (const run of this.#services.runs.running()) {
       if (run.resumeAt) this.#services.runs.update(run.ordinal, { resumeAt: null });
     }
-    // What the budget did not allow, it may allow now.
+    // The new config may allow a step that the budget refused.
     if (this.#budgetResetsAt() !== undefined) this.#services.identity.update({ lastError: null });
     this.wake();
   }
 
-  /** Ends a running run at once; resolves when nothing more of it can appear (R5). */
+  /** Ends an active run at once. Resolves when nothing more of it can appear (R5). */
   async cancel(runId: string): Promise<RunRow> {
     const run = this.#services.runs.get(runId);
     if (!run) throw new ColloquyError("not_found", "there is no such run");
@@ -122,11 +122,11 @@ export class Loop {
     this.#background(tellReceipts(this.#services, run).catch(failed));
   }
 
-  /** Stops a run's think, if one is under way, and waits until it has ended. */
+  /** Stops a run's loop, if one is under way, and waits until it has ended. */
   async abort(runId: string, why: string): Promise<void> {
     const live = this.#live.get(runId);
     if (!live) {
-      // What was ended while no think of it was under way has nobody else to tell it.
+      // No loop of it is under way that would tell the spaces.
       const run = this.#services.runs.get(runId);
       if (run && run.status !== "running") this.#tell(run);
       return;
@@ -135,7 +135,7 @@ export class Loop {
     await settledWithin(cancelWaitMs, live.done);
   }
 
-  /** The agent is being deleted: ends what runs, and never wakes again. */
+  /** The agent is being deleted: stops all runs, and never wakes again. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#live.keys()].map((runId) => this.abort(runId, "the agent was deleted")));
@@ -165,7 +165,7 @@ export class Loop {
         this.#start(run);
       }
       if (this.#live.size === 0) {
-        // In the turn that found nothing to do: what comes a moment later begins a drain of its own.
+        // Set in the turn that found no work, so that work that comes a moment later begins a new drain.
         this.#draining = false;
         return this.#rest();
       }
@@ -173,7 +173,7 @@ export class Loop {
     }
   }
 
-  /** A run that was cut or whose pause is over, or a new one, if there is room for it. */
+  /** The run to loop next: one that was cut or whose pause is over, else a new one, if another may go on. */
   #next(): RunRow | undefined {
     const now = this.#services.clock.now();
     const { newest, active } = this.#services.runs.front();
@@ -186,9 +186,9 @@ export class Loop {
     const isAlone = (run: RunRow): boolean => continuityOf(run).runsAlone;
     const answered = running.some(isAlone) ? undefined : this.#answered(active);
     if (answered) return answered;
-    // One that waits for a server is still under way.
+    // A run that waits for a server is still under way.
     if (active.some(isAlone)) return undefined;
-    // A change of continuity waits until every run of the old one has ended.
+    // A new continuity begins once every run of the old one has ended.
     if (running.some((run) => run.continuity !== config.continuity)) return undefined;
     if (this.#budgetResetsAt(newest) !== undefined) return undefined;
     const begun = continuity.begin(this.#services, newest);
@@ -196,7 +196,7 @@ export class Loop {
     return begun;
   }
 
-  /** A run that waited for answers or results and has them all, or whose time is up; it goes on. */
+  /** A resting run that has all that it waited for, or whose time is up. It goes on. */
   #answered(active: RunRow[]): RunRow | undefined {
     const { runs, waits, calls, journal } = this.#services;
     const goesOn = ({ status, ordinal }: RunRow): boolean =>
@@ -212,7 +212,7 @@ export class Loop {
     const progressed = (): void => {
       live.progressAt = this.#services.clock.now();
     };
-    // From here on whoever ends the run stops this think.
+    // From here on, ending the run stops this loop.
     this.#live.set(run.id, live);
     this.#services.journal.hold(run.ordinal);
     live.done = faultOnceStored("agent.after-take", this.#services.object)
@@ -241,7 +241,7 @@ export class Loop {
     }
   }
 
-  /** Nothing to do now: the timer is set for what is due next, or put away. */
+  /** Sets the timer for what is due next, or clears it. */
   #rest(): void {
     const due = [
       ...this.#services.runs.running().map((run) => run.resumeAt),
@@ -257,7 +257,7 @@ export class Loop {
     else this.#timers.set(loopTimer, next > now ? next : now + watchdogMs);
   }
 
-  /** Set while the day's budget is spent: the newest run ended by it today, and nothing was reconsidered since. */
+  /** Set while the day's budget is spent: it ended the newest run today, and `reconsider` was not called since. */
   #budgetResetsAt(newest = this.#services.runs.newest()): number | undefined {
     const { ledger, identity } = this.#services;
     if (newest?.error?.code !== "budget_exhausted" || newest.completedAt === null) return undefined;

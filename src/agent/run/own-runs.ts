@@ -10,8 +10,8 @@ import type { RunServices } from "./run-services.ts";
 import { cancellation, cutOffIn, settleOpenCalls } from "./settle-open-calls.ts";
 
 /**
- * What one run may do with the agent's others. First caller wins: a run that was stopped or absorbed before is
- * refused, unless it was this very run that did it (a replay).
+ * The agent's other run that a call names. The first caller wins: stopping or absorbing a run that has ended is refused,
+ * unless this very run ended it (a replay).
  */
 const otherRun = (services: RunServices, self: RunRow, runId: string): RunRow => {
   const other = services.runs.get(runId);
@@ -29,8 +29,8 @@ const alreadyEnded = (run: RunRow): ColloquyError =>
   );
 
 /**
- * Stops what is under way of a run that was ended; answers all that it did, and what it was doing, which may be done.
- * `notes`: what became of its calls in the background.
+ * Stops the calls of a run that was ended. Answers all its calls; those under way have an unknown outcome. `notes`: the
+ * outcomes of its calls in the background.
  */
 const toRest = async (
   services: RunServices,
@@ -46,7 +46,7 @@ const toRest = async (
   return { actions: finishedCalls(rows), ...(notes.length === 0 ? {} : { notes }) };
 };
 
-/** A run that was ended by another ends none: what it took over would be nobody's. */
+/** A run that was ended by another may end none: the events that it took over would have no owner. */
 const requireActive = (services: RunServices, self: RunRow): void => {
   const now = services.runs.at(self.ordinal);
   if (!now || !isActive(now)) throw new ColloquyError("run_canceled", "this run has ended");

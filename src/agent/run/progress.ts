@@ -2,10 +2,9 @@ import type { Action } from "../context/timeline/snapshot.ts";
 import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta, CallRequest } from "../records.ts";
 import { factsOf } from "../tools/registry.ts";
-import { invocationOf } from "./invocation.ts";
 
 /**
- * Where a run stands, from its journal alone: what a replay after a crash, and the run itself, do next (R3).
+ * The next thing to do for a run, from its journal alone: for the run itself and for a replay after a crash (R3).
  *
  * Invariants
  * 1. A finished step is not generated again; a call with a result is not executed again.
@@ -14,7 +13,7 @@ import { invocationOf } from "./invocation.ts";
 export type Progress =
   | { kind: "generate"; step: number }
   | { kind: "execute"; step: number; call: CallRequest; started: boolean }
-  /** What is left of the step waits for people or servers. */
+  /** All unfinished calls of the step wait for people or servers. */
   | { kind: "await" }
   | { kind: "skip"; reason: string | undefined }
   /** The step asked for answers; when they are there, the run goes on with step `next` in a fresh invocation. */
@@ -22,6 +21,17 @@ export type Progress =
   | { kind: "done" };
 
 type Row = Pick<JournalRow, "kind" | "step" | "content" | "meta">;
+
+/**
+ * The rows of a run's newest invocation, from its input on. A run that waited for answers, or whose input was too long,
+ * goes on in a fresh invocation, whose input tells the earlier calls.
+ */
+export const invocationOf = <Row extends Pick<JournalRow, "kind" | "meta">>(rows: Row[]): Row[] => {
+  // A timeline's input may be several messages, of which the first has `made`. A cycle's input is one message.
+  const begins = rows.findLastIndex(({ meta }) => meta?.kind === "inbox" && meta.made);
+  const from = begins === -1 ? rows.findIndex(({ kind }) => kind === "inbox") : begins;
+  return from === -1 ? rows : rows.slice(from);
+};
 
 const assistantMeta = (row: Row | undefined): AssistantMeta | undefined =>
   row?.meta?.kind === "assistant" ? row.meta : undefined;
@@ -64,14 +74,14 @@ export const activeSpaceOf = (begunIn: string | null, rows: Row[]): string | nul
   return moved?.meta?.kind === "result" ? (moved.meta.activeSpaceId ?? null) : begunIn;
 };
 
-/** How many of the newest steps in a row made calls, all of them invalid. */
+/** How many of the newest steps in a row made only invalid calls. */
 export const invalidStepsInARow = (rows: Row[]): number => {
   const metas = rows.flatMap((row) => assistantMeta(row) ?? []);
   const valid = metas.findLastIndex((meta) => meta.calls.length === 0 || meta.calls.some((call) => !call.invalid));
   return metas.length - 1 - valid;
 };
 
-/** Tokens that the run has added: all its output, and by how much its input grew since its first step. */
+/** The tokens that the run has added: all its output, and the growth of its input since its first step. */
 export const tokensAdded = (rows: Row[]): number => {
   const metas = rows.flatMap((row) => assistantMeta(row) ?? []);
   const first = metas[0];
@@ -81,18 +91,22 @@ export const tokensAdded = (rows: Row[]): number => {
   return output + Math.max(0, last.usage.inputTokens - first.usage.inputTokens);
 };
 
-/** What a `result` row holds; undefined of any other. */
+/** The output in a `result` row; undefined for any other row. */
 export const outputOf = ({ meta, content }: Pick<JournalRow, "meta" | "content">): unknown => {
   if (meta?.kind !== "result" || !("role" in content) || content.role !== "tool") return undefined;
   const [part] = content.content;
   return part?.type === "tool-result" && "value" in part.output ? part.output.value : null;
 };
 
-/** Every call that these rows of a run finished, with what came of it, oldest first. */
-export const finishedCalls = (rows: JournalRow[]): Action[] => {
-  const inputs = new Map(
+/** The inputs of all calls in these rows, by the call's id. */
+export const callInputs = (rows: JournalRow[]): Map<string, unknown> =>
+  new Map(
     rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
   );
+
+/** The finished calls in these rows of a run, with their outputs, oldest first. */
+export const finishedCalls = (rows: JournalRow[]): Action[] => {
+  const inputs = callInputs(rows);
   return rows.flatMap((row) => {
     const { meta } = row;
     if (meta?.kind !== "result") return [];

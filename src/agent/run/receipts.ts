@@ -8,16 +8,16 @@ import { Channel, type ReadFrame } from "./channel.ts";
 import type { RunServices } from "./run-services.ts";
 
 /**
- * What a run was done with is told to each space: the agent's read mark there, with what came of it. It is told when
- * the run ends, and once more where the object may have crashed before it was; the space ignores what it has.
+ * Tells each space the agent's read mark there, with the run's outcome. It is told when the run ends, and again after a
+ * restart that may have come before. The space ignores a mark that it has.
  */
 const reasonCharacters = 500;
-/** Ended runs that are looked at after a restart: some may have ended side by side. */
+/** How many ended runs are told again after a restart: several may have ended side by side. */
 const restartRuns = 10;
 const mostTries = 4;
 const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
 
-/** The newest message of each space among these events, and the oldest. Belongs before they are gone. */
+/** The newest and the oldest message of each space among these events. Call it before they are deleted. */
 export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
   const bySpace = new Map<string, Receipt & { newest: number; oldest: number }>();
   for (const { data } of rows) {
@@ -40,14 +40,14 @@ export const readFramesOf = (services: RunServices, run: RunRow): { spaceId: str
   (run.receipts ?? [])
     .filter(({ spaceId }) => services.spaces.isMember(spaceId))
     .map(({ spaceId, ...messages }) => {
-      // What was cut said nothing; why, is said as its reason.
+      // A run that was cut has no outcome: it counts as silent, and the reason says why.
       const { outcome } = run;
       const reason = run.reason ?? run.error?.message ?? (outcome === null ? "the run was canceled" : undefined);
       const why = reason === undefined ? {} : { reason: excerpt(reason, reasonCharacters) };
       return { spaceId, frame: { type: "read", ...messages, outcome: outcome ?? "silent", ...why } };
     });
 
-/** Answers the spaces that crashed meanwhile. */
+/** Answers the spaces that crashed during the call. */
 const tellOnce = async (services: RunServices, run: RunRow): Promise<string[]> => {
   const { id: agentId, workspaceId } = services.identity.get();
   const told = readFramesOf(services, run).map(async ({ spaceId, frame }) => {
@@ -59,8 +59,8 @@ const tellOnce = async (services: RunServices, run: RunRow): Promise<string[]> =
 };
 
 /**
- * Tells a run's read marks on channels of their own. A space that crashes meanwhile is told again, a few times: past
- * them the next run's mark tells it, which reaches further.
+ * Tells a run's read marks on channels of their own. A space that crashes meanwhile is told again, up to `mostTries`
+ * times; after that, the mark of a later run covers this one.
  */
 export const tellReceipts = async (services: RunServices, run: RunRow): Promise<void> => {
   let untold = run.receipts ?? [];
@@ -71,7 +71,7 @@ export const tellReceipts = async (services: RunServices, run: RunRow): Promise<
   }
 };
 
-/** After a restart that came while something was under way: the newest ended run of each space may be untold. */
+/** The runs to tell again after a restart in the middle of work: the newest ended run of each space. */
 export const runsToTell = (services: RunServices): RunRow[] => {
   const spaces = new Set<string>();
   return services.runs.page(undefined, restartRuns, undefined).map((run) => {

@@ -11,7 +11,7 @@ import type { Tracer } from "../tracing/tracer.ts";
 import type { Summaries } from "./summaries.ts";
 import type { Windows } from "./windows.ts";
 
-/** What a run works with: all of the agent's tables, and the workers beside it. */
+/** The services of a run: all of the agent's tables, and the workers beside it. */
 export type RunServices = InboxServices & {
   journal: Journal;
   windows: Windows;
@@ -24,11 +24,11 @@ export type RunServices = InboxServices & {
   plans: Plans;
   mcp: Mcp;
   tracer: Tracer;
-  /** Rows that were read are read anew: a transaction was rolled back, or tables were written past these services. */
+  /** Forgets all remembered rows: a transaction was rolled back, or tables were written past these services. */
   forget(): void;
-  /** Tells a call's space of it now; throws what the space refuses, or `unavailable`. */
+  /** Tells the space of this call now. Throws the space's refusal, or `unavailable`. */
   tellCall(callId: string): Promise<void>;
-  /** Starts what calls need beside their runs. */
+  /** Starts the work that calls need beside their runs. */
   wakeCalls(): void;
   /**
    * Asks for a summary: of the agent's cycles, or of a space's messages up to `upTo`, beginning after `from` where

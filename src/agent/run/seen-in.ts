@@ -5,7 +5,7 @@ import type { Shown } from "../records.ts";
 import { isSeen } from "../spaces.ts";
 import type { RunServices } from "./run-services.ts";
 
-/** Which messages of a space this agent's runs are done with, as of now. Its own always are. */
+/** Tells which messages of a space this agent's runs have handled, as of now. Its own always count as handled. */
 export const seenIn = (services: RunServices, spaceId: string): ((message: Message) => boolean) => {
   const row = services.spaces.get(spaceId);
   const mark = { upTo: row?.processedSeq ?? 0, beyond: row?.acknowledged ?? [] };
@@ -23,7 +23,7 @@ export const shownOf = (spaceId: string, messages: Message[]): Shown[] => {
 const shownIn = (rows: JournalRow[]): Shown[] =>
   rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "result" ? (meta.shown ?? []) : []));
 
-/** A timeline run has ended with these events acknowledged; only what a committed one was shown counts as shown. */
+/** Settles the seen marks of an ended timeline run. Messages that it was shown count only if it was committed. */
 export const settleSeen = (services: RunServices, events: InboxRow[], rows: JournalRow[], committed: boolean): void => {
   const bySpace = new Map<string, { acknowledged: number[]; shownTo: number }>();
   const of = (spaceId: string) => {

@@ -2,7 +2,7 @@ import type { JournalRow } from "../journal.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { builtinTool, findTool } from "../tools/registry.ts";
-import { kindOf } from "./kind.ts";
+import { kindOf } from "./composing.ts";
 import type { RunServices } from "./run-services.ts";
 
 /** What a run that is ended in the middle may have done, and what it left open. */

@@ -17,7 +17,7 @@ import { continuityOf } from "./continuity/continuities.ts";
 import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, generate } from "./generate.ts";
-import { invocationOf } from "./invocation.ts";
+import { invocationOf } from "./progress.ts";
 import type { RunServices } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 import type { OrdinalCycle } from "./windows.ts";

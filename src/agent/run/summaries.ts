@@ -6,12 +6,12 @@ import { summaries } from "../schema.ts";
 import type { Folded, WindowRow } from "./windows.ts";
 
 /**
- * The summaries that models have made for this agent, one for its cycles and one for each space, and what they are
- * still to take up.
+ * The summaries that models have made for this agent, one for its cycles and one for each space, and how far each is
+ * still to go.
  *
  * Invariants
  * 1. A summary and how far it goes are written together: no chunk is folded twice, none is left out.
- * 2. Whatever is wanted has a time at which it is tried, until it is there or nobody wants it any more.
+ * 2. A summary that is wanted has a `tryAt`, until it is made or not wanted any more.
  */
 export type SummaryRow = typeof summaries.$inferSelect;
 
@@ -38,7 +38,7 @@ export class Summaries {
     return this.#find().get({ subject });
   }
 
-  /** Up to `wanted` messages of a space, beginning after `base` where there is none yet; of cycles both are 0. */
+  /** Asks for a space's messages up to `wanted`, beginning after `base` if there is no summary yet. For cycles both are 0. */
   want(subject: string, wanted: number, base: number): void {
     const now = this.#clock.now();
     this.#db
@@ -46,13 +46,13 @@ export class Summaries {
       .values({ subject, base, upTo: base, wanted, tryAt: now, failures: 0, updatedAt: now })
       .onConflictDoUpdate({
         target: summaries.subject,
-        // What failed keeps its pause.
+        // A summary that failed keeps its pause.
         set: { wanted, tryAt: sql`coalesce(${summaries.tryAt}, ${now})`, updatedAt: now },
       })
       .run();
   }
 
-  /** The ones that are to be tried by now, the longest due first. */
+  /** The summaries that are due, the longest due first. */
   due(): SummaryRow[] {
     const now = this.#clock.now();
     const rows = this.#db
@@ -88,7 +88,7 @@ export class Summaries {
     this.#set(subject, { failures, lastError, tryAt });
   }
 
-  /** Something changed that may let those go on that failed. */
+  /** Lets failed summaries be tried again at once. */
   reconsider(): void {
     this.#db.update(summaries).set({ tryAt: this.#clock.now() }).where(isNotNull(summaries.tryAt)).run();
   }
@@ -106,7 +106,7 @@ export class Summaries {
   }
 }
 
-/** What a model has made by now of the oldest cycles in a window. */
+/** The summary of the oldest cycles in a window, as far as a model has made it. */
 export const foldedIn = (summaries: Pick<Summaries, "find">, window: WindowRow): Folded | null => {
   const row = summaries.find(ownCycles);
   return row && row.text !== null && row.base === window.firstRun ? { text: row.text, upTo: row.upTo } : null;

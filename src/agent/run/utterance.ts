@@ -6,11 +6,11 @@ import { rootOfAnswer } from "../inbox/roots.ts";
 import type { RunRow } from "../runs.ts";
 import type { RunServices } from "./run-services.ts";
 
-/** What the run took, with what joined it since: answers that it waited for, and what a run had that it absorbed. */
+/** The run's events. Answers that it waited for, and the events of runs that it absorbed, have joined them. */
 export const eventsOf = (services: RunServices, run: RunRow): InboxRow[] =>
   services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
 
-/** Where what a run says comes from: the root that it passes on (B1), and its origin if it speaks elsewhere. */
+/** The root that the run passes on with its messages (B1). */
 export const rootOfRun = (services: RunServices, run: RunRow): Root => {
   const roots = eventsOf(services, run).map(rootOf);
   const root = rootOfAnswer(roots, services.roots.wakes(roots.map(({ id }) => id)));
@@ -22,8 +22,8 @@ export const isPersons = (row: InboxRow): boolean =>
   row.data.type === "space_message" && row.data.delivered.message.sender.type !== "agent";
 
 /**
- * None if any event of the batch came from the target space; else of the newest person's event, as far as the
- * space that it came from shares.
+ * The origin of a message to this space: the newest event from a person, as far as its space shares it. None if any event
+ * of the batch came from the target space.
  */
 export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
   const events = eventsOf(services, run);
@@ -41,8 +41,8 @@ export const originFor = (services: RunServices, run: RunRow, targetSpaceId: str
 };
 
 /**
- * Where what a run keeps comes from: the newest message that it took in the space where it is, a person's rather than
- * an agent's; else the newest of any space; else the space alone.
+ * The source of an archival entry: the newest message that the run took in its active space, a person's before an
+ * agent's; else the newest of any space; else the space alone.
  */
 export const sourceOf = (services: RunServices, run: RunRow, activeSpaceId: string | null): ArchivalSource => {
   const rows = eventsOf(services, run);

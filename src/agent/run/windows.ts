@@ -14,28 +14,28 @@ import type { HeadBlocks, ToldState, Toolset } from "../records.ts";
 import type { RunRow, Runs } from "../runs.ts";
 import { windows } from "../schema.ts";
 import { sameToolset } from "../tools/toolset.ts";
-import { invocationOf } from "./invocation.ts";
+import { invocationOf } from "./progress.ts";
 
 /**
- * The windows that inputs are read in, and the past that a living agent reads in them: the cycles of its kept runs.
+ * The windows of inputs, and the past in them: the cycles of the agent's kept runs.
  *
  * Invariants
  * 1. Within a window the past only grows: what a model was given is never rewritten.
- * 2. A new window begins when the instructions or the tools changed, or a compaction was due; the model is then told the whole
- *    state again, and earlier cycles stay whole or are summarised whole.
- * 3. What a compaction leaves out stays in the journal.
+ * 2. A new window begins when the instructions or the tools changed, or when a compaction was due. The model is then told
+ *    the whole state again. Earlier cycles stay whole or are summarised whole.
+ * 3. A compaction removes nothing from the journal.
  */
 export type WindowRow = typeof windows.$inferSelect;
 
-/** What a model is given at a step. */
+/** A model's input at a step. */
 export type StepMessages = { instructions: string; messages: ModelMessage[] };
 
-/** What inputs begin with, by window and first cycle. */
+/** The beginnings of inputs, by window and first cycle. */
 export type Heads = Map<string, StepMessages>;
 
 export type OrdinalCycle = Cycle & { ordinal: number };
 
-/** Where the journal holds these runs: neighbours in one stretch, silent runs between them left out. */
+/** The journal's stretches that hold these runs. Neighbours share one; silent runs between them lie outside. */
 const stretchesOf = (kept: RunRow[]): Stretch[] => {
   const stretches: Stretch[] = [];
   for (const { journalFrom: from, journalTo } of kept) {
@@ -52,7 +52,7 @@ export class Windows {
   readonly #clock: Clock;
   readonly #runs: Runs;
   readonly #journal: Journal;
-  /** The one that was read last: a window never changes. */
+  /** The window that was read last. A window never changes. */
   #current: WindowRow | undefined;
   readonly #window = prepared(() =>
     this.#db
@@ -61,7 +61,7 @@ export class Windows {
       .where(eq(windows.id, sql.placeholder("id")))
       .prepare(),
   );
-  /** The newest by continuity. */
+  /** The newest window of each continuity. */
   readonly #known = new Map<WindowRow["continuity"], WindowRow | undefined>();
   readonly #newestOf = prepared(() =>
     this.#db
@@ -81,8 +81,8 @@ export class Windows {
   }
 
   /**
-   * The window that a run with this head and these tools would have; `id` 0 if it would begin a new one. The blocks in
-   * its instructions are those of its beginning, whatever they are by now.
+   * The window of a run with this head and these tools; `id` is 0 if the run would begin a new one. The blocks in its
+   * instructions are as they were when it began.
    */
   windowFor(head: Head, toolset: Toolset, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
     const current = this.#newest(continuity);
@@ -124,7 +124,7 @@ export class Windows {
     return this.#current;
   }
 
-  /** What the model was told of its state last in this window; null if it was told nothing yet. */
+  /** The state that the model was told last in this window; null if it was told none yet. */
   toldBefore(window: WindowRow, nextOrdinal: number): ToldState | null {
     const last = this.#runs.lastKept(nextOrdinal);
     return last && last.ordinal >= window.toldFrom ? last.told : null;
@@ -166,7 +166,7 @@ export class Windows {
     return { instructions: head.instructions, messages: [...head.messages, ...own] };
   }
 
-  /** What an input of this run begins with. */
+  /** The beginning of this run's input. */
   #headOf(run: RunRow, windowId: number, firstCycle: number): StepMessages | null {
     const window = this.window(windowId);
     if (!window) return null;
@@ -174,7 +174,7 @@ export class Windows {
     return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past] };
   }
 
-  /** The window that the next cycle would have, if nothing but its summary changed; undefined before the first cycle. */
+  /** The newest window of cycles; undefined before the first cycle. */
   newestWindow(): WindowRow | undefined {
     return this.#newest("consciousness");
   }
@@ -186,9 +186,9 @@ export class Windows {
   }
 
   /**
-   * Compacts what lies before run `before`; null if there was nothing to compact. The new window's state is told in
-   * full by run `toldFrom`. What a model `refused` as too long is halved, whatever the config says that it takes.
-   * `correction` is billed over estimated tokens; `folded` is what a model has made of the oldest of those cycles.
+   * Compacts the cycles before run `before`; null if there was nothing to compact. Run `toldFrom` tells the new window's
+   * state in full. If a model `refused` the input as too long, the past is halved, whatever the config allows.
+   * `correction` is billed over estimated tokens; `folded` is a model's summary of the oldest of those cycles.
    */
   compact(
     window: WindowRow,
@@ -219,7 +219,7 @@ export class Windows {
     return this.#begin(window, head, { summary: quoteLines(text), firstRun, toldFrom });
   }
 
-  /** The blocks in its instructions are as they are now: the next run is told the whole state anyway. */
+  /** The instructions hold the blocks as they are now, since the next run is told the whole state. */
   #begin(window: WindowRow, head: Head, begun: Pick<WindowRow, "summary" | "firstRun" | "toldFrom">): WindowRow {
     const { toolset, continuity } = window;
     const instructions = head.render(head.blocks);
@@ -228,15 +228,15 @@ export class Windows {
   }
 }
 
-/** What the instructions are made of: the blocks that stand in them now, and how they read with any. */
+/** The source of a window's instructions: the blocks in them as of now, and their rendering with any blocks. */
 export type Head = { blocks: HeadBlocks; render: (blocks: HeadBlocks) => string };
 
-/** What a model has made of the oldest cycles: up to the run with this ordinal. */
+/** A model's summary of the oldest cycles, up to the run with this ordinal. */
 export type Folded = { text: string; upTo: number };
 
 type Compacting = { config: ComposedConfig; correction: number; head: Head; folded?: Folded | null; refused?: boolean };
 
-/** What may stay whole. */
+/** How many cycles may stay whole, and their tokens. */
 const limitsFor = (window: WindowRow, { context }: ComposedConfig, correction: number) => {
   const { minRecentCycles, maxTokens, reservedResponseTokens, compaction } = context;
   return {

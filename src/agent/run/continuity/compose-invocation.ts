@@ -7,7 +7,7 @@ import { type JournalRow, messagesOf } from "../../journal.ts";
 import type { InboxMeta } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { composingOf, partsFor } from "../composing.ts";
-import { invocationOf } from "../invocation.ts";
+import { invocationOf } from "../progress.ts";
 import type { RunServices } from "../run-services.ts";
 import { shownOf } from "../seen-in.ts";
 import type { Invocation } from "./continuity.ts";

@@ -24,9 +24,8 @@ import type { RunRow } from "../../runs.ts";
 import { factsOf } from "../../tools/registry.ts";
 import { isUnknownOutcome } from "../../tools/unknown-outcome.ts";
 import { gatherActivity } from "../gather-activity.ts";
-import { invocationOf } from "../invocation.ts";
 import { shownBlocks } from "../known-blocks.ts";
-import { finishedCalls, outputOf } from "../progress.ts";
+import { callInputs, finishedCalls, invocationOf, outputOf } from "../progress.ts";
 import type { RunServices } from "../run-services.ts";
 import { seenIn } from "../seen-in.ts";
 
@@ -74,9 +73,7 @@ const actionsIn = (services: RunServices, spaceId: string, before: number): Hist
     .page(before, actionRuns, undefined)
     .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null);
   const rows = services.journal.ofRuns(runs);
-  const inputs = new Map(
-    rows.flatMap(({ meta }) => (meta?.kind === "assistant" ? meta.calls.map((call) => [call.callId, call.input]) : [])),
-  );
+  const inputs = callInputs(rows);
   return rows.flatMap((row): HistoryEntry[] => {
     const { meta, createdAt } = row;
     if (meta?.kind !== "result" || !factsOf(meta.toolName).showsInHistory) return [];
