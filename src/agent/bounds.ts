@@ -2,16 +2,16 @@
 
 /** Events that wait for one agent or that it has taken, dead ones aside; past it whatever comes is refused, and comes again. */
 export const maxInboxEvents = 5000;
-/** Dead events that are kept; past it those that died first are let go: messages to their space's history, others to the log. */
+/** Dead events that are kept. Beyond it those that died first are evicted: messages to their space's history, others to the log. */
 export const maxDeadLetters = 1000;
-/** Events that wake nobody, or nobody any more, and wait for the next batch; past it the oldest are let go: messages to their space's history, others to the log. */
+/** Waiting events that ask for no run. Beyond it the oldest are evicted: messages to their space's history, others to the log. */
 export const maxOverheardEvents = 500;
-/** Of more than `maxOverheardEvents`, so many are kept, the newest: otherwise each delivery would look at all, to let a few go. */
+/** So many of the newest are kept when there are more than `maxOverheardEvents`, so that not every delivery evicts a few. */
 export const keptOverheardEvents = 250;
 /** Events that one run takes, and the UTF-8 that they may fill, in bytes: a row holds 2 MB. */
 export const maxBatchEvents = 100;
 export const maxBatchBytes = 256 * 1024;
-/** Failed runs, or tries of a run that has acted, after which an event is dead. */
+/** Failed runs, or attempts of a run that may have acted, after which an event is dead. */
 export const maxAttempts = 5;
 /** Failed runs after which a batch is taken one event at a time. */
 export const maxBatchAttempts = 2;
@@ -21,7 +21,7 @@ export const maxPayloadBytes = 64 * 1024;
 export const maxHooks = 50;
 /** How long a delivery that names no id is told from another by its body alone. */
 export const sameBodyMs = 5 * 60_000;
-/** Service events whose ids are remembered, so that they come in once; the oldest are forgotten first. */
+/** Ids of service events that are remembered, so that each comes in once; the oldest are forgotten first. */
 export const maxDedupeKeys = 50_000;
 export const maxMemories = 500;
 /** All memories together, in characters. */

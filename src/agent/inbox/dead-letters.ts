@@ -10,12 +10,12 @@ import type { Spaces } from "../spaces.ts";
 import type { Inbox, InboxRow } from "./inbox.ts";
 
 /**
- * The dead events of the inbox: runs failed by them for good, and a person tries them again or discards them.
+ * The dead events of the inbox. Runs with them have failed for good; a person retries or discards them.
  *
  * Invariants
- * 1. When a run has ended, at most `maxDeadLetters` are kept. Those that died first are let go: messages are left to
- *    their space's history, as the agent is told; of others the log keeps the ids.
- * 2. They take no room from what comes (`Inbox.isFull`): what an agent could not do does not make it deaf.
+ * 1. When a run has ended, at most `maxDeadLetters` are kept. Those that died first are evicted: messages to their
+ *    space's history, as the agent is told; others to the log, which keeps their ids.
+ * 2. They take no room from new events (`Inbox.isFull`).
  */
 export class DeadLetters {
   readonly #db: Database;
@@ -32,22 +32,22 @@ export class DeadLetters {
     this.#identity = around.identity;
   }
 
-  /** Tries one again, as if for the first time. Throws `conflict` where it is not dead, `not_found`. */
+  /** Makes one pending again, without attempts. Throws `not_found`, and `conflict` for an event that is not dead. */
   retry(eventId: string): InboxRow {
     this.#inbox.forget();
-    // Whoever picks it out wants it done, whether or not it would have woken the agent.
+    // A retried event wakes the agent, even if it did not before.
     const revived = this.#revive(eq(inbox.eventId, eventId), { wakes: true }).returning().get();
     if (!revived) throw this.#refusal(eventId, "retried");
     return revived;
   }
 
-  /** Tries all of them again. Answers how many; they wait beside what came meanwhile, however much that is. */
+  /** Makes all of them pending again, even beyond `maxInboxEvents`. Answers how many. */
   retryAll(): number {
     this.#inbox.forget();
     return this.#revive().returning({ seq: inbox.seq }).all().length;
   }
 
-  /** It is done with, as what a canceled run took. In a transaction. Throws `conflict` where it is not dead, `not_found`. */
+  /** Deletes one, in a transaction. Throws `not_found`, and `conflict` for an event that is not dead. */
   discard(eventId: string): void {
     const row = this.#db
       .delete(inbox)
@@ -60,7 +60,7 @@ export class DeadLetters {
     this.#spaces.settle(spaceId, { acknowledged: [seq], shownTo: 0 });
   }
 
-  /** Lets those go that are more than may be kept. In the transaction that made events dead. */
+  /** Evicts those beyond `maxDeadLetters`, in the transaction that made events dead. */
   evict(): void {
     const dead = this.#db.select({ rows: count() }).from(inbox).where(isDead).get()?.rows ?? 0;
     if (dead <= maxDeadLetters) return;

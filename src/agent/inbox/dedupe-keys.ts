@@ -4,7 +4,7 @@ import type { Database } from "../../shared/database.ts";
 import { maxDedupeKeys } from "../bounds.ts";
 import { dedupeKeys } from "../schema.ts";
 
-/** The ids of the services' events that came, for as long as a sender may send one again (R7). */
+/** The ids of services' events, kept for as long as a sender may send one again (R7). */
 export class DedupeKeys {
   readonly #db: Database;
   readonly #clock: Clock;

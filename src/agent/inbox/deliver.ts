@@ -13,15 +13,15 @@ import type { InboxServices } from "./inbox-services.ts";
 import { ownRoot } from "./roots.ts";
 
 /**
- * What reaches the inbox.
+ * The ways into the inbox.
  *
  * Invariants
- * 1. What is at or before the cursor of its space is ignored, and event ids are unique: a delivery that comes
+ * 1. Messages at or before the cursor of their space are ignored, and event ids are unique: a delivery that comes
  *    twice changes nothing (R7, D2).
- * 2. The inbox, the cursor and what is known of the space change in one transaction, with the watchdog armed where
- *    anything in it asks for a run.
+ * 2. The inbox, the cursor and the space's snapshot change in one transaction. It arms the watchdog if an event in it
+ *    asks for a run.
  */
-/** Whether the inbox takes so many more. What waits and asks for no run makes way. In a transaction. */
+/** Whether the inbox takes so many more. Events that ask for no run make way. In a transaction. */
 const hasRoom = (services: InboxServices, adding: number): boolean => {
   if (!services.inbox.isFull(adding)) return true;
   services.inbox.forget();
@@ -29,7 +29,7 @@ const hasRoom = (services: InboxServices, adding: number): boolean => {
   return !services.inbox.isFull(adding);
 };
 
-/** Throws `unavailable` while the inbox takes no more: what brings it comes again. In a transaction. */
+/** Throws `unavailable` while the inbox takes no more: the sender tries again. In a transaction. */
 export const requireRoom = (services: InboxServices, adding: number): void => {
   if (hasRoom(services, adding)) return;
   const reached = `maxInboxEvents (${maxInboxEvents}) is reached: the agent has not come to what waits.`;
@@ -41,11 +41,11 @@ const evictOverheard = (services: InboxServices): void => {
   services.spaces.leaveAllToHistory(services.inbox.evictOverheard(config.limits.maxWakesPerRoot, id));
 };
 
-/** Whether it brings messages of which none wakes this agent: unless somebody awaited them, its loop sleeps on. */
+/** Whether it brings only messages that wake nobody. Unless a run awaits one, the loop sleeps on. */
 const isHeardOnly = ({ messages }: Delivery): boolean =>
   messages.length > 0 && messages.every(({ triggerSource }) => triggerSource === "none");
 
-/** Takes in what a space has for this agent. Answers up to where it has come, and whether its loop is to look at it. */
+/** Takes in a space's delivery. Answers the new cursor, and whether the loop is to wake. */
 export const accept = (
   services: InboxServices,
   delivery: Delivery,
@@ -70,7 +70,7 @@ export const accept = (
     const given: { ordinal: number; eventId: string }[] = [];
     for (const delivered of fresh) {
       const waiting = awaited ? services.waits.answer(delivered.message) : [];
-      // What wakes no timeline run is acknowledged by the history, which holds it.
+      // A timeline reads messages that wake nobody in the history.
       if (waiting.length === 0 && delivered.triggerSource === "none" && agent.config.continuity === "timeline") {
         unheard += 1;
         continue;
@@ -105,7 +105,7 @@ export const accept = (
   return { cursor, asksForRun };
 };
 
-/** Takes in what came of a call that no run waited for. In a transaction; throws while the inbox is full. */
+/** Takes in the result of a call that no run waited for. In a transaction; throws while the inbox is full. */
 export const acceptToolResult = (services: InboxServices, call: CallRow, arm: () => void): void => {
   requireRoom(services, 1);
   const { callId: toolCallId, tool, outcome, activeSpaceId, root } = call;
@@ -124,7 +124,7 @@ export const acceptToolResult = (services: InboxServices, call: CallRow, arm: ()
   arm();
 };
 
-/** An answer belongs to the run that waits for it: it begins no other, and is acknowledged with that one. */
+/** Gives an answer to the run that waits for it. It begins no other run, and is acknowledged with that one. */
 const giveTo = (services: InboxServices, ordinal: number, eventId: string): void => {
   const run = services.runs.at(ordinal);
   const event = services.inbox.byEventId(eventId);
@@ -133,7 +133,7 @@ const giveTo = (services: InboxServices, ordinal: number, eventId: string): void
   services.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
 
-/** What was taken for an answer and is none is an event like any other again. */
+/** Releases events that were taken for answers and are none. */
 const takeBack = (services: InboxServices, ordinal: number, messageIds: string[]): void => {
   if (messageIds.length === 0) return;
   const { id: agentId } = services.identity.get();
@@ -146,11 +146,11 @@ const takeBack = (services: InboxServices, ordinal: number, messageIds: string[]
   services.runs.update(ordinal, { events: events.filter((seq) => !back.includes(seq)) });
 };
 
-/** A run's message was not said. */
+/** Drops the wait of a message that was not said. */
 export const takeBackWait = (services: InboxServices, ordinal: number, callId: string): void =>
   services.transaction(() => takeBack(services, ordinal, services.waits.drop(callId)));
 
-/** A run's message stands at `seq` of its space's log: what was said before it is no answer to it. */
+/** A run's question stands at `seq` of its space's log: earlier messages are no answers to it. */
 export const placeWait = (services: InboxServices, ordinal: number, callId: string, seq: number): void =>
   services.transaction(() => takeBack(services, ordinal, services.waits.asked(callId, seq)));
 
@@ -179,7 +179,7 @@ export const acceptTrigger = (
   });
 };
 
-/** Where the chain of what a plan causes begins (B1): with its setter, the run that set it, or the agent itself. */
+/** The root of a plan's event (B1): the event itself for a person's plan, else the setting run's root, else the agent's own. */
 const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Root => {
   if (plan.setBy === "workspace") return { id: eventId, kind: "plan" };
   if (plan.root) return plan.root;
@@ -205,7 +205,7 @@ const heartbeat = {
   instruction: "Look at your goals, plans and memories: do what is due. If nothing is, call skip.",
 } as const;
 
-/** Takes in a heartbeat, unless the one before still waits: an agent that cannot work is not told more often. */
+/** Takes in a heartbeat, unless the one before still waits. */
 export const acceptHeartbeat = (services: InboxServices, dueAt: number, arm: () => void): void => {
   if (services.inbox.holdsPlan(heartbeat.planId) || !hasRoom(services, 1)) return;
   const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "heartbeat", dueAt);

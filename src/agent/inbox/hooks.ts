@@ -8,10 +8,10 @@ import { maxHooks } from "../bounds.ts";
 import { hooks } from "../schema.ts";
 
 /**
- * An agent's ways in for webhook senders, with their sealed secrets.
+ * An agent's hooks for webhook senders, with their sealed secrets.
  *
  * Invariants
- * 1. A hook has one secret, and for a time after a rotation the one before it too: never a third.
+ * 1. A hook has one secret, and for a time after a rotation the previous one too. It never has a third.
  * 2. The same creation or rotation again (its `version` tells) changes nothing.
  */
 type HookRow = typeof hooks.$inferSelect;
@@ -89,7 +89,7 @@ export class Hooks {
     if (deleted.length === 0) throw missing();
   }
 
-  /** What tells whose a delivery is. Throws `not_found`. */
+  /** The settings and sealed secrets that verify a delivery. Throws `not_found`. */
   sealed(id: string): Pick<SealedHook, "settings" | "sealed"> {
     const row = this.#row(id);
     const previous = this.#inGrace(row) ? row.previousSealed : null;

@@ -6,7 +6,7 @@ import type { Inbox } from "./inbox.ts";
 import type { Roots } from "./roots.ts";
 import type { Waits } from "./waits.ts";
 
-/** What the modules that take events in work with. */
+/** The services of the modules that take events in. */
 export type InboxServices = CallServices & {
   inbox: Inbox;
   dedupeKeys: DedupeKeys;

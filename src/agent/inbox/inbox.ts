@@ -1,4 +1,5 @@
 import { and, asc, count, desc, eq, gt, lt, max, min, ne, not, sql } from "drizzle-orm";
+import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { Root } from "../../protocol/rpc.ts";
 import type { RunTrigger } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
@@ -21,30 +22,30 @@ import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  *
  * Invariants
  * 1. An event id is taken in once, however often it is delivered (R7).
- * 2. A taken event belongs to the one running run; it is acknowledged in the transaction that ends that run, or
- *    goes back to pending in it (R1). After `maxAttempts` failed runs it is dead (`DeadLetters`).
- * 3. Batches are taken in the order of arrival. Of what wakes nobody, or nobody any more, the oldest are let go (messages
- *    to their history, others to the log) rather than hold up what wakes, or fill the inbox.
- * 4. An event that a run took before, and gave back for whatever reason, has a `retryAt`: it wakes again, where it
- *    did, and its wake is not counted again (B1).
- * 5. Whatever changes what waits, but by adding to it, has `#overheard` look again.
+ * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
+ *    (R1). After `maxAttempts` failed runs it is dead (`DeadLetters`).
+ * 3. Batches are taken in the order of arrival. The oldest events that ask for no run are evicted (messages to their
+ *    history, others to the log) before they hold up events that wake, or fill the inbox.
+ * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is not counted
+ *    again (B1).
+ * 5. Every change of the waiting events, except adding to them, makes `#overheard` count again.
  */
 export type InboxRow = typeof inbox.$inferSelect;
+type Changes = SQLiteUpdateSetSource<typeof inbox>;
 
 export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
 
-/** An event that comes. */
 export type NewEvent = { eventId: string; data: InboxData; wakes: boolean };
 
-/** Whether a run took it before. */
+/** Whether a run took the event before. */
 export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
 
-/** What a run takes, oldest first, and the messages that it passes over. */
+/** The events that a run takes, oldest first, and the messages that it passes over. */
 export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
 
 const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 
-/** Where a message came from, or where the call was made whose result has come. */
+/** The space of a message, or the space where the call of a result was made. */
 export const homeOf = (data: InboxData): string | null => {
   if (data.type === "space_message") return data.delivered.message.spaceId;
   return data.type === "tool_result" ? data.activeSpaceId : null;
@@ -58,7 +59,7 @@ export class Inbox {
   readonly #clock: Clock;
   readonly #overheard: Overheard;
 
-  /** All columns, in the table's order, of rows that are one JSON array: `seq` is given, the rest begins as ever. */
+  /** Inserts rows from one JSON array. The columns stand in the table's order. */
   readonly #add = prepared(() =>
     this.#db
       .insert(inbox)
@@ -123,14 +124,14 @@ export class Inbox {
     this.#overheard = new Overheard(db, clock);
   }
 
-  /** Whether so many more are too many. Dead ones take no room. */
+  /** Whether so many more events are too many. Dead ones do not count. */
   isFull(adding: number): boolean {
     const rows = this.#count().get()?.rows ?? 0;
-    // Dead ones are told apart by a look at all, which is rarely needed.
+    // Counting the dead ones reads all rows, which is rarely needed.
     return rows + adding > maxInboxEvents && rows - this.counts().dead + adding > maxInboxEvents;
   }
 
-  /** Whether nothing more comes in: it is full of what does not make way (`evictOverheard`). */
+  /** Whether the inbox takes no more: it is full, and `evictOverheard` would make no room. */
   refuses(maxWakes: number): boolean {
     if (!this.isFull(1)) return false;
     this.forget();
@@ -138,12 +139,12 @@ export class Inbox {
     return makingWay === 0 || this.isFull(1 - makingWay);
   }
 
-  /** Takes an event in unless its id is there already. */
+  /** Takes an event in, unless its id is there already. */
   add(eventId: string, data: InboxData, wakes: boolean): void {
     this.addAll([{ eventId, data, wakes }]);
   }
 
-  /** Takes events in, in their order, but those whose ids are there already. */
+  /** Takes events in, in their order, except those whose ids are there already. */
   addAll(events: NewEvent[]): void {
     const receivedAt = this.#clock.now();
     const rowOf = ({ eventId, data, wakes }: NewEvent) =>
@@ -152,21 +153,21 @@ export class Inbox {
     this.#overheard.count(events.length);
   }
 
-  /** Those that ask for no run are looked at anew by the next `evictOverheard`. */
+  /** The next `evictOverheard` counts anew. */
   forget(): void {
     this.#overheard.forget();
   }
 
-  /** The database, to change what waits. */
-  #changing(): Database {
+  /** Changes these events. */
+  #set(seqs: number[], changes: Changes): void {
+    if (seqs.length === 0) return;
     this.forget();
-    return this.#db;
+    this.#db.update(inbox).set(changes).where(among(inbox.seq, seqs)).run();
   }
 
   /**
-   * Of more than `maxOverheardEvents` that ask for no run, lets the oldest go down to `keptOverheardEvents`: messages that wake
-   * nobody, and whatever's root has woken the agent `maxWakes` times. Answers how many of each space; the log tells of
-   * what no space has.
+   * Evicts the oldest events that ask for no run, down to `keptOverheardEvents`, if there are more than
+   * `maxOverheardEvents`. Answers how many messages of each space; the log names the other events.
    */
   evictOverheard(maxWakes: number, agentId: string): Map<string, number> {
     const oldest = this.#overheard.tooMany(maxWakes);
@@ -177,7 +178,7 @@ export class Inbox {
     return this.#leave(oldest);
   }
 
-  /** Messages that are left to their spaces' histories. Answers how many to each. */
+  /** Leaves messages to their spaces' histories. Answers how many to each. */
   leave(messages: InboxRow[]): Map<string, number> {
     return this.#leave(
       messages.flatMap(({ seq, data }) =>
@@ -194,9 +195,9 @@ export class Inbox {
   }
 
   /**
-   * What the next run would take: everything pending, oldest first, as far as it fits `maxTokens` of a model's input;
-   * only the first if a batch with it has failed twice, so that one bad event spoils no other. What wakes is in it:
-   * of more quiet messages before it than fit, the oldest are passed over.
+   * The events that the next run would take: all pending ones, oldest first, as far as they fit `maxTokens`. An event
+   * whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. An event that wakes is
+   * in the batch: if too many overheard messages lie before it, the oldest are passed over.
    */
   nextBatch(maxTokens: number, maxWakes: number): Batch {
     const pending = this.#batch().all({ now: this.#clock.now() });
@@ -216,31 +217,25 @@ export class Inbox {
     return this.#waking().get({ maxWakes, now: this.#clock.now() });
   }
 
-  /**
-   * Messages of a space that wait and ask for no run: what a cycle had not come to, what a failed run gave back, and
-   * those whose root has woken the agent `maxWakes` times.
-   */
+  /** The waiting events of a space that ask for no run. */
   overheardIn(spaceId: string, maxWakes: number): InboxRow[] {
     return this.#overheard.in(spaceId, maxWakes);
   }
 
-  /** The places in a space's log of the messages that no run has acknowledged yet. */
+  /** The `seq` in the space's log of each message that no run has acknowledged yet. */
   unprocessed(spaceId: string): Set<number> {
-    return new Set(
-      this.#unprocessed()
-        .all({ spaceId })
-        .map(({ seq }) => seq),
-    );
+    const rows = this.#unprocessed().all({ spaceId });
+    return new Set(rows.map(({ seq }) => seq));
   }
 
-  /** The roots of the events that ask for a run now, and whether one of them wakes whatever its root's bound says. */
+  /** The roots of the events that ask for a run now. `unbounded`: one of them wakes beyond its root's bound. */
   wakingRoots(): { rootId: string; unbounded: boolean }[] {
     return this.#wakingRoots()
       .all({ now: this.#clock.now() })
       .map((row) => ({ rootId: row.rootId, unbounded: isRetry(row) || row.answers === 1 }));
   }
 
-  /** When the next event that pauses after a failure is due, in milliseconds since the epoch. */
+  /** When the next event is due that pauses after a failure, in milliseconds since the epoch. */
   nextRetryAt(): number | undefined {
     const row = this.#db
       .select({ at: min(inbox.retryAt) })
@@ -258,20 +253,16 @@ export class Inbox {
   }
 
   rows(seqs: number[]): InboxRow[] {
-    return seqs.length === 0
-      ? []
-      : this.#db.select().from(inbox).where(among(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
+    if (seqs.length === 0) return [];
+    return this.#db.select().from(inbox).where(among(inbox.seq, seqs)).orderBy(asc(inbox.seq)).all();
   }
 
   /** Pending events that arrived after `seq`, the first `limit` of them, and how many there are in all. */
   arrivedAfter(seq: number, limit: number): { rows: InboxRow[]; total: number } {
     const where = and(eq(inbox.status, "pending"), gt(inbox.seq, seq));
     const rows = this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(limit).all();
-    const total =
-      rows.length < limit
-        ? rows.length
-        : (this.#db.select({ rows: count() }).from(inbox).where(where).get()?.rows ?? 0);
-    return { rows, total };
+    if (rows.length < limit) return { rows, total: rows.length };
+    return { rows, total: this.#db.select({ rows: count() }).from(inbox).where(where).get()?.rows ?? 0 };
   }
 
   /** Whether an event of this plan waits or is being handled. */
@@ -285,56 +276,49 @@ export class Inbox {
     return row !== undefined;
   }
 
-  /** A run takes them. What its root had muted by then asks for no run either, should it be given back. */
+  /** Gives the events to a run. Those that their root has muted by then wake no more, even if they are requeued. */
   take(seqs: number[], maxWakes: number): void {
-    const taken = { status: "taken", wakes: sql<boolean>`${inbox.wakes} and not ${mutedBy(maxWakes)}` } as const;
-    this.#changing().update(inbox).set(taken).where(among(inbox.seq, seqs)).run();
+    this.#set(seqs, { status: "taken", wakes: sql<boolean>`${inbox.wakes} and not ${mutedBy(maxWakes)}` });
   }
 
   acknowledge(seqs: number[]): void {
     if (seqs.length > 0) this.#db.delete(inbox).where(among(inbox.seq, seqs)).run();
   }
 
-  /** Back to pending, uncounted: the run did not fail by them (a spent budget). */
+  /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
   requeue(seqs: number[]): void {
-    if (seqs.length === 0) return;
-    const back = { status: "pending", retryAt: this.#clock.now() } as const;
-    this.#changing().update(inbox).set(back).where(among(inbox.seq, seqs)).run();
+    this.#set(seqs, { status: "pending", retryAt: this.#clock.now() });
   }
 
-  /** Back to pending as if nobody had taken it. */
+  /** Makes the events pending again as if no run had taken them. */
   release(seqs: number[]): void {
-    if (seqs.length > 0) this.#changing().update(inbox).set({ status: "pending" }).where(among(inbox.seq, seqs)).run();
+    this.#set(seqs, { status: "pending" });
   }
 
-  /** Back to pending after a failed run; dead after `maxAttempts`. */
+  /** Makes the events of a failed run pending again, or dead after `maxAttempts`. */
   failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
     const rows = this.rows(seqs);
     const now = this.#clock.now();
-    // Together, as they were: those of one batch that did not fail as often as others wait for them.
+    // The events of a batch are tried again together, after the longest of their pauses.
     const tryAt = now + pauseMs(Math.max(0, ...rows.map((row) => row.attempts)) + 1);
     for (const row of rows) {
       const attempts = row.attempts + 1;
       const dies = attempts >= maxAttempts;
       const retryAt = dies ? now : tryAt;
-      const changes = { attempts, lastError: error, status: dies ? "dead" : "pending", retryAt } as const;
-      this.#changing().update(inbox).set(changes).where(eq(inbox.seq, row.seq)).run();
+      this.#set([row.seq], { attempts, lastError: error, status: dies ? "dead" : "pending", retryAt });
     }
   }
 
-  /** Counts a try of a run that keeps them. Answers the fewest tries that any of them has had. */
+  /** Counts an attempt of a run that keeps the events. Answers the fewest attempts of any of them. */
   recordAttempt(seqs: number[], error: Failure): number {
     if (seqs.length === 0) return maxAttempts;
-    const struck = { attempts: sql`${inbox.attempts} + 1`, lastError: error };
-    this.#changing().update(inbox).set(struck).where(among(inbox.seq, seqs)).run();
+    this.#set(seqs, { attempts: sql`${inbox.attempts} + 1`, lastError: error });
     return Math.min(...this.rows(seqs).map(({ attempts }) => attempts));
   }
 
-  /** Dead, however often they were tried. */
+  /** Makes the events dead, whatever their attempts. */
   deadLetter(seqs: number[], error: Failure): void {
-    if (seqs.length === 0) return;
-    const dead = { status: "dead", lastError: error, retryAt: this.#clock.now() } as const;
-    this.#changing().update(inbox).set(dead).where(among(inbox.seq, seqs)).run();
+    this.#set(seqs, { status: "dead", lastError: error, retryAt: this.#clock.now() });
   }
 
   byEventId(eventId: string): InboxRow | undefined {
@@ -349,7 +333,7 @@ export class Inbox {
 
 const triggerTextCharacters = 200;
 
-/** What begins a run that takes this batch: its newest event that wakes. */
+/** The trigger of a run that takes this batch: its newest event that wakes. */
 export const triggerOf = (batch: InboxRow[]): RunTrigger => {
   const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
   if (!newest) throw new Error("a run begins with at least one event");
@@ -374,7 +358,7 @@ export const eventSpaces = (batch: InboxRow[]): string[] => [
   ...new Set(batch.flatMap(({ data }) => homeOf(data) ?? [])),
 ];
 
-/** The first rows that fit `maxBatchBytes` and `maxTokens`; at least one. The others are taken by the next run. Pure. */
+/** The first rows that fit `maxBatchBytes` and `maxTokens`, at least one. */
 export const fitting = <Row extends { eventId: string; data: InboxData }>(rows: Row[], maxTokens: number): Row[] => {
   let bytes = 0;
   let tokens = 0;

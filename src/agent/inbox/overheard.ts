@@ -5,23 +5,22 @@ import { keptOverheardEvents, maxInboxEvents, maxOverheardEvents } from "../boun
 import { inbox } from "../schema.ts";
 import { inSpace, mutedByRoot, ready } from "./waking.ts";
 
-/** `spaceId`: of a message. */
+/** `spaceId`: for messages only. */
 type OverheardEvent = Pick<typeof inbox.$inferSelect, "seq" | "eventId" | "type"> & { spaceId: string | null };
 
 /**
- * The inbox's events that ask for no run: messages that wake nobody, and whatever's root has woken the agent as often
+ * The inbox's events that ask for no run: messages that wake nobody, and events whose root has woken the agent as often
  * as it may.
  *
  * Invariants
- * 1. `#room` events may be added before more than `maxOverheardEvents` of these can wait. It is not known from whenever
- *    anything else of the inbox changes, or a transaction is rolled back, until they are looked at again.
+ * 1. `#room` events may be added before more than `maxOverheardEvents` of these can wait. It is unknown after any other
+ *    change of the inbox and after a rollback, until the next count.
  */
 export class Overheard {
   readonly #db: Database;
   readonly #clock: Clock;
   #room: number | undefined;
 
-  /** Those of a space. */
   readonly #in = prepared(() =>
     this.#db
       .select()
@@ -57,17 +56,17 @@ export class Overheard {
     return this.#in().all({ spaceId, maxWakes, now: this.#clock.now() });
   }
 
-  /** So many events more are in the inbox, or so many quiet ones fewer. */
+  /** So many events were added, or so many of these removed (negative). */
   count(events: number): void {
     if (this.#room !== undefined) this.#room -= events;
   }
 
-  /** They are looked at anew when it is asked next. */
+  /** The next question counts anew. */
   forget(): void {
     this.#room = undefined;
   }
 
-  /** Where there are more than `maxOverheardEvents`: the oldest, down to `keptOverheardEvents`. Looks only where it must. */
+  /** The oldest ones beyond `keptOverheardEvents`, if there are more than `maxOverheardEvents`. Counts only if it must. */
   tooMany(maxWakes: number): OverheardEvent[] {
     if (this.#room !== undefined && this.#room >= 0) return [];
     const beyond = this.#beyondKept().all({ maxWakes, now: this.#clock.now() });

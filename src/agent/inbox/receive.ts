@@ -6,8 +6,8 @@ import { requireRoom } from "./deliver.ts";
 import type { InboxServices } from "./inbox-services.ts";
 
 /**
- * Takes in what a hook's sender delivers, its name remembered in the same transaction: sent again it answers the same
- * event, which is made once (D5). Throws `not_found`, `payload_too_large`, and `unavailable` while the inbox is full.
+ * Takes in a webhook delivery and remembers its name in the same transaction: the same delivery again answers the same
+ * event (D5). Throws `not_found`, `payload_too_large`, and `unavailable` while the inbox is full.
  */
 export const receive = (
   services: InboxServices,
@@ -36,8 +36,9 @@ export const receive = (
 };
 
 /**
- * The event that a delivery makes, or made. The same body is the same delivery for `sameBodyMs` after it came first,
- * so its event's id follows from the body and the stretch of that length in which it came first: this one, or the last.
+ * The id of a delivery's event, and whether the event was made before. A delivery without an id is named by its body:
+ * the same body within `sameBodyMs` is the same delivery. Its event's id follows from the body and the stretch of
+ * `sameBodyMs` in which it came first, which is this one or the last.
  */
 const identified = (
   services: InboxServices,

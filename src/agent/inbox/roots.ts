@@ -7,8 +7,8 @@ import type { OwnRoot } from "../records.ts";
 import { roots } from "../schema.ts";
 
 /**
- * B1: a root wakes this agent at most `maxWakesPerRoot` times. A batch counts once for each root in it; a retry
- * of the same events does not count.
+ * The wakes of each root: one wakes this agent at most `maxWakesPerRoot` times (B1). A batch counts once for each root
+ * in it. A retry of the same events does not count.
  */
 export class Roots {
   readonly #db: Database;
@@ -57,13 +57,13 @@ export class Roots {
   }
 }
 
-/** The root of a recurring plan that the agent set itself: the last one begun, for as long as no new one may begin. */
+/** The root of a recurring plan that the agent set itself. A new one begins every `agentRootEveryMs` at most. */
 export const ownRoot = (last: OwnRoot | null, eventId: string, now: number): OwnRoot =>
   last !== null && Math.abs(now - last.beganAt) < agentRootEveryMs ? last : { id: eventId, beganAt: now };
 
 /**
- * The root of what a run says: that of the newest event whose root a person answers for, else the one that has
- * woken this agent least. `events` are oldest first.
+ * The root of a run's messages: the newest event's that is not an agent's own, else the one that has woken this agent
+ * least. `events` are oldest first.
  */
 export const rootOfAnswer = (events: Root[], wakes: Map<string, number>): Root | undefined => {
   const personal = events.findLast((root) => root.kind !== "agent");

@@ -7,13 +7,13 @@ import type { Awaited } from "../records.ts";
 import { waits } from "../schema.ts";
 
 /**
- * Answers that runs wait for.
+ * The answers that runs wait for.
  *
  * Invariants
  * 1. A wait is opened before its message is said: an answer can never come before anybody waits for it.
- * 2. The first message that somebody awaited says in that space after the question is the answer; it belongs to the
- *    waiting run and begins no other. Until the question's place is known, all that they say is held for the run.
- * 3. A run waits as long as anybody awaited who is in the space is silent, and the time is not up.
+ * 2. The first message of an awaited participant in that space after the question is the answer. It belongs to the
+ *    waiting run and begins no other. Until the question's `seq` is known, all their messages are held for the run.
+ * 3. A run waits until every awaited participant has answered or left the space, or the time is up.
  */
 export type WaitRow = typeof waits.$inferSelect;
 
@@ -32,7 +32,7 @@ export class Waits {
       .prepare(),
   );
 
-  /** Whether nothing is awaited anywhere: most agents never ask. */
+  /** Whether no run waits for any answer. Most agents never ask. */
   readonly #none = new Remembered(() => this.#db.select({ rows: count() }).from(waits).get()?.rows === 0);
 
   constructor(db: Database, clock: Clock) {
@@ -54,7 +54,7 @@ export class Waits {
       .run();
   }
 
-  /** The message was not said after all. Answers the ids of the messages that were taken for answers to it. */
+  /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
   drop(callId: string): string[] {
     const dropped = this.#db.delete(waits).where(eq(waits.callId, callId)).returning().all();
     return dropped.flatMap(({ awaited }) =>
@@ -65,7 +65,7 @@ export class Waits {
     );
   }
 
-  /** The question stands at `seq`. Answers the ids of the messages that were held and are no answers to it. */
+  /** The question stands at `seq`. Answers the ids of the held messages that are no answers to it. */
   asked(callId: string, seq: number): string[] {
     const wait = this.#db.select().from(waits).where(eq(waits.callId, callId)).get();
     if (!wait || wait.questionSeq !== null) return [];
@@ -80,7 +80,7 @@ export class Waits {
       .filter((id) => !answers.has(id));
   }
 
-  /** How many runs wait or are about to, but this one. */
+  /** How many other runs wait or are about to. */
   runsBeside(runOrdinal: number): number {
     const others = this.#db
       .select({ runs: countDistinct(waits.runOrdinal) })
@@ -89,7 +89,7 @@ export class Waits {
     return others.get()?.runs ?? 0;
   }
 
-  /** Nobody waits for those who are in the space no more. Answers whether anybody did. */
+  /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
   left(spaceId: string, members: Set<string>): boolean {
     const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
     const open = this.#inSpace().all({ spaceId });
@@ -115,7 +115,7 @@ export class Waits {
     return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
   }
 
-  /** Whether anything that was asked in this space may still be answered. */
+  /** Whether a question in this space is still open. */
   awaits(spaceId: string): boolean {
     return !this.#none.get() && this.#inSpace().all({ spaceId }).length > 0;
   }
@@ -124,7 +124,7 @@ export class Waits {
     this.#none.forget();
   }
 
-  /** Takes a message for the answer that somebody awaits: a tool call is none. The ordinals of the runs it belongs to. */
+  /** Takes a message as an awaited answer. A tool call is none. Answers the ordinals of the runs that it belongs to. */
   answer(message: Message): number[] {
     if (message.kind === "tool_call") return [];
     const open = this.#inSpace()
