@@ -32,8 +32,6 @@ test("[B3] every bound is one named number in the one file of its actor, and is 
 
 /** What bounds a cache of estimates, a format or one quotation, where it is: nothing that is stored grows by them. */
 const ofOneFile = [
-  "agent/context/estimate-tokens.ts: maxKnownWords",
-  "agent/context/estimate-tokens.ts: maxKnownLength",
   "agent/memory/documents/replace-pattern.ts: maxSteps",
   "agent/memory/documents/text-changes.ts: maxLineEdits",
   "agent/memory/documents/text-changes.ts: maxSplices",
