@@ -7,7 +7,7 @@ import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
 /** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
-const Continuity = z.enum(["consciousness", "timeline"]);
+export const Continuity = z.enum(["consciousness", "timeline"]);
 
 /** `threaded` adds replies to single messages, and waiting for answers. */
 const Messaging = z.enum(["simple", "threaded"]);

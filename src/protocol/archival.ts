@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { archivalId, entityId, messageId, spaceId } from "./ids.ts";
-import { Timestamp, textBytes } from "./text.ts";
+import { boundedText, Timestamp, textBytes } from "./text.ts";
 
 /** The most UTF-8 that one archival entry may hold, in bytes, and its metadata as JSON. */
 export const maxArchivalBytes = 64 * 1024;
@@ -12,15 +12,7 @@ export const ArchivalSource = z
   .meta({ id: "ArchivalSource" });
 export type ArchivalSource = z.infer<typeof ArchivalSource>;
 
-/** The text of an archival entry: not blank, well-formed. */
-export const ArchivalContent = z
-  .string()
-  .refine((text) => text.trim().length > 0, "must not be blank")
-  .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
-  .refine((text) => textBytes(text) <= maxArchivalBytes, {
-    error: `must be at most ${maxArchivalBytes} bytes of UTF-8 (maxArchivalBytes)`,
-    params: { code: "text_too_long" },
-  });
+export const ArchivalContent = boundedText(maxArchivalBytes, "maxArchivalBytes");
 
 export const ArchivalMetadata = z
   .record(z.string().min(1).max(64), z.json())

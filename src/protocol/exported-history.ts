@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { errorCodes } from "../shared/errors.ts";
+import { Continuity } from "./agent.ts";
 import { ContextLimits } from "./context-config.ts";
 import { runId, spaceId } from "./ids.ts";
 import { RunTrigger, Usage } from "./run.ts";
@@ -7,7 +8,6 @@ import { Timestamp } from "./text.ts";
 
 /** The history of an exported agent: windows, runs, journal, summaries. */
 
-const Continuity = z.enum(["consciousness", "timeline"]);
 /** Numbers of rows: counting on from the largest stays exact. */
 const place = z.int().min(0).max(1_000_000_000_000);
 

@@ -23,15 +23,18 @@ export const Name = z
   .refine((name) => name.isWellFormed(), "must be well-formed Unicode")
   .refine((name) => name === "" || asSeen(name) !== "", "must hold something that shows");
 
-/** The text of a message: not blank, well-formed, at most 32 KiB of UTF-8. */
-export const MessageText = z
-  .string()
-  .refine((text) => text.trim().length > 0, "must not be blank")
-  .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
-  .refine((text) => textBytes(text) <= maxTextBytes, {
-    error: `must be at most ${maxTextBytes} bytes of UTF-8 (maxTextBytes)`,
-    params: { code: "text_too_long" },
-  });
+/** A text that is not blank, is well-formed and has at most `maxBytes` of UTF-8. `bound` is the name of that bound. */
+export const boundedText = (maxBytes: number, bound: string) =>
+  z
+    .string()
+    .refine((text) => text.trim().length > 0, "must not be blank")
+    .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+    .refine((text) => textBytes(text) <= maxBytes, {
+      error: `must be at most ${maxBytes} bytes of UTF-8 (${bound})`,
+      params: { code: "text_too_long" },
+    });
+
+export const MessageText = boundedText(maxTextBytes, "maxTextBytes");
 
 /** A name that a program uses: of a memory, a goal, a secret, a tool. */
 export const Label = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1–64 of A-Z a-z 0-9 _ -");
