@@ -25,7 +25,7 @@ const principalOf = ({ identity }: BlockServices, as: EditBlock["as"], author: s
 const sharedAs = ({ blocks, sharedBlocks }: BlockServices, label: string): SharedBlockRow | undefined =>
   blocks.find(label) ? undefined : sharedBlocks.find(label);
 
-/** Whether it is pinned is the reader's own; all else is its owner's. */
+/** A reader may only pin a shared block; its owner sets all else. */
 const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinned, ...others }: UpdateBlock): void => {
   if (Object.values(others).some((each) => each !== undefined)) {
     throw new ColloquyError(

@@ -55,7 +55,7 @@ const requireRank = (services: CallServices, label: string, permission: Permissi
   throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
 };
 
-/** What was to be taken back, and is not there any more, was taken back by what was cut. */
+/** In a replay, a share that is not there any more was taken back before the cut. */
 const onceOnly = async (replayed: boolean, takeBack: () => Promise<void>): Promise<void> => {
   try {
     await takeBack();
@@ -64,7 +64,7 @@ const onceOnly = async (replayed: boolean, takeBack: () => Promise<void>): Promi
   }
 };
 
-/** Who must agree before these operations are made; undefined where nobody need. Throws what no consent allows. */
+/** The approval that these operations need; undefined where none. Throws where no consent can allow them. */
 const approvalOf = async (
   services: CallServices,
   label: string,

@@ -20,7 +20,7 @@ import { blockSnapshots, blockVersions } from "./schema.ts";
  * 1. Snapshot and updates after it are the document, whole: both change in the transaction of the edit.
  * 2. A tail of updates has a bounded length, and the versions that are kept a bounded number; the oldest go first.
  */
-/** What a row holds of a snapshot, in bytes. */
+/** Bytes of a snapshot that one row holds. */
 const partBytes = 1024 * 1024;
 /** How many versions are kept where a history grew too large: the first number that makes it fit. */
 const shorterHistories = [200, 20, 0];
@@ -43,7 +43,7 @@ export class BlockHistory {
     return openForeignDocument(loro, this.#bytes(blockId));
   }
 
-  /** What makes its document, in order. */
+  /** The snapshot and the updates after it, in order. */
   #bytes(blockId: number): Uint8Array[] {
     const parts = this.#db
       .select({ bytes: blockSnapshots.bytes })
@@ -61,7 +61,7 @@ export class BlockHistory {
     return [...snapshot, ...updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : []))];
   }
 
-  /** What is stored last, whatever was changed in memory since. */
+  /** The stored content, without changes that exist in memory only. */
   newest(loro: Loro, blockId: number, schema: BlockSchema): Json {
     const doc = this.open(loro, blockId);
     const content = contentOf(doc, schema);

@@ -8,7 +8,7 @@ import type { Blocks } from "./blocks.ts";
 import type { SharedBlocks } from "./shared-blocks.ts";
 import type { Shares } from "./shares.ts";
 
-/** What the modules for an agent's blocks, and for those shared with it, are given. */
+/** Services for an agent's blocks, and for those shared with it. */
 export type BlockServices = {
   env: Env;
   ids: Ids;

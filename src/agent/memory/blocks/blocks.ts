@@ -40,7 +40,7 @@ export type BlockEdit = Pick<EditBlock, "operations" | "onVersion"> & {
   callId?: string | undefined;
 };
 
-/** What was changed, by whom; with what the block holds then, where that was read. */
+/** A stored change with its author; `value` is the content after it, where that was read. */
 export type StoredChange = { what: "edited" | "updated" | "deleted"; row: BlockRow; by: string; value?: Json };
 
 type Around = {
@@ -98,7 +98,7 @@ export class Blocks {
     throw new ColloquyError("not_found", `no block "${label}" is shared with ${whom}`);
   }
 
-  /** What a principal may do with a block. Throws `not_found` where it is not shared with that principal. */
+  /** A block, and as whom a principal writes it. Throws `not_found` where it is not shared with that principal. */
   access(label: string, by: BlockPrincipal): { row: BlockRow; writer: Writer } {
     const now = isoTime(this.#around.clock.now());
     if (by.kind === "workspace") {
@@ -211,7 +211,7 @@ export class Blocks {
     }
   }
 
-  /** What is left out stays as it was. Throws what a content that is there does not allow. */
+  /** Settings that are left out stay as they were. Throws where the content does not fit the new schema. */
   async update(label: string, changes: UpdateBlock, by: string): Promise<BlockRow> {
     const { viewport, section, schema, ...plain } = changes;
     if (schema) checkBlockSchema(schema);
@@ -261,7 +261,7 @@ export class Blocks {
     return row;
   }
 
-  /** What it holds, now or at an earlier version. Throws `not_found` for a version that is not there. */
+  /** The content, now or at an earlier version. Throws `not_found` for a version that is not there. */
   async read(label: string, version?: number): Promise<{ row: BlockRow; value: Json; rendered: string }> {
     const { schema } = this.get(label);
     // Most often what it shows is all that it holds, and nothing need be opened.

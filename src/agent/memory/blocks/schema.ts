@@ -19,7 +19,7 @@ export const blocks = sqliteTable(
     partnerEntityId: text("partner_entity_id"),
     /** The newest version. */
     version: integer("version").notNull(),
-    /** What it shows, written with every edit. */
+    /** The text that the block shows, written with every edit. */
     rendered: text("rendered").notNull(),
     /** Up to which version its snapshot holds everything. */
     snapshotVersion: integer("snapshot_version").notNull(),
@@ -40,7 +40,7 @@ export const blockVersions = sqliteTable(
     blockId: integer("block_id").notNull(),
     version: integer("version").notNull(),
     kind: text("kind").$type<Step["kind"]>().notNull(),
-    /** Who may undo it: `agent:ent_…`, `human:ent_…`, `system`. */
+    /** The author, who may undo it: `agent:ent_…`, `human:ent_…`, `system`. */
     author: text("author").notNull(),
     /** How the author edited: `append`, `edit`, `delete`, `create`. */
     manner: text("manner").notNull(),
@@ -64,10 +64,10 @@ export const blockSnapshots = sqliteTable(
   (table) => [primaryKey({ columns: [table.blockId, table.part] })],
 );
 
-/** What an edit did; what the block holds since can be read. */
+/** The answer to an edit, without the content, which can be read from the block. */
 export type DoneEdit = Pick<EditedBlock, "version" | "results">;
 
-/** What calls did, so that a replay is told it again and does nothing (R2). The oldest are forgotten. */
+/** Answers to calls. A replay gets the stored answer and changes nothing (R2). The oldest rows are deleted. */
 export const blockCalls = sqliteTable("block_calls", {
   id: integer("id").primaryKey(),
   callId: text("call_id").notNull().unique(),

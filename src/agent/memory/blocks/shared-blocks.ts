@@ -68,7 +68,7 @@ export class SharedBlocks {
       .run();
   }
 
-  /** What its owner says of it is written only where it differs. */
+  /** Writes what the owner says of the block, if it differs from the row. */
   refresh(row: SharedBlockRow, told: Pick<SharedBlockNote, "ownerName" | "type" | "permission">): void {
     if (row.ownerName === told.ownerName && row.type === told.type && row.permission === told.permission) return;
     this.note({ ownerId: row.ownerId, label: row.label, ...told });

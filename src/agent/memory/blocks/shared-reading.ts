@@ -32,7 +32,7 @@ const withheld = ({ label, type, permission, pinned, ownerId, ownerName, created
   updatedAt: isoTime(createdAt),
 });
 
-/** What these blocks show now, one request for each owner, in the order of `rows`. */
+/** The blocks as they are now, in the order of `rows`. Each owner is asked once. */
 export const readShared = async (
   services: BlockServices,
   rows: SharedBlockRow[],
@@ -50,7 +50,7 @@ export const readShared = async (
       const read = unwrap(answer);
       return wanted.map((row, index) => [row, read[index] ?? null]);
     } catch (error) {
-      // Who has waited long enough reads it as withheld; whoever was canceled reads nothing.
+      // After a timeout the block reads as withheld; after a cancel nothing is read.
       if (!(error instanceof ColloquyError && error.retryable)) signal.throwIfAborted();
       return wanted.map((row) => [row, withheld(row)]);
     }

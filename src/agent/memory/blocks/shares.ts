@@ -102,7 +102,7 @@ export class Shares {
     this.#db.delete(shares).where(eq(shares.granteeId, spaceId)).run();
   }
 
-  /** What an agent, or the people of a space, may do with the block. Its owner has the block's own permission. */
+  /** The permission of an agent, or of a space's people. The owner has the block's own permission. */
   permissionOf(row: BlockRow, granteeId: string): Permission | undefined {
     return granteeId === this.#identity.get().id ? row.permission : this.#find(row.id, granteeId);
   }

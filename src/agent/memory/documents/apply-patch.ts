@@ -36,7 +36,7 @@ const placing = (lines: string[]) => {
       line += 1;
     }
   };
-  /** Where `wanted` stands, no earlier than `from`: at the place that its hunk names, or the first that fits. */
+  /** The line of `wanted`, no earlier than `from`: the place that its hunk names, or the first that fits. */
   return (wanted: string[], expected: number, from: number): number => {
     const fits = wanted.every((each, index) => lines[expected + index] === each);
     if (expected >= from && expected + wanted.length <= lines.length && fits) return expected;
@@ -52,14 +52,14 @@ const placing = (lines: string[]) => {
 /** A text with a unified diff applied, and of how many hunks that was. All of it or, where a hunk does not fit, none. */
 export const applyPatch = (text: string, patch: string): { text: string; hunks: number } => {
   const hunks = parsed(patch);
-  // What a last line break ends is an empty line here, after which nothing comes.
+  // A text that ends with a line break has an empty last line here.
   const lines = text.split("\n");
   const placeOf = placing(lines);
   const result: string[] = [];
   let at = 0;
   for (const [index, hunk] of hunks.entries()) {
     const before = withSign(hunk, " -");
-    // Of a hunk that takes nothing, too, this is the line before which it stands.
+    // A hunk that removes nothing also stands before this line.
     const place = placeOf(before, hunk.oldStart - 1, at);
     if (place < 0) {
       throw refusedEdit(`The patch does not apply: hunk ${index + 1} of ${hunks.length} does not fit the text`);

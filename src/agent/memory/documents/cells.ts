@@ -99,7 +99,7 @@ const plainValue = (doc: LoroDoc, schema: PlainSchema, prefix: string): Json => 
   }
 };
 
-/** What a document holds, as data: all of it, whatever is shown. A log's entries are oldest first. */
+/** A document's whole content as data, also what is not shown. A log's entries are oldest first. */
 export const contentOf = (doc: LoroDoc, schema: BlockSchema): Json =>
   schema.type === "composite"
     ? Object.fromEntries(schema.sections.map(({ name, schema: of }) => [name, plainValue(doc, of, prefixOf(name))]))

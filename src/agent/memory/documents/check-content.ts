@@ -29,7 +29,7 @@ export const checkSize = (size: number, charLimit: number, sizeBefore: () => num
 const partsOf = (schema: BlockSchema): [PlainSchema, string][] =>
   schema.type === "composite" ? schema.sections.map(({ name, schema: of }) => [of, prefixOf(name)]) : [[schema, ""]];
 
-/** Where a list has more than its `maxItems`, the oldest go. */
+/** Deletes the oldest items beyond `maxItems`. */
 const dropOldest = (doc: LoroDoc, path: string, maxItems: number): void => {
   const items = readItems(doc, path);
   if (items.length <= maxItems) return;
@@ -57,7 +57,7 @@ export const keepBounds = (doc: LoroDoc, schema: BlockSchema): void => {
     if (part.type === "log") checkCount(doc, itemsOf(prefix), maxLogEntries, "maxLogEntries");
     if (part.type !== "map") continue;
     for (const { name, type } of part.fields) {
-      // What two counted at once adds up.
+      // Two editors may have counted at once: the sum may be too large.
       if (type === "counter" && Math.abs(readCounter(doc, counterOf(prefix, name))) > maxCount)
         throw countedTooFar(name);
       if (type === "list") checkCount(doc, fieldItemsOf(prefix, name), maxListItems, "maxListItems");

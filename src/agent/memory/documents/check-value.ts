@@ -3,7 +3,7 @@ import type { Json } from "../../../protocol/block.ts";
 import type { Field, FieldType, ItemSchema } from "../../../protocol/block-schema.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { maxCount } from "./cells.ts";
-import { inWords, ownField } from "./in-words.ts";
+import { inWords, isObject, ownField } from "./in-words.ts";
 import { noSuchField, refusedEdit } from "./refused-edit.ts";
 
 const Time = z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()]);
@@ -19,9 +19,6 @@ const kinds: Record<FieldType, { what: string; fits: (value: Json) => boolean }>
   },
   timestamp: { what: "an ISO 8601 time", fits: (value) => Time.safeParse(value).success },
 };
-
-const isObject = (value: Json): value is Record<string, Json> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const brief = (value: Json): string => {
   const words = typeof value === "string" ? JSON.stringify(value) : inWords(value);

@@ -71,7 +71,7 @@ export const atState = <T>(doc: LoroDoc, state: string, read: () => T): T => {
   }
 };
 
-/** What it held then, as data. */
+/** The content at that state, as data. */
 export const contentAt = (doc: LoroDoc, schema: BlockSchema, state: string): Json =>
   atState(doc, state, () => contentOf(doc, schema));
 
@@ -91,7 +91,7 @@ export const snapshotOf = (doc: LoroDoc): Uint8Array => doc.export({ mode: "snap
 export const shallowSnapshotOf = (doc: LoroDoc, state: string): Uint8Array =>
   doc.export({ mode: "shallow-snapshot", frontiers: frontiersOf(state) });
 
-/** What was changed since it was last asked, in the form in which it is stored. */
+/** `take` answers the changes since it was last called, as they are stored. */
 export type Recording = { take(): { update: Uint8Array; state: string; changed: boolean } };
 
 /** From now on. To be begun before anything is changed: Loro closes its transactions when it is asked for versions. */

@@ -31,11 +31,11 @@ export type EditRequest = {
   version: number;
   /** The state of the version that the edit was made on, where that is not the newest. */
   on?: string | undefined;
-  /** What the author may undo and redo. */
+  /** The versions that the author may undo and redo. */
   stacks: UndoStacks;
   /** The state of a version that is kept. */
   stateAt(version: number): string | undefined;
-  /** What the newest version holds, read anew: asked only where the edit is too large. */
+  /** The newest version's content, read anew. Called only where the edit is too large. */
   contentBefore(): Json;
 };
 
@@ -87,7 +87,7 @@ const openEdit = (doc: LoroDoc, request: EditRequest, nextVersion: () => number)
       writeContents(doc, last.after);
       return last.operation.op;
     },
-    /** What was taken back of it stays so. */
+    /** Operations that were undone cannot be redone any more. */
     close(): void {
       undone.length = 0;
     },
@@ -124,7 +124,7 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const commit = (kind: Step["kind"], names: string[]): void => {
     keepBounds(doc, schema);
     const { update, state, changed } = recording.take();
-    // What is taken back is done with, also where others have changed all of it since.
+    // An undo is a version even if it changes nothing, because others changed all of it since.
     if (!changed && kind === "edit") return;
     version += 1;
     noteStep(stacks, { version, kind });
@@ -181,7 +181,7 @@ const ofPlain = (schema: PlainSchema, value: Json | undefined): [string, Json | 
     ? schema.fields.flatMap(({ name, readOnly }) => (readOnly ? [[name, ownField(value, name)]] : []))
     : [];
 
-/** What of a value agents may not change, by section and field. */
+/** The parts of a value that agents may not change, by section and field. */
 export const readOnlyParts = (schema: BlockSchema, value: Json): Record<string, Json | undefined> => {
   if (schema.type !== "composite") return Object.fromEntries(ofPlain(schema, value));
   const parts = schema.sections.flatMap(({ name, schema: of, readOnly }): [string, Json | undefined][] => {

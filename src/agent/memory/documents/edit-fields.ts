@@ -39,7 +39,7 @@ export const setField = (editing: Editing, prefix: string, field: Field, value: 
   else if (type !== "list") doc.getMap(fieldsOf(prefix)).set(name, JSON.stringify(value));
   if (type !== "list" || !Array.isArray(value)) return;
   if (value.length > maxListItems) throw tooManyItems(value.length, maxListItems, "maxListItems");
-  // What stays keeps its key, so that it is not taken for something new.
+  // An item that stays keeps its key: a merge must not take it for a new one.
   const known = readItems(doc, fieldItemsOf(prefix, name));
   const items = value.map((item) => {
     const json = JSON.stringify(item);

@@ -3,7 +3,7 @@ import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import type { PlainSchema } from "../../../protocol/block-schema.ts";
 import { readItems, storedItem } from "./cells.ts";
 import { checkFields, checkItem } from "./check-value.ts";
-import { entryFields } from "./in-words.ts";
+import { entryFields, isObject } from "./in-words.ts";
 import type { Editing } from "./permission.ts";
 import { outOfBounds, refusedEdit } from "./refused-edit.ts";
 
@@ -62,8 +62,7 @@ export const pushEntry = (
 ): string => {
   const fields = entryFields(schema);
   const given = typeof entry === "string" ? { [fields[0]?.name ?? "message"]: entry } : entry;
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    throw refusedEdit("An entry must be an object");
+  if (!isObject(given)) throw refusedEdit("An entry must be an object");
   const { timestamp, agent, ...rest } = given;
   const own = checkFields(fields, rest, "An entry");
   const stamps = checkFields(

@@ -108,7 +108,7 @@ const changed = (text: string, operation: TextOperation, label: string): Edited 
   }
 };
 
-/** What an operation changes of a text. Throws `text_too_long` where that would outgrow every block. */
+/** The splices that an operation makes in a text. Throws `text_too_long` where that would outgrow every block. */
 export const editText = (text: string, operation: TextOperation, label: string): Edited => {
   const edited = changed(text, operation, label);
   requireRoom(text, edited.splices);
@@ -129,7 +129,7 @@ export const changeLines = (text: string, by: string, change: (text: string, by:
   return change(text, !text.includes("\r\n") && isCrlf(by) ? toLf(by) : by);
 };
 
-/** What a match may cost: the size of the program times the text that it runs over. It never backtracks. */
+/** The most that a match may cost: the program's size times the text's length. RE2 never backtracks. */
 const maxSteps = 20_000_000;
 
 const compiled = (pattern: string): RE2JS => {

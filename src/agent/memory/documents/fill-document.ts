@@ -7,7 +7,7 @@ import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
 import { checkField, checkFields } from "./check-value.ts";
 import { setField } from "./edit-fields.ts";
 import { editItems, pushEntry } from "./edit-items.ts";
-import { ownField } from "./in-words.ts";
+import { isObject, ownField } from "./in-words.ts";
 import type { Editing } from "./permission.ts";
 import { noSuchField, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { spliceText } from "./write-cells.ts";
@@ -68,9 +68,7 @@ export const fillDocument = (
   };
   const editing: Editing = { doc, writer: { kind: "system", now }, label, newKey };
   if (schema.type === "composite") {
-    if (content !== undefined && (typeof content !== "object" || content === null || Array.isArray(content))) {
-      throw wrongContent(schema, "an object of sections");
-    }
+    if (content !== undefined && !isObject(content)) throw wrongContent(schema, "an object of sections");
     const unknown = Object.keys(content ?? {}).find(
       (name) => !schema.sections.some((section) => section.name === name),
     );

@@ -14,7 +14,7 @@ export const quoted = (text: string): string => {
 export const inWords = (value: Json): string => {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return `[${value.map(inWords).join(", ")}]`;
-  if (typeof value === "object" && value !== null) {
+  if (isObject(value)) {
     const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
     return `{${entries.map(([key, inner]) => `${key}: ${inWords(inner)}`).join(", ")}}`;
   }
@@ -25,8 +25,9 @@ export const inWords = (value: Json): string => {
 export const entryFields = (schema: Extract<PlainSchema, { type: "log" }>): Field[] =>
   schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
 
-/** A field of a value, where it is an object that has it itself: a field may be named `constructor`. */
+export const isObject = (value: Json | undefined): value is Record<string, Json> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A value's own field: a field may be named `constructor`. Undefined where the value is no object or lacks it. */
 export const ownField = (value: Json | undefined, name: string): Json | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name)
-    ? value[name]
-    : undefined;
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;

@@ -3,7 +3,7 @@ import type { Permission } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 
-/** What a permission lets an agent do: one table, by operation, whatever the schema. */
+/** The rights of each permission: one table by operation, the same for every schema. */
 type Column = "Read" | "Append" | "Overwrite" | "Delete";
 
 const columns: Record<BlockOperation["op"] | "delete_block", Column> = {
@@ -84,7 +84,7 @@ export const checkPermission = (op: GatedOperation, writer: Writer): void => {
   throw permissionRefusal(op, writer.permission);
 };
 
-/** Of what is read-only; `what` names it. Throws where the writer is held to that. */
+/** Throws where the writer may not change a read-only part; `what` names the part. */
 export const requireSystem = (writer: Writer, what: string): void => {
   if (writer.kind === "system") return;
   const whom = writer.kind === "agent" ? "agent" : "the people of a space";

@@ -7,14 +7,14 @@ export const refusedEdit = (detail: string): ColloquyError => new ColloquyError(
 export const countedTooFar = (name: string): ColloquyError =>
   refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
 
-/** Of a text that no block could hold, found before it is made. */
+/** The text would be longer than any block may be. Checked before the text is built. */
 export const textTooLong = (length: number): ColloquyError =>
   new ColloquyError(
     "text_too_long",
     `The text would have ${length} characters; a block holds at most ${maxBlockCharacters} (maxBlockCharacters)`,
   );
 
-/** Of a list that no block could hold, found before it is made. */
+/** The list would be longer than any list may be. Checked before the list is built. */
 export const tooManyItems = (items: number, most: number, bound: string): ColloquyError =>
   new ColloquyError("limit_reached", `${items} are more than ${most} (${bound}): delete some first`);
 

@@ -1,13 +1,10 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
-import { entryFields, inWords, ownField } from "./in-words.ts";
+import { entryFields, inWords, isObject, ownField } from "./in-words.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 
 const marker = (readOnly: boolean | undefined): string => (readOnly ? " [read-only]" : "");
-
-const isObject = (value: Json | undefined): value is Record<string, Json> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Lines as an editor counts them: what a last line break ends is no line. */
 export const linesOf = (text: string): string[] => {

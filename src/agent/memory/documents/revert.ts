@@ -126,7 +126,7 @@ export const mergeContents = (doc: LoroDoc, base: Contents, theirs: Contents): v
   }
 };
 
-/** Where a place of a text is once the splices were applied to it; what came in at the very place stands before it. */
+/** A place of a text after the splices are applied. Text that is inserted at the place itself stands before it. */
 const moved = (place: number, splices: Splice[]): number => {
   let by = 0;
   for (const { at, remove, insert } of splices) {
@@ -137,14 +137,14 @@ const moved = (place: number, splices: Splice[]): number => {
   return place + by;
 };
 
-/** What of `from`–`to` the splices left standing, in places of the text that they were made on. */
+/** The ranges of `from`–`to` that the splices do not remove, as places of the text before the splices. */
 const survivors = (from: number, to: number, splices: Splice[]): [number, number][] => {
   const left: [number, number][] = [];
   let start = from;
   for (const { at, remove } of splices) {
     if (at + remove <= start) continue;
     if (at >= to) break;
-    // What others put inside stays: it parts the range.
+    // Text that others inserted inside stays: it splits the range.
     if (at > start) left.push([start, at]);
     start = at + remove;
   }

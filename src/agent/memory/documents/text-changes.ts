@@ -1,6 +1,6 @@
 import { diffLines, diffWordsWithSpace } from "diff";
 
-/** Where a text differs from another: what is taken out at a place of the first, and what comes there instead. */
+/** One change of a text: at a place, the number of characters removed and the text inserted. */
 export type Splice = { at: number; remove: number; insert: string };
 
 /**

@@ -2,8 +2,8 @@
 export type Step = { version: number; kind: "edit" | "undo" | "redo" };
 
 /**
- * What one author may undo and redo, from that author's versions alone, oldest first. To undo is to take a version
- * back; to redo is to take back the version that did so.
+ * The versions that one author may undo and redo, oldest first. Only that author's versions count. To undo is to revert a
+ * version; to redo is to revert the version that did so.
  */
 export type UndoStacks = { undo: number[]; redo: number[] };
 

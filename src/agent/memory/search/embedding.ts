@@ -1,7 +1,6 @@
 import type { Embedder } from "../../../models/embedders/embedder.ts";
 import { searchBatchRows } from "../../bounds.ts";
-import type { Entries } from "./entries.ts";
-import type { EntryRow } from "./entry.ts";
+import type { Entries, EntryRow } from "./entries.ts";
 import { quantised } from "./int8.ts";
 import { type Sources, spaceSource } from "./sources.ts";
 import type { Vector, Vectors } from "./vectors.ts";
@@ -21,7 +20,7 @@ export type EmbeddingDeps = {
   transaction<T>(work: () => T): T;
 };
 
-/** Who says something where, and what it answers, is part of what it means; when it was is not. */
+/** The author, the place and the question are part of a passage's meaning; its date is not. */
 const textOf = ({ head, at, text }: EntryRow): string => `${head.replace(dateWords(at), "")}\n${text}`;
 
 /** Drops what another embedder made. Null: there are no vectors at all. */

@@ -1,9 +1,8 @@
 import { and, asc, eq, gt, inArray, max, type SQL, sql } from "drizzle-orm";
-import { type SearchType, SearchType as SearchTypes } from "../../../protocol/search.ts";
+import { type SearchRole, type SearchType, SearchType as SearchTypes } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { SearchCounts } from "../../records.ts";
 import { spaces } from "../../schema.ts";
-import { type EntryRow, type Filter, type Findable, newEntry } from "./entry.ts";
 import { searchEntries, searchState } from "./schema.ts";
 
 /**
@@ -16,6 +15,35 @@ import { searchEntries, searchState } from "./schema.ts";
  * 3. What a query may not see is left out in SQL: messages of spaces that the agent is in no more, by what it has heard.
  */
 export type SearchState = typeof searchState.$inferSelect;
+
+/** One passage that search finds. */
+export type EntryRow = typeof searchEntries.$inferSelect;
+type NewEntry = Omit<EntryRow, "id">;
+
+/** Something to be found, before its text is cut into passages. */
+export type Findable = Pick<NewEntry, "type" | "ref" | "at" | "head" | "text"> & Partial<NewEntry>;
+
+const newEntry = (found: Findable, text: string, part: number): NewEntry => ({
+  version: null,
+  role: null,
+  spaceId: null,
+  messageId: null,
+  authorId: null,
+  authorName: null,
+  ...found,
+  text,
+  part,
+});
+
+/** The part of the index that a query is about. Times in milliseconds since the epoch, both ends included. */
+export type Filter = {
+  types: SearchType[];
+  role: SearchRole | null;
+  from: number;
+  to: number;
+  /** Spaces that have just refused to be read. */
+  closed: string[];
+};
 
 const fresh: SearchState = { id: 1, embedderId: null, embeddedUpTo: 0, entries: {}, embedded: {}, usedAt: 0 };
 
@@ -192,10 +220,10 @@ export class Entries {
 
 /** A passage is indexed as one: long texts are several, so that a hit shows the place, and a vector means something. */
 const passageCharacters = 2000;
-/** What two neighbours share, so that a phrase at their border is in one of them. */
+/** The overlap of two neighbours: a phrase at their border is whole in one of them. */
 const overlapCharacters = 100;
 
-/** Where to cut before `end`: at a paragraph, a sentence or a word, if there is one in the last quarter. */
+/** The place to cut before `end`: after a paragraph, a sentence or a word that ends in the last quarter. */
 const cutBefore = (text: string, from: number, end: number): number => {
   const earliest = from + Math.floor((end - from) * 0.75);
   for (const border of ["\n\n", "\n", ". ", " "]) {

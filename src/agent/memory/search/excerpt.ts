@@ -10,7 +10,7 @@ const fewestStemCharacters = 3;
 const stemOf = (word: string): string =>
   word.slice(0, Math.max(Math.min(word.length, fewestStemCharacters), Math.ceil(word.length * stemShare)));
 
-/** Where the words are: each place, and the word that stands there. */
+/** Each place where one of the words begins, with that word. */
 const placesOf = (text: string, words: string[]): { at: number; word: string }[] =>
   words.flatMap((word) => {
     const places: { at: number; word: string }[] = [];

@@ -5,8 +5,7 @@ import { settledWithin } from "../../../shared/timeouts.ts";
 import { maxAskedAtOnce, maxAskedSpaces, maxSearchEntries, searchBatchRows } from "../../bounds.ts";
 import type { ArchivalRow } from "../archival.ts";
 import { dateWords } from "./embedding.ts";
-import type { Entries } from "./entries.ts";
-import type { Findable } from "./entry.ts";
+import type { Entries, Findable } from "./entries.ts";
 import { journalFindables, type LivedRow } from "./journal-findables.ts";
 import { type Sources, spaceSource } from "./sources.ts";
 import type { Vectors } from "./vectors.ts";
@@ -30,7 +29,7 @@ export type GatherDeps = {
   agent: () => { id: string; name: string };
   /** The spaces that it is in, and how far it has heard of each one's log. */
   spaces: () => { id: string; name: string; cursor: number; memberName(id: string): string | undefined }[];
-  /** What an id of elsewhere was called: of an agent that was imported. */
+  /** The name of an id from before the agent was imported. */
   originName: (id: string) => string | undefined;
   /** Up to which row the journal was lived through elsewhere, in spaces that the agent cannot be asked to read. */
   importedJournalEnd: () => number;
@@ -48,7 +47,7 @@ export type GatherDeps = {
 export type Gathered = {
   /** Something is left for later. */
   isBehind: boolean;
-  /** What could not be looked at, in words. */
+  /** In words: the sources that could not be read. */
   notes: string[];
   /** Spaces that have said that the agent may not read them. */
   closed: string[];
@@ -278,7 +277,7 @@ const textOf = ({ text, toolCall }: Message): string =>
 const questionMs = 30 * 60_000;
 const questionCharacters = 300;
 
-/** What a message answers, as far as that can be told: the one that it replies to, or a question just before it. */
+/** The text that a message answers: the message that it replies to, or a question just before it. */
 const answeredBy = (message: Message, before: Message | undefined): string | undefined => {
   if (!before || before.sender.id === message.sender.id) return undefined;
   const isReply = message.replyTo === before.id;

@@ -2,18 +2,17 @@ import type { ModelMessage } from "ai";
 import type { SearchRole } from "../../../protocol/search.ts";
 import { isMessage, type JournalRow } from "../../journal.ts";
 import { dateWords } from "./embedding.ts";
-import type { Findable } from "./entry.ts";
+import type { Findable } from "./entries.ts";
 
 /**
- * What of the journal is found as consciousness: what the agent thought, what it called that is not its own
- * housekeeping, and what services, plans and tools told it. What was said in a space is found as its message, and what
- * the runtime's own tools answered stands elsewhere already. Of what was lived through elsewhere, before the agent was
- * imported, no space can be asked: there what was said is found here.
+ * The rows of the journal that are found as consciousness: the agent's thoughts, its calls of tools that are not builtin,
+ * and what services, plans and tools told it. A space's messages are found as messages, and the answers of builtin tools
+ * are stored elsewhere. Messages from before an import are found here, because no space can be asked for them.
  */
 export type LivedRow = JournalRow & { runId: string };
 
 type Author = { id: string; name: string };
-/** What a tool is, by its name. */
+/** Properties of a tool, by its name. */
 type Tools = Record<"isBuiltin" | "isSpeech", (toolName: string) => boolean>;
 
 const asText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));

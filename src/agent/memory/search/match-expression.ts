@@ -12,7 +12,7 @@ export type Match = {
 /** Terms of one query that are looked for; what comes after them is left out. */
 const maxQueryTerms = 32;
 
-/** What the tokenizer `unicode61` takes for part of a word. */
+/** The characters that the tokenizer `unicode61` takes for parts of a word. */
 const ofWord = /[\p{L}\p{N}\p{Co}]/u;
 
 /** Words that say nothing of what is looked for; they count where a query has no others. */
@@ -54,7 +54,7 @@ export const matchOf = (text: string): Match => {
   const phrases = terms.filter(({ phrase }) => phrase).map(quoted);
   const words = terms.filter(({ phrase }) => !phrase).map(quoted);
   const [first] = phrases;
-  // What follows a phrase need not be there, but counts where it is.
+  // Words beside a phrase may be missing; they raise the rank where they match.
   const rest = first === undefined ? words : words.length > 0 ? [`(${[...words, first].join(" OR ")})`] : [];
   const expression = first === undefined ? rest.join(" OR ") : [...phrases, ...rest].join(" AND ");
   return { expression, words: terms.map((term) => term.text) };

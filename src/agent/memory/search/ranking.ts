@@ -1,10 +1,10 @@
 import type { SearchHit } from "../../../protocol/search.ts";
 import { isoTime } from "../../../shared/clock.ts";
-import type { EntryRow } from "./entry.ts";
+import type { EntryRow } from "./entries.ts";
 import { excerptOf } from "./excerpt.ts";
 import { runIdOf } from "./journal-findables.ts";
 
-/** What a passage is a part of. */
+/** The key of the text that a passage is a part of. */
 export const keyOf = ({ type, ref }: EntryRow): string => `${type} ${ref}`;
 
 /** The best passage of each text, in the order that they come. */
@@ -27,8 +27,8 @@ export const asksForNewest = (query: string): boolean =>
   /\b(?:now|nowadays|current|currently|latest|newest|recent|recently|today|still|anymore)\b/i.test(query);
 
 /**
- * What matched by words, best first: scores from 0 to 1. Of what matches nearly as well the newer is better, and more so
- * where the newest is asked for. `rank` is FTS5's, the lower the better.
+ * Matches by words, best first, with scores from 0 to 1. A newer passage gains a little, and more where the query asks for
+ * the newest. `rank` is FTS5's: lower is better.
  */
 export const ranked = (
   rows: (EntryRow & { rank: number })[],

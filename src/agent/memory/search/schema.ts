@@ -14,7 +14,7 @@ export const archival = sqliteTable("archival", {
   createdAt: integer("created_at").notNull(),
 });
 
-/** What search finds: passages of messages, cycles, blocks and archival entries. `search_words` holds their words. */
+/** Passages of messages, cycles, blocks and archival entries. `search_words` holds their words. */
 export const searchEntries = sqliteTable(
   "search_entries",
   {
@@ -23,7 +23,7 @@ export const searchEntries = sqliteTable(
     /** The message, the block's label, the archival entry; of a cycle, run and place in the journal. */
     ref: text("ref").notNull(),
     part: integer("part").notNull(),
-    /** Of a block, which version of it this is. */
+    /** The block's version that was indexed; null for other types. */
     version: integer("version"),
     role: text("role").$type<SearchRole>(),
     spaceId: text("space_id"),
@@ -31,7 +31,7 @@ export const searchEntries = sqliteTable(
     authorId: text("author_id"),
     authorName: text("author_name"),
     at: integer("at").notNull(),
-    /** Who, where and when; a block's label and description; an entry's metadata. */
+    /** The author, the place and the date; a block's label and description; an entry's metadata. */
     head: text("head").notNull(),
     text: text("text").notNull(),
   },
@@ -39,7 +39,7 @@ export const searchEntries = sqliteTable(
   (table) => [index("search_entries_ref").on(table.ref).where(sql`type in ('block', 'archival')`)],
 );
 
-/** What the index follows, and how far it has come: the journal, the archival entries, the log of each space. */
+/** The sources of the index, each with a cursor: the journal, the archival entries, the log of each space. */
 export const searchSources = sqliteTable("search_sources", {
   number: integer("number").primaryKey(),
   name: text("name").notNull().unique(),
@@ -49,7 +49,7 @@ export const searchSources = sqliteTable("search_sources", {
 /** One row, once search was used. */
 export const searchState = sqliteTable("search_state", {
   id: integer("id").primaryKey(),
-  /** What the vectors were made by, and up to which entry. */
+  /** The embedder that made the vectors, and the last entry that has one. */
   embedderId: text("embedder_id"),
   embeddedUpTo: integer("embedded_up_to").notNull(),
   /** Passages of each type, and those of them that have vectors. */

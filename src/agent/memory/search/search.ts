@@ -19,8 +19,7 @@ import {
   searchWorkRows,
 } from "../../bounds.ts";
 import { embedPending, useEmbedder } from "./embedding.ts";
-import { Entries } from "./entries.ts";
-import type { EntryRow, Filter } from "./entry.ts";
+import { Entries, type EntryRow, type Filter } from "./entries.ts";
 import { type GatherDeps, gather } from "./gather.ts";
 import { quantised } from "./int8.ts";
 import { type Match, matchOf } from "./match-expression.ts";
@@ -43,7 +42,7 @@ export const searchTimer = "search";
 export type SearchDeps = Omit<GatherDeps, "entries" | "sources" | "vectors"> & {
   clock: Clock;
   timers: Timers;
-  /** What the config names, by its id alone; null for none. */
+  /** The id of the embedder that the config names; null for none. */
   embedderId: () => string | null;
   /** The embedder of the config, ready to be used. Throws what is wrong with it. */
   embedder: () => Promise<Embedder | null>;
@@ -139,7 +138,7 @@ export class Search {
       if (isBehind || isLeft) end(clock.now() + searchPauseMs);
       else end(isKept ? clock.now() + searchKeepUpMs : undefined);
     } catch (error) {
-      // Of another embedder, which was set meanwhile, this says nothing.
+      // The failure was the old embedder's: another one was set meanwhile.
       if (this.#stopped || configured !== this.#configured) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
       const pause = backoff(this.#failures, pauses, asked);
@@ -157,7 +156,7 @@ export class Search {
 
   #setTimer(isBehind: boolean): void {
     const { clock, timers } = this.#deps;
-    // What an embedder failed at is tried again at its time.
+    // A failed embedder is retried when its pause is over, not earlier.
     if (this.#failures > 0 && timers.dueAt(searchTimer) !== undefined) return;
     timers.setNoLater(searchTimer, clock.now() + (isBehind ? searchPauseMs : searchKeepUpMs));
   }
@@ -174,7 +173,7 @@ export class Search {
     }
   }
 
-  /** What is to be done, if the query's vector can be had. */
+  /** The mode of this search, provided that the query's vector can be had. */
   #mode(query: SearchQuery, { types }: Filter, embedder: Embedder | null): Effective {
     if (query.mode !== "auto") return query.mode;
     const { entries, embedded } = this.entries.state();
@@ -242,7 +241,7 @@ export class Search {
   }
 }
 
-/** Where words are looked for as well, only what is surely alike adds to what they find. */
+/** Beside a search by words, only passages that are surely alike count. */
 const leastOf = ({ leastLikeness, sureLikeness }: Embedder, mode: Effective): number =>
   mode === "vector" ? leastLikeness : sureLikeness;
 

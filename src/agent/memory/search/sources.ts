@@ -2,7 +2,7 @@ import { eq, like } from "drizzle-orm";
 import type { Database } from "../../../shared/database.ts";
 import { searchSources } from "./schema.ts";
 
-/** What the index follows, each with a cursor: the journal, the archival entries, the log of each space. */
+/** A source of the index with its cursor: the journal, the archival entries, or the log of a space. */
 export type SourceRow = typeof searchSources.$inferSelect;
 
 const spacePrefix = "space:";

@@ -21,7 +21,7 @@ import { searchVectors } from "./schema.ts";
 export type VectorTraits = { id: number; type: SearchType; role: SearchRole | null; at: number; space: number };
 export type Vector = VectorTraits & Int8Vector;
 
-/** What a query is narrowed to. `spaces`: of a message, the numbers of those that may be read. */
+/** The filter of a query. `spaces` holds the numbers of the spaces whose messages may be read. */
 export type VectorFilter = {
   types: ReadonlySet<SearchType>;
   role: SearchRole | null;
@@ -58,7 +58,7 @@ const columns = (buffer: ArrayBuffer, count: number): Packed => ({
   bytes: new Int8Array(buffer, bytesOfTraits * count),
 });
 
-/** What a driver hands out may begin anywhere in a larger buffer. */
+/** Copies first: the driver's bytes may begin anywhere in a larger buffer. */
 const unpack = ({ packed, passages }: VectorRow): Packed => columns(new Uint8Array(packed).slice().buffer, passages);
 
 const pack = (vectors: Vector[], dimensions: number): Buffer => {
