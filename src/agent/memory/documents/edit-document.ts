@@ -45,7 +45,8 @@ export type Edited = { commits: Commit[]; results: OperationResult[]; value: Jso
 /** Keys of items: by version, then by place in the edit. */
 const keysOfVersion = 2 ** 20;
 
-type Applied = { operation: ContentOperation; before: Contents };
+/** `other` is the content on the other side of the operation: before it, or after it where it was undone. */
+type Applied = { operation: ContentOperation; other: Contents };
 
 const isUndo = ({ op }: BlockOperation): boolean => op === "undo" || op === "redo";
 
@@ -55,38 +56,33 @@ const openEdit = (doc: LoroDoc, request: EditRequest, nextVersion: () => number)
   const cells = cellsOf(schema);
   const canUndo = operations.some(isUndo);
   const applied: Applied[] = [];
-  const undone: { operation: ContentOperation; after: Contents }[] = [];
+  const undone: Applied[] = [];
   let used = 0;
   const newKey = (): number => {
     used += 1;
     return nextVersion() * keysOfVersion + used;
   };
-  const snapshot = (): Contents =>
-    canUndo ? readContents(doc, cells) : { texts: new Map(), fields: new Map(), items: new Map(), counters: new Map() };
+  const snapshot = (): Contents => readContents(doc, canUndo ? cells : []);
+  /** Makes the last step of one list a step of the other, and answers its name. */
+  const step = (from: Applied[], to: Applied[]): string | undefined => {
+    const last = from.pop();
+    if (!last) return undefined;
+    to.push({ operation: last.operation, other: snapshot() });
+    writeContents(doc, last.other);
+    return last.operation.op;
+  };
   return {
     names: () => applied.map(({ operation }) => operation.op),
     apply(on: LoroDoc, operation: ContentOperation): OperationResult {
-      const before = snapshot();
+      const other = snapshot();
       const editing: Editing = { doc: on, writer, label, newKey };
       const result = applyOperation(editing, schema, operation);
-      applied.push({ operation, before });
+      applied.push({ operation, other });
       undone.length = 0;
       return result;
     },
-    undo(): string | undefined {
-      const last = applied.pop();
-      if (!last) return undefined;
-      undone.push({ operation: last.operation, after: readContents(doc, cells) });
-      writeContents(doc, last.before);
-      return last.operation.op;
-    },
-    redo(): string | undefined {
-      const last = undone.pop();
-      if (!last) return undefined;
-      applied.push({ operation: last.operation, before: readContents(doc, cells) });
-      writeContents(doc, last.after);
-      return last.operation.op;
-    },
+    undo: () => step(applied, undone),
+    redo: () => step(undone, applied),
     /** Operations that were undone cannot be redone any more. */
     close(): void {
       undone.length = 0;
