@@ -6,9 +6,9 @@ import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "./bounds.ts";
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
 
 /**
- * An actor that restarts or is overloaded rejects, is silent, or says `unavailable`; what is asked of it is idempotent,
- * so it is asked again. An answer that is under way is waited for even by a run that was canceled: nothing may appear
- * afterwards. What may not come late is asked with `until`, which is when nobody waits for it any more.
+ * Calls an actor again if it rejects, is silent or answers `unavailable`, as it does when it restarts or is overloaded.
+ * `ask` must be idempotent. A canceled run still waits for an answer that is under way, since nothing may appear after
+ * it has ended. A request that must not take effect late carries `until`, when its caller stops waiting.
  */
 export const callWithRetry = async <T>(
   ask: () => Promise<Outcome<T>>,

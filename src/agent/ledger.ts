@@ -28,7 +28,7 @@ export class Ledger {
       .prepare(),
   );
 
-  /** The row that was read last, or that none of its day is there. */
+  /** The row that was read last; undefined if its day has none. */
   #known: { day: string; row: LedgerRow | undefined } | undefined;
   readonly #store = prepared(() =>
     this.#db
@@ -77,7 +77,7 @@ export class Ledger {
     return true;
   }
 
-  /** The step was refused before anything of it was generated: what was reserved for it is free again. */
+  /** Frees the reservation of a step that the provider refused. */
   release(step: string): void {
     const today = this.#row(this.today());
     if (today?.reserved[step] === undefined) return;
@@ -85,7 +85,7 @@ export class Ledger {
     this.#write({ spent: today.spent, reserved });
   }
 
-  /** The run, or what else is booked by a name of its own, has ended: what its last step was billed takes the place of what was reserved for it. */
+  /** The run (or another payer with a name of its own) has ended: its last step's bill replaces the reservation. */
   settle(run: string, last: Billed | undefined): void {
     const today = this.#row(this.today());
     if (today && Object.keys(today.reserved).some((step) => runOf(step) === run)) {
@@ -93,7 +93,7 @@ export class Ledger {
     }
   }
 
-  /** A day has begun: what was spent long ago is nobody's question any more. */
+  /** Deletes old days. */
   #forgetOld(): void {
     const oldest = this.dayOf(this.#clock.now() - ledgerMemoryMs);
     this.#db.delete(ledger).where(lt(ledger.day, oldest)).run();

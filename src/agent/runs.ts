@@ -7,11 +7,10 @@ import { activeRuns, runs } from "./schema.ts";
  * The agent's runs.
  *
  * Invariants
- * 1. Of a consciousness one at most is active, and it is the newest: it does one thing at a time. A timeline
- *    agent's runs have a row in `active_runs` until they end or wait for a tool: a thousand may wait, and nothing that
- *    is done reads them all.
- * 2. Ordinals count 1, 2, 3 … without a gap, and each run names the newest kept one before it, so that what is
- *    remembered is found without reading what is not, however often the agent was silent (B4).
+ * 1. A consciousness has at most one active run, its newest. A timeline agent's runs have a row in `active_runs` until
+ *    they end or wait for a tool: a thousand may wait, and no step reads them all.
+ * 2. Ordinals count 1, 2, 3 … without a gap. Each run names the newest kept one before it, so that kept runs are found
+ *    without reading the others, however often the agent was silent (B4).
  */
 export type RunRow = typeof runs.$inferSelect;
 export type NewRun = Pick<
@@ -33,7 +32,7 @@ export type NewRun = Pick<
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
   status === "running" || status === "waiting_reply" || status === "waiting_tool";
 
-/** A timeline's run: others run beside it, and its rows in the journal lie among theirs. */
+/** Whether other runs go on beside it, so that its rows in the journal lie among theirs. */
 const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => continuity === "timeline";
 
 export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
@@ -82,7 +81,7 @@ export class Runs {
       .limit(sql.placeholder("limit"))
       .prepare(),
   );
-  /** The newest run and the active ones. Rows are handed out as copies: a run that thinks changes its own. */
+  /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   readonly #known = new Remembered(() => this.#front().all());
   /** The newest kept run before the one that was asked about last. */
   #keptBefore: { before: number; row: RunRow | undefined } | undefined;
@@ -154,7 +153,7 @@ export class Runs {
     this.update(run.ordinal, changes);
   }
 
-  /** It waits for somebody, and holds nothing in memory. The journal belongs to others from `nextSeq` on. */
+  /** The run waits, and holds nothing in memory. Rows of the journal from `nextSeq` on are not its own. */
   rest(
     run: RunRow,
     status: "waiting_reply" | "waiting_tool",
@@ -162,12 +161,12 @@ export class Runs {
     thought: Pick<RunRow, "thoughtMs" | "thinksSince">,
   ): void {
     if (status === "waiting_tool") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
-    // A consciousness does nothing else meanwhile.
+    // No other run writes while a consciousness waits.
     const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
     this.update(run.ordinal, { status, rests, ...thought });
   }
 
-  /** It has what it waited for. What it adds to the journal lies from `nextSeq` on. */
+  /** The run goes on after a wait. Its next rows in the journal lie from `nextSeq` on. */
   goOn(run: RunRow, nextSeq: number): RunRow {
     const { ordinal } = run;
     if (runsBeside(run)) this.#db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
@@ -176,7 +175,7 @@ export class Runs {
     return { ...run, status: "running", rests };
   }
 
-  /** What is remembered of runs is read anew when it is asked for next. */
+  /** Forgets all remembered rows. */
   forget(): void {
     this.#known.forget();
     this.#keptBefore = undefined;
@@ -241,23 +240,23 @@ export class Runs {
   }
 }
 
-/** Its rests, once it rests no more: what it adds to the journal lies from `nextSeq` on. */
+/** A run's rests once it goes on. Its next rows in the journal lie from `nextSeq` on. */
 export const overRests = ({ rests }: Pick<RunRow, "rests">, nextSeq: number): RunRow["rests"] =>
   rests?.map((rest) => ({ ...rest, to: rest.to ?? nextSeq - 1 })) ?? null;
 
 export const ordinalAfter = (previous: RunRow | undefined): number => (previous?.ordinal ?? 0) + 1;
 
-/** A cycle that read its events, said nothing and is not remembered: silence of its own will, or a cancellation. */
+/** A cycle that is not kept, because it skipped or was canceled. */
 const isSilent = ({ continuity, kept, status }: Pick<RunRow, "continuity" | "kept" | "status">): boolean =>
   !runsBeside({ continuity }) && !kept && (status === "skipped" || status === "canceled");
 
-/** What of a run those that follow it are to know. */
+/** The facts of a run that the runs after it depend on. */
 export type PastRun = Pick<
   RunRow,
   "ordinal" | "continuity" | "status" | "kept" | "events" | "keptBefore" | "silentBefore"
 >;
 
-/** What lies before the run that follows `previous`. */
+/** The kept run and the silent events before the run that follows `previous`. */
 export const past = (previous: PastRun | undefined): Pick<RunRow, "keptBefore" | "silentBefore"> => {
   if (!previous) return { keptBefore: 0, silentBefore: 0 };
   if (previous.kept) return { keptBefore: previous.ordinal, silentBefore: 0 };
@@ -265,7 +264,7 @@ export const past = (previous: PastRun | undefined): Pick<RunRow, "keptBefore" |
   return { keptBefore: previous.keptBefore, silentBefore: previous.silentBefore + silent };
 };
 
-/** What identifies a run in a log line: its agent, itself, and the event that began it. */
+/** The ids of a run's log lines: its agent, itself, and the event that began it. */
 export const loggedRun = (
   { identity }: { identity: { get(): { id: string } } },
   { id: runId, trigger }: Pick<RunRow, "id" | "trigger">,

@@ -6,11 +6,11 @@ import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
 
 /**
- * The spaces that this agent is in, as their logs have told it; kept so that composing needs no RPC.
+ * The spaces that this agent is in, as their deliveries say. They are kept so that composing needs no RPC.
  *
  * Invariants
- * 1. A row is read once and remembered until anything else than its cursor is written: this object is the table's only
- *    writer. What was kept in a transaction that is rolled back must be forgotten (`createServices.ts`).
+ * 1. A row is read once and remembered until another column than its cursor is written: this object is the table's only
+ *    writer. A rollback makes it forget all rows (`services.ts`).
  */
 export type SpaceRow = typeof spaces.$inferSelect;
 
@@ -96,7 +96,7 @@ export class Spaces {
       .all();
   }
 
-  /** Messages of a space that no inbox holds: a living agent is told how many, and reads them there. */
+  /** Counts messages of a space that the inbox does not hold. A consciousness is told how many, and reads them there. */
   leaveToHistory(id: string, messages: number): void {
     this.#writing()
       .update(spaces)
@@ -119,7 +119,7 @@ export class Spaces {
     if (!row) return;
     const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
     if (upTo === row.processedSeq && sameNumbers(beyond, row.acknowledged)) return;
-    // Those that it was shown are not unheard any more.
+    // Messages that the run was shown count as read.
     const leftToHistory = Math.min(row.leftToHistory, Math.max(0, row.cursor - upTo));
     const changes = { processedSeq: upTo, acknowledged: beyond, leftToHistory };
     this.#known.delete(id);
@@ -127,7 +127,7 @@ export class Spaces {
     this.#db.update(spaces).set(changes).where(eq(spaces.id, id)).run();
   }
 
-  /** A living agent becomes stateless: what its inbox does not hold any more, it has read. */
+  /** The agent becomes a timeline: every message that its inbox does not hold counts as read. */
   settleAll(): void {
     this.#writing()
       .update(spaces)
@@ -172,11 +172,11 @@ export class Spaces {
 }
 
 /**
- * How far an agent has come in the messages of one space, whose places in its log are `seq`s. Pure.
+ * How far an agent has come in the messages of one space, by their `seq` in its log.
  *
  * Invariants
- * 1. Only a run that ends moves it, and only what a committed one was shown counts as shown: nothing is `[NEW]` again
- *    after that, and nothing is `[SEEN]` that no committed run was shown, but what was acknowledged itself.
+ * 1. Only the end of a run moves it. A message is `[SEEN]` once a committed run was shown it, or once it was acknowledged
+ *    itself, and is never `[NEW]` again.
  * 2. A message that still waits to be acknowledged is `[NEW]`, whoever was shown it.
  */
 export type SeenMark = {
@@ -186,19 +186,19 @@ export type SeenMark = {
   beyond: number[];
 };
 
-/** What an ended run leaves in one space: the messages acknowledged with it, and up to where it was shown any. */
+/** The effect of an ended run in one space: the messages acknowledged with it, and the newest that it was shown. */
 export type Settled = { acknowledged: number[]; shownTo: number };
 
 export const settle = (mark: SeenMark, { acknowledged, shownTo }: Settled): SeenMark => {
   const upTo = Math.max(mark.upTo, shownTo);
   const beyond = [...new Set([...mark.beyond, ...acknowledged])].filter((seq) => seq > upTo);
-  // Older ones are beyond every window.
+  // Older messages lie outside every window.
   return { upTo, beyond: beyond.sort((one, other) => one - other).slice(-maxWindowMessages) };
 };
 
-/** What is known of a space's messages now: up to where they were delivered, and which of them wait. */
+/** Up to where a space's messages were delivered, and which of them wait. */
 export type Known = { deliveredTo: number; waiting: ReadonlySet<number> };
 
-/** Of a message that was not delivered yet, nobody knows whether it waits. */
+/** A message that was not delivered yet is not seen. */
 export const isSeen = ({ upTo, beyond }: SeenMark, { deliveredTo, waiting }: Known, seq: number): boolean =>
   !waiting.has(seq) && (seq <= Math.min(upTo, deliveredTo) || beyond.includes(seq));

@@ -5,7 +5,7 @@ import type { Cut } from "./composed.ts";
 import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import { quote } from "./quote.ts";
 
-/** What another agent did in a space, as far as its message there tells. `seq` is that one's place in the log. */
+/** A deed of another agent in a space, read from its message there. `seq` is the message's place in the log. */
 export type Deed = {
   spaceId: string;
   spaceName: string;
@@ -16,10 +16,10 @@ export type Deed = {
   did: "answered" | "asked" | "wrote" | { used: string };
 };
 
-/** What other agents of an agent's spaces did lately, oldest first, and which spaces could not be looked at. */
+/** Recent deeds of other agents in an agent's spaces, oldest first, and the spaces that could not be read. */
 export type Activity = { deeds: Deed[]; dropped: Dropped[] };
 
-/** So long after somebody else's words, an agent's own are no answer to them. */
+/** A message counts as an answer to the one before for so long. */
 const answerMs = 30 * 60_000;
 
 const follows = (message: Message, before: Message | undefined): boolean =>
@@ -33,7 +33,7 @@ const deedOf = (message: Message, before: Message | undefined): Deed["did"] => {
   return isAnswer ? "answered" : "wrote";
 };
 
-/** What other agents than `agentId` did, by messages of one space, oldest first. */
+/** The deeds of agents other than `agentId`, from the messages of one space, oldest first. */
 export const deedsIn = (space: { id: string; name: string }, messages: Message[], agentId: string): Deed[] =>
   messages.flatMap((message, index) => {
     const { sender, seq, createdAt: at } = message;
@@ -55,7 +55,7 @@ const deedLine = ({ at, agentName, did, spaceName }: Deed): string => {
 const inOrder = (one: Deed, other: Deed): number =>
   one.at.localeCompare(other.at) || one.spaceId.localeCompare(other.spaceId) || one.seq - other.seq;
 
-/** Of the last day, so that hours and minutes are enough; what was done again in the same minute is told once. */
+/** The deeds of the last day, so that hours and minutes are enough. One repeated in the same minute is listed once. */
 const newestLines = (deeds: Deed[], now: string): string[] => {
   const since = Date.parse(now) - activityMemoryMs;
   const recent = deeds.filter(({ at }) => Date.parse(at) > since).sort(inOrder);
@@ -64,7 +64,7 @@ const newestLines = (deeds: Deed[], now: string): string[] => {
 
 const heading = "ACTIVITY (other agents in your spaces, UTC):";
 
-/** The newest that fit `room` tokens, newest last. Empty where nothing was done. */
+/** The newest deeds that fit `room` tokens, newest last. Empty if there are none. */
 export const activitySection = ({ deeds, dropped }: Activity, now: string, room = maxActivityTokens): Cut => {
   const lines = newestLines(deeds, now);
   const forLines = Math.min(room, maxActivityTokens) - lineTokens(heading);

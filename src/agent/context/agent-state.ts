@@ -19,7 +19,7 @@ export type ComposedConfig = Omit<AgentConfig, "continuity" | "messaging" | "con
   context: Omit<ContextConfig, "byModel" | keyof ModelLimits> & ContextLimits;
 };
 
-/** What the system message is made of, beside the rules of its tools: its name, its kind, and its owner's words. */
+/** The parts of the system message beside the tool rules: the agent's name and kind, and its owner's words. */
 export type BaseInstructions = Pick<
   ComposedConfig,
   "name" | "description" | "instructions" | "continuity" | "messaging"
@@ -29,21 +29,20 @@ export type SpaceRef = { id: string; name: string };
 
 export type KnownSpace = SpaceRef & { members: Member[] };
 
-/** What an agent knows of itself and its surroundings, as data. Lists are shown in the order in which they come. */
+/** An agent's knowledge of itself and its surroundings, as data. Lists are shown in their order. */
 export type AgentState = {
   agentId: string;
   spaces: KnownSpace[];
   goals: Goal[];
   memories: Memory[];
-  /** Done and failed ones too, as long as they are kept: what became of them is told. */
+  /** Includes done and failed plans, as long as they are kept. */
   plans: Plan[];
-  /** Its blocks that this input holds, and what of them did not fit. None, if left out. */
+  /** Its blocks in this input, and those that did not fit. */
   blocks?: ShownBlocks;
-  /** What other agents of its spaces did lately, where it is told of that. A consciousness reads it in a row of its own. */
+  /** Recent deeds of other agents, if the config asks for them. A consciousness reads them in a row of its own. */
   activity?: Activity | undefined;
 };
 
-/** One line for each thing that an agent has or knows. Names and texts are quoted. */
 export const spaceLine = (space: KnownSpace, agentId: string, isActive = false): string => {
   const members = space.members
     .slice(0, maxToldMembers)
@@ -61,6 +60,6 @@ export const goalLine = (goal: Goal): string => {
 
 export const memoryLine = (memory: Memory): string => memoryItem.write(memory);
 
-/** By when they were set: what does not fit is left out from the end. */
+/** The memories by when they were set. Those that do not fit are left out from the end. */
 export const newestFirst = (memories: Memory[]): Memory[] =>
   memories.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));

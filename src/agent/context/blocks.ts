@@ -5,7 +5,7 @@ import { estimateText } from "./tokens.ts";
 
 /** A block that an agent may read, its own or one that is shared with it. */
 export type KnownBlock = FencedBlock & {
-  /** Tells it from others of the same label, which other agents share. */
+  /** Unique, unlike the label, which a block that another agent shares may have too. */
   key: string;
   type: BlockType;
   pinned: boolean;
@@ -21,7 +21,7 @@ export type ShownBlocks = { shown: ShownBlock[]; dropped: Dropped[] };
 /** `batchBlocks`: labels that events of this run name. */
 export type BlockRoom = { batchBlocks: ReadonlySet<string>; maxTokens: number };
 
-/** Core blocks always; working ones that are pinned, or that an event names. Others are found by search. */
+/** Core blocks are always in the input; working ones if they are pinned or an event names them. */
 const isInInput = ({ type, pinned, label }: KnownBlock, batchBlocks: ReadonlySet<string>): boolean =>
   type === "core" || (type === "working" && (pinned || batchBlocks.has(label)));
 
@@ -30,7 +30,7 @@ const order = (one: KnownBlock, other: KnownBlock): number =>
   Number(one.sharedFrom !== undefined) - Number(other.sharedFrom !== undefined) ||
   (one.label < other.label ? -1 : one.label > other.label ? 1 : 0);
 
-/** Which working block goes first where not all fit: one that is not pinned, then the one that was used longest ago. */
+/** The order in which working blocks are left out: unpinned ones first, then by how long ago they were used. */
 const leavesBefore = (one: KnownBlock, other: KnownBlock): number =>
   Number(one.pinned) - Number(other.pinned) || one.usedAt - other.usedAt;
 
@@ -49,8 +49,8 @@ const cutTo = (block: KnownBlock, maxTokens: number): string => {
 };
 
 /**
- * The blocks of an input, core before working, own before shared, by label. They fill at most `maxTokens`: working ones
- * leave first, whole; of core ones that do not fit even then, each is cut at its end and says so.
+ * The blocks of an input: core before working, own before shared, by label. They fill at most `maxTokens`. Working ones
+ * are left out first, whole. Core ones that do not fit even then are cut at their ends, with a note.
  */
 export const blocksInInput = (blocks: KnownBlock[], { batchBlocks, maxTokens }: BlockRoom): ShownBlocks => {
   const inInput = blocks.filter((block) => isInInput(block, batchBlocks));
@@ -93,12 +93,11 @@ export const ownerOf = (key: string): string | undefined => key.split("@", 2)[1]
 
 export const labelOf = (key: string): string => key.split("@", 1)[0] ?? key;
 
-/** Blocks as a part of a prompt, or nothing. */
 export const blocksText = (blocks: ShownBlock[]): string => blocks.map(({ text }) => text).join("\n");
 
 /**
- * A block as it stands in a prompt. What it holds comes from anybody, so whatever could begin or end a block in it gets
- * a backslash after its `<`, one more than there were: nothing in it closes it, and what was there can be read (S2).
+ * Matches text that could begin or end a block. A block's content comes from anybody, so in it every match gets one more
+ * backslash after its `<`: nothing in the content closes the block, and the original can be restored (S2).
  */
 const tag = /<(\\*)(\/?)(?=block)/gi;
 

@@ -6,15 +6,15 @@ import { contentText, estimateContent, estimateText } from "./tokens.ts";
 /** A part of an input, by name. Tokens are estimates before correction. */
 export type Section = { name: string; tokens: number; text: string };
 
-/** Blocks of memory as a section; they stand where the continuity has them. */
+/** Blocks as a section. */
 export const sectionOfBlocks = (texts: string[]): Section => {
   const text = texts.join("\n");
   return { name: "blocks", tokens: estimateText(text), text };
 };
 
 /**
- * The system message as sections: blocks and rules that stand in it are sections of their own, with their tokens taken
- * from the whole's, whose text is all of it.
+ * The system message as sections. Blocks and rules in it are sections of their own, and their tokens are subtracted from
+ * those of `instructions`, whose text is the whole.
  */
 export const systemSections = (instructions: string, parts: Section[]): Section[] => {
   const within = parts.reduce((sum, { tokens }) => sum + tokens, 0);
@@ -22,25 +22,25 @@ export const systemSections = (instructions: string, parts: Section[]): Section[
   return [{ name: "instructions", tokens, text: instructions }, ...parts];
 };
 
-/** A section with what its own rule left out. */
+/** A section, and what was left out of it. */
 export type Cut = { section: Section; dropped: Dropped[] };
 
-/** What a model is given, and what it is made of. */
+/** A model's input, and its sections. */
 export type Composed = {
   instructions: string;
   messages: ModelMessage[];
   tools: ToolSet;
   sections: Section[];
-  /** Corrected by what the model's provider billed before. */
+  /** Corrected by the model's earlier bills. */
   tokens: number;
   dropped: Dropped[];
-  /** Of a timeline's histories, how many messages of each space lie before what is shown. */
+  /** For a timeline: how many messages of each space lie before the shown ones. */
   unshown: { spaceId: string; messages: number }[];
   /** Index into `past` of the first cycle that is in; 0 in a timeline, which has none. */
   firstCycle: number;
 };
 
-/** How one continuity makes a model's input. */
+/** Makes a model's input for one continuity. */
 export type Strategy<Snapshot> = (snapshot: Snapshot) => Composed;
 
 /** Model messages as a section shows them. */

@@ -108,7 +108,7 @@ const outcome = <Name extends keyof typeof outcomes>(name: Name) => raw(name, `(
 const resumeForm = line`← RESUME: ${outcome("replied")}${outcome("timedOut")}${outcome("gone")}Continue from here.`;
 const eachName = text("name");
 
-/** The names of those whose answers a run waited for, by what came of it. */
+/** The names of those whose answers a run waited for, by outcome. */
 export type WaitOutcome = { [Name in keyof typeof outcomes]: string[] };
 
 /** Says why a run goes on after its wait. */
@@ -135,10 +135,7 @@ export const toldMessage = line`${word("role")}: ${rest("text")}`;
 const bar = "  | ";
 const lineEnd = /\r\n|[\r\n\u2028\u2029]/;
 
-/**
- * Puts a bar before every line of a text that a model wrote out of participants' words, so that no line of it passes for
- * the runtime's own (S2).
- */
+/** Puts a bar before every line of a model's text, so that no line of it passes for the runtime's own (S2). */
 export const quoteLines = (words: string): string =>
   words
     .split(lineEnd)

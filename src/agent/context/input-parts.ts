@@ -3,8 +3,8 @@ import type { ToolRule } from "../../protocol/tool.ts";
 import type { BaseInstructions, ComposedConfig } from "./agent-state.ts";
 
 /**
- * What every input is built of, whatever the continuity: a builder as an object of named parts, by the names of its outline.
- * `compose` is its `build`: pure, and the only way from these parts to what a model is given.
+ * The parts of every input, whatever the continuity, by the names of the outline. `compose` is pure, and the only way
+ * from these parts to a model's input.
  *
  * | in the outline           | here                                                                              |
  * | ------------------------ | --------------------------------------------------------------------------------- |
@@ -22,13 +22,13 @@ export type InputParts = {
   toolRules: ToolRule[];
   /** Declared to the model beside the messages, in a fixed order. */
   tools: ToolSet;
-  /** How the past is shown, within the limits that the config has for the agent's model. */
+  /** How the past is shown, and the limits for the agent's model. */
   context: ComposedConfig["context"];
-  /** Billed over estimated tokens, as this model was billed before. */
+  /** The ratio of billed to estimated tokens, from this model's earlier bills. */
   correction: number;
 };
 
-/** The parts that a config says; rules and tools are those of a run, which are fixed when it begins. */
+/** The parts that follow from a config. Rules and tools are a run's, which are fixed when it begins. */
 export const inputParts = (
   { name, description, instructions, continuity, messaging, context, toolRules: configured }: ComposedConfig,
   {

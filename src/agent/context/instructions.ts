@@ -7,8 +7,8 @@ import { ruleLine } from "./rule-line.ts";
 import { estimateText } from "./tokens.ts";
 
 /**
- * Identity, house rules of the agent's kind, and what its owner tells it. The same for every input of the same
- * config, so that its prefix stays paid for.
+ * The system message: identity, rules of the agent's kind, and its owner's words. It is the same for every input of the
+ * same config, so that providers can cache the prefix.
  */
 type Kind = Pick<BaseInstructions, "continuity" | "messaging">;
 
@@ -61,20 +61,20 @@ const indent = (text: string): string =>
     .map((line) => (line === "" ? "" : `  ${line}`))
     .join("\n");
 
-/** What comes first stands first; the rest in the owner's order. */
+/** Start constraints stand first, the rest in the owner's order. */
 const rulesText = (ruled: ToolRule[]): string => {
   const first = ruled.filter(({ rule }) => rule === "start_constraint");
   const lines = [...first, ...ruled.filter((rule) => !first.includes(rule))].map((rule) => `- ${ruleLine(rule)}`);
   return `# Tool Execution Rules\n\n${lines.join("\n")}`;
 };
 
-/** The rules of its tools as the section that they are of the system message, in both continuities. */
+/** The tool rules as a section of the system message. */
 export const rulesSection = (ruled: ToolRule[]): Section => {
   const text = ruled.length === 0 ? "" : rulesText(ruled);
   return { name: "tool_rules", text, tokens: estimateText(text) };
 };
 
-/** The system message. `blocks`: as they stand in it, between who the agent is and the rules of its tools. */
+/** The system message. `blocks` stand before the tool rules. */
 export const renderInstructions = (
   agentId: string,
   base: BaseInstructions & { toolRules: ToolRule[] },

@@ -5,14 +5,14 @@ export const lineTokens = (line: string): number => estimateText(line) + 1;
 
 export const linesTokens = (lines: string[]): number => lines.reduce((sum, line) => sum + lineTokens(line), 0);
 
-/** Room that a note about what was left out may need. */
+/** Tokens that a note about left out items may need. */
 const noteTokens = 120;
 
 export type Fitting<Item> = { kept: Item[]; left: Item[]; tokens: number };
 
 /**
- * The items that fit `room` tokens, in their own order: from the most important on (the lowest `rank`) until one does
- * not fit. If not all fit, room for a note about that is kept free.
+ * The items that fit `room` tokens, in their own order. They are taken from the lowest `rank` on, until one does not fit.
+ * If not all fit, room for a note about that is kept free.
  */
 export const keepFitting = <Item>(
   items: Item[],

@@ -9,7 +9,7 @@ import {
 } from "../../protocol/context-config.ts";
 import type { ComposedConfig } from "./agent-state.ts";
 
-/** What the limits follow from: the model's name, and the tokens that it takes, null where nobody knows. */
+/** A model's name, and the tokens that its window takes, null if unknown. */
 export type SizedModel = { name: string; window: number | null };
 
 type Override = { key: string; limits: ModelLimits };
@@ -23,9 +23,8 @@ const overrideFor = (name: string, byModel: Record<string, ModelLimits> = {}): O
 };
 
 /**
- * The limits of an agent's inputs: what its config says for this model, what follows from the model for the rest.
- * A window that is known is never passed, but where `byModel` names this very model: then its owner knows better.
- * Whatever is not as configured is said in `notes`.
+ * The limits of an agent's inputs: from its config for this model, otherwise from the model. A known window is never
+ * exceeded, unless `byModel` names this very model: its owner knows better. `notes` says what differs from the config.
  */
 export const resolveLimits = (
   context: ContextConfig,
@@ -77,16 +76,9 @@ export const composedConfig = (config: AgentConfig, model: SizedModel): Composed
   return { ...config, context: { ...context, ...resolveLimits(config.context, model, config.model.maxOutputTokens) } };
 };
 
-/** Of a composed config's context, the limits. */
+/** The limits in a composed config. */
 export const limitsOf = ({ context }: ComposedConfig): ContextLimits => {
-  const {
-    historyMessages: _,
-    blockDescriptions: _____,
-    activity: ______,
-    history: __,
-    minRecentCycles: ___,
-    compaction: ____,
-    ...limits
-  } = context;
-  return limits;
+  const { model, window, maxTokens, reservedResponseTokens, memoryTokens, historyTokens, notes } = context;
+  const known = window === undefined ? {} : { window };
+  return { model, ...known, maxTokens, reservedResponseTokens, memoryTokens, historyTokens, notes };
 };

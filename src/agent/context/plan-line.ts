@@ -4,7 +4,7 @@ import { fromNow, shortTime } from "./time.ts";
 
 const shownCharacters = 200;
 
-/** What kind of plan, and when it is due: with the time from `now` where that is given. */
+/** The plan's kind, and when it is due; relative to `now` too, if that is given. */
 const factsOf = (plan: Plan, now: string | undefined): string[] => {
   const facts = [`id: ${plan.id}`];
   if (plan.cron === undefined) facts.push("one-time");
@@ -20,16 +20,16 @@ const factsOf = (plan: Plan, now: string | undefined): string[] => {
   return facts;
 };
 
-/** A plan with absolute times: what a consciousness is told, since that never has to be rewritten. */
+/** A plan with absolute times, for a consciousness: such a line never has to be rewritten. */
 export const planLine = (plan: Plan): string =>
   `${quote(plan.name)} (${factsOf(plan, undefined).join(", ")}): ${quote(excerpt(plan.instruction, shownCharacters))}`;
 
-/** A plan with how long it is until then, for an input that is made anew each time. */
+/** A plan with the time until it is due, for an input that is made anew each time. */
 export const planLineFrom = (plan: Plan, now: string): string => {
   const how = plan.runAfter === undefined ? "" : `  [created via runAfter: ${quote(plan.runAfter)}]`;
   return `${quote(plan.name)} (${factsOf(plan, now).join(", ")})${how}`;
 };
 
-/** A label, a cron or a time zone as it is; anything that might pass for more is quoted (S2). */
+/** A label, a cron or a time zone as it is. Any other text is quoted, so that it cannot pass for more (S2). */
 export const plain = (text: string): string =>
   /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);

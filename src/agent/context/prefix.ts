@@ -15,8 +15,8 @@ const commonPrefix = (before: string, after: string): number => {
 };
 
 /**
- * The share of an earlier input's characters that a later one repeats as its prefix, up to the first that differs:
- * 1 is all of it. What a provider with a prefix cache would not bill again.
+ * The share of an earlier input's characters that a later one repeats as its prefix; 1 is all of it. A provider with a
+ * prefix cache would not bill it again.
  */
 export const prefixReuse = (earlier: Input, later: Input): number => {
   const before = pieces(earlier);

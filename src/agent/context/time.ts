@@ -5,7 +5,7 @@ const minuteMs = 60_000;
 const hourMinutes = 60;
 const dayHours = 24;
 
-/** How long from now, as people say it: `in 17h 53m`, `in 3d 2h`; what is due already is `due now`. */
+/** The time from now, as people say it: `in 17h 53m`, `in 3d 2h`; a past time is `due now`. */
 export const fromNow = (nowIso: string, thenIso: string): string => {
   const minutes = Math.floor((Date.parse(thenIso) - Date.parse(nowIso)) / minuteMs);
   if (minutes < 1) return minutes < 0 ? "due now" : "in less than 1m";

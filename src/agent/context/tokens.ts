@@ -27,11 +27,11 @@ export const estimateText = (text: string): number => {
   return tokens;
 };
 
-/** A message's content as text: what of it is counted, and shown. */
+/** A message's content as text, which is counted and shown. */
 export const contentText = ({ content }: ModelMessage): string =>
   typeof content === "string" ? content : JSON.stringify(content);
 
-/** Of a message with this content. */
+/** The estimate for a message with this content. */
 export const estimateContent = (text: string): number => perMessage + estimateText(text);
 
 export const estimateMessages = (messages: ModelMessage[]): number =>
@@ -42,8 +42,8 @@ const lowest = 0.5;
 const highest = 3;
 
 /**
- * The moving average of billed over estimated input tokens. A provider that tells no usage, or nonsense, changes
- * nothing; a single run moves it by a fifth, and it stays between half and three times.
+ * The moving average of billed over estimated input tokens. Missing or senseless usage changes nothing. A single step
+ * moves it by a fifth, and it stays between half and three.
  */
 export const correct = (ratio: number, estimated: number, billed: number): number => {
   if (!Number.isFinite(billed) || billed <= 0 || estimated <= 0) return ratio;

@@ -2,10 +2,10 @@ import type { Heartbeat } from "../../protocol/agent.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { nextCronTime } from "./recurrence.ts";
 
-/** The timer whose due time is the agent's next heartbeat: nothing else of it is stored. */
+/** The timer whose due time is the agent's next heartbeat. Nothing else of the heartbeat is stored. */
 export const heartbeatTimer = "heartbeat";
 
-/** From now on beats come as `heartbeat` says, or none if it is left out. */
+/** Starts, changes or stops (`undefined`) the heartbeat. */
 export const startHeartbeat = (timers: Timers, heartbeat: Heartbeat | undefined, now: number): void => {
   if (heartbeat) timers.set(heartbeatTimer, nextHeartbeat(heartbeat, now, now));
   else if (timers.dueAt(heartbeatTimer) !== undefined) timers.clear(heartbeatTimer);
@@ -30,13 +30,13 @@ const utc = "UTC";
 const hourIn = (timezone: string, at: number): number =>
   Number(new Intl.DateTimeFormat("en", { timeZone: timezone, hour: "numeric", hourCycle: "h23" }).format(at));
 
-/** From `start` up to but not including `end`; hours may go over midnight, such as from 22 to 6. */
+/** From `start` up to but not including `end`. Hours may cross midnight, such as from 22 to 6. */
 const isActive = ({ start, end }: { start: number; end: number }, hour: number): boolean =>
   start < end ? start <= hour && hour < end : hour >= start || hour < end;
 
 /**
- * The first beat after `now`, in milliseconds since the epoch. `last` is when the last one was due: beats keep their
- * distance from it, and those that were missed are not made up for. Outside its hours the next is where they begin.
+ * The first beat after `now`, in milliseconds since the epoch. Beats keep their distance from `last`, when the last one
+ * was due. Missed beats are skipped. A beat outside the active hours moves to where they begin.
  */
 export const nextHeartbeat = (heartbeat: Heartbeat, last: number, now: number): number => {
   const everyMs = heartbeat.everyMinutes * minuteMs;

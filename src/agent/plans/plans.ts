@@ -15,12 +15,12 @@ import { firstDueAt, nextCronTime } from "./recurrence.ts";
  * An agent's plans, by ids of the caller's choice. Setting one replaces it.
  *
  * Invariants
- * 1. While a plan is active, the one timer `plans` is due no later than the earliest `tryAt`: one row for all of
- *    them, since each row costs.
+ * 1. While a plan is active, the timer `plans` is due no later than the earliest `tryAt`. All plans share one timer, since
+ *    each row costs.
  * 2. A due time fires once: its event and the plan's next due time are stored in one transaction, and the next is
- *    after both the due time and now. So a clock that goes back fires nothing twice, and what was missed fires once (R6).
+ *    after both the due time and now. A clock that goes back fires nothing twice; missed times fire once (R6).
  * 3. Each plan fires in a transaction of its own; one that cannot is tried again later and delays no other (R6).
- * 4. The call that set a plan changes nothing when it is replayed: not its time, nor that it has fired (R2).
+ * 4. A replay of the call that set a plan changes nothing (R2).
  */
 export const plansTimer = "plans";
 
@@ -48,7 +48,7 @@ export class Plans {
     this.#transaction = transaction;
   }
 
-  /** The active ones in the order of their due times, then what became of the last `maxDonePlans` others. */
+  /** The active plans in the order of their due times, then the last `maxDonePlans` others. */
   list(): Plan[] {
     return this.#list.get();
   }
@@ -111,7 +111,7 @@ export class Plans {
     this.#arm(true);
   }
 
-  /** Plans that were put here from elsewhere begin to count; those whose time has passed are due now. */
+  /** Arms the timer for plans that an import wrote. Those whose time has passed are due now. */
   resume(): void {
     this.#arm();
   }
@@ -184,7 +184,7 @@ export class Plans {
     if (old.length > 0) this.#writing().delete(plans).where(among(plans.id, old)).run();
   }
 
-  /** `anew`: the timer has just fired, and is put away unless it is set again, be it to the same time. */
+  /** `anew`: the timer has just fired, so that it must be set again even to the same time. */
   #arm(anew = false): void {
     const tryAt =
       this.#db
@@ -199,7 +199,7 @@ export class Plans {
   }
 }
 
-/** What a plan is after it fired. */
+/** The state of a plan after it fired. */
 const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {
   if (plan.cron === null) return { status: "done" };
   try {

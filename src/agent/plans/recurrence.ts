@@ -6,10 +6,10 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { maxPlanAheadMs, minPlanAheadMs } from "../bounds.ts";
 
 /**
- * When a plan is due. Times are milliseconds since the epoch; what cannot be kept throws `invalid_time` with why.
+ * When a plan is due. Times are milliseconds since the epoch. An impossible time throws `invalid_time` with the reason.
  *
- * A time of day that a change of clocks leaves out is due at the first moment after the gap, one that comes twice is
- * due the first time; crons with a `*` or a step in minute or hour go by elapsed time and follow the clock.
+ * A time of day that a change of clocks skips is due at the first moment after the gap. One that comes twice is due the
+ * first time. Crons with a `*` or a step in minute or hour go by elapsed time.
  */
 export type PlanTimes = Pick<PutPlan, "runAfter" | "scheduledAt" | "cron" | "timezone">;
 
@@ -24,7 +24,7 @@ const requireZone = (timezone: string): void => {
   throw invalid("timezone", `there is no time zone ${JSON.stringify(timezone)}; use an IANA name, such as Asia/Riyadh`);
 };
 
-/** Numbers with units, and nothing else: what the parser does not know it would leave out in silence. */
+/** Numbers with units only: the parser silently skips words that it does not know. */
 const words = /^(?:(?:in|after)\s+)?(?:\d+(?:\.\d+)?\s*[a-z]+)(?:(?:\s*,?\s+and\s+|\s*,?\s*)\d+(?:\.\d+)?\s*[a-z]+)*$/;
 
 const durationOf = (runAfter: string): number => {
@@ -70,7 +70,7 @@ const cronAfter = (cron: string, timezone: string, after: number): number | null
   }
 };
 
-/** The first time of `cron` after `after`. One that never comes, or not within `maxPlanAheadMs`, is refused. */
+/** The first time of `cron` after `after`. Throws if there is none within `maxPlanAheadMs`. */
 export const nextCronTime = (cron: string, timezone: string | undefined, after: number): number => {
   const zone = timezone ?? utc;
   requireZone(zone);

@@ -12,18 +12,18 @@ import type { SummaryRow } from "../run/summaries.ts";
 
 const summaryShare = 0.25;
 const wordsPerToken = 0.7;
-/** Of the summariser's window, what the chunk may fill: the earlier summary, the rules and the answer need the rest. */
+/** The chunk's share of the summariser's window. The earlier summary, the rules and the answer need the rest. */
 const chunkShare = 0.5;
-/** In the ledger, where runs have their numbers. */
+/** The summaries' name in the ledger. */
 const ledgerName = "summary";
 
-/** What a summary may fill of this agent's inputs, in estimated tokens. */
+/** The estimated tokens that a summary may fill in this agent's inputs. */
 export const summaryTokens = ({ context }: ComposedConfig): number =>
   Math.min(maxSummaryTokens, Math.floor((context.maxTokens - context.reservedResponseTokens) * summaryShare));
 
 /**
- * What one question may hold, by the config and by what its model takes; of a model that finds it too long, half, and
- * half again.
+ * The limits of one question, by the config and the model's window. They are halved for each time that the model refused
+ * it as too long.
  */
 export const foldingLimits = (services: RunServices, { failures, lastError }: SummaryRow): FoldingLimits => {
   const { config } = composingOf(services);
@@ -35,8 +35,8 @@ export const foldingLimits = (services: RunServices, { failures, lastError }: Su
 };
 
 /**
- * Has the agent's summary model, or its own, write the next summary. It is paid from the agent's ledger (B2). Throws
- * what the model threw, `budget_exhausted`, or `model_nonsense` for an empty answer.
+ * Has the agent's summary model, or its own, write the next summary. The agent's ledger pays (B2). Throws the model's
+ * error, `budget_exhausted`, or `model_nonsense` for an empty answer.
  */
 export const askSummary = async (
   services: RunServices,

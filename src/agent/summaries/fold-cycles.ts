@@ -8,8 +8,8 @@ import { foldedIn, ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
 
 /**
- * Folds one more chunk of the cycles that are to make room; once all are folded, the next run begins a new window with
- * the summary in their place. They stay in the journal.
+ * Folds one more chunk of the cycles that leave the input. Once all are folded, the next run begins a new window with the
+ * summary in their place. They stay in the journal.
  */
 export const foldCycles = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
   const { windows, summaries, runs } = services;

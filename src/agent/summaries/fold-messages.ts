@@ -26,7 +26,7 @@ const messagesFrom = async (
       ),
     );
   let { total } = await look(1, 0);
-  // A window is counted from the newest message, and more may come while it is asked for.
+  // The offset counts from the newest message, and more may come during the call.
   for (let looks = 0; looks < mostLooks; looks += 1) {
     const window = await look(page.limit, Math.max(0, total - page.from - page.limit));
     if (window.total === total) return { name: window.space.name, messages: window.messages };
@@ -35,13 +35,13 @@ const messagesFrom = async (
   throw new ColloquyError("unavailable", "the space is written in faster than it can be read");
 };
 
-/** Folds one more chunk of a space's messages into the summary of it, up to where its history is read whole. */
+/** Folds one more chunk of a space's messages into its summary, up to the messages that the history shows. */
 export const foldMessages = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
   const { summaries, spaces, identity } = services;
   const { subject: spaceId } = row;
   if (!spaces.isMember(spaceId)) return summaries.forget(spaceId);
   const limits = foldingLimits(services, row);
-  // What is older than anyone would pay for is left to read_messages.
+  // Older messages than `maxSummaryBacklog` are not summarised: read_messages reads them.
   const from = Math.max(row.upTo, row.wanted - maxSummaryBacklog);
   if (row.wanted - from < limits.chunkSize) return summaries.done(spaceId);
   const { name, messages } = await messagesFrom(services, spaceId, { from, limit: limits.chunkSize }, signal);

@@ -13,8 +13,8 @@ import { foldMessages } from "./fold-messages.ts";
  *
  * Invariants
  * 1. No run waits for it, and none is held up by its failures.
- * 2. While a summary is wanted the timer `summaries` is set; so after a crash it goes on without any outside call, from
- *    the last chunk that was folded.
+ * 2. While a summary is wanted the timer `summaries` is set: after a crash it goes on by itself, from the last chunk that
+ *    was folded.
  * 3. One question is asked at a time.
  */
 export const summariesTimer = "summaries";
@@ -35,14 +35,14 @@ export class SummaryWork {
     this.#background = background;
   }
 
-  /** Belongs in the transaction that wants it; it begins when that is over. */
+  /** Call it in the transaction that wants the summary. The work begins after it. */
   want(subject: string, { from, upTo } = { from: 0, upTo: 0 }): void {
     this.#services.summaries.want(subject, upTo, from);
     this.#timers.setNoLater(summariesTimer, this.#services.clock.now() + watchdogMs);
     this.#background(Promise.resolve().then(() => this.#begin()));
   }
 
-  /** The config or a secret changed: what failed may go on now. */
+  /** The config or a secret changed: failed summaries are tried again now. */
   reconsider(): void {
     this.#services.summaries.reconsider();
     if (this.#services.summaries.nextTryAt() !== null) this.fired();

@@ -7,7 +7,7 @@ import { otlpOf, type Span } from "./otlp.ts";
  * Sends spans to the operator's collector: OTLP over HTTP, as JSON.
  *
  * Invariants
- * 1. Nobody waits for it, and nothing fails by it: what cannot be sent is lost, and a line of the log says how many.
+ * 1. Nobody waits for it, and its failures stop nothing: spans that cannot be sent are lost, and the log says how many.
  * 2. At most `maxBufferedSpans` wait, and one request is under way.
  */
 export class Exporter {

@@ -50,7 +50,7 @@ export const otlpOf = (serviceName: string, spans: Span[]): object => ({
 
 export type AttributeValue = string | number | boolean | string[];
 
-/** Something that a run did, from its start to its end, in milliseconds since the epoch. */
+/** One action of a run. Times are milliseconds since the epoch. */
 export type Span = {
   traceId: string;
   spanId: string;
@@ -69,13 +69,13 @@ const hexId = (text: string, bytes: number): string =>
     .digest("hex")
     .slice(0, 2 * bytes);
 
-/** A run is one trace. Ids follow from what they are of: a run that was cut goes on in the same trace. */
+/** A run is one trace. Ids derive from the run, so that one that was cut goes on in the same trace. */
 export const traceIdOf = (runId: string): string => hexId(runId, 16);
 export const spanIdOf = (...path: (string | number)[]): string => hexId(path.join("/"), 8);
 
 /**
  * The names that spans carry: OpenTelemetry's semantic conventions for generative AI, which still move, so they are
- * here and nowhere else (https://opentelemetry.io/docs/specs/semconv/gen-ai/). What they have no name for is `colloquy.*`.
+ * here and nowhere else (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Other names are `colloquy.*`.
  */
 export const names = {
   operation: "gen_ai.operation.name",
@@ -110,7 +110,7 @@ export const names = {
 export const operations = { run: "invoke_agent", step: "chat", call: "execute_tool" } as const;
 
 /**
- * What a model was given and what it answered, in the form that the conventions' schemas of messages have:
+ * A model's input and output in the form of the conventions' message schemas:
  * https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/#capturing-instructions-inputs-and-outputs.
  */
 type Part = { type: string; [field: string]: unknown };
@@ -139,7 +139,7 @@ export const inputMessages = (messages: ModelMessage[]): SpanMessage[] =>
     parts: typeof content === "string" ? [textPart(content)] : content.map(partOf),
   }));
 
-/** Where they differ from what providers' reasons are called here. */
+/** Finish reasons whose names differ from ours. */
 const finishReasons: Record<string, string> = { "tool-calls": "tool_call", "content-filter": "content_filter" };
 
 export const outputMessages = (came: { text: string; calls: CallRequest[]; finishReason: string }): SpanMessage[] => [

@@ -20,7 +20,7 @@ import {
   traceIdOf,
 } from "./otlp.ts";
 
-/** A step as its span tells it: what was asked of which model, and what came. */
+/** The facts of a step's span. `came`: the generation, or the code of its failure. */
 export type TracedStep = {
   index: number;
   startedAt: number;
@@ -40,8 +40,8 @@ export type TracedStep = {
 export type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
 
 /**
- * Tells the operator's collector what runs do: a span for each run, step and tool call. Texts, prompts and inputs stay
- * here unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`. Without an endpoint it does nothing.
+ * Sends the operator's collector a span for each run, step and tool call. Texts, prompts and inputs are left out
+ * unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`. Without an endpoint it does nothing.
  */
 export class Tracer {
   readonly #env: Env;
@@ -88,7 +88,7 @@ export class Tracer {
     const { config } = this.#agent();
     const failed = "error" in came;
     this.#add(run, {
-      // A step that failed is generated again: only the one that is kept has the step's own id.
+      // A failed step is generated again: only the generation that is kept has the step's own id.
       spanId: failed ? spanIdOf(run.id, index, startedAt, came.error) : spanIdOf(run.id, index),
       parentSpanId: spanIdOf(run.id),
       name: `${operations.step} ${model.name}`,
@@ -165,5 +165,5 @@ export class Tracer {
   }
 }
 
-/** What a failed call answers its model. */
+/** The result of a failed call. */
 const Failed = z.object({ error: z.object({ code: z.string() }) });

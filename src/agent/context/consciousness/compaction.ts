@@ -5,14 +5,14 @@ import { estimateMessages, estimateText } from "../tokens.ts";
 import type { Cycle } from "./snapshot.ts";
 
 /**
- * Makes room in a consciousness. Whole cycles only, the oldest first; the running one is not among `past`. What is
- * compacted stays in the journal.
+ * Compacts the past of a consciousness: whole cycles, the oldest first. The running one is not among `past`. Compacted
+ * cycles stay in the journal.
  */
 export type CompactionLimits = {
   strategy: ContextConfig["compaction"]["strategy"];
   /** Cycles to keep whole: fewer if they are too large. */
   keepRecent: number;
-  /** What summary and kept cycles may fill together, in estimated tokens. */
+  /** The estimated tokens that the summary and the kept cycles may fill together. */
   maxTokens: number;
 };
 
@@ -20,7 +20,7 @@ export type Compaction = { summary: string; keptFrom: number };
 
 const summaryCharacters = 1000;
 
-/** A cycle's own last words: what the agent said to itself about what it did. */
+/** The last text of a cycle, in which the agent says what it did. */
 export const selfSummary = (messages: ModelMessage[]): string => {
   for (const message of [...messages].reverse()) {
     if (message.role !== "assistant") continue;
@@ -39,7 +39,7 @@ const keptShare = 0.5;
 
 const truncated = "- (what was before has been left out; read_messages shows what was said in your spaces)";
 
-/** Index of the first cycle to keep: of the newest as many as are wanted and fill their share, and one at least. */
+/** Index of the first cycle to keep: at most `keepRecent` of the newest, within their share, and one at least. */
 export const keepFrom = (
   past: Cycle[],
   { keepRecent, maxTokens }: Pick<CompactionLimits, "keepRecent" | "maxTokens">,
@@ -50,11 +50,11 @@ export const keepFrom = (
     kept -= estimateMessages(past[from]?.messages ?? []);
     from += 1;
   }
-  // The newest alone may fill all that the summaries leave; a cycle beyond even that cannot be kept whole.
+  // The newest cycle may fill all that the summaries leave. A larger one cannot be kept whole.
   return kept > maxTokens * (1 - summaryShare) ? past.length : from;
 };
 
-/** The newest lines that fit, oldest first; of a single one that does not, its beginning. */
+/** The newest lines that fit, oldest first. If not even the newest fits, its beginning. */
 const fitting = (lines: string[], maxTokens: number): string => {
   let from = lines.length;
   let room = maxTokens;
@@ -70,9 +70,9 @@ const fitting = (lines: string[], maxTokens: number): string => {
 };
 
 /**
- * `self_summaries` keeps each older cycle's own final text, `truncate` nothing of it; both keep the newest cycles
- * whole. Null if there is nothing to compact. Of the cycles, the first `folded` are in `earlier` already: what a model
- * has summarised of them. Where one is to and has not got so far, their own words stand for the others.
+ * `self_summaries` keeps each older cycle's own final text, `truncate` nothing of it. Both keep the newest cycles whole.
+ * Null if there is nothing to compact. The first `folded` cycles are in `earlier` already, which a model has written.
+ * For cycles that it has not summarised yet, their own final texts are used.
  */
 export const compact = (
   past: Cycle[],

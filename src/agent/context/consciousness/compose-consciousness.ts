@@ -15,11 +15,11 @@ import { untold } from "./state.ts";
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
 
-/** How the summaries of what was compacted stand in the input. */
+/** The summary of compacted cycles, as a message of the input. */
 export const summaryMessage = (summary: string | null): ModelMessage[] =>
   summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${summary}` }];
 
-/** What the running cycle was told of others, by section; the rest of it is one. */
+/** The running cycle as sections: one for each section of tellings, and one for the rest. */
 const cycleSections = (own: ModelMessage[], tellings: Telling[]): Section[] => {
   const byName = Map.groupBy(tellings, ({ section }) => section);
   const others = new Set(tellings.map(({ message }) => message));

@@ -40,17 +40,17 @@ export type InboxMessageInput = {
   events: InboxEvent[];
   /** Events of cycles that ended in silence since the last one that was kept, oldest first. */
   silent: { lines: string[]; omitted: number };
-  /** Messages that woke nobody and that the inbox had no room for. */
+  /** Messages that the inbox had no room for, by space. */
   leftToHistory: { id: string; name: string; messages: number }[];
   told: ToldState;
-  /** What the model was told before in this window; null at the window's start. */
+  /** The state that the model was told last in this window; null at the window's start. */
   toldBefore: ToldState | null;
-  /** The blocks that this input holds, and those that the instructions hold as they are. */
+  /** The blocks in this input, and those that the instructions hold already. */
   blocks?: { shown: ShownBlock[]; head: HeadBlocks } | undefined;
   activeSpace: { id: string; name: string } | null;
 };
 
-/** The user message that a cycle begins with: from what is stable to what is volatile, time last. */
+/** The user message at the start of a cycle: from stable to volatile, time last. */
 export const renderInboxMessage = (input: InboxMessageInput): string => {
   const parts: string[] = [];
   if (input.silent.lines.length > 0) {
@@ -103,7 +103,7 @@ const glanceAt = (event: InboxEvent): string => {
   }
 };
 
-/** What arrived while a cycle runs: a glance, so that the model need not act on stale facts. */
+/** A short view of the events that arrived during a cycle, so that the model does not act on stale facts. */
 export const renderInboxPreview = (events: InboxEvent[], waiting: number): string =>
   [
     `INBOX PREVIEW (${waiting} waiting; they come in full in the next cycle):`,

@@ -13,7 +13,7 @@ export type InboxEvent =
 /** One earlier cycle that the agent lived through: its model messages, untouched. */
 export type Cycle = { runId: string; messages: ModelMessage[] };
 
-/** A stretch of consciousness between two compactions (or changes of config): what its inputs begin with. */
+/** The beginning of all inputs between two compactions or changes of config. */
 export type Window = {
   instructions: string;
   summary: string | null;
@@ -21,18 +21,18 @@ export type Window = {
   blocks?: HeadBlocks;
 };
 
-/** A message of the running cycle that tells of others: the section that it is. */
+/** A message of the running cycle that tells of other agents, and its section. */
 export type Telling = { section: "shared_blocks" | "activity"; message: ModelMessage };
 
-/** All that one step is given. What the agent is, has and knows is in its window and in its cycle as they were begun. */
+/** The data of one step's input. The agent's state is in its window and its cycle, as of their beginning. */
 export type ConsciousnessSnapshot = InputParts & {
   continuity: "consciousness";
   window: Window;
-  /** The state that the running cycle was told, or left out where none was. */
+  /** The state that the running cycle was told. */
   told?: ToldState | undefined;
-  /** What of its blocks, and of what it was told of others, did not fit. */
+  /** Blocks and tellings that did not fit. */
   withheld?: Dropped[];
-  /** Those of `own` that tell of others. */
+  /** The messages of `own` that tell of other agents. */
   tellings?: Telling[];
   past: Cycle[];
   /** The running cycle so far, its inbox message first. */

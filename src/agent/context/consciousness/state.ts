@@ -9,12 +9,12 @@ import { quote } from "../quote.ts";
 import { estimateText } from "../tokens.ts";
 
 /**
- * What an agent has and knows, section by section. In full at the start of a window; afterwards only the lines
- * that changed, so that nothing already sent is ever rewritten.
+ * The agent's state by sections: in full at the start of a window, afterwards only the lines that changed. Nothing that
+ * was sent is rewritten.
  */
 const sectionNames = Object.values(stateSections);
 
-/** The newest memories that fit `tokens` are told, of the others that they are kept. */
+/** Lines for memories: the newest that fit `tokens` in full, the others by key only. */
 const memoryLines = (memories: Memory[], tokens: number): [key: string, line: string][] => {
   let room = tokens;
   const shown = new Set<string>();
@@ -28,14 +28,14 @@ const memoryLines = (memories: Memory[], tokens: number): [key: string, line: st
 
 const keptLine = (key: string): string => `${quote(key)} is kept, not shown: get_memories reads it`;
 
-/** What of a told state is named only, since it did not fit. */
+/** The memories in a told state that are named only, since they did not fit. */
 export const untold = (told: ToldState): Dropped[] => {
   const kept = Object.entries(told.MEMORIES ?? {}).filter(([key, line]) => line === keptLine(key)).length;
   return kept === 0 ? [] : [{ name: "memories", reason: `${kept} do not fit context.memoryTokens` }];
 };
 
 /**
- * The lines of each section by key: of a space, a goal and a plan its id, of a memory its key. Memories fill at most
+ * The lines of each section by key: the id of a space, goal or plan, the key of a memory. Memories fill at most
  * `memoryTokens`.
  */
 export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => ({
@@ -48,7 +48,7 @@ export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFI
   PLANS: Object.fromEntries(state.plans.map((plan) => [plan.id, planLine(plan)])),
 });
 
-/** The digest of each block's text, so that what was told is known without being kept again. */
+/** The digest of each block's text, which shows later whether the text changed. */
 export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>
   Object.fromEntries(blocks.map(({ key, text }) => [key, digest(text)]));
 
@@ -104,7 +104,7 @@ export const renderStateChanges = (before: ToldState, now: ToldState, blocks: Sh
   return changed.length === 0 ? null : withBlocks(block("STATE CHANGES:", changed), edited);
 };
 
-/** A short name for a text, so that what was told can be compared without being kept: 53 bits, not for secrets. */
+/** A digest of 53 bits to compare texts by. Not for secrets. */
 export const digest = (text: string): string => {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;

@@ -1,13 +1,13 @@
 import { excerpt } from "../quote.ts";
 import { estimateText } from "../tokens.ts";
 
-/** Something that is folded into a summary: a cycle, a message. `at` is its place among its like. */
+/** A cycle or a message that is folded into a summary. `at` is its place in their order. */
 export type Foldable = { at: number; text: string };
 
 export type FoldingLimits = {
   /** How many at a time. */
   chunkSize: number;
-  /** What they may fill together, in estimated tokens. */
+  /** The estimated tokens that they may fill together. */
   maxTokens: number;
 };
 
@@ -17,7 +17,7 @@ const cutTo = (text: string, maxTokens: number): string => {
   return cut;
 };
 
-/** The oldest that fit a chunk: one at least, which is cut to fit where it does not. Empty if there are none. */
+/** The oldest items that fit a chunk: one at least, cut to fit if it is too long. Empty if there are none. */
 export const nextChunk = <Item extends Foldable>(items: Item[], { chunkSize, maxTokens }: FoldingLimits): Item[] => {
   const [first] = items;
   if (!first) return [];
@@ -31,7 +31,7 @@ export const nextChunk = <Item extends Foldable>(items: Item[], { chunkSize, max
   return chunk;
 };
 
-/** Of a summary that is too long, the share of its room that its beginning keeps: the newest matters more. */
+/** The share of the room for the beginning of a summary that is too long. Its end, which is newer, gets the rest. */
 const headShare = 1 / 3;
 
 const fittingLines = (lines: string[], maxTokens: number): string[] => {
@@ -43,7 +43,7 @@ const fittingLines = (lines: string[], maxTokens: number): string[] => {
   return over === -1 ? lines : lines.slice(0, over);
 };
 
-/** A summary of at most `maxTokens`: of a longer one the beginning and the end, and how much is left out between. */
+/** A summary cut to `maxTokens`: its beginning, its end, and how many lines are left out between. */
 export const fittedSummary = (summary: string, maxTokens: number): string => {
   const text = summary.trim();
   if (estimateText(text) <= maxTokens) return text;

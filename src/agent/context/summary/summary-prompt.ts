@@ -7,12 +7,12 @@ import { originNote } from "../origin.ts";
 import { quote } from "../quote.ts";
 import { shortTime } from "../time.ts";
 
-/** What a model is asked to fold into a summary, oldest first. */
+/** The question to a summariser. `parts` are oldest first. */
 export type SummaryQuestion = {
   agent: string;
-  /** Cycles of a mind, or messages of the space with this name. */
+  /** The agent's cycles, or the messages of the space with this name. */
   of: { kind: "cycles" } | { kind: "messages"; space: string };
-  /** The summary of all that came before. */
+  /** The summary so far. */
   earlier: string | null;
   parts: string[];
   /** How long the new summary may be. */

@@ -7,8 +7,8 @@ import type { HistoryEntry } from "./snapshot.ts";
 export type Turn = { role: "user" | "assistant"; lines: string[] };
 
 /**
- * Own words are the assistant's, all others a user's with who says them. Everything stays quoted. What the agent did
- * in silence is narrated, since a call told in the assistant's words would be taken for the way to make one.
+ * An entry as a turn. The agent's own messages are the assistant's, all others the user's, with their sender. Everything
+ * stays quoted. Silent actions are the user's too: in the assistant's words they would look like the way to make a call.
  */
 export const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
   if (entry.kind === "action") return { role: "user", lines: [actionLine(entry).trim()] };
@@ -24,8 +24,8 @@ export const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
 };
 
 /**
- * The histories as a talk between `head` and `tail`, both the user's: neighbours of one role are one message, so
- * that roles alternate and the first is the user's.
+ * The histories as turns between `head` and `tail`, both the user's. Neighbours of one role are one message, so that
+ * roles alternate, the user's first.
  */
 export const asMessages = (head: string, shown: Shown[], tail: string, marks: Marks): ModelMessage[] => {
   const turns: Turn[] = [{ role: "user", lines: [head] }];

@@ -28,7 +28,7 @@ import { activeSpaceLine, triggerLines } from "./trigger.ts";
 const frameTokens = 16;
 /** Kept free for the headings and notes of sections that have no room for anything else. */
 const headingTokens = 320;
-/** Share of the budget that the history leaves to what the run is going to read, up to so many tokens. */
+/** The history leaves this share of the budget to the results of the run's calls, up to `mostForCalls` tokens. */
 const callsShare = 0.15;
 const mostForCalls = 4000;
 
@@ -44,10 +44,10 @@ const sum = (sections: Section[]): number => sections.reduce((total, { tokens })
 const textOf = (sections: Section[]): string => sections.map(({ text }) => text).join("\n");
 
 /**
- * Timeline: every run reads the space as a timeline, from what is stable to what is volatile. Reason, runs, active
- * space and time come last. Trigger, runs and the invocation so far are never cut; the room that they leave goes to
- * spaces, goals, plans and what the run did, then to memories, to what others did, then to the history, which leaves some to the run.
- * What a model refused as too long is halved, but for what is never cut, whatever the config says that it takes.
+ * Every timeline run reads the space's history, from stable to volatile. Trigger, active space and time come last.
+ * Trigger, runs and the invocation so far are never cut. The room that they leave goes to spaces, goals, plans and the
+ * run's earlier calls, then to memories, activity and the history, which leaves some to the run.
+ * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed => {
   const { base, toolRules, tools, context, correction, state, own, refused } = snapshot;
@@ -108,7 +108,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
   };
 };
 
-/** What a run did before its wait, the newest that fits `room`, and why it goes on. */
+/** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
 export const resumeLines = (resume: Resume, room: number): { lines: string[]; left: number } => {
   const calls = resume.soFar.map(
     (action) => `  ${listItem.write({ item: earlierCall.write({ call: callLine(action) }) })}`,
@@ -144,7 +144,7 @@ const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
   return `sent ${quote(excerpt(text, textCharacters))} in ${quote(spaceName)}, waiting for ${names.map(quote).join(", ")}`;
 };
 
-/** What this agent is doing right now, so that it begins nothing twice and is not surprised by itself. */
+/** The agent's active runs, so that it begins nothing twice. */
 export const activeRunLines = (runs: ActiveRun[], more = 0): string[] => [
   "ACTIVE RUNS:",
   ...runs.map(

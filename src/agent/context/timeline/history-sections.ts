@@ -5,10 +5,10 @@ import { turnOf } from "./as-messages.ts";
 import { entryLines, headingLines, type Marks, type Shown } from "./history.ts";
 import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
 
-/** What is shown of one history, its section, and what was left out by which rule. */
+/** The shown part of one history, its section, and what was left out by which rule. */
 export type HistorySection = { shown: Shown; section: Section; dropped: Dropped[] };
 
-/** What a model message costs beside its text. */
+/** The tokens of a model message beside its text. */
 const turnTokens = 4;
 
 /** The newest entries with at most `messages` messages among them. */
@@ -50,7 +50,7 @@ const historySection = (history: History, marks: Marks, limits: Limits): History
 };
 
 type Limits = {
-  /** What the whole input leaves, and what the config allows. */
+  /** The tokens that the rest of the input leaves, and those that the config allows. */
   room: number;
   tokens: number;
   messages: number;

@@ -6,7 +6,7 @@ import { quote } from "../quote.ts";
 import { shortTime } from "../time.ts";
 import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
 
-/** What stands out in a history: own messages, the trigger, the answers that a wait was for. */
+/** The marks in a history: own messages, the trigger, and the answers that the run waited for. */
 export type Marks = { agentId: string; triggerId: string | null; replyIds: ReadonlySet<string> };
 
 export const marksOf = ({ state, trigger, resume }: TimelineSnapshot): Marks => ({
@@ -27,7 +27,7 @@ export const endOf = (message: Message, seen: boolean, marks: Marks): string =>
     ...(marks.replyIds.has(message.id) ? [markTexts.reply] : []),
   ].join(" ");
 
-/** Which message it answers, and why it was sent here. */
+/** Notes below a message: the message that it answers, and why it was sent here. */
 export const notesOf = (message: Message): string[] => [
   ...(message.replyTo === undefined ? [] : [`      [reply to ${message.replyTo}]`]),
   ...(message.origin === undefined ? [] : [`      ${originNote(message.origin)}`]),
@@ -53,9 +53,8 @@ export const entryLines = (entry: HistoryEntry, marks: Marks): string[] => {
 /** The part of a history that is shown: its newest entries. */
 export type Shown = { history: History; entries: HistoryEntry[]; earlier: number };
 
-/** Where the newest messages are read back, the older ones are summarised, or neither. */
 const summaryLines = ({ history: { summary, total }, earlier }: Shown): string[] => {
-  // What is shown in its own words needs no summary; it may tell of more, where more is shown by now.
+  // Messages that are shown need no summary.
   if (!summary || earlier === 0) return [];
   const since = total - summary.upTo;
   return [
@@ -66,7 +65,7 @@ const summaryLines = ({ history: { summary, total }, earlier }: Shown): string[]
   ];
 };
 
-/** The heading, one line that says how much is not shown and how to read it, and a summary of that, if there is one. */
+/** The heading, how many messages are not shown, and a summary of those, if there is one. */
 export const headingLines = (shown: Shown): string[] => {
   const { history, entries, earlier } = shown;
   const offset = entries.filter(({ kind }) => kind === "message").length;

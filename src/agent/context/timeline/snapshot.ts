@@ -7,17 +7,17 @@ import type { Answers } from "../../records.ts";
 import type { AgentState, SpaceRef } from "../agent-state.ts";
 import type { InputParts } from "../input-parts.ts";
 
-/** A tool that this agent called, with what came of it where that is known. */
+/** A tool call of this agent, with its output if that is known. */
 export type Action = { toolName: string; input: unknown; output?: unknown };
 
 /** One entry of a space's history as this agent reads it. */
 export type HistoryEntry =
   /** `seen`: acknowledged by a committed run. The agent's own messages count as seen anyway. */
   | { kind: "message"; message: Message; seen: boolean }
-  /** What the agent did there in silence. Only it sees that. `at` is ISO 8601. */
+  /** A silent action of the agent, which only it sees. `at` is ISO 8601. */
   | { kind: "action"; at: string; action: Action };
 
-/** What a model made of `messages` of a space, the last of which is the `upTo`th that it has. */
+/** A model's summary of `messages` messages of a space, of which the last is the space's `upTo`th. */
 export type HistorySummary = { text: string; messages: number; upTo: number };
 
 /** The newest entries of a space, oldest first, of `total` messages that it has in all. */
@@ -38,7 +38,7 @@ export type Trigger =
     }
   | { type: "plan"; plan: { id: string; name: string }; instruction: string; scheduledAt: string }
   | { type: "service"; serviceName: string; payload: unknown }
-  /** What came of a call that an earlier run made. */
+  /** The result of a call that an earlier run made. */
   | { type: "tool_result"; tool: string; toolCallId: string; result: unknown };
 
 /** A run of this agent that is under way or waits. */
@@ -48,7 +48,7 @@ export type ActiveRun = {
   isThis: boolean;
   /** The sender, plan or service that it answers, with the message's text, the instruction or the payload's JSON. */
   begunBy: { type: Trigger["type"]; name: string; spaceName?: string | undefined; text: string };
-  /** What it said and whose answers it waits for; or what it called, and what has to come before it goes on. */
+  /** Its question and whose answers it waits for, or its call and what that waits for. */
   waiting?:
     | { text: string; spaceName: string; names: string[] }
     | { call: Action; spaceName: string | undefined; awaits: "approval" | "answer" | "server" }
@@ -57,24 +57,24 @@ export type ActiveRun = {
 
 /** A run that goes on after a wait, in a fresh invocation. */
 export type Resume = Answers & {
-  /** What it had done before, oldest first. */
+  /** Its earlier calls, oldest first. */
   soFar: Action[];
 };
 
 /** `why`: the trigger's space, where the run was when it began to wait, or where the call was made whose result came. */
 export type ActiveSpace = SpaceRef & { why: "trigger" | "wait" | "call" };
 
-/** All that one invocation of a timeline run is given. `now` is when it began, so that its steps share a prefix. */
+/** The data of one invocation's input. `now` is when it began, so that its steps share a prefix. */
 export type TimelineSnapshot = InputParts & {
   continuity: "timeline";
   /** ISO 8601. */
   now: string;
   state: AgentState;
-  /** Of the trigger's space; then, where it waited in another one, of that. Empty for a plan or a service. */
+  /** The history of the trigger's space, and of the space where it waited, if another. Empty for a plan or a service. */
   histories: History[];
   /** This one too. */
   activeRuns: ActiveRun[];
-  /** How many more wait for tools, beside those. */
+  /** How many more runs wait for tools. */
   moreRuns?: number;
   trigger: Trigger;
   activeSpace: ActiveSpace | null;

@@ -20,7 +20,7 @@ type List<Item> = {
   line: (item: Item) => string;
   /** The lowest is left out last. */
   rank: (item: Item, index: number) => number | string;
-  /** Of what was left out. */
+  /** The note about left out items. */
   note: (left: Item[]) => string;
   rule: string;
 };
@@ -69,7 +69,7 @@ export const goalsSection = ({ state }: TimelineSnapshot, room: number): Cut =>
 
 const namedKeys = 3;
 
-/** The newest that fit `memoryTokens`; of the others it names some keys. */
+/** The newest memories that fit `memoryTokens`, and some keys of the others. */
 export const memoriesSection = ({ state }: TimelineSnapshot, room: number, memoryTokens: number): Cut => {
   const ranks = new Map(newestFirst(state.memories).map((memory, index) => [memory, index]));
   return listSection(
