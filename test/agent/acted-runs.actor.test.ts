@@ -17,7 +17,7 @@ import {
   waitAt,
 } from "../support/scripted-model.ts";
 import { eachTest, freshPath, playWith, requestsTo } from "./calls/scene.ts";
-import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, openScene, passTime, runsOf, userTexts } from "./fixture.ts";
 
 eachTest();
 
@@ -53,10 +53,7 @@ const refunding = async (continuity: Continuity, next: ScriptedStep[], billedTok
       },
     ],
   });
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity, tools, limits: { maxTokensPerDay } });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene({ continuity, tools, limits: { maxTokensPerDay } });
   const enter: ScriptedPart[] = continuity === "timeline" ? [] : [call("enter_space", { spaceId: space.id })];
   const paid: ScriptedStep = {
     ...step(...enter, call("refund", {}), call("send_message", { text: "Refunded." })),
@@ -90,7 +87,7 @@ const refunding = async (continuity: Continuity, next: ScriptedStep[], billedTok
 const said = ["Husam: Refund me", "Analyst: Refunded."];
 
 describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", (continuity) => {
-  test("[R2] [R3] [R4] goes on from its journal when its model fails for good, and does nothing again", async () => {
+  test("[R2] [R3] [R4] goes on from its journal when its model fails for good, and repeats nothing", async () => {
     const { triedAgain, refunds, space, ...scene } = await refunding(continuity, [
       rejected(),
       rejected(),
@@ -102,7 +99,7 @@ describe.each<Continuity>(["timeline", "consciousness"])("a %s that has acted", 
     expect([await refunds(), await space.texts(), await scene.inbox()]).toEqual([1, said, []]);
   });
 
-  test("[R1] [R2] [R4] is given up after five tries: its event is dead, and is tried anew by hand only", async () => {
+  test("[R1] [R2] [R4] is given up after five tries: its event is dead and only retried by hand", async () => {
     const { triedAgain, refunds, space, ...scene } = await refunding(
       continuity,
       Array.from({ length: maxAttempts }, rejected),

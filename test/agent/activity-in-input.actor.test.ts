@@ -1,19 +1,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Spaces } from "../../src/agent/spaces.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
-import { installModel, type ScriptedModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, ids, openHouse, userTexts } from "./fixture.ts";
+import { type ScriptedModel, step, text } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, scripted, userTexts } from "./fixture.ts";
 
 /** What other agents did, where the model reads it. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
 type Room = Awaited<ReturnType<Awaited<ReturnType<typeof openHouse>>["space"]>>;
 
 /** The analyst and a designer are in Alpha, the designer also in Beta: quiet spaces, where only a mention wakes. */
@@ -31,8 +26,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   };
   const alpha = await quiet("Alpha", [husam, analyst, designer]);
   const beta = await quiet("Beta", [husam, designer]);
-  const model = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
-  restore.push(installModel(model));
+  const model = scripted(() => ({ ...step(text("Read it.")), usage: null }));
   const agent = env.AGENT.getByName(analyst.id);
   let said = 0;
   /** Resolves when the analyst has heard of it, where it is a member. */
@@ -85,7 +79,7 @@ const watchWindows = (does: "answers" | "hangs" | "fails" = "answers") => {
     if (how === "fails") throw new Error("the space is down");
     return how === "hangs" ? never.promise : window.apply(this, given);
   });
-  restore.push(() => spy.mockRestore());
+  onTestFinished(() => spy.mockRestore());
   return spy;
 };
 
@@ -111,7 +105,7 @@ describe.each(kinds)("a %s", (continuity) => {
     await says(alpha, "Here they are.");
     const windows = watchWindows();
     const followed = vi.spyOn(Spaces.prototype, "followed");
-    restore.push(() => followed.mockRestore());
+    onTestFinished(() => followed.mockRestore());
     expect(await wake()).not.toContain("ACTIVITY");
     expect((await context()).sections.map(({ name }) => name)).not.toContain("activity");
     expect(windows).not.toHaveBeenCalled();
@@ -142,9 +136,9 @@ describe.each(kinds)("a %s", (continuity) => {
     await says(alpha, "Here they are.");
     await says(beta, "And here.");
     const dropped = { name: "activity", reason: "1 space did not answer in time" };
-    watchWindows("fails");
+    const failing = watchWindows("fails");
     expect((await context()).dropped).toContainEqual(dropped);
-    for (const undo of restore.splice(1)) undo();
+    failing.mockRestore();
     watchWindows("hangs");
     expect(lines(await wake())).toHaveLength(1);
     const run = await newest();
@@ -152,7 +146,7 @@ describe.each(kinds)("a %s", (continuity) => {
     expect(run.steps[0]?.input?.dropped).toContainEqual(dropped);
   });
 
-  test("shows as its next input the blocks, the rules and the activity by name, and the tools that it has", async () => {
+  test("shows the blocks, rules and activity of its next input by name, and the tools that it has", async () => {
     const { agent, analyst, designer, workspaceId, alpha, says, context, model, wake } = await stage({
       continuity,
       context: { activity: true },

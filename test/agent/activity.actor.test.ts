@@ -1,6 +1,5 @@
-import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { type Agent, AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
@@ -8,33 +7,17 @@ import type { Run } from "../../src/protocol/run.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { answer, call, step, text, waitAt } from "../support/scripted-model.ts";
 import { approved, deploy } from "./calls/scene.ts";
-import { ended, openHouse, passTime, runsOf } from "./fixture.ts";
+import { type AgentSettings, ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
+afterEach(() => void vi.useRealTimers());
 
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
-
-const stage = async (settings: Partial<Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0]> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const stub = env.AGENT.getByName(analyst.id);
+const stage = async (settings: Partial<AgentSettings> = {}) => {
+  const scene = await openScene(settings);
+  const { house, agent: stub } = scene;
   return {
-    house,
-    husam,
-    analyst,
-    space,
+    ...scene,
     stub,
     activity: async (): Promise<NonNullable<Agent["activity"]>> => {
       const { activity } = unwrap(await stub.describe(house.workspaceId));
@@ -46,7 +29,7 @@ const stage = async (settings: Partial<Parameters<Awaited<ReturnType<typeof open
 
 const nothing = { replies: 0, calls: 0, events: 0, dead: 0 };
 
-test("an agent that has nothing to do is idle since its last run, and tells when its next plan is due", async () => {
+test("an agent with nothing to do is idle since its last run, and tells when a plan is due", async () => {
   const { house, husam, analyst, space, stub, activity } = await stage();
   const made = unwrap(await stub.describe(house.workspaceId));
   expect(await activity()).toEqual({ state: "idle", since: made.createdAt, waiting: nothing, tokensToday: 0 });
@@ -63,7 +46,7 @@ test("an agent that has nothing to do is idle since its last run, and tells when
   expect(seen.nextRetryAt).toBeUndefined();
 });
 
-test("a run is told with its id and its start; one that pauses after a fault, since its first, with the next try", async () => {
+test("a run is told with its id and start; a paused one since its first fault, with its next try", async () => {
   const { house, husam, analyst, space, activity } = await stage();
   const down = new APICallError({
     message: "down",
@@ -73,7 +56,7 @@ test("a run is told with its id and its start; one that pauses after a fault, si
     responseHeaders: { "retry-after": "120" },
   });
   const held = createGate();
-  restore.push(held.open);
+  onTestFinished(held.open);
   scripted(async () => {
     await held.opened;
     throw down;
@@ -103,7 +86,7 @@ test("a run is told with its id and its start; one that pauses after a fault, si
   expect(await activity()).toMatchObject({ state: "idle", since: finished?.completedAt, waiting: nothing });
 });
 
-test("a failed event that waits for its next try is counted, and told with its time; a dead one is counted as dead", async () => {
+test("a failed event that waits is counted with the time of its next try; a dead one as dead", async () => {
   const { house, husam, analyst, space, activity } = await stage();
   scripted(() => {
     throw new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 400 });
@@ -137,7 +120,7 @@ test("[B2] an agent whose budget is spent says so, since when, and when it goes 
   expect(Date.parse(seen.nextDueAt ?? "")).toBeGreaterThan(Date.now());
 });
 
-test("runs that wait for answers are counted, with when their time is up, and the loop is idle since they wait", async () => {
+test("runs that wait for answers are counted with their deadline, and the loop is idle meanwhile", async () => {
   const { husam, house, analyst, space, activity } = await stage({ continuity: "timeline", messaging: "threaded" });
   scripted([step(call("send_message", { text: "@Husam?", wait: true })), step(text("Thanks."))]);
   const asked = Date.now() + 60_000;
@@ -157,7 +140,7 @@ test("runs that wait for answers are counted, with when their time is up, and th
 });
 
 test.each(["timeline", "consciousness"] as const)(
-  "a %s run that waits for people's approval is counted among the calls, and the loop is idle since it asked",
+  "a %s run that waits for approval counts as a call, and the loop is idle since it asked",
   async (continuity) => {
     const { tools } = AgentConfig.parse({
       name: "Analyst",
@@ -182,7 +165,7 @@ const logged = (): (() => Record<string, unknown>[]) => {
   const lines: string[] = [];
   for (const level of ["log", "warn", "error"] as const) {
     const spy = vi.spyOn(console, level).mockImplementation((line) => void lines.push(String(line)));
-    restore.push(() => spy.mockRestore());
+    onTestFinished(() => spy.mockRestore());
   }
   return () => {
     expect(lines.join()).not.toContain("\n");
@@ -200,7 +183,7 @@ const saysOf = (run: Run | undefined, agent: EntityRef, lines: () => Record<stri
     return own;
   });
 
-test("every line of the log about a run is one JSON object with the ids of agent, run and event, and without texts", async () => {
+test("every log line about a run is one JSON object with agent, run and event ids, and no texts", async () => {
   const { house, husam, analyst, space, stub } = await stage();
   const lines = logged();
   const gate = createGate();
@@ -246,7 +229,7 @@ test("what breaks between a run and its space is told with the run's ids", async
   const { husam, house, analyst, space } = await stage();
   const lines = logged();
   const broken = vi.spyOn(Space.prototype, "speak").mockImplementation(async () => refuse("unavailable", "later"));
-  restore.push(() => broken.mockRestore());
+  onTestFinished(() => broken.mockRestore());
   scripted([step(text("Read."))]);
   await space.post(husam, "Hello");
   const [run] = await ended(house.workspaceId, analyst, 1);

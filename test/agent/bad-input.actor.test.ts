@@ -1,11 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../support/scripted-model.ts";
 import { ended, openHouse } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
 
 /** One bad call and then one good one; what came of the first, and that the run went on. */
 describe.each(["consciousness", "timeline"] as const)("what a model of %s gets wrong", (continuity) => {
@@ -23,7 +18,7 @@ describe.each(["consciousness", "timeline"] as const)("what a model of %s gets w
     await house.space("Beta", [lee, analyst]);
     const enters = isLiving ? [step(call("enter_space", { spaceId: alpha.id }))] : [];
     const fails = async (bad: ScriptedStep) => {
-      restore.push(
+      onTestFinished(
         installModel(
           scriptedModel([...enters, bad, step(call("send_message", { text: "Sorry." })), step(text("Done."))]),
         ),

@@ -1,27 +1,18 @@
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { estimateText } from "../../src/agent/context/tokens.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import type { BlockOperation } from "../../src/protocol/block-operation.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { installModel, type ScriptedModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { ended, openHouse, userTexts } from "./fixture.ts";
+import { type ScriptedModel, step, text } from "../support/scripted-model.ts";
+import { ended, type openHouse, openScene, scripted, userTexts } from "./fixture.ts";
 
 /** Blocks of memory where the model reads them. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
 type Settings = Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0];
 
 const stage = async (settings: Partial<Settings> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const model = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
-  restore.push(installModel(model));
+  const { house, husam, analyst, space } = await openScene(settings);
+  const model = scripted(() => ({ ...step(text("Read it.")), usage: null }));
   const agent = env.AGENT.getByName(analyst.id);
   let runs = 0;
   const tell = async (words: string): Promise<string> => {
@@ -51,7 +42,7 @@ const systemOf = (model: ScriptedModel, call = -1): string => {
 const notes = (words: string): string => `<block:notes permission="ReadWrite">\n${words}\n</block:notes>`;
 
 describe("a consciousness", () => {
-  test("reads its core blocks in its instructions, and what is edited since as a change, until the next compaction", async () => {
+  test("reads core blocks in its instructions, later edits as changes, until the next compaction", async () => {
     const { model, tell, create, edit, house, agent } = await stage({
       context: {
         maxTokens: 5000,
@@ -82,7 +73,7 @@ describe("a consciousness", () => {
     expect(userTexts(model.calls.at(-1)).join("\n")).not.toContain("<block:");
   });
 
-  test("reads a pinned working block in its state, one that is not pinned only where an event names it", async () => {
+  test("reads a pinned working block in its state, an unpinned one only where an event names it", async () => {
     const { model, tell, wake, create } = await stage();
     await create({ label: "todo", type: "working", pinned: true, schema: { type: "list" }, content: ["Call Sara"] });
     await create({ label: "ticket", type: "working", content: "PROJ-123 is open." });
@@ -100,7 +91,7 @@ describe("a consciousness", () => {
     expect(JSON.stringify(model.calls)).not.toContain("Long ago.");
   });
 
-  test("reads what another agent shares with it, as it is when its cycle begins; then what changed; then that it is gone", async () => {
+  test("reads another agent's shared block as its cycle begins, its changes, then that it is gone", async () => {
     const { house, analyst, tell, create, edit, model } = await stage();
     const archive = await house.agent({ name: "Archive" });
     const owner = env.AGENT.getByName(archive.id);
@@ -119,7 +110,7 @@ describe("a consciousness", () => {
 });
 
 describe("a timeline", () => {
-  test("reads its blocks first, as they are when a run begins, its own before those that others share", async () => {
+  test("reads its blocks first, as they are when a run begins, its own before shared ones", async () => {
     const { house, analyst, tell, wake, create, edit } = await stage({ continuity: "timeline" });
     const archive = await house.agent({ name: "Archive" });
     const owner = env.AGENT.getByName(archive.id);
@@ -169,7 +160,7 @@ describe("a timeline", () => {
 });
 
 describe.each(["consciousness", "timeline"] as const)("the limits of a %s's model", (continuity) => {
-  test("[B3] say what its blocks may fill: the working one that was used longest ago leaves, then the others, and a core one is cut", async () => {
+  test("[B3] say how much its blocks may fill: working ones leave, longest unused first", async () => {
     const words = (of: string) => `${of} has a few words to say.\n`.repeat(25);
     // Two fit, and no third.
     const memoryTokens = Math.floor(estimateText(words("todo")) * 2.7);

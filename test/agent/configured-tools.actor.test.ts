@@ -101,7 +101,7 @@ describe("an internal tool", () => {
 });
 
 describe("a gateway tool", () => {
-  test("[S3] makes its request with what the model gave and the workspace's secrets, which come back redacted", async () => {
+  test("[S3] makes its request with the model's input and the secrets, which come back redacted", async () => {
     const { calls, model } = await runWith(
       [
         gateway(`/echo/{{input.q}}?key=\${secret.KEY}`, {
@@ -149,7 +149,7 @@ describe("a gateway tool", () => {
     expect(calls).toMatchObject([{ status: "error", output: failure("tool_misconfigured", /"GONE"/) }]);
   });
 
-  test("[S4] input that breaks the schema runs nothing: the model is told where and what, and goes on", async () => {
+  test("[S4] input that breaks the schema runs nothing: the model is told where and what", async () => {
     const { calls, run } = await runWith(
       [gateway("/echo/never-asked")],
       [[call("ask", { q: "x" })], [call("ask", {})], [call("ask", { q: 5 })], [call("ask", ["q"])]],
@@ -413,7 +413,7 @@ test("[R3] a call that was cut is made again only if the tool is idempotent", as
   }
 });
 
-test("[R4][R5] a tool that takes its time has not stalled; a run that is canceled waits for it no longer", async () => {
+test("[R4][R5] a slow tool has not stalled; a run that is canceled no longer waits for it", async () => {
   vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
   const path = "/silent/patient";
   const patiently = async (agent: EntityRef): Promise<void> => {

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import {
@@ -23,12 +23,6 @@ const kinds = [
   { continuity: "timeline", messaging: "threaded" },
 ] as const;
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
 /** The newest input that a model was given, its tools' results included, as one text. */
 const inputOf = (model: ScriptedModel): string => {
   const last = model.calls.at(-1);
@@ -51,7 +45,7 @@ describe.each(kinds)("an agent of $continuity, $messaging", (kind) => {
     const house = await openHouse();
     const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
     const models = new Map<string, ScriptedModel>();
-    restore.push(installModel((spec) => models.get("name" in spec ? (spec.name ?? "") : "") ?? scriptedModel()));
+    onTestFinished(installModel((spec) => models.get("name" in spec ? (spec.name ?? "") : "") ?? scriptedModel()));
     /** One that does what `does` adds, and where nothing is left to do, reads in silence. */
     const agent = async (name: string, script?: Script) => {
       const steps: ScriptedStep[] = [];

@@ -1,28 +1,14 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, ids, inboxOf, openHouse, userTexts } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+import { answer, call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, ids, inboxOf, openHouse, openScene, scripted, userTexts } from "./fixture.ts";
 
 test("[D2] [R1] a person's message wakes the agent, which answers once and acknowledges it", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted(answer(space.id, "Here they are."));
 
   await space.post(husam, "The numbers, please");
@@ -39,7 +25,7 @@ test("[D2] [R1] a person's message wakes the agent, which answers once and ackno
   expect(userTexts(model.calls[0])[0]).toContain('"Husam" (human, id: ');
 });
 
-test("[D4] an agent's words are streamed to every member as they are written, and end in its message", async () => {
+test("[D4] an agent's words stream to every member as they are written, and end in its message", async () => {
   const house = await openHouse();
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst" });
@@ -72,10 +58,7 @@ test("[D4] an agent's words are streamed to every member as they are written, an
 });
 
 test("a skipped cycle says nothing, is rolled back, and its event is named in the next one", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted([step(call("skip", { reason: "a vote only" })), ...answer(space.id, "A has one vote.")]);
 
   await space.post(husam, "Option A");
@@ -90,11 +73,8 @@ test("a skipped cycle says nothing, is rolled back, and its event is named in th
   expect(texts[0]).toMatch(/^READ, NOTHING SAID:\n {2}\["Alpha", .*"Option A"/);
 });
 
-test("memories and goals are kept, told in the next cycle as changes, and a later input repeats the earlier one", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+test("memories and goals are kept, told as changes, and a later input repeats the earlier one", async () => {
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted([
     step(
       call("set_memories", { memories: [{ key: "deadline", value: "Feb 28" }] }),
@@ -161,11 +141,8 @@ test("words that follow a move in the same step never show in the space that was
   expect(watching.some((frame) => frame.type === "tool-call.start" || frame.type === "tool-input-delta")).toBe(false);
 });
 
-test("what arrives while a cycle runs is shown before the next step and handled in the next cycle", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+test("what arrives while a cycle runs is shown before the next step, handled in the next cycle", async () => {
+  const { house, husam, analyst, space } = await openScene();
   const gate = createGate();
   const model = scripted([
     step(call("enter_space", { spaceId: space.id }), waitAt(gate)),
@@ -225,10 +202,7 @@ test("the context route shows what the next run would be given", async () => {
 });
 
 test("[B4] what a run reads does not grow with how often the agent was silent before", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted([
     ...answer(space.id, "Here."),
     ...Array.from({ length: 3 }, () => step(call("skip", {}))),
@@ -285,11 +259,8 @@ test("[B4] what a run reads does not grow with how often the agent was silent be
   expect(userTexts(model.calls[6])[0]).toContain("Hello");
 });
 
-test("that messages were left to a space's history is told until a cycle that is kept has read it", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+test("a notice of messages left to a space's history is shown until a kept cycle has read it", async () => {
+  const { house, husam, analyst, space } = await openScene();
   const badRequest = new APICallError({ message: "bad", url: "http://m", requestBodyValues: {}, statusCode: 400 });
   const model = scripted([
     step(text("Read.")),

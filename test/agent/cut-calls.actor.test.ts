@@ -71,21 +71,18 @@ describe.each(both)("of a %s agent", (continuity) => {
   test.each([
     ["shows nowhere", false],
     ["shows", true],
-  ])(
-    "[R3] [R5] a call that %s and was canceled in the middle may be done; what was not begun is not",
-    async (_, visible) => {
-      const { workspaceId, agent, stub, askedAgain } = await paying(continuity, { visible });
-      const [run] = await runsOf(workspaceId, agent);
-      const canceled = unwrap(await stub.cancelRun(workspaceId, run?.id ?? ""));
-      expect(canceled.steps[0]?.toolCalls.filter(({ name }) => name !== "enter_space")).toMatchObject([
-        { name: "refund", status: "error", output: { error: { code: "outcome_unknown" } } },
-        { name: "set_memories", status: "error", output: { error: { message: unexecuted } } },
-      ]);
-      const prompt = await askedAgain();
-      expect(prompt).toContain(unknown);
-      expect(prompt.includes(unexecuted)).toBe(continuity === "consciousness");
-    },
-  );
+  ])("[R3] [R5] a call that %s and was canceled midway may be done; one not begun is not", async (_, visible) => {
+    const { workspaceId, agent, stub, askedAgain } = await paying(continuity, { visible });
+    const [run] = await runsOf(workspaceId, agent);
+    const canceled = unwrap(await stub.cancelRun(workspaceId, run?.id ?? ""));
+    expect(canceled.steps[0]?.toolCalls.filter(({ name }) => name !== "enter_space")).toMatchObject([
+      { name: "refund", status: "error", output: { error: { code: "outcome_unknown" } } },
+      { name: "set_memories", status: "error", output: { error: { message: unexecuted } } },
+    ]);
+    const prompt = await askedAgain();
+    expect(prompt).toContain(unknown);
+    expect(prompt.includes(unexecuted)).toBe(continuity === "consciousness");
+  });
 
   test("[R2] [R3] an event that is retried by hand is shown what may have been done for it", async () => {
     const path = `/reset/${crypto.randomUUID()}`;
@@ -111,7 +108,7 @@ describe.each(both)("of a %s agent", (continuity) => {
   });
 });
 
-test("[R3] a call that was answered before its run was canceled is told as it was answered, another as unknown", async () => {
+test("[R3] a call answered before its run was canceled is told as answered, another as unknown", async () => {
   const pay = (name: string): Tool => ({ name, executionType: "external", visible: false });
   const { workspaceId, agent, ann, space, run } = await scene({
     tools: [pay("first"), pay("second")],
@@ -170,7 +167,7 @@ test.each([
   await ended(workspaceId, agent, 2);
 });
 
-test("[R2] [R4] what an absorbed run was for is not begun anew when the model of the one that absorbed it fails for good", async () => {
+test("[R2] [R4] an absorbed run's cause is not begun anew when the absorbing run fails for good", async () => {
   const path = freshPath();
   const { workspaceId, agent, ann, space } = await scene({ tools: [refund(path)], steps: [] });
   let first = "";
@@ -223,7 +220,7 @@ const stopping = async () => {
 };
 
 test.each(["is canceled", "goes on"])(
-  "[R3] what a stopped run had begun is told as unknown, even where a crash kept that from the run that stopped it, which then %s",
+  "[R3] what a stopped run had begun is told as unknown to its stopper, which crashed and %s",
   async (then) => {
     const { workspaceId, agent, stub, gate, runs, first } = await stopping();
     await runInDurableObject(agentStub(agent), (_, state) => state.abort("crash")).catch(() => undefined);
@@ -242,7 +239,7 @@ test.each(["is canceled", "goes on"])(
   },
 );
 
-test("[R3] [R5] a run that absorbs another is told of what that had begun in the background: it may be done, and no result comes", async () => {
+test("[R3] [R5] a run that absorbs another learns that its background call may be done", async () => {
   const path = silent();
   const { workspaceId, agent, ann, space } = await scene({ tools: [refund(path, { async: true })], steps: [] });
   let first = "";
@@ -265,7 +262,7 @@ test("[R3] [R5] a run that absorbs another is told of what that had begun in the
   expect(await inboxOf(workspaceId, agent)).toEqual([]);
 });
 
-test("[R3] what comes of a call after whoever ended its run was told that it may be done is not told as well", async () => {
+test("[R3] a result that comes after its call was told as unknown is not told as well", async () => {
   shorten(cancelWaitMs);
   const { workspaceId, agent, stub, gate, first } = await stopping();
   await ended(workspaceId, agent, 2);

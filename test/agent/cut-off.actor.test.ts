@@ -3,20 +3,16 @@ import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, runsOf } from "./fixture.ts";
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openScene, runsOf, scripted } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.restoreAllMocks();
-});
+afterEach(() => void vi.restoreAllMocks());
 
 const stage = async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", limits: { maxConcurrentRuns: 2 } });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene({
+    continuity: "timeline",
+    limits: { maxConcurrentRuns: 2 },
+  });
   const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
   return { house, husam, analyst, space, key, agent: env.AGENT.getByName(analyst.id) };
 };
@@ -38,12 +34,11 @@ test.each(cuts)("[R5] [D4] %s while it speaks: its words are taken back at once,
   const { house, husam, analyst, space, agent } = staged;
   const gate = createGate();
   let speaking = "";
-  const model = scriptedModel(({ prompt }, index) => {
+  scripted(({ prompt }, index) => {
     if (index === 0) return step(call("send_message", { text: "Never to be said." }), waitAt(gate));
     const isFresh = !prompt.some(({ role }) => role === "tool");
     return isFresh && how.tool ? step(call(how.tool, { runId: speaking })) : step(text("Done."));
   });
-  restore.push(installModel(model));
   const watching = await space.watch(husam);
   await space.post(husam, "Speak");
   await vi.waitUntil(() => watching.some(({ type }) => type === "tool-input-delta"));
@@ -65,9 +60,9 @@ test.each(cuts)("[R5] [D4] %s while it speaks: its words are taken back at once,
   expect(new Set(said)).toEqual(new Set(["Husam"]));
 });
 
-test("[R5] [R2] what a space takes in only after the run was canceled is not said, however long it hung", async () => {
+test("[R5] [R2] what a space takes in after its run was canceled is not said, however late", async () => {
   const { house, husam, analyst, space, agent } = await stage();
-  restore.push(installModel(scriptedModel(() => step(call("send_message", { text: "Never to be said." })))));
+  scripted(() => step(call("send_message", { text: "Never to be said." })));
   const gate = createGate();
   const { append } = Space.prototype;
   const hung = vi.fn<() => void>();
@@ -85,9 +80,9 @@ test("[R5] [R2] what a space takes in only after the run was canceled is not sai
   expect(await space.texts()).toEqual(["Husam: Speak"]);
 });
 
-test("[R3] [R2] what its space stored and never answered for is told as what may have been said, not as what was not", async () => {
+test("[R3] [R2] a message that its space stored and never confirmed is told as possibly said", async () => {
   const { house, husam, analyst, space } = await stage();
-  restore.push(installModel(scriptedModel([step(call("send_message", { text: "Said." })), step(text("Done."))])));
+  scripted([step(call("send_message", { text: "Said." })), step(text("Done."))]);
   const { append } = Space.prototype;
   vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
     await append.call(this, message);
@@ -99,11 +94,11 @@ test("[R3] [R2] what its space stored and never answered for is told as what may
   expect(run?.steps[0]?.toolCalls[0]).toMatchObject({ output: { error: { code: "outcome_unknown" } } });
 });
 
-test("[D4] what is said by an agent that was removed while it spoke, and invited again, is not the stream whose words were taken back", async () => {
+test("[D4] what a re-invited agent says is not mixed with the stream that its removal cut", async () => {
   const { house, husam, analyst, space, key } = await stage();
   const gate = createGate();
   const speaking = [call("send_message", { text: "Said after all." }), waitAt(gate)];
-  restore.push(installModel(scriptedModel([step(...speaking), step(text("Done."))])));
+  scripted([step(...speaking), step(text("Done."))]);
   const watching = await space.watch(husam);
   await space.post(husam, "Speak");
   await vi.waitUntil(() => watching.some(({ type }) => type === "tool-input-delta"));

@@ -1,7 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import {
   maxAttempts,
   maxBatchEvents,
@@ -11,20 +10,8 @@ import {
 } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { answer, installModel, refusal, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, inboxOf, openHouse, passTime, userTexts } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+import { answer, refusal, step, text } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, inboxOf, openScene, passTime, scripted, userTexts } from "./fixture.ts";
 
 /** What a model's provider answers to a key that was revoked. */
 const revoked = () =>
@@ -34,17 +21,10 @@ const revoked = () =>
 const dying = () => Array.from({ length: maxAttempts }, revoked);
 
 const stage = async (settings: Partial<AgentSettings> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const agent = env.AGENT.getByName(analyst.id);
+  const scene = await openScene(settings);
+  const { house, analyst, agent } = scene;
   return {
-    house,
-    husam,
-    analyst,
-    space,
-    agent,
+    ...scene,
     activity: async () => unwrap(await agent.describe(house.workspaceId)).activity,
     /** Lets five runs fail after `before` others, so that what they took is dead. */
     fail: async (before: number) => {
@@ -73,7 +53,7 @@ const fill = (agent: EntityRef, count: number, status: "pending" | "dead", at = 
 
 const jira = { serviceName: "jira", payload: { issue: 7 } };
 
-test("[R4] [B3] an agent whose events died while its model's key was revoked hears of everything once it is mended", async () => {
+test("[R4] [B3] an agent whose key was revoked hears of its dead events once the key is mended", async () => {
   const { house, husam, analyst, space, agent, activity } = await stage();
   await fill(analyst, maxInboxEvents, "dead");
   scripted([step(text("Read.")), ...answer(space.id, "At last.")]);
@@ -85,10 +65,10 @@ test("[R4] [B3] an agent whose events died while its model's key was revoked hea
   expect(await activity()).toMatchObject({ waiting: { events: 0, dead: maxInboxEvents } });
 });
 
-test("[B3] [R1] of more than maxDeadLetters those that died first are let go: messages to their space, and told; others to the log", async () => {
+test("[B3] [R1] beyond maxDeadLetters the first dead are dropped: messages told, others logged", async () => {
   const { house, husam, analyst, space, fail, activity } = await stage();
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
-  restore.push(() => warned.mockRestore());
+  onTestFinished(() => warned.mockRestore());
   const model = scripted([...dying(), ...dying()]);
   await space.post(husam, "Lost");
   await fail(0);
@@ -120,7 +100,7 @@ test("[B3] [R1] of more than maxDeadLetters those that died first are let go: me
   );
 });
 
-test("[R1] [R4] events that failed together are tried again together, though not all had failed as often", async () => {
+test("[R1] [R4] events that failed together are retried together, even after unequal failures", async () => {
   const { house, analyst, agent } = await stage();
   scripted([revoked(), step(text("Read."))]);
   await fill(analyst, 2, "pending");
@@ -152,7 +132,7 @@ test("[R1] [R4] all dead events are tried again at once, as if for the first tim
   expect((await activity())?.waiting).toMatchObject({ events: 0, dead: 0 });
 });
 
-test("[R1] a dead event that is discarded is gone, and a stateless agent does not read it as new; no other can be", async () => {
+test("[R1] a discarded dead event is gone, and no stateless run reads it as new; no other can be", async () => {
   const { house, husam, analyst, space, agent, fail } = await stage({ continuity: "timeline" });
   const model = scripted(dying());
   await space.post(husam, "Lost");
@@ -176,7 +156,7 @@ test("[R1] a dead event that is discarded is gone, and a stateless agent does no
   expect(read).toMatch(/"Hello" {2}\[NEW\]/);
 });
 
-test("[B3] an agent whose inbox is full says which bound has it refuse what comes, and no other does", async () => {
+test("[B3] an agent whose inbox is full says which bound refuses what comes", async () => {
   const { house, analyst, agent, activity } = await stage();
   scripted([step(text("Read."))]);
   await fill(analyst, maxInboxEvents - 1, "pending");

@@ -1,37 +1,16 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
-import { env } from "cloudflare:workers";
+import type { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import { Journal } from "../../src/agent/journal.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
-import {
-  answer,
-  call,
-  cutStream,
-  installModel,
-  rawCall,
-  refusal,
-  scriptedModel,
-  step,
-  text,
-  waitAt,
-} from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { answer, call, cutStream, rawCall, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+afterEach(() => void vi.useRealTimers());
 
 const apiError = (statusCode: number, responseHeaders: Record<string, string> = {}) =>
   new APICallError({
@@ -43,14 +22,6 @@ const apiError = (statusCode: number, responseHeaders: Record<string, string> = 
     responseBody: "",
   });
 
-const stage = async (settings: Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0] = { name: "Analyst" }) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent(settings);
-  const space = await house.space("Alpha", [husam, analyst]);
-  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
-};
-
 const backingOff = (workspaceId: string, agent: ReturnType<typeof env.AGENT.getByName>) =>
   vi.waitFor(async () => {
     const { activity } = unwrap(await agent.describe(workspaceId));
@@ -59,7 +30,7 @@ const backingOff = (workspaceId: string, agent: ReturnType<typeof env.AGENT.getB
   });
 
 test("[R4] a passing fault pauses the run, which honours Retry-After and then answers once", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   scripted([refusal(apiError(429, { "retry-after": "120" })), ...answer(space.id, "Here.")]);
   await space.post(husam, "Hello");
   const activity = await backingOff(house.workspaceId, agent);
@@ -73,8 +44,8 @@ test("[R4] a passing fault pauses the run, which honours Retry-After and then an
   expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: Here."]);
 });
 
-test("[R3] [R4] [D4] a stream that is cut mid-message drops its words, and the step is asked for again", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+test("[R3] [R4] [D4] a stream cut mid-message drops its words, and the step is asked for again", async () => {
+  const { house, husam, analyst, space, agent } = await openScene();
   const half = rawCall("send_message", '{"text":"Half a sen');
   scripted([
     step(call("enter_space", { spaceId: space.id })),
@@ -92,7 +63,7 @@ test("[R3] [R4] [D4] a stream that is cut mid-message drops its words, and the s
 });
 
 test("[R1] [R4] an event whose runs fail for good is dead after five, shown, and retried by hand", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   const model = scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
   await space.post(husam, "Hello");
   for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
@@ -114,8 +85,8 @@ test("[R1] [R4] an event whose runs fail for good is dead after five, shown, and
   });
 });
 
-test("[R4] [S4] unknown tools and bad JSON are answered to the model; three such steps fail the run, typed", async () => {
-  const { house, husam, analyst, space } = await stage();
+test("[R4] [S4] unknown tools and bad JSON are told to the model; three such steps fail the run", async () => {
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted([
     step(call("fly", { to: "moon" })),
     step(rawCall("send_message", '{"text": nonsense')),
@@ -131,7 +102,7 @@ test("[R4] [S4] unknown tools and bad JSON are answered to the model; three such
 });
 
 test("[R4] one nonsense step is survived", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, husam, analyst, space } = await openScene();
   scripted([step(call("fly", {})), ...answer(space.id, "On foot, then.")]);
   await space.post(husam, "Come");
   const [run] = await ended(house.workspaceId, analyst, 1);
@@ -139,7 +110,7 @@ test("[R4] one nonsense step is survived", async () => {
 });
 
 test("[R4] an empty first answer is asked for once more and is then silence", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted([step(), step()]);
   await space.post(husam, "Hello");
   const [run] = await ended(house.workspaceId, analyst, 1);
@@ -148,7 +119,7 @@ test("[R4] an empty first answer is asked for once more and is then silence", as
 });
 
 test("[R4] an empty later answer ends the run, and is not asked for again", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, husam, analyst, space } = await openScene();
   const model = scripted([step(call("set_memories", { memories: [{ key: "asked", value: "yes" }] })), step()]);
   await space.post(husam, "Hello");
   const [run] = await ended(house.workspaceId, analyst, 1);
@@ -156,8 +127,8 @@ test("[R4] an empty later answer ends the run, and is not asked for again", asyn
   expect(model.calls).toHaveLength(2);
 });
 
-test("[R5] a run that is canceled mid-stream stops at once; nothing of it appears, its event is acknowledged", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+test("[R5] a run canceled mid-stream stops at once, shows nothing and acknowledges its event", async () => {
+  const { house, husam, analyst, space, agent } = await openScene();
   const gate = createGate();
   scripted([
     step(call("enter_space", { spaceId: space.id })),
@@ -182,7 +153,7 @@ test("[R5] a run that is canceled mid-stream stops at once; nothing of it appear
 });
 
 test("[R5] deleting an agent ends its run and leaves its messages", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   const gate = createGate();
   scripted([...answer(space.id, "First."), step(waitAt(gate))]);
   await space.post(husam, "One");
@@ -228,8 +199,11 @@ test("[B1] two agents that always answer each other stop after maxWakesPerRoot w
   expect((await space.texts()).length).toBeGreaterThan(spoken);
 });
 
-test("[B2] a step that does not fit the day's budget does not start; the event waits for the reset", async () => {
-  const { house, husam, analyst, space, agent } = await stage({ name: "Analyst", limits: { maxTokensPerDay: 1000 } });
+test("[B2] a step beyond the day's budget does not start; its event waits for the reset", async () => {
+  const { house, husam, analyst, space, agent } = await openScene({
+    name: "Analyst",
+    limits: { maxTokensPerDay: 1000 },
+  });
   const model = scripted(answer(space.id, "Affordable now."));
   await space.post(husam, "Hello");
   const [run] = await ended(house.workspaceId, analyst, 1);
@@ -248,7 +222,7 @@ test("[B2] a step that does not fit the day's budget does not start; the event w
 });
 
 test("[B2] what was billed is what the ledger shows", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   scripted([{ ...step(text("Read.")), usage: { inputTokens: 700, outputTokens: 30 } }]);
   await space.post(husam, "Hello");
   await ended(house.workspaceId, analyst, 1);
@@ -256,7 +230,7 @@ test("[B2] what was billed is what the ledger shows", async () => {
 });
 
 test("[B2] what a provider does not say that it billed for an answer is estimated", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   scripted([{ ...step(text("These are five words, or six.")), usage: { inputTokens: 700, outputTokens: 0 } }]);
   await space.post(husam, "Hello");
   await ended(house.workspaceId, analyst, 1);
@@ -264,7 +238,7 @@ test("[B2] what a provider does not say that it billed for an answer is estimate
 });
 
 test("[B3] a run over maxSteps ends with an error that names it, and is not done again", async () => {
-  const { house, husam, analyst, space } = await stage({ name: "Analyst", limits: { maxSteps: 2 } });
+  const { house, husam, analyst, space } = await openScene({ name: "Analyst", limits: { maxSteps: 2 } });
   scripted(() => step(call("get_memories", {})));
   await space.post(husam, "Think");
   const [run] = await ended(house.workspaceId, analyst, 1);
@@ -276,7 +250,7 @@ test("[B3] a run over maxSteps ends with an error that names it, and is not done
 test.each([1, 10])(
   "[R4] an input that is too long is compacted once and tried again (minRecentCycles: %i)",
   async (minRecentCycles) => {
-    const { house, husam, analyst, space } = await stage({ name: "Analyst", context: { minRecentCycles } });
+    const { house, husam, analyst, space } = await openScene({ name: "Analyst", context: { minRecentCycles } });
     const tooLong = new APICallError({
       message: "This model's maximum context length is 8192 tokens",
       url: "https://model.test/v1",
@@ -302,7 +276,7 @@ test.each([1, 10])(
 );
 
 test("[R7] a delivery that comes twice makes one event", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   scripted(answer(space.id, "Once."));
   await space.post(husam, "Hello");
   await ended(house.workspaceId, analyst, 1);
@@ -330,10 +304,10 @@ test("[R7] a delivery that comes twice makes one event", async () => {
 });
 
 test("[R1] a paused run goes on when its alarm goes off at the very millisecond it waits for", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   scripted([refusal(apiError(503)), ...answer(space.id, "Back.")]);
   vi.spyOn(Math, "random").mockReturnValue(0.3337);
-  restore.push(() => vi.restoreAllMocks());
+  onTestFinished(() => void vi.restoreAllMocks());
   await space.post(husam, "Hello");
   const activity = await backingOff(house.workspaceId, agent);
   const due = Date.parse(activity?.nextDueAt ?? "");
@@ -349,7 +323,7 @@ test("[R1] a paused run goes on when its alarm goes off at the very millisecond 
 
 test("[B1] [B2] an event whose root is used up is answered after the budget's reset all the same", async () => {
   const limits = { maxTokensPerDay: 1000, maxWakesPerRoot: 1 };
-  const { house, husam, analyst, space, agent } = await stage({ name: "Analyst", limits });
+  const { house, husam, analyst, space, agent } = await openScene({ name: "Analyst", limits });
   scripted(answer(space.id, "Affordable now."));
   await space.post(husam, "Hello");
   await ended(house.workspaceId, analyst, 1);
@@ -359,7 +333,7 @@ test("[B1] [B2] an event whose root is used up is answered after the budget's re
 });
 
 test("[R1] [B1] a dead event whose root is used up runs again when a person retries it", async () => {
-  const { house, husam, analyst, space, agent } = await stage({ name: "Analyst", limits: { maxWakesPerRoot: 1 } });
+  const { house, husam, analyst, space, agent } = await openScene({ name: "Analyst", limits: { maxWakesPerRoot: 1 } });
   const model = scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
   await space.post(husam, "Hello");
   for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
@@ -375,7 +349,7 @@ test("[R1] [B1] a dead event whose root is used up runs again when a person retr
 });
 
 test("[R1] a run that makes no progress is taken up again from its journal", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   const gate = createGate();
   const model = scripted([step(waitAt(gate)), ...answer(space.id, "Awake.")]);
   await space.post(husam, "Hello");
@@ -390,7 +364,7 @@ test("[R1] a run that makes no progress is taken up again from its journal", asy
 });
 
 test("[R5] an agent that was removed from the space mid-stream says nothing there any more", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, husam, analyst, space } = await openScene();
   const gate = createGate();
   scripted([
     step(call("enter_space", { spaceId: space.id })),
@@ -407,12 +381,12 @@ test("[R5] an agent that was removed from the space mid-stream says nothing ther
   expect(await space.texts()).toEqual(["Husam: Speak"]);
 });
 
-test("[R1] [R5] a space that never answers holds up no run: it is canceled, and says nothing twice", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+test("[R1] [R5] a space that never answers delays no run: it is canceled and says nothing twice", async () => {
+  const { house, husam, analyst, space, agent } = await openScene();
   scripted([...answer(space.id, "Hello."), step(text("On to the next."))]);
   const silent = Promise.withResolvers<never>();
   const asked = vi.spyOn(Space.prototype, "window").mockImplementation(() => silent.promise);
-  restore.push(() => asked.mockRestore());
+  onTestFinished(() => asked.mockRestore());
   await space.post(husam, "Hello");
   await vi.waitUntil(() => asked.mock.calls.length > 0);
   const [running] = await runsOf(house.workspaceId, analyst);
@@ -427,15 +401,15 @@ test("[R1] [R5] a space that never answers holds up no run: it is canceled, and 
   expect(runs.map((run) => run.status)).toEqual(["canceled", "completed"]);
 });
 
-test("[R4] what breaks here is not the model's fault: the run fails as internal, and nothing waits for a provider", async () => {
+test("[R4] an error of our own fails the run as internal, and nothing waits for a provider", async () => {
   scripted([step(text("Hello."))]);
   const append = Journal.prototype.append;
   const broken = vi.spyOn(Journal.prototype, "append").mockImplementation(function (this: Journal, row) {
     if (row.kind === "assistant") throw new Error("fetch failed: database or disk is full");
     return append.call(this, row);
   });
-  restore.push(() => broken.mockRestore());
-  const { house, husam, analyst, space, agent } = await stage();
+  onTestFinished(() => broken.mockRestore());
+  const { house, husam, analyst, space, agent } = await openScene();
   await space.post(husam, "Hello?");
   await vi.waitFor(async () => {
     const [run] = unwrap(await agent.runs(house.workspaceId, { limit: 1 })).items;

@@ -11,6 +11,7 @@ import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createIds } from "../../src/shared/ids.ts";
+import { installModel, type Script, type ScriptedModel, scriptedModel } from "../support/scripted-model.ts";
 
 /** A workspace with one person, real agents and a real space, met by RPC as the routes and the actors meet them. */
 export const ids = createIds(env.SIGNING_SECRET);
@@ -55,6 +56,22 @@ export const openHouse = async () => {
       return openSpace(workspaceId, id);
     },
   };
+};
+
+/** The usual scene: a person and an agent in one space. */
+export const openScene = async (settings: Partial<AgentSettings> = {}) => {
+  const house = await openHouse();
+  const husam = await house.person("Husam");
+  const analyst = await house.agent({ name: "Analyst", ...settings });
+  const space = await house.space("Alpha", [husam, analyst]);
+  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
+};
+
+/** Puts a scripted model in the place of every agent's until the test ends. */
+export const scripted = (script?: Script): ScriptedModel => {
+  const model = scriptedModel(script);
+  onTestFinished(installModel(model));
+  return model;
 };
 
 const openSpace = (workspaceId: string, id: string) => {
@@ -117,9 +134,10 @@ export const ended = async (workspaceId: string, agent: EntityRef, count: number
     { timeout: 10_000, interval: 20 },
   );
 
-/** Lets what is due in `milliseconds` come due now: the clock goes on, and the platform's alarm goes off. */
+/** Lets what is due in `milliseconds` come due now: the clock goes on until the test ends, and the alarm goes off. */
 export const passTime = async (agent: EntityRef, milliseconds: number): Promise<void> => {
   vi.setSystemTime(Date.now() + milliseconds);
+  onTestFinished(() => void vi.useRealTimers());
   await runDurableObjectAlarm(agentStub(agent));
 };
 

@@ -8,34 +8,17 @@ import type { UpdateAgent } from "../../src/protocol/agent.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, openHouse, passTime } from "./fixture.ts";
+import { call, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { type AgentSettings, ended, openScene, passTime, scripted } from "./fixture.ts";
 
 /** What the API shows of inputs is what the model was given, byte for byte. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+afterEach(() => void vi.useRealTimers());
 
 const stage = async (settings: Partial<AgentSettings> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const agent = env.AGENT.getByName(analyst.id);
+  const scene = await openScene(settings);
+  const { house, agent } = scene;
   return {
-    house,
-    husam,
-    analyst,
-    space,
-    agent,
+    ...scene,
     context: async () => unwrap(await agent.context(house.workspaceId)),
     patch: async (changes: UpdateAgent) => unwrap(await agent.update(house.workspaceId, changes)),
     /** A run as the route answers it, all of its pages. */

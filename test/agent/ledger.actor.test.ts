@@ -7,8 +7,8 @@ import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, passTime, runsOf } from "./fixture.ts";
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, scripted } from "./fixture.ts";
 
 /**
  * The ledger against what it promises, in whatever order runs reserve, are billed, are refused, crash and end, over
@@ -96,7 +96,7 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
   }
 };
 
-test("[B2] nothing that was or may have been billed is forgotten, counted twice or lent to another run", async () => {
+test("[B2] nothing that may have been billed is forgotten, counted twice or lent to another run", async () => {
   const house = await openHouse();
   const agent = await house.agent({ name: "Analyst" });
   await runInDurableObject(agentStub(agent), (_, { storage }) => {
@@ -130,15 +130,14 @@ const answering = async (maxTokensPerDay: number) => {
   const agent = await house.agent({ name: "Analyst", limits: { maxTokensPerDay } });
   const space = await house.space("Alpha", [husam, agent]);
   const gate = createGate();
-  const model = scriptedModel(({ prompt }) =>
+  scripted(({ prompt }) =>
     prompt.at(-1)?.role === "tool" ? step(text("Read.")) : step(waitAt(gate), call("get_memories", {})),
   );
-  onTestFinished(installModel(model));
   const activity = async () => unwrap(await env.AGENT.getByName(agent.id).describe(house.workspaceId)).activity;
   return { house, husam, agent, space, activity, gate };
 };
 
-test("[B2] a call that a crash cut off is booked whole, once, and those of its replay as they are billed", async () => {
+test("[B2] a call that a crash cut is booked whole, once, and its replays as they are billed", async () => {
   const { house, husam, agent, space, activity, gate } = await answering(1_000_000);
   await space.post(husam, "Hello");
   await gate.reached;
@@ -155,7 +154,7 @@ test("[B2] a call that a crash cut off is booked whole, once, and those of its r
   expect((await activity())?.tokensToday).toBe(reserved + 2 * 110);
 });
 
-test("[B2] what the day did not allow is done after midnight UTC, by itself; nothing of the day before counts", async () => {
+test("[B2] what the day did not allow is done after midnight UTC, and yesterday does not count", async () => {
   const { house, husam, agent, space, activity, gate } = await answering(8000);
   gate.open();
   await space.post(husam, "One");

@@ -1,13 +1,8 @@
 import { runInDurableObject } from "cloudflare:test";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
-import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, openHouse, runsOf, userTexts } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
+import { call, step, text } from "../support/scripted-model.ts";
+import { agentStub, ended, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** Counts the journal's rows that the agent's SQLite reads from now on. */
 const journalReads = (agent: EntityRef): Promise<() => number> =>
@@ -22,21 +17,21 @@ const journalReads = (agent: EntityRef): Promise<() => number> =>
         return cursor;
       },
     });
-    restore.push(() => Reflect.deleteProperty(sql, "exec"));
+    onTestFinished(() => void Reflect.deleteProperty(sql, "exec"));
     return () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
   });
 
 const runsBetween = 25;
 const mostRows = 120;
 
-test("[B4] a run that waited while many others ran goes on, and is read of, by its own rows of the journal", async () => {
+test("[B4] a run that waited while many others ran goes on by its own rows of the journal", async () => {
   const house = await openHouse();
   const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
   const settings = { continuity: "timeline", messaging: "threaded", limits: { maxConcurrentRuns: 2 } } as const;
   const analyst = await house.agent({ name: "Analyst", ...settings });
   const alpha = await house.space("Alpha", [husam, designer, analyst]);
   const beta = await house.space("Beta", [husam, analyst]);
-  const model = scriptedModel((options, index) => {
+  const model = scripted((options, index) => {
     if (index === 0) {
       return step(
         call("set_memories", { memories: [{ key: "asked", value: "Designer" }] }),
@@ -49,7 +44,6 @@ test("[B4] a run that waited while many others ran goes on, and is read of, by i
       ? step(call("send_message", { text: "Thank you." }))
       : step(text("Read."));
   });
-  restore.push(installModel(model));
   await alpha.post(husam, "Have it reviewed");
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply"));
   for (let run = 1; run <= runsBetween; run += 1) await beta.post(husam, `Aside ${run}`);

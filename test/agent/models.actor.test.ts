@@ -1,43 +1,15 @@
-import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { maxStepBytes } from "../../src/agent/bounds.ts";
 import type { ServerFrame } from "../../src/protocol/events.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import {
-  answer,
-  begunCall,
-  call,
-  installModel,
-  reasoning,
-  refusal,
-  scriptedModel,
-  step,
-  text,
-  waitAt,
-} from "../support/scripted-model.ts";
-import { ended, openHouse, passTime, runsOf } from "./fixture.ts";
+import { answer, begunCall, call, reasoning, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
 /** What models and their providers do oddly. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
-
 const stage = async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const agent = env.AGENT.getByName(analyst.id);
+  const { house, husam, analyst, space, agent } = await openScene();
   const tokensToday = async () => unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday;
   return { house, husam, analyst, space, agent, tokensToday };
 };
@@ -61,7 +33,7 @@ test("[D4] words whose call never came are dropped with their step, not with the
   expect(await space.texts()).toEqual(["Husam: Speak"]);
 });
 
-test("[D4] [B2] an empty answer that is asked for again leaves no words behind, and both are billed", async () => {
+test("[D4] [B2] an empty answer is asked for again, leaves no words behind, and both are billed", async () => {
   const { house, husam, analyst, space, tokensToday } = await stage();
   const gate = createGate();
   scripted([
@@ -109,7 +81,7 @@ test("[B3] a model that never ends its step is stopped by an error that names th
   expect(run?.error?.message).toContain("maxStepBytes");
 });
 
-test("[R4] [B3] a call that makes no sense is told to the model in few words, however long it was", async () => {
+test("[R4] [B3] a senseless call is told to the model in few words, however long it was", async () => {
   const { house, husam, analyst, space } = await stage();
   scripted([step(call("send_message", { text: "x".repeat(60_000) })), step(text("Never mind."))]);
   await space.post(husam, "Speak");

@@ -1,22 +1,27 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { keptOverheardEvents, maxBatchEvents, maxInboxEvents, maxOverheardEvents } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { ask, scene, yes } from "./calls/scene.ts";
-import { type AgentSettings, agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import {
+  type AgentSettings,
+  agentStub,
+  ended,
+  inboxOf,
+  openHouse,
+  passTime,
+  runsOf,
+  scripted,
+  userTexts,
+} from "./fixture.ts";
 
 /** What a root's bound has muted wakes nobody, and holds nothing up either. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
-test("[B1] however much of a root that woke it often enough waits, a stateless agent hears what comes next", async () => {
+test("[B1] muted events, however many, do not delay what a stateless agent hears next", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const limits = { maxConcurrentRuns: 1, maxWakesPerRoot: 1 };
@@ -28,7 +33,7 @@ test("[B1] however much of a root that woke it often enough waits, a stateless a
   const chatting = scriptedModel((_, index) =>
     index < 4 ? step(...words(index).map((word) => call("send_message", { text: word }))) : step(text("Said enough.")),
   );
-  restore.push(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
+  onTestFinished(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
 
   await space.post(husam, "Talk");
   await ended(house.workspaceId, chatter, 1);
@@ -43,7 +48,7 @@ test("[B1] however much of a root that woke it often enough waits, a stateless a
   expect(userTexts(listening.calls[2])[0]?.match(/\[NEW\]/g)).toHaveLength(1);
 });
 
-test("[B1] however much of a root that woke it often enough waits, a living agent takes up what comes next at once", async () => {
+test("[B1] muted events, however many, do not delay what a living agent hears next", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const limits = { maxWakesPerRoot: 1 };
@@ -56,7 +61,7 @@ test("[B1] however much of a root that woke it often enough waits, a living agen
     const words = Array.from({ length: 30 }, (__, index) => call("send_message", { text: `word ${turn}-${index}` }));
     return turn < many / 30 ? step(...words) : step(text("Said enough."));
   });
-  restore.push(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
+  onTestFinished(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
   await space.post(husam, "Talk");
   await ended(house.workspaceId, chatter, 1);
   await ended(house.workspaceId, listener, 1);
@@ -74,7 +79,7 @@ test("[B1] however much of a root that woke it often enough waits, a living agen
 });
 
 test.each(["timeline", "consciousness"] as const)(
-  "[B1] what a root's bound had muted wakes a %s agent no more when the run that took it along fails",
+  "[B1] muted events wake a %s agent no more when the run that took them along fails",
   async (continuity) => {
     const house = await openHouse();
     const husam = await house.person("Husam");
@@ -86,7 +91,7 @@ test.each(["timeline", "consciousness"] as const)(
     const listening = scriptedModel((_, index) => (index === 1 ? refusal(error) : step(text("Read."))));
     const words = Array.from({ length: 5 }, (_, index) => call("send_message", { text: `word ${index}` }));
     const chatting = scriptedModel((_, index) => (index === 0 ? step(...words) : step(text("Said enough."))));
-    restore.push(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
+    onTestFinished(installModel(({ name }) => (name === "chatter" ? chatting : listening)));
     await space.post(husam, "Talk");
     await ended(house.workspaceId, chatter, 1);
     await ended(house.workspaceId, listener, 1);
@@ -94,7 +99,7 @@ test.each(["timeline", "consciousness"] as const)(
     await space.post(husam, "Are you there?");
     await ended(house.workspaceId, listener, 2);
     await passTime(listener, 10_000);
-    restore.push(() => void vi.useRealTimers());
+    onTestFinished(() => void vi.useRealTimers());
     const [, failed, answered] = await ended(house.workspaceId, listener, 3);
     expect([failed?.status, answered?.status]).toEqual(["failed", "completed"]);
     expect(answered?.trigger.text).toBe("Are you there?");
@@ -110,14 +115,13 @@ const readingTalk = async (limits: AgentSettings["limits"] = {}) => {
   const listener = await house.agent({ name: "Listener", limits });
   const space = await house.space("Alpha", [husam, listener]);
   const gate = createGate();
-  const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
-  restore.push(installModel(model));
+  scripted((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
   await space.post(husam, "Talk");
   await gate.reached;
   return { house, husam, listener, space, gate };
 };
 
-test("[R1] [B1] a dead event runs again when a person picks it out, though its root's bound had muted it", async () => {
+test("[R1] [B1] a dead event that a person picks runs again, though its root's bound muted it", async () => {
   const { house, listener, gate } = await readingTalk();
   await runInDurableObject(agentStub(listener), (_, { storage }) => {
     storage.sql.exec(
@@ -132,7 +136,7 @@ test("[R1] [B1] a dead event runs again when a person picks it out, though its r
   expect(await inboxOf(house.workspaceId, listener)).toEqual([]);
 });
 
-test("[B1] [B3] an inbox full of what wakes nobody any more takes in a service's event and a person's message", async () => {
+test("[B1] [B3] an inbox full of muted events takes in a service's event and a person's message", async () => {
   const { house, husam, listener, space, gate } = await readingTalk({ maxWakesPerRoot: 1 });
   // So many answers to it came while it was read.
   await runInDurableObject(agentStub(listener), (_, { storage }) => {
@@ -181,7 +185,7 @@ test.each(["timeline", "consciousness"] as const)(
     const husam = await house.person("Husam");
     const listener = await house.agent({ name: "Listener", continuity });
     const space = await house.space("Alpha", [husam, listener]);
-    restore.push(installModel(scriptedModel(() => step(text("Read.")))));
+    scripted(() => step(text("Read.")));
     await fillMuted(listener, maxInboxEvents, "plan", mutedPlan);
     const stub = env.AGENT.getByName(listener.id);
     expect(unwrap(await stub.describe(house.workspaceId)).activity?.refusing).toBeUndefined();
@@ -192,15 +196,14 @@ test.each(["timeline", "consciousness"] as const)(
   },
 );
 
-test("[R1] [B3] of more than maxOverheardEvents that are muted, the log tells each that is let go, but for messages, which their space has", async () => {
+test("[R1] [B3] muted events over maxOverheardEvents are dropped, logged unless messages", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const listener = await house.agent({ name: "Listener" });
   const space = await house.space("Alpha", [husam, listener]);
-  const model = scriptedModel(() => step(text("Read.")));
-  restore.push(installModel(model));
+  const model = scripted(() => step(text("Read.")));
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
-  restore.push(() => warned.mockRestore());
+  onTestFinished(() => warned.mockRestore());
   await fillMuted(listener, 3, "space_message", { delivered: { message: { spaceId: space.id } } });
   await fillMuted(listener, maxOverheardEvents - 2, "plan", mutedPlan);
   await space.post(husam, "Are you there?");
@@ -222,7 +225,7 @@ test("[R1] [B3] of more than maxOverheardEvents that are muted, the log tells ea
 const useUp = (agent: EntityRef): Promise<void> =>
   runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec("UPDATE roots SET wakes = 99"));
 
-test("[R1] what a person is asked by a living agent wakes it once it is answered, though its root's bound is reached", async () => {
+test("[R1] a person's answer wakes the living agent that asked, though its root's bound is met", async () => {
   const { agent, model, ann, space, asked, give } = await scene({
     continuity: "consciousness",
     tools: [ask],
@@ -237,7 +240,7 @@ test("[R1] what a person is asked by a living agent wakes it once it is answered
   expect(userTexts(model.calls[3]).at(-1)).toContain("Tool result confirm");
 });
 
-test("[R1] what a server does in the background wakes its agent once it is done, though its root's bound is reached", async () => {
+test("[R1] a server's background result wakes its agent, though its root's bound is reached", async () => {
   const { agent, model, ann, space, workspaceId, run } = await scene({
     tools: [{ name: "lookUp", executionType: "external", visible: false, async: true }],
     steps: [step(call("lookUp", {})), step(text("Begun.")), step(text("Noted."))],
@@ -251,7 +254,7 @@ test("[R1] what a server does in the background wakes its agent once it is done,
   expect(userTexts(model.calls[2]).at(-1)).toContain('"seven"');
 });
 
-test("what nobody was woken by, and no stateless run was shown, is told of to the living agent that it becomes", async () => {
+test("an agent that becomes living is told what woke nobody and no stateless run was shown", async () => {
   const house = await openHouse();
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
@@ -262,8 +265,7 @@ test("what nobody was woken by, and no stateless run was shown, is told of to th
   const [alpha, beta] = spaces;
   const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
   for (const space of spaces) unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
-  const model = scriptedModel(() => step(text("Read.")));
-  restore.push(installModel(model));
+  scripted(() => step(text("Read.")));
   for (const aside of ["one", "two"]) await alpha.post(sara, aside);
   for (const aside of ["one", "two", "three"]) await beta.post(sara, aside);
   await beta.post(husam, "@Analyst look here");

@@ -2,12 +2,10 @@ import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { installModel, refusal, scriptedModel } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, passTime } from "./fixture.ts";
+import { refusal } from "../support/scripted-model.ts";
+import { ended, inboxOf, openScene, passTime, scripted } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
 afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
   vi.restoreAllMocks();
   vi.useRealTimers();
 });
@@ -17,12 +15,9 @@ const day = 24 * 60 * 60_000;
 /** An agent whose model's provider is down, and has been asked once. */
 const stage = async () => {
   vi.setSystemTime(Date.now());
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene();
   const down = { message: "down", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 };
-  restore.push(installModel(scriptedModel(() => refusal(new APICallError(down)))));
+  scripted(() => refusal(new APICallError(down)));
   const agent = env.AGENT.getByName(analyst.id);
   /** How long it pauses from now on, in milliseconds. */
   const pause = () =>
@@ -36,7 +31,7 @@ const stage = async () => {
   return { house, analyst, pause, begin: () => space.post(husam, "Hello") };
 };
 
-test("[R4] the pauses between tries double, each with up to a half of jitter, and are ten minutes at most", async () => {
+test("[R4] pauses between tries double, with up to a half of jitter, to ten minutes at most", async () => {
   const { analyst, pause, begin } = await stage();
   const jitters = [0, 0.5, 1, 0, 0, 0, 0, 0, 0, 0, 0];
   const random = vi.spyOn(Math, "random");
@@ -51,7 +46,7 @@ test("[R4] the pauses between tries double, each with up to a half of jitter, an
   expect(pauses).toEqual(doubled);
 });
 
-test("[R1] [R4] a fault that has not passed within a day ends the run, typed, and its event is tried anew", async () => {
+test("[R1] [R4] a fault that lasts a day ends the run, typed, and its event is tried anew", async () => {
   const { house, analyst, pause, begin } = await stage();
   await begin();
   await pause();

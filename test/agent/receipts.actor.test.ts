@@ -4,30 +4,16 @@ import { maxAttempts } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, openHouse, passTime, runsOf } from "./fixture.ts";
+import { call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { type AgentSettings, agentStub, ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  disarmFaults();
-  vi.useRealTimers();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+afterEach(() => void disarmFaults());
 
 const unauthorized = () =>
   new APICallError({ message: "no such key", url: "https://model.test", requestBodyValues: {}, statusCode: 401 });
 
 const stage = async (settings: Partial<AgentSettings> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene(settings);
   const frames = await space.watch(husam);
   const marks = () => frames.flatMap((frame) => (frame.type === "member.read" ? [frame] : []));
   const readsOf = async (messageId: string) => unwrap(await space.stub().reads(space.as(husam), messageId));
@@ -80,7 +66,7 @@ test("a run marks the newest message that it took of each space", async () => {
   });
 });
 
-test("[R1] what a failed run gives back is not read; once its event is dead, it is read and failed", async () => {
+test("[R1] what a failed run gives back is unread; once its event is dead, it is read and failed", async () => {
   const { husam, analyst, space, marks, house } = await stage();
   scripted(Array.from({ length: maxAttempts }, () => refusal(unauthorized())));
   const { id: messageId } = await space.post(husam, "Try");

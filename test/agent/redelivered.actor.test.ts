@@ -1,30 +1,21 @@
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import type { Delivery } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { ended, ids, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+import { step, text } from "../support/scripted-model.ts";
+import { ended, ids, inboxOf, openHouse, openScene, runsOf, scripted, userTexts } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
-test("[D2] [R7] a delivery that repeats what was handled, and brings more, brings only what is new", async () => {
+test("[D2] [R7] a delivery that repeats handled messages and adds others brings only new ones", async () => {
   const taken: Delivery[] = [];
   const deliver = Agent.prototype.deliver;
   const spy = vi.spyOn(Agent.prototype, "deliver").mockImplementation(function (this: Agent, delivery) {
     taken.push(JSON.parse(delivery));
     return deliver.call(this, delivery);
   });
-  restore.push(() => spy.mockRestore());
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst" });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const model = scriptedModel(() => step(text("Read.")));
-  restore.push(installModel(model));
+  onTestFinished(() => spy.mockRestore());
+  const { house, husam, analyst, space } = await openScene();
+  const model = scripted(() => step(text("Read.")));
   await space.post(husam, "one");
   await ended(house.workspaceId, analyst, 1);
   await space.post(husam, "two");
@@ -51,10 +42,10 @@ test("[D2] [R7] a delivery that repeats what was handled, and brings more, bring
   expect(userTexts(model.calls.at(-1)).at(-1)).not.toContain("two");
 });
 
-test("[D5] a webhook delivery that comes again after its event was handled is the same event, and wakes nobody", async () => {
+test("[D5] a webhook delivery repeated after its event was handled is the same event", async () => {
   const house = await openHouse();
   const analyst = await house.agent({ name: "Analyst" });
-  restore.push(installModel(scriptedModel(() => step(text("Read.")))));
+  scripted(() => step(text("Read.")));
   const stub = env.AGENT.getByName(analyst.id);
   const version = ids.mint("key");
   const hookId = ids.deriveOwned("hook", analyst.id, version);

@@ -33,7 +33,7 @@ const holdSecondEnd = () => {
   return gate;
 };
 
-test("[R5] two that delete an agent at the same time end it once, and not what is made anew after the first has answered", () =>
+test("[R5] two deletions of an agent at once end it once, and spare one that is made anew", () =>
   inAgent(async (agent, { workspaceId, makeAnew }) => {
     const gate = holdSecondEnd();
     const [one, other] = [agent.remove(workspaceId), agent.remove(workspaceId)];
@@ -44,7 +44,7 @@ test("[R5] two that delete an agent at the same time end it once, and not what i
     expect(unwrap(await agent.describe(workspaceId)).config.name).toBe("Made anew");
   }));
 
-test("[R5] an agent that is made anew while the one before still ends is not taken for that one, nor ended with it", () =>
+test("[R5] an agent that is made anew while the former one ends is not ended with it", () =>
   inAgent(async (agent, { workspaceId, makeAnew }) => {
     const [removal, made] = [agent.remove(workspaceId), makeAnew()];
     unwrap(await removal);

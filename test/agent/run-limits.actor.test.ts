@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   maxCallsPerStep,
   maxGoals,
@@ -10,27 +10,14 @@ import {
 } from "../../src/agent/bounds.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import { createGate } from "../support/gate.ts";
-import {
-  call,
-  installModel,
-  type Script,
-  type ScriptedStep,
-  scriptedModel,
-  step,
-  text,
-  waitAt,
-} from "../support/scripted-model.ts";
+import { call, type Script, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
 import { shorten } from "../support/shorten.ts";
-import { type AgentSettings, agentStub, ended, inboxOf, openHouse, runsOf } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, inboxOf, openScene, runsOf, scripted } from "./fixture.ts";
 
 /** What one run may do at most, reached by a model that does too much. */
 const stage = async (script: Script, settings: Omit<AgentSettings, "name"> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const model = scriptedModel(script);
-  onTestFinished(installModel(model));
+  const { house, husam, analyst, space } = await openScene(settings);
+  const model = scripted(script);
   return {
     ...{ house, husam, analyst, space, model },
     run: async (): Promise<Run | undefined> => {
@@ -51,7 +38,7 @@ test("[B3] a run over maxTokensPerRun ends with an error that names it, and is n
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[B3] [R5] a run over maxRunMinutes is stopped by an error that names it, and is not done again", async () => {
+test("[B3] [R5] a run over maxRunMinutes is stopped by an error that names it, and not repeated", async () => {
   const maxRunMinutes = 7.77;
   shorten(maxRunMinutes * 60_000);
   const { run, house, analyst, space } = await stage(() => step(waitAt(createGate()), text("Too late.")), {
@@ -109,7 +96,7 @@ test("[B3] past maxGoals a goal is refused by name", async () => {
   ).toMatchObject({ ok: false, problem: { code: "limit_reached", detail: expect.stringContaining("maxGoals") } });
 });
 
-test("[B3] of a timeline agent's runs no more than maxConcurrentRuns are under way, and the next begins when one ends", async () => {
+test("[B3] a timeline agent has at most maxConcurrentRuns; the next begins when one ends", async () => {
   const gates = [createGate(), createGate(), createGate()];
   const { house, husam, analyst, space, model } = await stage(
     (_, index) => step(...(gates[index] ? [waitAt(gates[index])] : []), text("Read.")),

@@ -11,13 +11,11 @@ import { type SearchHit, SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { tokensPerText } from "../support/fake-embeddings.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { call, step, text } from "../support/scripted-model.ts";
 import { requestsTo } from "./calls/scene.ts";
-import { type AgentSettings, agentStub, ended, ids, openHouse, passTime } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, passTime, scripted } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
 afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
@@ -37,12 +35,6 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
   return { house, mona, analyst, agent, find, keep, tokensToday };
 };
 
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
-
 const texts = (hits: SearchHit[]): string[] => hits.map(({ excerpt }) => excerpt);
 
 const rowsOf = (agent: EntityRef, table: string): Promise<number> =>
@@ -51,7 +43,7 @@ const rowsOf = (agent: EntityRef, table: string): Promise<number> =>
   );
 
 describe("an agent's own tools", () => {
-  test("[R2] what it keeps carries who said it, where and with which message; it finds it again and deletes it", async () => {
+  test("[R2] an archived message carries its sender, place and id; it is found again and deleted", async () => {
     const { house, mona, analyst, find } = await stage();
     const space = await house.space("Alpha", [mona, analyst]);
     const model = scripted([
@@ -85,7 +77,7 @@ describe("an agent's own tools", () => {
   });
 
   test.each(["consciousness", "timeline"] as const)(
-    "%s: what it thought and what its tools told it are found; what only repeats the space is not",
+    "%s: its thoughts and tool results are found; what only repeats the space is not",
     async (continuity) => {
       const tools: AgentSettings["tools"] = [
         {
@@ -267,7 +259,7 @@ describe("vectors", () => {
   });
 
   test.each(["answers", "fails"] as const)(
-    "[R4] another embedder, set while the one before is asked, is asked at once, though that one %s after it",
+    "[R4] an embedder set while another is asked is asked at once, though that one %s after it",
     async (how) => {
       const { house, agent, analyst, worked } = await working(how);
       unwrap(await agent.update(house.workspaceId, { embedder: over("letters") }));
@@ -278,7 +270,7 @@ describe("vectors", () => {
   );
 
   test.each(["answers", "fails"] as const)(
-    "[R5] of an agent that is deleted while its embedder is asked nothing is stored any more: it %s",
+    "[R5] of an agent deleted while its embedder is asked, nothing more is stored: it %s",
     async (how) => {
       const { house, agent, analyst, worked } = await working(how);
       const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
@@ -334,7 +326,7 @@ describe("vectors", () => {
     expect(await tokensToday()).toBeGreaterThan(0);
   });
 
-  test("[B2] [B3] what an embedder that fails may have cost is booked, and nothing of it is left open", async () => {
+  test("[B2] [B3] what a failing embedder may have cost is booked, and nothing is left open", async () => {
     const { analyst, keep, find, tokensToday } = await stage({ embedder: over("short") });
     await keep("zebra jazz");
     const costs: unknown[] = [];

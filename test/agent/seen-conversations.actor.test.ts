@@ -5,14 +5,10 @@ import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate, type Gate } from "../support/gate.ts";
-import { installModel, refusal, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { agentStub, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { refusal, step, text } from "../support/scripted-model.ts";
+import { agentStub, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
+afterEach(() => void vi.useRealTimers());
 
 type Deed = "wakes" | "quiet" | "commit" | "fail" | "cancel";
 /** A run as its model sees it: what its input showed, and what it is told to do when the test says so. */
@@ -51,7 +47,7 @@ const play = async (course: { deed: Deed; which: number }[]): Promise<void> => {
   const waiting = new Set<string>();
   const wrong: string[] = [];
   let failed = false;
-  const model = scriptedModel(async (options) => {
+  scripted(async (options) => {
     const run = liveOf(userTexts(options)[0] ?? "");
     for (const name of run.shown) {
       const wanted = waiting.has(name) || !done.has(name);
@@ -61,7 +57,6 @@ const play = async (course: { deed: Deed; which: number }[]): Promise<void> => {
     await run.gate.opened;
     return run.fails ? refusal(badRequest) : step(text("Read."));
   });
-  restore.push(installModel(model));
 
   const runOf = async (runId: string) => (await runsOf(house.workspaceId, analyst)).find(({ id }) => id === runId);
   const settled = () =>

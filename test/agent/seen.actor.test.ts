@@ -1,28 +1,9 @@
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import {
-  call,
-  installModel,
-  type ScriptedModel,
-  scriptedModel,
-  step,
-  text,
-  waitAt,
-} from "../support/scripted-model.ts";
-import { type AgentSettings, ended, openHouse, runsOf, userTexts } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+import { call, type ScriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { type AgentSettings, ended, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** Agents are woken by being mentioned only; all else is quiet. */
 const stage = async (settings: Partial<AgentSettings> = {}) => {
@@ -115,7 +96,7 @@ test("[R5] a canceled run's message is done with, and what it only was shown is 
   expect(marksIn(model, 2)).toEqual(["S aside", "S @Analyst one", "S @Analyst two", "N @Analyst three"]);
 });
 
-test("what a run read in another space is [SEEN] there, and the tool says of each message whether it was before", async () => {
+test("what a run read in another space is [SEEN] there, and the tool marks what was seen before", async () => {
   const { house, husam, sara, analyst, space, room } = await stage();
   const beta = await room("Beta");
   const model = scripted([

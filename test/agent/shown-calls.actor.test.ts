@@ -1,27 +1,21 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { question } from "../support/question.ts";
-import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, userTexts } from "./fixture.ts";
+import { call, step, text } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, scripted, userTexts } from "./fixture.ts";
 
 /** Tool calls of one agent, as others read them. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
 const asked = 'called choose({"of":["red","blue"]}) [requires_action]';
 
-test("[D2] [S2] a consciousness agent is told of another's tool call with the next message, and reads it as a call", async () => {
+test("[D2] [S2] a consciousness agent reads another's tool call as a call, with the next message", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst" });
   const robo = await house.agent({ name: "Robo", continuity: "timeline" });
   const space = await house.space("Alpha", [husam, analyst, robo]);
-  const model = scriptedModel(({ prompt }) => {
+  const model = scripted(({ prompt }) => {
     const isRead = prompt.some(({ role }) => role === "tool");
     return isRead ? step(text("Read.")) : step(call("enter_space", { spaceId: space.id }));
   });
-  restore.push(installModel(model));
   await question(house.workspaceId, space.id, robo.id);
   await expect.poll(() => inboxOf(house.workspaceId, analyst)).toMatchObject([{ wakes: false }]);
   expect(model.calls).toEqual([]);
@@ -45,8 +39,7 @@ test("[D2] [S2] a timeline agent reads another's tool call in the history", asyn
   const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
   const robo = await house.agent({ name: "Robo", continuity: "timeline" });
   const space = await house.space("Alpha", [husam, analyst, robo]);
-  const model = scriptedModel(() => step(text("Read.")));
-  restore.push(installModel(model));
+  const model = scripted(() => step(text("Read.")));
   await question(house.workspaceId, space.id, robo.id);
   await space.post(husam, asked);
   await ended(house.workspaceId, analyst, 1);

@@ -1,26 +1,14 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../src/agent/agent.ts";
 import { maxWaitingRuns } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import { question } from "../support/question.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
 
 const stage = async (limits = {}, wakePolicy: "every_message" | "addressed" = "every_message") => {
   const house = await openHouse();
@@ -94,7 +82,7 @@ test("nobody waits for a member who has left, and the run is told", async () => 
   expect(userTexts(model.calls[1])[0]).toContain('"Designer" left the space without a reply.');
 });
 
-test("[R1] what a cycle had not come to when the agent became stateless is acknowledged by its first run there", async () => {
+test("[R1] what a cycle left is acknowledged by the first run after the agent became stateless", async () => {
   const { house, husam, analyst, space, agent } = await stage({}, "addressed");
   unwrap(await agent.update(house.workspaceId, { continuity: "consciousness" }));
   scripted([step(text("Read."))]);
@@ -132,10 +120,10 @@ const holdSpeech = (gate: Gate) => {
     await gate.opened;
     return said;
   });
-  restore.push(() => spy.mockRestore());
+  onTestFinished(() => spy.mockRestore());
 };
 
-test("[R5] what an absorbed run was saying when it was stopped is told to the run that absorbs it", async () => {
+test("[R5] what an absorbed run was saying when stopped is told to the run that absorbs it", async () => {
   const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 2 });
   const saying = createGate();
   holdSpeech(saying);
@@ -185,7 +173,7 @@ test("[S4] a question whose space cannot be reached is waited for by nobody", as
     if (message.text === "@Husam?") throw new Error("overloaded");
     return append.call(this, message);
   });
-  restore.push(() => down.mockRestore());
+  onTestFinished(() => down.mockRestore());
   scripted([
     step(call("send_message", { text: "@Husam?", wait: true })),
     step(call("send_message", { text: "@Designer?", wait: true })),
@@ -227,7 +215,7 @@ const holdDelivery = (gate: Gate) => {
     await gate.opened;
     return deliver.call(this, delivery);
   });
-  restore.push(() => spy.mockRestore());
+  onTestFinished(() => spy.mockRestore());
 };
 
 test.each([

@@ -1,25 +1,16 @@
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, runsOf, userTexts } from "./fixture.ts";
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, openScene, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** A model that takes little: what comes from outside is cut to what it takes, and nothing is lost. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
-
 const maxTokens = 6000;
 const long = (name: string): string => `${name}: ${"some words that say little ".repeat(30)}`;
 
 const stage = async (continuity: "consciousness" | "timeline") => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity, context: { maxTokens } });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const agent = env.AGENT.getByName(analyst.id);
+  const { house, husam, analyst, space, agent } = await openScene({ continuity, context: { maxTokens } });
   /** The tokens of every input that its runs were given, the answer's included. */
   const tokens = async (): Promise<number[]> => {
     const { items } = unwrap(await agent.runs(house.workspaceId, { limit: 100 }));
@@ -31,11 +22,10 @@ const stage = async (continuity: "consciousness" | "timeline") => {
   return { house, husam, analyst, space, tokens };
 };
 
-test("[B3] more than a living agent's model takes at once is handled in several cycles, each event in one of them", async () => {
+test("[B3] events beyond a living agent's input are handled in several cycles, each event once", async () => {
   const { house, husam, analyst, space, tokens } = await stage("consciousness");
   const gate = createGate();
-  const model = scriptedModel((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
-  restore.push(installModel(model));
+  const model = scripted((_, index) => (index === 0 ? step(waitAt(gate), text("Read.")) : step(text("Read."))));
   await space.post(husam, "First");
   await gate.reached;
   const names = Array.from({ length: 40 }, (_, index) => `message-${index}`);
@@ -54,14 +44,12 @@ test.for(["consciousness", "timeline"] as const)(
   "[B3] what a tool shows of a space fits what the model of a %s takes",
   async (continuity) => {
     const { house, husam, analyst, space, tokens } = await stage(continuity);
-    const model = scriptedModel(() => step(text("Read.")));
-    restore.push(installModel(model));
+    scripted(() => step(text("Read.")));
     for (let run = 1; run <= 20; run += 1) {
       await space.post(husam, long(`message-${run}`));
       await ended(house.workspaceId, analyst, run);
     }
-    const other = scriptedModel([step(call("enter_space", { spaceId: space.id })), step(text("Read."))]);
-    restore.push(installModel(other));
+    const other = scripted([step(call("enter_space", { spaceId: space.id })), step(text("Read."))]);
     await space.post(husam, "Go and look");
     await ended(house.workspaceId, analyst, 21);
     const prompt = JSON.stringify(other.calls[1]?.prompt);
@@ -71,7 +59,7 @@ test.for(["consciousness", "timeline"] as const)(
   },
 );
 
-test("[B4] what a compaction keeps fits the next inputs, by what the provider bills and beside long instructions", async () => {
+test("[B4] what a compaction keeps fits the next inputs, by billed tokens and long instructions", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
   const context = { maxTokens: 8000, minRecentCycles: 50 };
@@ -79,11 +67,10 @@ test("[B4] what a compaction keeps fits the next inputs, by what the provider bi
   const space = await house.space("Alpha", [husam, analyst]);
   const agent = env.AGENT.getByName(analyst.id);
   const billed = ({ prompt }: { prompt: unknown }) => Math.round(JSON.stringify(prompt).length / 2);
-  const model = scriptedModel((options) => ({
+  const model = scripted((options) => ({
     ...step(text("Read.")),
     usage: { inputTokens: billed(options), outputTokens: 10 },
   }));
-  restore.push(installModel(model));
   const dropped: string[] = [];
   for (let count = 1; count <= 25; count += 1) {
     await space.post(husam, long(`message-${count}`).slice(0, 400));

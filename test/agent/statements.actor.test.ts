@@ -1,22 +1,8 @@
 import { env, runInDurableObject } from "cloudflare:test";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createGate } from "../support/gate.ts";
-import {
-  answer,
-  call,
-  installModel,
-  type ScriptedStep,
-  scriptedModel,
-  step,
-  text,
-  waitAt,
-} from "../support/scripted-model.ts";
-import { agentStub, ended, openHouse } from "./fixture.ts";
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
+import { answer, call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, openScene, scripted } from "./fixture.ts";
 
 /** Each delays the model's first word. The space's and the agent's together. */
 const mostStatements = 30;
@@ -39,21 +25,17 @@ const statementsOf = (object: DurableObjectStub): Promise<string[]> =>
         return execute(...given);
       },
     });
-    restore.push(() => Reflect.deleteProperty(sql, "exec"));
+    onTestFinished(() => void Reflect.deleteProperty(sql, "exec"));
     return statements;
   });
 
 test.for(["consciousness", "timeline"] as const)(
   "[B4] from a post to the model's call space and agent (%s) execute at most 30 statements",
   async (continuity) => {
-    const house = await openHouse();
-    const husam = await house.person("Husam");
-    const analyst = await house.agent({ name: "Analyst", continuity });
-    const space = await house.space("Alpha", [husam, analyst]);
+    const { house, husam, analyst, space } = await openScene({ continuity });
     const gate = createGate();
     const slow: ScriptedStep = step(waitAt(gate), call("send_message", { text: "Here they are." }));
-    const model = scriptedModel();
-    restore.push(installModel(model));
+    const model = scripted();
     for (let run = 1; run <= earlierRuns; run += 1) {
       model.push(...answer(space.id, "Ready."));
       await space.post(husam, "Are you ready?");

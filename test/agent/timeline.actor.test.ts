@@ -1,32 +1,14 @@
 import { env } from "cloudflare:workers";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
+const stage = (limits = {}) => openScene({ continuity: "timeline", limits });
 
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
-
-const stage = async (limits = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", limits });
-  const space = await house.space("Alpha", [husam, analyst]);
-  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
-};
-
-test("[R1] a stateless run reads the space as a timeline, answers without entering it, and acknowledges its event", async () => {
+test("[R1] a stateless run reads the space as a timeline, answers, and acknowledges its event", async () => {
   const { house, husam, analyst, space } = await stage();
   const model = scripted([
     step(call("send_message", { text: "Which quarter?" })),
@@ -71,7 +53,7 @@ test("runs go on side by side up to the limit, each for its own message, and see
   expect(await space.texts()).toHaveLength(6);
 });
 
-test("what a run that failed took is [NEW] again, and what was acknowledged beside it stays [SEEN]", async () => {
+test("what a failed run took is [NEW] again, and what was acknowledged beside it stays [SEEN]", async () => {
   const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 1, maxSteps: 1 });
   const model = scripted([step(text("Read one.")), step(text("Read two.")), step(text("Read three."))]);
   for (const [index, words] of ["one", "two", "three"].entries()) {
@@ -84,7 +66,7 @@ test("what a run that failed took is [NEW] again, and what was acknowledged besi
   expect(marks).toEqual(["[SEEN]", "[SEEN]", "[NEW]"]);
 });
 
-test("[R5] a run absorbs another: that one stops at once, and its message is answered for by this one", async () => {
+test("[R5] a run absorbs another, which stops at once, and answers for its message", async () => {
   const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 2 });
   const gate = createGate();
   let firstRunId = "";
@@ -107,7 +89,7 @@ test("[R5] a run absorbs another: that one stops at once, and its message is ans
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[S4] stopping or absorbing what is no active run of one's own is answered with the reason, and the run goes on", async () => {
+test("[S4] stopping or absorbing a run that is not its own and active is answered with why", async () => {
   const { house, husam, analyst, space } = await stage();
   const other = await house.agent({ name: "Other", continuity: "timeline" });
   const model = scripted([
@@ -181,7 +163,7 @@ const waits = (workspaceId: string, agent: Awaited<ReturnType<typeof threaded>>[
     expect(run?.status).toBe("waiting_reply");
   });
 
-test("[R7] a run waits for everyone whom it asked, goes on in a fresh invocation, and the answers begin no other run", async () => {
+test("[R7] a run waits for all whom it asked, then goes on anew; the answers begin no run", async () => {
   const { house, husam, designer, ahmad, analyst, space } = await threaded();
   const model = scripted([
     step(call("send_message", { text: "@Designer @Ahmad is the mockup good?", wait: true })),
@@ -257,7 +239,7 @@ test("a wait that nobody answers in time goes on without the answer, and says so
   expect(userTexts(model.calls[1])[0]).toContain('"Designer" did not reply in time');
 });
 
-test("[S4] a wait with nobody mentioned, and a reply to a message of another space, say why, and the run goes on", async () => {
+test("[S4] a wait that mentions nobody, or a reply to a foreign message, is answered with why", async () => {
   const { house, husam, analyst, space } = await threaded();
   const elsewhere = await house.space("Beta", [husam]);
   const foreign = await elsewhere.post(husam, "Elsewhere");
@@ -275,7 +257,7 @@ test("[S4] a wait with nobody mentioned, and a reply to a message of another spa
   expect((await space.messages()).at(-1)).toMatchObject({ text: "To this", replyTo: trigger.id });
 });
 
-test("[R5] a run that waits can be canceled, and an answer that comes later begins a run of its own", async () => {
+test("[R5] a waiting run can be canceled, and a later answer begins a run of its own", async () => {
   const { house, husam, designer, analyst, space, agent } = await threaded();
   scripted([step(call("send_message", { text: "@Designer?", wait: true })), step(text("Read."))]);
   await space.post(husam, "Ask");

@@ -1,28 +1,20 @@
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { UpdateAgent } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import {
   call,
   errorPart,
-  installModel,
   refusal,
   type ScriptedModel,
   type ScriptedStep,
-  scriptedModel,
   step,
   text,
 } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** An agent's model refuses an input as too long, whatever was known of it (R4). */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-});
-
 const refused = (statusCode: number, responseBody: string) =>
   new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode, responseBody });
 const tooLong = refusal(refused(400, '{"error":{"code":"context_length_exceeded"}}'));
@@ -37,14 +29,13 @@ const stage = async (script: ScriptedStep[] | (() => ScriptedStep), settings: Up
   const [husam, designer] = [await house.person("Husam"), await house.person("Designer")];
   const analyst = await house.agent({ name: "Analyst", continuity: "timeline" });
   const space = await house.space("Alpha", [husam, designer, analyst]);
-  restore.push(installModel(scriptedModel(() => step(text("Read.")))));
+  scripted(() => step(text("Read.")));
   for (let count = 1; count <= lived; count += 1) {
     await space.post(husam, `Report ${count}. ${paragraph}`);
     await ended(house.workspaceId, analyst, count);
   }
   unwrap(await env.AGENT.getByName(analyst.id).update(house.workspaceId, settings));
-  const model = scriptedModel(script);
-  restore.push(installModel(model));
+  const model = scripted(script);
   return {
     ...{ house, husam, designer, analyst, space, model },
     run: async () => {
@@ -58,7 +49,7 @@ const lengths = (model: ScriptedModel) => model.calls.map(({ prompt }) => JSON.s
 const said = [step(call("send_message", { text: "This." })), step(text("Said."))];
 
 test.each(["prompt", "messages"] as const)(
-  "[R4] a timeline's input that is too long is composed again, shorter, and answered once in the same run (history as %s)",
+  "[R4] a too long timeline input is shortened and answered in the same run (history as %s)",
   async (history) => {
     const { run, model, space, house, analyst } = await stage([tooLong, ...said], { context: { history } });
     expect(await run()).toMatchObject([{ status: "completed", outcome: "answered" }]);
@@ -75,7 +66,7 @@ test.each(["prompt", "messages"] as const)(
   },
 );
 
-test("[R4] a timeline's input that stays too long is tried twice a run, then fails it with a typed error", async () => {
+test("[R4] a timeline's too long input is tried twice a run, then fails the run, typed", async () => {
   const { run, model, house, analyst } = await stage(() => tooLong);
   expect(await run()).toMatchObject([{ status: "failed", error: { code: "context_overflow" } }]);
   expect(model.calls).toHaveLength(2);
@@ -84,23 +75,18 @@ test("[R4] a timeline's input that stays too long is tried twice a run, then fai
   expect(model.calls).toHaveLength(4);
 });
 
-test("[R4] a living agent's input that stays too long is compacted once a run, then fails it with a typed error", async () => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", context: { minRecentCycles: 3 } });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const answering = scriptedModel((_, index) =>
+test("[R4] a living agent's too long input is compacted once a run, then fails the run, typed", async () => {
+  const { house, husam, analyst, space } = await openScene({ context: { minRecentCycles: 3 } });
+  scripted((_, index) =>
     index === 0
       ? step(call("enter_space", { spaceId: space.id }))
       : step(index % 2 === 1 ? call("send_message", { text: `Answer ${index}` }) : text("Said.")),
   );
-  restore.push(installModel(answering));
   for (let count = 1; count <= lived; count += 1) {
     await space.post(husam, `Report ${count}. ${paragraph}`);
     await ended(house.workspaceId, analyst, count);
   }
-  const model = scriptedModel(() => tooLong);
-  restore.push(installModel(model));
+  const model = scripted(() => tooLong);
   await space.post(husam, "And what of it?");
   const runs = await ended(house.workspaceId, analyst, lived + 1);
   expect(runs.at(-1)).toMatchObject({ status: "failed", error: { code: "context_overflow" } });
@@ -109,7 +95,7 @@ test("[R4] a living agent's input that stays too long is compacted once a run, t
   expect(short).toBeLessThan(long);
 });
 
-test("[R3] [R4] what was composed after a refusal is kept: a run that paused goes on with it, and is not refused for ever", async () => {
+test("[R3] [R4] an input shortened after a refusal is kept: a run that paused goes on with it", async () => {
   const { model, house, analyst, space, husam } = await stage([tooLong, unavailable, tooLong]);
   await space.post(husam, "And what of it?");
   await vi.waitFor(() => expect(model.calls).toHaveLength(2));
@@ -123,7 +109,7 @@ test("[R3] [R4] what was composed after a refusal is kept: a run that paused goe
   expect(model.calls).toHaveLength(3);
 });
 
-test("[R3] [R4] refused in the middle, a timeline run goes on from what it did: told in short, and not done again", async () => {
+test("[R3] [R4] a timeline run refused midway goes on from what it did, and repeats nothing", async () => {
   const { run, model, house, analyst } = await stage(
     [step(call("set_memories", { memories: [{ key: "all", value: paragraph.slice(0, 3000) }] })), tooLong, ...said],
     { toolRules: [] },
@@ -143,7 +129,7 @@ test("[R3] [R4] refused in the middle, a timeline run goes on from what it did: 
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 
-test("[R4] [D4] words that were seen before an input was refused are taken back before it is tried again", async () => {
+test("[R4] [D4] words streamed before an input was refused are taken back before the next try", async () => {
   const begun = { type: "begun", toolName: "send_message", deltas: ['{"text": "Half of'] } as const;
   const cut = step({ ...begun, deltas: [...begun.deltas] }, errorPart(tooLong.refusal));
   const { run, space, husam } = await stage([cut, ...said]);

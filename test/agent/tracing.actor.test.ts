@@ -1,29 +1,18 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, expect, inject, test, vi } from "vitest";
+import { afterEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { Env } from "../../src/shared/env.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { SeenRequests } from "../support/remote.ts";
-import { call, installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
+import { call, step, text } from "../support/scripted-model.ts";
 import { ask } from "./calls/scene.ts";
-import { type AgentSettings, agentStub, ended, ids, openHouse, passTime, runsOf } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, ids, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
-
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
+afterEach(() => void vi.restoreAllMocks());
 
 const Value = z.union([
   z.strictObject({ stringValue: z.string() }).transform((value) => value.stringValue),
@@ -65,10 +54,7 @@ const Export = z.strictObject({
 
 /** An agent whose deployment sends spans to `kind` of the loopback server, under a path of its own. */
 const stage = async (kind: string, variables: Partial<Env> = {}, settings: Partial<AgentSettings> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity: "timeline", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
+  const { house, husam, analyst, space } = await openScene({ continuity: "timeline", ...settings });
   const path = `/${kind}/${ids.mint("key")}`;
   await configure(analyst, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`, ...variables });
   return { house, husam, analyst, space, received: () => received(path) };
@@ -80,7 +66,7 @@ const configure = (agent: EntityRef, variables: Partial<Env>): Promise<void> =>
     const { env } = z.object({ env: z.custom<Env>() }).parse({ env: Reflect.get(instance, "env") });
     const before = { ...env };
     Object.assign(env, variables);
-    restore.push(() => {
+    onTestFinished(() => {
       for (const name of Object.keys(variables)) Reflect.deleteProperty(env, name);
       Object.assign(env, before);
     });
@@ -215,7 +201,7 @@ test("a tool call that failed says by which error", async () => {
   });
 });
 
-test("a run that is ended while it waits for people is a span, and so is the call that nobody answered", async () => {
+test("a run that ends while it waits for people is a span, and so is the unanswered call", async () => {
   const { tools } = AgentConfig.parse({ name: "Analyst", tools: [{ description: "Asks", ...ask }] });
   for (const how of ["a person", "another run"] as const) {
     const { house, husam, analyst, space, received } = await stage("answer", {}, { tools });
@@ -245,7 +231,7 @@ test("a run that is ended while it waits for people is a span, and so is the cal
   }
 });
 
-test("a step that failed is a span of its own that says how, and the one after it is in the same trace", async () => {
+test("a failed step is a span of its own that says how, and the next one is in the same trace", async () => {
   const { house, husam, analyst, space, received } = await stage("answer");
   const down = new APICallError({
     message: secretText,
@@ -272,7 +258,7 @@ test("a step that failed is a span of its own that says how, and the one after i
   expect(JSON.stringify(spans)).not.toContain("launch code");
 });
 
-test("a collector that refuses, or never answers, is in no run's way; what is lost is a line of the log", async () => {
+test("a collector that refuses or never answers delays no run; lost spans are a line of the log", async () => {
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   for (const kind of ["nowhere", "silent"]) {
     const { house, husam, analyst, space, received } = await stage(kind);

@@ -1,35 +1,18 @@
-import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
-import { type AgentSettings, ended, openHouse, runsOf, userTexts } from "./fixture.ts";
+import { call, step, text, waitAt } from "../support/scripted-model.ts";
+import { ended, openHouse, openScene, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** What was handled without an answer is known of all the same; what was said is said, whatever happens beside it. */
-const restore: (() => void)[] = [];
 afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
   disarmFaults();
   vi.useRealTimers();
 });
 
-const scripted = (...parameters: Parameters<typeof scriptedModel>) => {
-  const model = scriptedModel(...parameters);
-  restore.push(installModel(model));
-  return model;
-};
-
-const stage = async (settings: Partial<AgentSettings> = {}) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", ...settings });
-  const space = await house.space("Alpha", [husam, analyst]);
-  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
-};
-
-test("[R5] a living agent whose cycle was canceled knows that it read the message, and that it said nothing", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+test("[R5] a living agent whose cycle was canceled knows it read the message and said nothing", async () => {
+  const { house, husam, analyst, space, agent } = await openScene();
   const gate = createGate();
   const model = scripted([step(waitAt(gate)), step(text("Read."))]);
   await space.post(husam, "Tell Ahmad everything");
@@ -48,7 +31,7 @@ test.each([
   ["kept a fact", true, call("recall", { op: "insert", content: "Sara is allergic to nuts" })],
   ["only looked something up", false, call("recall", { op: "search", query: "nuts" })],
 ])("[R2] of a canceled cycle that %s a living agent remembers: %s", async (_, isKept, done) => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, husam, analyst, space, agent } = await openScene();
   const gate = createGate();
   const model = scripted([step(done), step(waitAt(gate)), step(text("Read."))]);
   await space.post(husam, "Do it");
@@ -62,7 +45,7 @@ test.each([
 });
 
 test("[B3] a living agent that reached a limit remembers what it did until then", async () => {
-  const { house, husam, analyst, space } = await stage({ limits: { maxSteps: 1 } });
+  const { house, husam, analyst, space } = await openScene({ limits: { maxSteps: 1 } });
   const model = scripted([step(call("get_memories", {})), step(text("Read."))]);
   await space.post(husam, "What do you know?");
   const [first] = await ended(house.workspaceId, analyst, 1);
@@ -74,8 +57,8 @@ test("[B3] a living agent that reached a limit remembers what it did until then"
   expect(userTexts(model.calls[1])[0]).toContain('"What do you know?"');
 });
 
-test("[B2] a change of config in the very millisecond in which a budget ran out lets the agent go on", async () => {
-  const { house, husam, analyst, space, agent } = await stage({ limits: { maxTokensPerDay: 1000 } });
+test("[B2] a change of config in the millisecond in which a budget ran out lets the agent go on", async () => {
+  const { house, husam, analyst, space, agent } = await openScene({ limits: { maxTokensPerDay: 1000 } });
   scripted([step(text("Read."))]);
   vi.setSystemTime(Date.now());
   await space.post(husam, "What does it cost?");
@@ -85,8 +68,8 @@ test("[B2] a change of config in the very millisecond in which a budget ran out 
   expect(second?.status).toBe("completed");
 });
 
-test("[R2] an agent that left the space after it spoke, and crashed before it knew, is told that it was said", async () => {
-  const { house, husam, analyst, space } = await stage({ continuity: "timeline" });
+test("[R2] an agent that crashed after it spoke, and left the space, is told that it was said", async () => {
+  const { house, husam, analyst, space } = await openScene({ continuity: "timeline" });
   const model = scripted([step(call("send_message", { text: "Said." })), step(text("Done."))]);
   const crashed = armFault("agent.after-effect");
   await space.post(husam, "Say it");
@@ -99,8 +82,8 @@ test("[R2] an agent that left the space after it spoke, and crashed before it kn
   expect(model.calls).toHaveLength(2);
 });
 
-test("a change of messaging takes effect with the next run: one that is under way keeps the tools it was told of", async () => {
-  const { house, husam, analyst, space, agent } = await stage({ continuity: "timeline", messaging: "threaded" });
+test("a change of messaging takes effect with the next run; a run under way keeps its tools", async () => {
+  const { house, husam, analyst, space, agent } = await openScene({ continuity: "timeline", messaging: "threaded" });
   const gate = createGate();
   const { id } = await (async () => {
     scripted((_, index) => {

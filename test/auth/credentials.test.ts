@@ -15,7 +15,7 @@ test("a bearer is read from the header, whatever its case", () => {
   expect(from({}).bearer).toBeUndefined();
 });
 
-test("[S5] x-secret-key takes only secret keys, and a query token counts only where it is allowed", () => {
+test("[S5] x-secret-key takes only secret keys, and a query token counts only where allowed", () => {
   expect(from({ "x-secret-key": "sk_x" }).bearer).toBe("sk_x");
   expect(from({ "x-secret-key": "operator" }).bearer).toBeUndefined();
   expect(from({}, "?token=a.b.c").bearer).toBeUndefined();

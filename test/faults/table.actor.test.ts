@@ -52,7 +52,7 @@ const failureOf = async (work: () => Promise<void>): Promise<string | undefined>
 };
 
 test.each(scenarios.map((scenario) => [scenario.name, scenario] as const))(
-  "[R1] [R2] [R3] [D2] [D3] [D4] %s: whatever crashes wherever, in the end all is as without the crash",
+  "[R1] [R2] [R3] [D2] [D3] [D4] %s: a crash at any point changes nothing in the end",
   { timeout: 600_000 },
   async (_, scenario) => {
     const whole = await wholeOf(scenario);

@@ -1,6 +1,6 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import agentHistory from "../../migrations/agent/migrations.js";
 import spaceHistory from "../../migrations/space/migrations.js";
@@ -8,6 +8,7 @@ import workspaceHistory from "../../migrations/workspace/migrations.js";
 import { EditBlock } from "../../src/protocol/block.ts";
 import { SearchQuery } from "../../src/protocol/search.ts";
 import { unwrap } from "../../src/shared/errors.ts";
+import { scripted } from "../agent/fixture.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { installModel, scriptedModel, step, text, call as toolCall } from "../support/scripted-model.ts";
 import { countsOf, dump } from "./database.ts";
@@ -27,11 +28,6 @@ const fixtures = import.meta.glob<string>("./fixtures/*.sql", { query: "?raw", i
 /** The migrations of each actor, by the names of their fixtures. A history that is written anew has other ones. */
 const fixturesOf = (actor: Actor): string[] =>
   histories[actor].journal.entries.map(({ tag, when }) => `./fixtures/${actor}-${tag}-${when}.sql`);
-
-const restore: (() => void)[] = [];
-afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
-});
 
 const inside = <T>(actor: Actor, id: string, act: (storage: DurableObjectStorage) => T): Promise<T> => {
   const stub: unknown = namespaces[actor].getByName(id);
@@ -70,7 +66,7 @@ const live = async (): Promise<Record<Actor, string>> => {
   await send(`/v1/agents/${agent}/blocks`, { label: "notes", type: "core", content: "Calm" });
   await send(`/v1/agents/${agent}/blocks/notes/operations`, { operations: [{ op: "append_text", text: " and kind" }] });
   await send(`/v1/agents/${agent}/goals/launch`, { description: "Launch it" }, "PUT");
-  restore.push(
+  onTestFinished(
     installModel(
       scriptedModel([
         step(toolCall("enter_space", { spaceId: space.id })),
@@ -151,8 +147,7 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))(
       });
     }
     unwrap(await agent.context(workspaceId));
-    const model = scriptedModel(() => step(text("Still here.")));
-    restore.push(installModel(model));
+    const model = scripted(() => step(text("Still here.")));
     unwrap(await agent.trigger(workspaceId, { serviceName: "test", payload: "Are you there?" }));
     await ended(workspaceId, id, runs.length + 1);
     expect(JSON.stringify(model.calls[0]?.prompt)).toContain("for good");
@@ -176,9 +171,8 @@ const cutRun = `
 `;
 
 describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))("%s", (name) => {
-  test("[R1] [R2] [R3] a run that a deploy cut goes on where it was, and does what it had left, once", async () => {
-    const model = scriptedModel(() => step(text("Done.")));
-    restore.push(installModel(model));
+  test("[R1] [R2] [R3] a run that a deploy cut goes on where it was, and does the rest once", async () => {
+    const model = scripted(() => step(text("Done.")));
     const { id, workspaceId } = await open("agent", (fixtures[name] ?? "") + cutRun);
     const stub: unknown = env.AGENT.getByName(id);
     await inside("agent", id, (storage) => storage.setAlarm(Date.now()));

@@ -11,7 +11,7 @@ const history = (...entries: [when: number, sql: string][]): Migrations => ({
 
 const one: [number, string] = [1000, "CREATE TABLE one (id integer);"];
 
-test("a migration that fails in its middle leaves nothing of itself, and says no more than that it was rolled back", () =>
+test("a migration that fails midway leaves nothing, and says only that it was rolled back", () =>
   withStorage(async (storage) => {
     const db = openDatabase(storage);
     await createSchema(db, history(one));
@@ -25,7 +25,7 @@ test("a migration that fails in its middle leaves nothing of itself, and says no
     expect(Object.keys(countsOf(storage))).toContain("two");
   }));
 
-test("a migration with an older time than the last one is skipped without a word: npm run check refuses such a history", () =>
+test("a migration older than the last is skipped silently: npm run check refuses such a history", () =>
   withStorage(async (storage) => {
     const db = openDatabase(storage);
     await createSchema(db, history(one));

@@ -13,7 +13,7 @@ const kinds = ["consciousness", "timeline"].flatMap((continuity) =>
 );
 
 test.each(kinds)(
-  "$continuity, $messaging: a list is begun, shared, changed and told, while a person changes it",
+  "$continuity, $messaging: a list is begun, shared, changed and told, as a person edits it",
   async (kind) => {
     const house = await openHouse();
     const husam = await house.person("Husam");

@@ -21,7 +21,7 @@ test("the preflight of another origin is allowed for every route", async () => {
   }
 });
 
-test("[S5] any page may read an answer or a refusal, but never with the browser's own credentials", async () => {
+test("[S5] any page may read an answer or refusal, but never with the browser's own credentials", async () => {
   const house = await openHouse();
   const mona = await house.person("Mona");
   const { id } = await house.space("Alpha", [mona]);

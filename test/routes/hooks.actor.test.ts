@@ -192,7 +192,7 @@ test("a greeting and an event that the hook does not want are acknowledged witho
   expect(await inbox()).toHaveLength(3);
 });
 
-test("[D5] without an id, the same body within five minutes is the same delivery, and later another", async () => {
+test("[D5] without an id, the same body within five minutes is the same delivery, later another", async () => {
   vi.setSystemTime("2026-02-18T15:08:20.000Z");
   const { create, inbox } = await openAgent();
   const { hookId, secret } = await create({ scheme: "header" });
@@ -278,7 +278,7 @@ describe("[S4] a bad delivery gets its typed answer and changes nothing", () => 
   });
 });
 
-test("[S6] an invented hook, a closed one, and one of a deleted agent answer 404 and wake nothing", async () => {
+test("[S6] an invented hook, a closed one, and a deleted agent's answer 404 and wake nothing", async () => {
   const { create, hook, house, at } = await openAgent();
   const { hookId, secret } = await create({ scheme: "github" });
   const other = await create({ scheme: "github" });
@@ -301,7 +301,7 @@ test("[S6] an invented hook, a closed one, and one of a deleted agent answer 404
   });
 });
 
-test("[B3] a full inbox answers 503 with Retry-After, and the delivery comes in once there is room", async () => {
+test("[B3] a full inbox answers 503 with Retry-After, and takes the delivery once there is room", async () => {
   const { create, agentId } = await openAgent();
   const { hookId, secret } = await create({ scheme: "github" });
   const stub = agentStub({ id: agentId, name: "", type: "agent" });

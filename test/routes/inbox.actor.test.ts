@@ -64,7 +64,7 @@ test("an inbox is paged through, and filtered by the status of its events", asyn
   expect([idsOf(second), second.nextCursor]).toEqual([dead.slice(2), null]);
 });
 
-test("[R1] dead events are retried together or discarded singly; a waiting event cannot be discarded", async () => {
+test("[R1] dead events are retried together or discarded singly; waiting ones are not discarded", async () => {
   const { put, page, retryAll, discard } = await openAgent();
   const [gone, back, more] = [await put("dead"), await put("dead"), await put("dead")];
   expect((await discard(gone)).status).toBe(204);

@@ -55,7 +55,7 @@ const stage = async () => {
   return { house, mona, leo, spaceId: id, second, revoke, passTime, openUntil };
 };
 
-test("[S5] the sockets of a key that was revoked close within a minute; those of a living key stay", async () => {
+test("[S5] the sockets of a revoked key close within a minute; those of a living key stay", async () => {
   const { house, mona, leo, spaceId, second, revoke, passTime, openUntil } = await stage();
   const doomed = await open(spaceId, second.secretKey, mona.id);
   const staying = await open(spaceId, house.secretKey, leo.id);

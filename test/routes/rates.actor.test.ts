@@ -85,7 +85,7 @@ test("[B3] a hook's sender over its rate gets 429 with Retry-After before the ag
   expect((await deliver("192.0.2.8")).status).toBe(404);
 });
 
-test("[B3] wrong credentials are counted by address and stop its look-ups, but not its valid tokens", async () => {
+test("[B3] wrong credentials count by address and stop its look-ups, but not its valid tokens", async () => {
   const house = await openHouse();
   const mia = await house.person("Mia");
   const ask = counting("RATE_STRANGER");

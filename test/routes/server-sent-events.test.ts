@@ -20,7 +20,7 @@ const stage = () => {
   return { closed, client, tell, stream: bridge(socket, client.signal) };
 };
 
-test("[D3] [B3] a client that does not read is cut off, is told so last, and resumes by its cursor", async () => {
+test("[D3] [B3] a client that does not read is cut off, told so last, and resumes by its cursor", async () => {
   const { closed, tell, stream } = stage();
   for (let cursor = 1; cursor <= maxWaitingFrames + 50; cursor += 1) tell(cursor);
   expect(closed).toEqual([4429]);

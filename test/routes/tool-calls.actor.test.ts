@@ -182,7 +182,7 @@ test.each([
   expect(refused).toMatchObject({ status: 400, code: "invalid_request" });
 });
 
-test("[S1] [S6] a call of another workspace, one that waits for people, and an invented one are not found", async () => {
+test("[S1] [S6] a foreign call, one that waits for people, and an invented one are not found", async () => {
   const { house, made } = await openCall();
   const other = await openHouse();
   const invented = ids.mintOwned("tc", made.agentId);

@@ -68,7 +68,7 @@ it("does not count a folder and the folder that holds it as a pair", () => {
   expect(structure).toMatchObject({ mutualFolders: [], upwardImports: [] });
 });
 
-it("counts an import of a parent's file, unless that file imports nothing of its folder but leaf modules", () => {
+it("counts an import of a parent's file, unless that file is a leaf module", () => {
   const { upwardImports } = structureWith({
     "src/agent/schema.ts": "",
     "src/agent/ledger.ts": importing("./schema.ts", "../shared/clock.ts"),

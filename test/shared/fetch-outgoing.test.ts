@@ -76,7 +76,7 @@ describe("fetchOutgoing", () => {
     expect((await ask(there, {}, { allowLoopback: true })).text).toMatch(/^it redirects, and there /);
   });
 
-  test("[S3] a redirect within an origin keeps all headers; to another origin the caller's are dropped", async () => {
+  test("[S3] a redirect within an origin keeps all headers; to another, the caller's are dropped", async () => {
     const { sent, text } = await ask({
       [post.url]: to("/b", 307),
       "https://api.example.com/b": to("https://other.example/c", 308),

@@ -101,7 +101,7 @@ test("[S5] a token that has expired already opens no socket", () => {
   expect(sockets.size).toBe(0);
 });
 
-test("[S5] rights are proven before the last proof runs out, by one question for all sockets of a name", async () => {
+test("[S5] rights are proven before the last proof runs out, once for all sockets of a name", async () => {
   const { accept, alarm, prove } = stage();
   const [key, begunAt] = [byKey(), Date.now()];
   const pair = [accept(key), accept(key)];
@@ -133,7 +133,7 @@ test("[S5] [R1] a socket whose rights cannot be proven in time closes, and holds
   expect(known.close).not.toHaveBeenCalled();
 });
 
-test("[R1] the timer is set before a proof is answered, so that a crash meanwhile is followed by another", async () => {
+test("[R1] the timer is set before a proof is answered, so that a crash is followed by another", async () => {
   const { accept, alarm, answers, due } = stage();
   const key = ids.mint("key");
   answers.set(key, () => new Promise(() => undefined));

@@ -79,7 +79,7 @@ const fill = (storage: DurableObjectStorage, principal: string, count: number, a
   );
 };
 
-test("[B3] answers are not kept once the database is full of them, and nobody is refused for that", () =>
+test("[B3] answers are not kept once the database is full, and nobody is refused for that", () =>
   withRequests((requests, clock, _, full) => {
     full.bytes = maxAnswerDatabaseBytes;
     expect(requests.begin(name, "body")).toEqual({});

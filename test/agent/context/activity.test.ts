@@ -74,7 +74,7 @@ describe("what messages tell of other agents", () => {
     expect(lines([deed(), again, deed({ at: day("15:01"), seq: 3 })])).toHaveLength(3);
   });
 
-  test("[B3] the newest 20 lines at most, newest last; fewer where they do not fit, and that is said", () => {
+  test("[B3] the newest 20 lines at most, newest last; fewer where they do not fit, with a notice", () => {
     const many = Array.from({ length: 50 }, (_, index) =>
       deed({ seq: index, at: day(`14:${String(index).padStart(2, "0")}`), spaceId: `spc_${index % 3}` }),
     );

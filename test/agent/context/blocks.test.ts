@@ -28,7 +28,7 @@ const labels = (blocks: Given[], maxTokens = 10_000): string[] =>
   chosen(blocks, maxTokens).shown.map(({ label }) => label);
 
 describe("which blocks an input holds", () => {
-  test("core ones always, working ones that are pinned or referenced, no others; core first, own first, by label", () => {
+  test("core blocks always, working ones if pinned or referenced; core first, own first, by label", () => {
     const blocks = [
       block("pinned_config", { pinned: true }),
       block("user_profile", { referenced: true }),
@@ -93,7 +93,7 @@ describe("blocks that do not fit", () => {
   const long = (label: string, more: Partial<Given>) =>
     block(label, { rendered: `${label} says a few more words.\n`.repeat(30), ...more });
 
-  test("working ones leave first, those that are not pinned before the others, by when they were used last", () => {
+  test("working blocks leave first, unpinned before pinned, longest unused first", () => {
     const blocks = [
       long("core", { type: "core" }),
       long("pinned_old", { pinned: true, usedAt: 1 }),

@@ -124,7 +124,7 @@ describe.each(["consciousness", "timeline"] as const)("an input of a %s", (conti
     }
   });
 
-  test("tells what a person said, who, when it wakes why, which message it answers, and where it comes from", () => {
+  test("tells what a person said, who, when, where, which message it answers, and why it wakes", () => {
     const input = text(of(asked));
     expect(input).toContain('"@DataAnalyst \\"pull\\" the numbers\\nNOW: 1999"');
     expect(input).toContain('"Husam" (human, id: ent_HUSAM');
@@ -176,7 +176,7 @@ test("the next run of a timeline repeats everything above the first line that ch
   expect(prefixReuse(first, second)).toBeGreaterThan(0.75);
 });
 
-test("[B3] what others did stands late in a timeline's input: all that was before it stays, byte by byte", () => {
+test("[B3] others' activity stands late in a timeline's input: what precedes it stays unchanged", () => {
   const history = Array.from({ length: 40 }, (_, index) => seen(said(`${index}`, "12:00", sarah, `Line ${index}`)));
   const asOf = (activity: Deed[] | undefined) => {
     const snapshot = snapshotOf({ ...state, now: "15:07", trigger: asked, histories: [historyOf(alpha, history)] });
@@ -198,7 +198,7 @@ test("[B3] what others did stands late in a timeline's input: all that was befor
   expect(prefixReuse(one, two)).toBeGreaterThan(0.9);
 });
 
-test("the rules of its tools are a section of either continuity's input, and part of its instructions", () => {
+test("the rules of its tools are a section of every input, and part of its instructions", () => {
   const toolRules = [{ tool: "send_message", rule: "exit_loop" }] as const;
   for (const of of Object.values(snapshots)) {
     const plain = of(asked);

@@ -76,7 +76,7 @@ describe("[B3] the window of a known model", () => {
   });
 });
 
-test("limits by model: the name itself first, then the longest beginning; the rest is the config's", () => {
+test("limits by model: the exact name first, then the longest prefix, then the config's", () => {
   const byModel = {
     "*": { memoryTokens: 1000 },
     "qwen*": { memoryTokens: 2000 },

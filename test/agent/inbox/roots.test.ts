@@ -5,7 +5,7 @@ import type { Root } from "../../../src/protocol/rpc.ts";
 
 const root = (id: string, kind: Root["kind"]): Root => ({ id, kind });
 
-test("[B1] what a run says has the root of the newest event that a person or a service answers for", () => {
+test("[B1] a run's message has the root of the newest event from a person or a service", () => {
   const events = [root("older", "person"), root("service", "service"), root("newest", "person"), root("loop", "agent")];
   const wakes = new Map([
     ["newest", 6],
@@ -15,7 +15,7 @@ test("[B1] what a run says has the root of the newest event that a person or a s
   expect(rootOfAnswer(events.slice(0, 2), wakes)?.id).toBe("service");
 });
 
-test("[B1] of roots that agents began it is the one that has woken the agent least, the oldest of equals", () => {
+test("[B1] among roots of agents, the one that woke the agent least counts, then the oldest", () => {
   const events = [root("often", "agent"), root("once", "agent"), root("never", "agent"), root("neither", "agent")];
   const wakes = new Map([
     ["often", 5],
@@ -25,7 +25,7 @@ test("[B1] of roots that agents began it is the one that has woken the agent lea
   expect(rootOfAnswer([], wakes)).toBeUndefined();
 });
 
-test("[B1] an agent's own recurring plans begin a root every five minutes at most, by whatever clock", () => {
+test("[B1] an agent's own recurring plans begin a root every five minutes at most", () => {
   const last = { id: "last", beganAt: 1_000_000 };
   expect(agentRootEveryMs).toBe(5 * 60_000);
   for (const passed of [0, agentRootEveryMs - 1, 1 - agentRootEveryMs]) {

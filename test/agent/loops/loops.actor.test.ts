@@ -95,7 +95,7 @@ test("[B1] three in a ring of three spaces, each thinking for 20 s: caught like 
   await stillAnswers({ ...stage, agents: stage.agents.slice(0, 1) }, desk, husam, six(1));
 });
 
-test("[B1] three in a ring, each by a one-off plan of 20 s: a plan goes on with the root of the run that set it", async () => {
+test("[B1] three in a ring, by one-off plans of 20 s: a plan keeps the root of its run", async () => {
   const { stage, husam, desk, passOn, messages } = await ring();
   const again = { name: "Again", instruction: "Pass it on", runAfter: "20 seconds" };
   const later = step(call("set_plans", { plans: [again] }));
@@ -153,7 +153,7 @@ test.each([
   await stage.end(`three in a ring, ${how}`, { runs, steps, messages: 1 + 3 * rounds }, messages);
 });
 
-test("[B1] two people at once: each one's message is a root of its own, in the middle of another's loop too", async () => {
+test("[B1] two people at once: each message is a root of its own, even amid another's loop", async () => {
   const stage = await talkers(2, { continuity: "timeline" });
   const [husam, sara] = stage.people;
   const space = await stage.house.space("Alpha", [husam, sara, ...stage.agents]);
@@ -247,7 +247,7 @@ const toAndFro = async () => {
   return { stage, husam, desk, space, comesTo, messages: messagesIn(desk, space) };
 };
 
-test("[B1] [R1] crashes in the middle of a loop do not reset what was counted, and a replay is not counted", async () => {
+test("[B1] [R1] crashes amid a loop do not reset what was counted, and a replay is not counted", async () => {
   const { stage, husam, desk, comesTo, messages } = await toAndFro();
   const crashes = [
     armFault("agent.after-take", 1),

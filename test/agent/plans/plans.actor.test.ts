@@ -6,12 +6,10 @@ import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import type { Run } from "../../../src/protocol/run.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
-import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, userTexts } from "../fixture.ts";
+import { call, type ScriptedStep, step, text } from "../../support/scripted-model.ts";
+import { agentStub, ended, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "../fixture.ts";
 
-const restore: (() => void)[] = [];
 afterEach(() => {
-  for (const undo of restore.splice(0)) undo();
   disarmFaults();
   vi.useRealTimers();
 });
@@ -23,8 +21,7 @@ const hasResult = (prompt: { role: string }[]): boolean => prompt.at(-1)?.role =
 
 /** A model that does `first` where a cycle begins, and then ends it. */
 const modelThat = (first: (index: number) => ScriptedStep = () => step(text("Done."))) => {
-  const model = scriptedModel((options, index) => (hasResult(options.prompt) ? step(text("Done.")) : first(index)));
-  restore.push(installModel(model));
+  const model = scripted((options, index) => (hasResult(options.prompt) ? step(text("Done.")) : first(index)));
   return model;
 };
 
@@ -95,7 +92,7 @@ describe("[R6] a plan fires at its time, once", () => {
     expect(await plans()).toHaveLength(1);
   });
 
-  test("a recurring plan at each of its times; one that was missed asleep, once and not once per miss", async () => {
+  test("a recurring plan runs at each of its times; one missed asleep runs once, not once per miss", async () => {
     const { put, plan, pass, ended, agent, workspaceId } = await openAgent();
     modelThat();
     await put("hourly", { cron: "0 * * * *" });
@@ -240,7 +237,7 @@ describe("[B1] where the chain of what a plan causes begins", () => {
     expect((await plans())[0]?.id).toMatch(/^pln_/);
   });
 
-  test("a cron that the agent set begins at most one root in five minutes, also where it sets it again and again", async () => {
+  test("a cron that the agent set begins at most one root in five minutes, however often it is set", async () => {
     const { pass, ended, house, husam, agent } = await openAgent({ limits: { maxWakesPerRoot: 3 } });
     const space = await house.space("Alpha", [husam, agent]);
     modelThat(() => step(call("delete_plans", { planIds: ["tick"] }), call("set_plans", eachMinute)));

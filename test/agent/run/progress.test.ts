@@ -84,7 +84,7 @@ test("[R3] a journaled step is not generated again: its open calls are executed,
   expect(progressOf([...half, result(0, "tc_b")], nobody)).toEqual({ kind: "generate", step: 1 });
 });
 
-test("[R3] calls that people or servers have are waited for once the others of their step are done, and then together", () => {
+test("[R3] calls to people and servers are awaited together, once their step's others are done", () => {
   const calls = [callOf("tc_a", "approve"), callOf("tc_b", "send_message"), callOf("tc_c", "ask")];
   const awaited =
     (...ids: string[]) =>

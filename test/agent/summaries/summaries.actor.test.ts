@@ -1,7 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { APICallError } from "ai";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { maxSummaryBacklog } from "../../../src/agent/bounds.ts";
 import type { CallOptions } from "../../../src/models/language-model.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
@@ -16,14 +15,10 @@ import {
   text,
   waitAt,
 } from "../../support/scripted-model.ts";
-import { agentStub, ended, openHouse, passTime, userTexts } from "../fixture.ts";
+import { agentStub, ended, type openHouse, openScene, passTime, userTexts } from "../fixture.ts";
 
 /** Summaries that a model writes of what an agent reads no more. */
-const restore: (() => void)[] = [];
-afterEach(() => {
-  vi.useRealTimers();
-  for (const undo of restore.splice(0)) undo();
-});
+afterEach(() => void vi.useRealTimers());
 
 const long = (name: string): string => `${name}: ${"some words that say little ".repeat(30)}`;
 const strategy = "recursive_summarization" as const;
@@ -33,7 +28,7 @@ const summariser = { provider: "rehearsal", name: "summariser", deltasPerSecond:
 const install = (summaries: (call: CallOptions, index: number) => ScriptedStep | Promise<ScriptedStep>) => {
   const own = scriptedModel(() => ({ ...step(text("Read it.")), usage: null }));
   const asked = scriptedModel(summaries);
-  restore.push(installModel((spec) => (spec.name === "summariser" ? asked : own)));
+  onTestFinished(installModel((spec) => (spec.name === "summariser" ? asked : own)));
   return { own, asked };
 };
 
@@ -43,11 +38,7 @@ const namesIn = (shown: string): string[] => [...new Set(shown.match(/\b(?:messa
 type Context = NonNullable<Parameters<Awaited<ReturnType<typeof openHouse>>["agent"]>[0]["context"]>;
 
 const stage = async (continuity: "consciousness" | "timeline", context: Context) => {
-  const house = await openHouse();
-  const husam = await house.person("Husam");
-  const analyst = await house.agent({ name: "Analyst", continuity, context });
-  const space = await house.space("Alpha", [husam, analyst]);
-  const agent = env.AGENT.getByName(analyst.id);
+  const { house, husam, analyst, space, agent } = await openScene({ continuity, context });
   let runs = 0;
   const tell = async (...texts: string[]): Promise<void> => {
     for (const each of texts) {
@@ -71,7 +62,7 @@ const folded = (model: ScriptedModel, count: number) =>
   vi.waitFor(() => expect(model.calls.length).toBeGreaterThanOrEqual(count), { timeout: 5000 });
 
 describe("a consciousness", () => {
-  test("its oldest cycles are folded in order, chunk by chunk, each with the summary before; then a window begins with it", async () => {
+  test("the oldest cycles are summarized in order, by chunks; a window begins with the summary", async () => {
     const { asked, own } = install((_, index) => step(text(`summary-${index + 1}`)));
     const { tell, context, summaries } = await stage("consciousness", {
       ...folding,
@@ -105,7 +96,7 @@ describe("a consciousness", () => {
     expect(asked.calls.length).toBe(before);
   });
 
-  test("[R4] a summary that fails holds up no run, is tried again by itself, and costs nothing where it was refused", async () => {
+  test("[R4] a failed summary delays no run, is tried again, and costs nothing where refused", async () => {
     let works = false;
     const { asked } = install(() => (works ? step(text("It went well.")) : refusal(new TypeError("terminated"))));
     const { tell, analyst, summaries } = await stage("consciousness", {

@@ -97,7 +97,7 @@ test("a compaction keeps the newest cycles, whole, in order, and within the budg
   );
 });
 
-test("an input of a compacted past never parts a call from its result, nor touches the running cycle", () => {
+test("a compacted input never parts a call from its result, nor touches the running cycle", () => {
   fc.assert(
     fc.property(past, limits, (cycles, limit) => {
       const compaction = compact(cycles, null, limit);

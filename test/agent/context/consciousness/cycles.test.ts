@@ -135,7 +135,7 @@ test("seed 003: an agent that moves between spaces sees in later cycles where it
   await expect(readable(composed, standing)).toMatchFileSnapshot("./space-switching.golden.txt");
 });
 
-test("seed 003: a space that is not its own, words with no active space, and messages before the window", async () => {
+test("seed 003: a foreign space, words with no active space, and messages before the window", async () => {
   const refused = (code: string, message: string) => ({ success: false, error: { code, message } });
   const asked = said("60", "14:20", sarah, "What did Husam say first?");
   const composed = compose({
@@ -176,7 +176,7 @@ test("seed 003: a space that is not its own, words with no active space, and mes
   await expect(readable(composed, standing)).toMatchFileSnapshot("./refusals-and-paging.golden.txt");
 });
 
-test("plans, goals and memories are told as they change, with absolute times, and a due plan is an event", async () => {
+test("plans, goals and memories are told as they change, in absolute times; due plans as events", async () => {
   const daily = plan("daily", "Daily Report", "Post the daily summary", {
     cron: "0 9 * * *",
     nextRunAt: "2026-02-19T09:00:00.000Z",

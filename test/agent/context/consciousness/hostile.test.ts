@@ -128,7 +128,7 @@ const read = (line: string): unknown => {
 
 const nothing = { agentId: "ent_ME", spaces: [], goals: [], memories: [], plans: [] };
 
-test("[S2] hostile names, texts and payloads come back from the inbox exactly, and add no line to it", () => {
+test("[S2] hostile names, texts and payloads come back from the inbox exactly, and add no line", () => {
   fc.assert(
     fc.property(fc.array(event, { minLength: 1, maxLength: 4 }), (events) => {
       const text = renderInboxMessage({
@@ -148,7 +148,7 @@ test("[S2] hostile names, texts and payloads come back from the inbox exactly, a
   );
 });
 
-test("[S2] what is told of spaces, goals, memories and plans cannot leave its line, and comes back exactly", () => {
+test("[S2] spaces, goals, memories and plans cannot leave their lines, and come back exactly", () => {
   fc.assert(
     fc.property(fc.array(hostile, { minLength: 7, maxLength: 7 }), (texts) => {
       const [space = "", member = "", described = "", value = "", name = "", instruction = "", cron = ""] = texts;

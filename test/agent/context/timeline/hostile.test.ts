@@ -149,7 +149,7 @@ const headings = [
   ...["ACTIVITY", "TRIGGER", "ACTIVE SPACE", "NOW"],
 ];
 
-test("[S2] hostile names, texts, payloads and results come back from the history exactly, in both renderings", () => {
+test("[S2] hostile names, texts, payloads and results come back exactly, in both renderings", () => {
   fc.assert(
     fc.property(snapshot, (each) => {
       const parsed = parseTimeline(compose(each).messages);
@@ -171,7 +171,7 @@ const readFields = (lines: string[]): Map<string, Reader> =>
     }),
   );
 
-test("[S2] every other section holds its own lines and nobody else's, with what was written in them exactly", () => {
+test("[S2] every other section holds exactly its own lines, whatever was written in them", () => {
   fc.assert(
     fc.property(snapshot, (each) => {
       const { sections } = parseTimeline(compose(each).messages);

@@ -221,7 +221,7 @@ test("a run that waited in another space reads both, and who never answered", as
   await expect(readable(compose(snapshot), threaded)).toMatchFileSnapshot("./resumed-elsewhere.golden.txt");
 });
 
-test("seed 001: why something was said here, by oneself and by others, and which message it answers", async () => {
+test("seed 001: why something was said here, by itself and by others, and what it answers", async () => {
   const dev = space("Dev Channel", sarah, agent("DevBot"), analyst);
   const fromAlpha = {
     sourceSpaceId: alpha.id,
