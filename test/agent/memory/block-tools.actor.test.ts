@@ -216,7 +216,7 @@ describe("block tools", () => {
     expect(await block()).toMatchObject({ value: "a", version: 1 });
   });
 
-  test("a long text is read through a viewport, and a result is never longer than there is room for", async () => {
+  test("a long text is read through a viewport, within the room that a result has", async () => {
     const { play, space, ann, agent, workspaceId, results, create } = await scene();
     await create({
       content: Array.from({ length: 30_000 }, (_, line) => `line ${line}`)
@@ -297,7 +297,7 @@ describe("shared blocks", () => {
     ]);
   });
 
-  test("[R5] [R2] an edit that its owner comes to when the reader has stopped waiting changes nothing", async () => {
+  test("[R5] [R2] an edit that reaches the owner after the reader stopped waiting changes nothing", async () => {
     const { workspaceId, create, block, share, agent, archive } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
@@ -339,7 +339,7 @@ describe("shared blocks", () => {
     expect((await block("notes", archive)).rendered).toBe("a");
   });
 
-  test("[R3] [R2] an edit that its owner made and never answered for is told as what may have been made", async () => {
+  test("[R3] [R2] an edit whose answer was lost is reported as outcome_unknown", async () => {
     const { play, space, ann, agent, archive, workspaceId, results, create, share, block } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
@@ -359,7 +359,7 @@ describe("shared blocks", () => {
     expect(await results()).toMatchObject([{ success: false, error: { code: "outcome_unknown" } }]);
   });
 
-  test("[S4] an owner that never answers holds up its own block only, and is told as one that cannot be reached", async () => {
+  test("[S4] an owner that never answers delays only its own block, which reads as unavailable", async () => {
     const { workspaceId, create, share, agent, archive } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
@@ -489,7 +489,7 @@ describe("consent", () => {
     expect((await space.messages()).flatMap(({ toolCall }) => toolCall ?? [])).toEqual([]);
   });
 
-  test("consent for a shared block is asked where its reader is, and the owner makes the edit", async () => {
+  test("consent for a shared block is asked in the reader's space, and the owner makes the edit", async () => {
     const { play, space, ann, agent, archive, workspaceId, create, share, block } = await scene();
     await create({ content: "a" }, archive);
     await share("Human", archive, agent);
