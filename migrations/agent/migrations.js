@@ -8,6 +8,7 @@ import m0005 from './0005_block_spaces.sql';
 import m0006 from './0006_import.sql';
 import m0007 from './0007_thinking_time.sql';
 import m0008 from './0008_shares.sql';
+import m0009 from './0009_message_events.sql';
 
   export default {
     journal,
@@ -20,7 +21,8 @@ m0004,
 m0005,
 m0006,
 m0007,
-m0008
+m0008,
+m0009
     }
   }
   

@@ -1,4 +1,5 @@
-import { index, integer, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { sql } from "drizzle-orm";
+import { index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { HookScheme } from "../protocol/hook.ts";
 import type { Origin } from "../protocol/message.ts";
@@ -64,20 +65,25 @@ export const spaces = sqliteTable("spaces", {
 });
 
 /** What waits, was taken by the running run, or is dead. What a run acknowledged is gone from here. */
-export const inbox = sqliteTable("inbox", {
-  seq: integer("seq").primaryKey(),
-  eventId: text("event_id").notNull().unique(),
-  type: text("type").$type<InboxData["type"]>().notNull(),
-  data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
-  rootId: text("root_id").notNull(),
-  wakes: integer("wakes", { mode: "boolean" }).notNull(),
-  attempts: integer("attempts").notNull().default(0),
-  status: text("status").$type<"pending" | "taken" | "dead">().notNull().default("pending"),
-  lastError: text("last_error", { mode: "json" }).$type<Failure>(),
-  /** Set once a run has taken it and given it back: not taken again before this time. Of a dead one, when it died. */
-  retryAt: integer("retry_at"),
-  receivedAt: integer("received_at").notNull(),
-});
+export const inbox = sqliteTable(
+  "inbox",
+  {
+    seq: integer("seq").primaryKey(),
+    eventId: text("event_id").notNull(),
+    type: text("type").$type<InboxData["type"]>().notNull(),
+    data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
+    rootId: text("root_id").notNull(),
+    wakes: integer("wakes", { mode: "boolean" }).notNull(),
+    attempts: integer("attempts").notNull().default(0),
+    status: text("status").$type<"pending" | "taken" | "dead">().notNull().default("pending"),
+    lastError: text("last_error", { mode: "json" }).$type<Failure>(),
+    /** Set once a run has taken it and given it back: not taken again before this time. Of a dead one, when it died. */
+    retryAt: integer("retry_at"),
+    receivedAt: integer("received_at").notNull(),
+  },
+  // A message comes once already: it lies behind the cursor of its space. An index is a row more for each.
+  (table) => [uniqueIndex("inbox_event_id").on(table.eventId).where(sql`type <> 'space_message'`)],
+);
 
 /** Service events that were taken in before, by their sender's own key. */
 export const dedupeKeys = sqliteTable("seen_events", {

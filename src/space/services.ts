@@ -7,7 +7,7 @@ import { createIds } from "../shared/ids.ts";
 import { Jobs } from "../timers/jobs.ts";
 import { Timers } from "../timers/timers.ts";
 import { maxDatabaseBytes } from "./bounds.ts";
-import { Delivery } from "./delivery/delivery.ts";
+import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { Log, type LogRow, type NewEvent } from "./log/log.ts";
@@ -27,7 +27,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const db = openDatabase(ctx.storage);
   const settings = new Settings(db);
   const whose = () => ({ spaceId: settings.find()?.id });
-  const timers = new Timers(db, ctx.storage, clock, whose);
+  const timers = new Timers(db, ctx.storage, clock, whose, [deliverTimer]);
   const jobs = new Jobs({ db, timers, clock, whose, waitUntil: (work) => ctx.waitUntil(work) });
   const members = new Members(db);
   const log = new Log(db);

@@ -17,6 +17,9 @@ import { timers } from "./schema.ts";
  *    never throws.
  * 5. The rows are read once and kept in memory: this object is the table's only writer. They and the platform's alarm are
  *    a part of the transaction in which they were set: where that is rolled back, both must be forgotten.
+ * 6. A guard is a timer without a row, which would be written twice for each message: what it guards is stored
+ *    elsewhere. Where memory does not tell whether a guard is set, it may be: the next alarm runs its handler, and no
+ *    alarm is moved beyond the lease.
  */
 export const leaseMs = 5000;
 /** The longest pause after a failure of a row that its own handler sets again. */
@@ -37,6 +40,9 @@ export class Timers {
   #armedAt: number | null | undefined;
   /** The due times by name, once they were read. */
   #known: Map<string, number> | undefined;
+  readonly #guards: ReadonlySet<string>;
+  /** The guards that may be set, and until when the alarm must have told. */
+  #doubted: { names: Set<string>; dueAt: number } | undefined;
   /** Timers that were set since they fell due, also by the handler of another. */
   readonly #setAnew = new Set<string>();
   readonly #set = prepared(() =>
@@ -53,18 +59,26 @@ export class Timers {
       .prepare(),
   );
 
-  constructor(db: DrizzleSqliteDODatabase, alarm: Alarm, clock: Clock, whose: () => Whose = () => ({})) {
+  constructor(
+    db: DrizzleSqliteDODatabase,
+    alarm: Alarm,
+    clock: Clock,
+    whose: () => Whose = () => ({}),
+    guards: readonly string[] = [],
+  ) {
     this.#db = db;
     this.#alarm = alarm;
     this.#clock = clock;
     this.#whose = whose;
+    this.#guards = new Set(guards);
   }
 
   /** Sets `name` to be due at `dueAt`, replacing what was. */
   set(name: string, dueAt: number): void {
     this.#setAnew.add(name);
-    this.#set().run({ name, dueAt: Math.ceil(dueAt) });
-    this.#known?.set(name, Math.ceil(dueAt));
+    const at = Math.ceil(dueAt);
+    if (!this.#guards.has(name)) this.#set().run({ name, dueAt: at });
+    this.#keep(name, at);
     this.#arm();
   }
 
@@ -87,11 +101,14 @@ export class Timers {
   forget(): void {
     this.#armedAt = undefined;
     this.#known = undefined;
+    this.#doubted = undefined;
   }
 
   next(): number | undefined {
     const rows = this.#rows();
-    return rows.size === 0 ? undefined : Math.min(...rows.values());
+    const { names, dueAt } = this.#doubts();
+    const due = names.size === 0 ? [...rows.values()] : [...rows.values(), dueAt];
+    return due.length === 0 ? undefined : Math.min(...due);
   }
 
   #rows(): Map<string, number> {
@@ -105,22 +122,39 @@ export class Timers {
     return this.#known;
   }
 
+  #doubts(): { names: Set<string>; dueAt: number } {
+    this.#doubted ??= { names: new Set(this.#guards), dueAt: this.#clock.now() + leaseMs };
+    return this.#doubted;
+  }
+
+  /** Memory follows what is stored. A guard is nowhere else. */
+  #keep(name: string, dueAt: number | undefined): void {
+    const rows = this.#guards.has(name) ? this.#rows() : this.#known;
+    if (dueAt === undefined) rows?.delete(name);
+    else rows?.set(name, dueAt);
+    this.#doubts().names.delete(name);
+  }
+
   #delete(name: string): void {
-    this.#clear().run({ name });
-    this.#known?.delete(name);
+    if (!this.#guards.has(name)) this.#clear().run({ name });
+    this.#keep(name, undefined);
   }
 
   /** The platform's alarm went off: hand every due row to `handle`, by name. */
   async fire(handle: (name: string) => Promise<void> | void): Promise<void> {
     const now = this.#clock.now();
     this.#armedAt = undefined;
-    const due = this.#db
+    const guards = [...this.#guards].filter(
+      (name) => this.#doubts().names.has(name) || (this.dueAt(name) ?? Number.POSITIVE_INFINITY) <= now,
+    );
+    const rows = this.#db
       .select()
       .from(timers)
       .where(lte(timers.dueAt, now))
       .orderBy(asc(timers.dueAt))
       .limit(maxRowsPerFire)
       .all();
+    const due = [...guards.map((name) => ({ name, dueAt: now, failures: 0 })), ...rows];
     if (due.length > 0) this.#armAt(now + leaseMs);
     for (const { name } of due) this.#setAnew.delete(name);
     await Promise.all(due.map((row) => this.#handle(row, handle)));
@@ -140,7 +174,7 @@ export class Timers {
       const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
       const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));
       this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
-      this.#known?.set(row.name, dueAt);
+      this.#keep(row.name, dueAt);
       log.error("timer.failed", error, { ...this.#whose(), timer: row.name, failures });
     }
   }

@@ -25,14 +25,6 @@ afterEach(() => {
   disarmFaults();
 });
 
-const settled = (home: House): Promise<void> =>
-  vi.waitFor(async () => {
-    const pending = await runInDurableObject(home.stub, (_, state) =>
-      state.storage.sql.exec("SELECT 1 FROM timers WHERE name = 'deliver'").toArray(),
-    );
-    expect(pending).toEqual([]);
-  });
-
 const subscribers = (home: House): Promise<unknown[]> =>
   runInDurableObject(home.stub, (_, state) => state.storage.sql.exec("SELECT id FROM subscribers").toArray());
 
@@ -42,6 +34,9 @@ const wakesIn = (home: House): Promise<number | undefined> =>
     const alarm = await state.storage.getAlarm();
     return alarm === null ? undefined : alarm - Date.now();
   });
+
+/** Everybody was told: the object has nothing to wake for. */
+const settled = (home: House): Promise<void> => vi.waitFor(async () => expect(await wakesIn(home)).toBeUndefined());
 
 /** An agent has refused for the first time, and is to be tried again. */
 const refused = (home: House): Promise<void> =>

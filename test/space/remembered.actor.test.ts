@@ -56,7 +56,7 @@ test("[D2] a timer of a rolled-back transaction is set by the next one, at the s
         throw new Error("rolled back");
       });
     expect(failing).toThrow("rolled back");
-    expect([parts.timers.next(), await state.storage.getAlarm()]).toEqual([undefined, null]);
+    expect([parts.timers.dueAt(deliverTimer), await state.storage.getAlarm()]).toEqual([undefined, null]);
     // Of posts that are stored in one turn all have the same time.
     transaction(parts, () => parts.timers.setNoLater(deliverTimer, dueAt));
     expect([parts.timers.next(), await state.storage.getAlarm()]).toEqual([dueAt, dueAt]);

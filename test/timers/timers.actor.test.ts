@@ -16,7 +16,7 @@ const withTimers = async (
   work: (stage: {
     timers: Timers;
     /** The object was cut off and comes up again. */
-    again: () => Timers;
+    again: (guards?: string[]) => Timers;
     at: (time: number) => void;
     alarm: () => number | null;
   }) => Promise<void>,
@@ -35,7 +35,8 @@ const withTimers = async (
         alarm = null;
       },
     };
-    const again = () => new Timers(openDatabase(storage), platform, { now: () => now });
+    const again = (guards?: string[]) =>
+      new Timers(openDatabase(storage), platform, { now: () => now }, () => ({}), guards);
     const at = (time: number) => {
       now = time;
     };
@@ -187,4 +188,48 @@ test("[R6] a clock that goes back fires nothing early and nothing twice, and los
     at(0);
     await fire();
     expect([handled, alarm()]).toEqual([["soon"], null]);
+  }));
+
+test("[R1] a guard sets the alarm, and is handled after a crash although no row tells of it", () =>
+  withTimers(async ({ again, at, alarm }) => {
+    const timers = again(["guard"]);
+    timers.set("guard", 1000);
+    timers.set("row", 9000);
+    expect([alarm(), timers.dueAt("guard")]).toEqual([1000, 1000]);
+    const restarted = again(["guard"]);
+    at(1000);
+    const handled: string[] = [];
+    await restarted.fire((name) => void handled.push(name));
+    expect([handled, alarm()]).toEqual([["guard"], 9000]);
+  }));
+
+test("[R1] after a crash no other timer moves the alarm beyond the lease until the guard was handled", () =>
+  withTimers(async ({ again, at, alarm }) => {
+    again(["guard"]).set("guard", 1000);
+    const restarted = again(["guard"]);
+    restarted.set("row", 60_000);
+    expect(alarm()).toBe(leaseMs);
+    at(leaseMs);
+    const handled: string[] = [];
+    await restarted.fire((name) => void handled.push(name));
+    expect([handled, alarm()]).toEqual([["guard"], 60_000]);
+  }));
+
+test("[R6] a guard is handled when it is due, each time that it was set, and again where its handler failed", () =>
+  withTimers(async ({ again, at, alarm }) => {
+    vi.spyOn(Math, "random").mockReturnValue(0);
+    const timers = again(["guard"]);
+    timers.clear("guard");
+    expect(alarm()).toBe(null);
+    timers.set("guard", 1000);
+    at(1000);
+    const handled: string[] = [];
+    await timers.fire((name) => {
+      handled.push(name);
+      throw new Error("broken");
+    });
+    expect(alarm()).toBe(2000);
+    at(2000);
+    await timers.fire((name) => void handled.push(name));
+    expect([handled, alarm()]).toEqual([["guard", "guard"], null]);
   }));

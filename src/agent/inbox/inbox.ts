@@ -21,7 +21,8 @@ import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  * The agent's durable queue of events.
  *
  * Invariants
- * 1. An event id is taken in once, however often it is delivered (R7).
+ * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, any other
+ *    by an index.
  * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
  *    (R1). After `maxAttempts` failed runs it is dead (`DeadLetters`).
  * 3. Batches are taken in the order of arrival. The oldest events that ask for no run are evicted (messages to their
@@ -106,6 +107,9 @@ export class Inbox {
       .select()
       .from(inbox)
       .where(eq(inbox.eventId, sql.placeholder("eventId")))
+      // Messages have no index for it: who asks for one has just taken it in.
+      .orderBy(desc(inbox.seq))
+      .limit(1)
       .prepare(),
   );
   readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox).prepare());
