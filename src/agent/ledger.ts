@@ -12,14 +12,20 @@ import { ledger } from "./schema.ts";
  * 2. A reservation is settled by what its step was billed, where the journal holds that step; a reservation whose
  *    step was left without an answer is spent whole, unless its provider refused it: a call that may have been
  *    billed is never forgotten.
- * 3. Settling waits for the run's next reservation or its end, which writes the row anyway, or for its rest. Runs go on
- *    side by side: each has its own reservation, which no other settles.
+ * 3. Settling waits for the run's next reservation, which writes the row anyway. Runs go on side by side: each has its
+ *    own reservation, which no other settles.
+ * 4. A run that ends or rests settles in memory. The next write of the day stores that. After a restart it follows from
+ *    the run and its journal.
  */
 export type Billed = { step: string; tokens: number };
+
+/** What the last step of a run was billed, where the run has ended or rests; undefined where it is under way or no run. */
+export type FindStopped = (run: string) => { last: Billed | undefined } | undefined;
 
 export class Ledger {
   readonly #db: Database;
   readonly #clock: Clock;
+  readonly #findStopped: FindStopped;
   readonly #ofDay = prepared(() =>
     this.#db
       .select()
@@ -41,9 +47,10 @@ export class Ledger {
       .prepare(),
   );
 
-  constructor(db: Database, clock: Clock) {
+  constructor(db: Database, clock: Clock, findStopped: FindStopped = () => undefined) {
     this.#db = db;
     this.#clock = clock;
+    this.#findStopped = findStopped;
   }
 
   dayOf(time: number): string {
@@ -85,12 +92,16 @@ export class Ledger {
     this.#write({ spent: today.spent, reserved });
   }
 
-  /** The run (or another payer with a name of its own) has ended: its last step's bill replaces the reservation. */
-  settle(run: string, last: Billed | undefined): void {
+  /** A payer with a name of its own, other than a run, has ended: its bill replaces the reservation. */
+  settle(name: string, last: Billed | undefined): void {
     const today = this.#row(this.today());
-    if (today && Object.keys(today.reserved).some((step) => runOf(step) === run)) {
-      this.#write(settled(today, run, last));
-    }
+    if (today && isReserved(today, name)) this.#write(settled(today, name, last));
+  }
+
+  /** The run has ended, or rests. Its last step is settled, and the row is written by what is reserved next. */
+  stopped(run: string, last: Billed | undefined): void {
+    const row = this.#row(this.today());
+    if (row && isReserved(row, run)) this.#known = { day: row.day, row: { ...row, ...settled(row, run, last) } };
   }
 
   /** Deletes old days. */
@@ -100,8 +111,14 @@ export class Ledger {
   }
 
   #row(day: string): LedgerRow | undefined {
-    if (this.#known?.day !== day) this.#known = { day, row: this.#ofDay().get({ day }) };
-    return this.#known.row;
+    if (this.#known?.day === day) return this.#known.row;
+    let row = this.#ofDay().get({ day });
+    for (const run of new Set(Object.keys(row?.reserved ?? {}).map(runOf))) {
+      const stopped = this.#findStopped(run);
+      if (row && stopped) row = { ...row, ...settled(row, run, stopped.last) };
+    }
+    this.#known = { day, row };
+    return row;
   }
 
   #write(values: Omit<LedgerRow, "day">): void {
@@ -120,6 +137,9 @@ type LedgerRow = typeof ledger.$inferSelect;
 
 /** The run that a step is of, by the step's name. */
 const runOf = (step: string): string => step.slice(0, step.indexOf(":"));
+
+const isReserved = ({ reserved }: LedgerRow, run: string): boolean =>
+  Object.keys(reserved).some((step) => runOf(step) === run);
 
 const sum = (reserved: LedgerRow["reserved"]): number =>
   Object.values(reserved).reduce((total, tokens) => total + tokens, 0);

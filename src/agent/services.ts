@@ -27,6 +27,7 @@ import { Memories } from "./memory/memories.ts";
 import { bookedEmbedder } from "./memory/search/booked-embedder.ts";
 import { Search } from "./memory/search/search.ts";
 import { Plans } from "./plans/plans.ts";
+import { lastBilled } from "./run/billing.ts";
 import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
 import { Windows } from "./run/windows.ts";
@@ -146,7 +147,10 @@ export const createServices = (
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
   });
-  const ledger = new Ledger(db, clock);
+  const ledger = new Ledger(db, clock, (name) => {
+    const run = /^\d+$/.test(name) ? runs.at(Number(name)) : undefined;
+    return run && run.status !== "running" ? { last: lastBilled(run, journal.ofRun(run)) } : undefined;
+  });
   const waits = new Waits(db, clock);
   const memories = new Memories(db, clock);
   const goals = new Goals(db, clock);

@@ -45,7 +45,9 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
   storage.sql.exec("DELETE FROM ledger");
   let now = Date.parse("2026-02-18T12:00:00Z");
   const clock = { now: () => now };
-  let ledger = new Ledger(db, clock);
+  const stopped = new Set<number>();
+  const open = () => new Ledger(db, clock, (of) => (stopped.has(Number(of)) ? { last: billedOf(Number(of)) } : undefined));
+  let ledger = open();
   const calls: Call[] = [];
   const steps = new Map<number, number>();
   /** What the journal holds last of a run. */
@@ -74,6 +76,7 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
       const fits = after + tokens <= limit;
       expect(ledger.reserve(step, tokens, limit, billedOf(of))).toBe(fits);
       if (fits) {
+        stopped.delete(of);
         settle(of);
         calls.push({ run: of, step, day: today(), reserved: tokens, counts: tokens, open: true });
       }
@@ -87,10 +90,11 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
         call.open = false;
       }
     } else if (what === "end") {
-      ledger.settle(String(of), billedOf(of));
-      ledger.settle(String(of), billedOf(of));
+      stopped.add(of);
+      ledger.stopped(String(of), billedOf(of));
+      ledger.stopped(String(of), billedOf(of));
       settle(of);
-    } else if (what === "crash") ledger = new Ledger(db, clock);
+    } else if (what === "crash") ledger = open();
     else if (what === "pass") now += tokens * hourMs;
     expect(ledger.spent()).toBe(spent());
   }

@@ -13,7 +13,7 @@ import { Onlooker } from "./onlooker.ts";
  *
  * Invariants
  * 1. Time stands still while anything moves: a crash alone is followed by waiting, not a slow computer.
- * 2. It is at rest when no timer is due within a minute; what is due later has a reason (`timers`).
+ * 2. It is at rest when no timer or guard is due within a minute; what is due later has a reason (`timers`).
  * 3. Whoever lost its connection comes back only once all is at rest.
  * 4. Where anything is left to do, something of it is due within 30 s.
  */
@@ -60,6 +60,10 @@ export const openStage = async () => {
     for (const { name: object, stub } of objects) {
       const rows = await rowsOf<TimerRow>(stub(), "SELECT name, due_at FROM timers ORDER BY name");
       for (const { name, due_at: dueAt } of rows) found.push({ object, name, dueAt });
+      // A guard has no row: it is the alarm that rings before any row is due.
+      const alarm = await runInDurableObject(stub(), (_, { storage }) => storage.getAlarm());
+      if (alarm !== null && rows.every((row) => row.due_at > alarm))
+        found.push({ object, name: "guard", dueAt: alarm });
     }
     return found;
   };
@@ -181,8 +185,13 @@ export const openStage = async () => {
         .catch(() => undefined);
       const withLedgers = await Promise.all(
         agents.map(async (agent) => {
-          const rows = await rowsOf<{ reserved: string }>(stubIn(env.AGENT, agent.id), "SELECT reserved FROM ledger");
-          return { ...agent, reserved: rows.filter(({ reserved }) => reserved !== "{}").length };
+          // What a run reserved is settled once it has ended, and stored with what is reserved next.
+          const [row] = await rowsOf<{ reserved: number }>(
+            stubIn(env.AGENT, agent.id),
+            `SELECT count(*) AS reserved FROM ledger, json_each(reserved) AS step
+             LEFT JOIN runs ON runs.ordinal = CAST(step.key AS INTEGER) WHERE runs.completed_at IS NULL`,
+          );
+          return { ...agent, reserved: row?.reserved ?? 0 };
         }),
       );
       const effects = (await requestsTo(path)).length;

@@ -76,7 +76,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     const receipts = settleEvents(services, { ...run, events }, rows, ending);
 
     if (continuityOf(run).waitsForAnswers) services.waits.endOf(run.ordinal);
-    services.ledger.settle(String(run.ordinal), lastBilled(run, rows));
+    services.ledger.stopped(String(run.ordinal), lastBilled(run, rows));
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {

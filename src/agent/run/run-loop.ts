@@ -95,7 +95,7 @@ const wait = async (live: LiveRun, rest: Rest): Promise<RunLoopEnd> => {
   if (services.runs.at(run.ordinal)?.status !== "running") return end(live, { kind: "canceled" });
   services.transaction(() => {
     // It may rest for long: its reserved tokens must not be withheld from other runs.
-    services.ledger.settle(String(run.ordinal), lastBilled(run, services.journal.ofRun(run)));
+    services.ledger.stopped(String(run.ordinal), lastBilled(run, services.journal.ofRun(run)));
     services.runs.rest(run, rest, services.journal.nextSeq(), endThinking(services, run));
   });
   await faultOnceStored("agent.after-rest", services.object);
