@@ -46,7 +46,8 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
   let now = Date.parse("2026-02-18T12:00:00Z");
   const clock = { now: () => now };
   const stopped = new Set<number>();
-  const open = () => new Ledger(db, clock, (of) => (stopped.has(Number(of)) ? { last: billedOf(Number(of)) } : undefined));
+  const open = () =>
+    new Ledger(db, clock, (of) => (stopped.has(Number(of)) ? { last: billedOf(Number(of)) } : undefined));
   let ledger = open();
   const calls: Call[] = [];
   const steps = new Map<number, number>();
