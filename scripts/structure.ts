@@ -10,16 +10,16 @@ import { argv } from "node:process";
 type Bound = { figure: keyof Structure; atMost: number; what: string };
 
 const bounds: Bound[] = [
-  { figure: "lines", atMost: 49_262, what: "lines of src" },
-  { figure: "agentLines", atMost: 22_440, what: "lines of src/agent" },
-  { figure: "testLines", atMost: 47_039, what: "lines of test" },
+  { figure: "lines", atMost: 48_649, what: "lines of src" },
+  { figure: "agentLines", atMost: 21_872, what: "lines of src/agent" },
+  { figure: "testLines", atMost: 45_293, what: "lines of test, without the databases of migrations" },
   { figure: "files", atMost: Number.POSITIVE_INFINITY, what: "files of src" },
   { figure: "agentFiles", atMost: 12, what: "files in src/agent itself" },
   { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },
-  { figure: "mutualFolders", atMost: 3, what: "pairs of folders that point at each other" },
+  { figure: "mutualFolders", atMost: 1, what: "pairs of folders that point at each other" },
   { figure: "upwardImports", atMost: 14, what: "imports of a parent's file that is no leaf module" },
-  { figure: "smallFiles", atMost: 40, what: "files under 25 lines with one importer" },
-  { figure: "smallishFiles", atMost: 40, what: "files under 40 lines with one importer" },
+  { figure: "smallFiles", atMost: 9, what: "files under 25 lines with one importer" },
+  { figure: "smallishFiles", atMost: 41, what: "files under 40 lines with one importer" },
   { figure: "longFiles", atMost: 0, what: "files over 400 lines" },
 ];
 
@@ -61,7 +61,8 @@ export const structureOf = (root: string): Structure => {
   return {
     lines: linesOf(sources),
     agentLines: linesOf(inAgent),
-    testLines: linesOf(readSources(root, "test/**/*.*")),
+    // The databases of migrations are generated, and grow with each migration.
+    testLines: linesOf(readSources(root, "test/**/*.*").filter(({ path }) => !path.endsWith(".sql"))),
     files: sources.map(({ path }) => path),
     agentFiles: inAgent.map(({ path }) => path).filter((path) => dirname(path) === "src/agent"),
     subclasses: subclassesOf(sources),
