@@ -98,7 +98,10 @@ const linesOf = (context: HttpContext, bytes: AsyncIterable<Uint8Array>): AsyncI
   const type = (context.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === exportMediaType) return readLines(bytes);
   if (/^application\/([a-z.-]+\+)?json$/.test(type)) return readVersion1(bytes);
-  throw new ColloquyError("invalid_json", `Send an exported agent, with content-type: ${exportMediaType}.`);
+  throw new ColloquyError(
+    "invalid_json",
+    `Send an exported agent, with content-type: ${exportMediaType} (application/json, if it is of version 1).`,
+  );
 };
 
 transfer.route(`POST ${importPath}`, {

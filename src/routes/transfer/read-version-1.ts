@@ -103,6 +103,8 @@ export const readVersion1 = async function* (chunks: AsyncIterable<Uint8Array>):
     rows = [];
   }
   feed();
+  // A number alone never becomes a token: more digits may follow.
+  if (!parser.isEnded && opening && held > 0) throw refused("", `must be ${opening[1]}`);
   if (!parser.isEnded) throw notJson("it ends in the middle");
   yield { at: "agent", line: { ...checked(Head, { ...head, agent }, []), kind: "agent", version: exportVersion } };
 };
