@@ -38,7 +38,7 @@ const areas = {
 
 type Installed = keyof typeof areas;
 
-/** What the object itself answers: it needs no runtime yet, ends it, or reads the workspace from the call. */
+/** Methods of the object itself: they need no runtime, end it, or read the workspace from the call. */
 type Own = Omit<AgentRpc, Installed>;
 
 export interface Agent extends Pick<AgentRpc, Installed> {}

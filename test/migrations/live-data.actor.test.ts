@@ -257,7 +257,7 @@ test("[R1] a message that a router of then had yet to decide about is decided by
   );
 });
 
-test("[R1] agents and spaces that a block was shared with before are still those that it is shared with", async () => {
+test("[R1] a block stays shared with the agents and spaces of before the migration", async () => {
   const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/agent-0007"));
   const sql = fixtures[name] ?? "";
   const space = first(sql, /'(spc_\w+)'/);

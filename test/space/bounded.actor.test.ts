@@ -86,7 +86,7 @@ test("[B4] unread counts stop at 99, and one's own messages do not count", async
   expect(await unread()).toBe(99);
 });
 
-test("[B3] [D3] who is too many bytes behind is told so, at the cost of what could have been sent", async () => {
+test("[B3] [D3] a socket that is too many bytes behind is told so at a bounded cost", async () => {
   const home = await house([ann, ben]);
   const text = "x".repeat(32 * 1024);
   for (let round = 0; round < 4; round += 1) {

@@ -70,7 +70,7 @@ test("[D2] every agent but the sender gets each message once, in the space's ord
   expect(heardBy(robo)).toEqual(["one", "two", "three"]);
 });
 
-test("[D2] messages that wake nobody come together at intervals; one that wakes brings all before it", async () => {
+test("[D2] messages that wake nobody come together; one that wakes brings all before it", async () => {
   const { ann, robo, hal } = cast();
   const home = await house([ann, robo, hal], { wakePolicy: "addressed" });
   await settled(home);
@@ -85,7 +85,7 @@ test("[D2] messages that wake nobody come together at intervals; one that wakes 
 });
 
 test.each(["it is removed", "the space is deleted", "the space crashes"])(
-  "[D2] what an agent that only hears has not been told yet reaches it once where meanwhile %s",
+  "[D2] an overheard message that was not delivered yet arrives once where %s",
   async (end) => {
     const { ann, robo, hal } = cast();
     const home = await house([ann, robo, hal], { wakePolicy: "addressed" });
@@ -268,7 +268,7 @@ test("[D2] a workspace that never answers hears of its space later", async () =>
   await settled(home);
 });
 
-test("[D2] a crash after the append is followed by a delivery within 30 s, without any outside call", async () => {
+test("[D2] a crash after the append is followed by a delivery within 30 s by itself", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   await settled(home);
@@ -327,7 +327,7 @@ test("the workspace's index hears of a space before the caller does, and of no m
   expect(told().map(({ space }) => space.name)).toEqual(["Kitchen", "Hall"]);
 });
 
-test("[D2] a deleted space answers nobody, tells its subscribers all and the end, and keeps nothing", async () => {
+test("[D2] a deleted space answers nobody, tells its subscribers and keeps nothing", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   await settled(home);

@@ -16,7 +16,7 @@ const texts = Array.from({ length: 30 }, (_, index) => `${index}`);
 const postAll = ({ as }: House, rpc: House["rpc"], [one, other]: [EntityRef, EntityRef]) =>
   texts.map((text, index) => rpc.post(as(index % 2 === 0 ? one : other), { text, clientKey: text }));
 
-test("[D1] [D2] [D3] posts that wait while their sender is removed are refused; the others keep one order", async () => {
+test("[D1] [D2] [D3] waiting posts of a removed sender are refused; the others keep one order", async () => {
   const { ann, ben, robo } = cast();
   const home = await house([ann, ben, robo]);
   const socket = await listen(home, home.as(ann));
@@ -38,7 +38,7 @@ test("[D1] [D2] [D3] posts that wait while their sender is removed are refused; 
   expect(items.filter(({ sender, seq }) => sender.id === ben.id && seq > left)).toEqual([]);
 });
 
-test("[D1] [D2] posts that wait while their space is deleted are refused; answered ones are delivered", async () => {
+test("[D1] [D2] waiting posts to a deleted space are refused; answered ones are delivered", async () => {
   const { ann, ben, robo } = cast();
   const home = await house([ann, ben, robo]);
   const { rpc } = home;
@@ -56,7 +56,7 @@ test.each([
   ["space.after-deliver", 0],
   ["space.after-deliver", 1],
 ] as const)(
-  "[D1] [D2] posts that wait while their space crashes (%s, after %i others) are stored once when they are sent again",
+  "[D1] [D2] waiting posts are stored once if a crash (%s, after %i) has them sent again",
   async (point, passes) => {
     const { ann, ben, robo } = cast();
     const home = await house([ann, ben, robo]);

@@ -43,7 +43,7 @@ test("[D1] the same clientKey stores a message once", async () => {
   expect(unwrap(await home.rpc.list(home.key, { limit: 50 })).items).toHaveLength(2);
 });
 
-test("[D1] concurrent posts are stored once each, in one order without a gap; a refused one undoes none", async () => {
+test("[D1] concurrent posts are stored once each, in one order; a refused one undoes none", async () => {
   const home = await house([ann, bob, robo]);
   const { message: first } = unwrap(await home.rpc.post(home.as(bob), { text: "all together now" }));
   const answered = await Promise.all(
@@ -76,7 +76,7 @@ test("[R2] an agent that says something again has said it once", async () => {
   expect(unwrap(await home.rpc.list(home.as(ann), { limit: 50 })).items).toEqual([first]);
 });
 
-test("[R5] [R2] what an agent does not wait for any more is refused, and said once when it is said again", async () => {
+test("[R5] [R2] an agent's message after its deadline is refused, and stored once if sent again", async () => {
   const home = await house([ann, robo]);
   const message = said(home, robo, "On it.");
   const late = await home.rpc.append({ ...message, until: Date.now() - 1 });
@@ -131,7 +131,7 @@ test("a read mark moves forward only", async () => {
   expect(lost).toMatchObject({ ok: false, problem: { code: "not_found" } });
 });
 
-test("[B4] an agent's window is the newest messages after those it skips, and says how many there are", async () => {
+test("[B4] an agent's window is the newest messages after its offset, and their number", async () => {
   const home = await house([ann, robo]);
   for (const text of ["1", "2", "3", "4", "5"]) unwrap(await home.rpc.post(home.as(ann), { text }));
   const window = async (limit: number, offset: number) => {

@@ -320,7 +320,7 @@ test("[S3] a router whose secret is missing wakes nobody, and says which it is",
   expect(routing.error?.message).toContain("M_KEY");
 });
 
-test("[S3] a router's model gets the secret that it names, opened, and the space shows it nowhere", async () => {
+test("[S3] a router's model gets the secret that it names; the space shows it nowhere", async () => {
   const keys: (string | undefined)[] = [];
   const before = providers["openai-compatible"];
   providers["openai-compatible"] = async ({ apiKey }) => {
@@ -386,7 +386,7 @@ test("[D2] who leaves or comes while the router decides gets what was said while
   expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true });
 });
 
-test("[R1] [D2] after a crash before the decision is stored the router is asked again, and wakes once", async () => {
+test("[R1] [D2] a crash before the decision is stored has the router asked again; one wake", async () => {
   const model = asked(() => wake("Robo"));
   const { robo, hal, home, post } = await stage();
   const crashed = armFault("space.before-decision");
@@ -458,7 +458,7 @@ test("[S1] who runs a space without the workspace's rights sets no router", asyn
   expect(unwrap(await home.rpc.update(home.as(ann), { name: "Hall" })).router).toEqual(config);
 });
 
-test("[B3] [D2] the router is asked about maxRouterAsks messages at a time; the others wait in order", async () => {
+test("[B3] [D2] the router is asked maxRouterAsks at a time; other messages wait in order", async () => {
   const gates = Array.from({ length: maxRouterAsks + 3 }, createGate);
   const model = asked((_, index) => {
     const gate = gates[index];

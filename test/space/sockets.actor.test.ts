@@ -119,7 +119,7 @@ test("read marks and typing reach the others", async () => {
   expect(mine.of("member.typing")).toEqual([]);
 });
 
-test("[S4] a bad frame is answered by an error that names what is wrong, and the socket stays open", async () => {
+test("[S4] a bad frame gets an error that names what is wrong; the socket stays open", async () => {
   const home = await house([ann]);
   const socket = await listen(home, home.as(ann));
   socket.send("{");

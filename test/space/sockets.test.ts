@@ -12,7 +12,7 @@ const held = (counts: Record<string, number>) => {
   return { size: all.length, all: () => all };
 };
 
-test("[B3] a space holds so many sockets, a member so many of them, and says which bound was reached", () => {
+test("[B3] a socket beyond the space's or the member's bound is refused by the bound's name", () => {
   const others = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`other ${index}`, 100]));
   requireSocketRoom(held({ ann: maxSocketsPerMember - 1 }), "ann");
   expect(() => requireSocketRoom(held({ ann: maxSocketsPerMember }), "ann")).toThrow(

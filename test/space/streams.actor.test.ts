@@ -233,7 +233,7 @@ test("a flood of deltas reaches each socket as few frames with the same text", a
   for (const socket of sockets) expect(socket.of("tool-input-delta").length).toBeLessThan(20);
 });
 
-test("[D4] [B3] a visible tool's input grows as JSON, longer than a message may, and ends as its tool call", async () => {
+test("[D4] [B3] a visible tool's input streams beyond a message's bound, to its tool call", async () => {
   const home = await house([ann, robo]);
   const socket = await listen(home, home.as(ann));
   const streamId = ids.mint("str");

@@ -71,7 +71,7 @@ const settled = (home: House): Promise<void> =>
     expect(lags).toEqual({ due: 0 });
   });
 
-test("[R2] [D4] a visible call is one message, which ends its input's stream; each state is one update", async () => {
+test("[R2] [D4] a visible call is one message that ends its stream; each state is one update", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   const listener = await listen(home, home.as(ann));
@@ -403,7 +403,7 @@ test("nothing of a call outlives its space", async () => {
   expect(kept).toEqual({ kept: 0 });
 });
 
-test("[R5] a deleted space ends no calls of an agent that is away: the agent hears only that it left", async () => {
+test("[R5] a deleted space ends no calls of an absent agent; it hears only that it left", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", question({ expiresAt: inMinutes(1) }))));
@@ -423,7 +423,7 @@ test("[R5] a deleted space ends no calls of an agent that is away: the agent hea
   expect(await rows()).toEqual([]);
 });
 
-test("[B4] [B3] a page of messages reads one more row for each call on it, however many there are", async () => {
+test("[B4] [B3] a page of messages reads one more row for each tool call on it", async () => {
   const { ann, robo } = cast();
   const home = await house([ann, robo]);
   const show = async (from: number, to: number): Promise<void> => {

@@ -69,7 +69,7 @@ test("[R6] a job that is set for later runs when the timer goes off, not earlier
     expect(run).toHaveBeenCalledTimes(1);
   }));
 
-test("[R1] a job that a crash cut runs again when its lease ends; the cut run counts as an attempt", () =>
+test("[R1] a job that a crash cut runs again when its lease ends; both runs are attempts", () =>
   withJobs(1, async ({ jobs, open, run, alarm }) => {
     run.mockReturnValueOnce(new Promise(() => undefined));
     jobs.set({ kind: "work", key: "one" });

@@ -84,7 +84,7 @@ test("[R6] rows that fail, however many, delay no other, and are tried again lat
     expect(alarm()).toBe(4000);
   }));
 
-test("[R6] [R1] a row that was set while its handler went on and failed is due when it was set, or soon", () =>
+test("[R6] [R1] a row set anew by a handler that fails is due when it was set, or soon", () =>
   withTimers(async ({ timers, at, alarm }) => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     timers.set("bad", 0);
@@ -135,7 +135,7 @@ test("[R6] a due row that another's handler sets keeps the time that it was set 
     expect([handled, alarm()]).toEqual([["first", "second"], 5000]);
   }));
 
-test("[R6] [R1] after days of sleep each row is handled once; one whose handler was cut is handled again", () =>
+test("[R6] [R1] after days of sleep each row is handled once, and again if it was cut", () =>
   withTimers(async ({ timers, again, at, alarm }) => {
     timers.set("cut", 1000);
     timers.set("late", 2000);
@@ -203,7 +203,7 @@ test("[R1] a guard sets the alarm, and is handled after a crash although no row 
     expect([handled, alarm()]).toEqual([["guard"], 9000]);
   }));
 
-test("[R1] after a crash no other timer moves the alarm beyond the lease until the guard was handled", () =>
+test("[R1] after a crash no timer moves the alarm past the lease before the guard is handled", () =>
   withTimers(async ({ again, at, alarm }) => {
     again(["guard"]).set("guard", 1000);
     const restarted = again(["guard"]);
@@ -215,7 +215,7 @@ test("[R1] after a crash no other timer moves the alarm beyond the lease until t
     expect([handled, alarm()]).toEqual([["guard"], 60_000]);
   }));
 
-test("[R6] a guard is handled when it is due, each time that it was set, and again where its handler failed", () =>
+test("[R6] a guard is handled each time it was set and is due, and again if its handler failed", () =>
   withTimers(async ({ again, at, alarm }) => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const timers = again(["guard"]);

@@ -50,7 +50,7 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
   runtime.reconsider();
 };
 
-/** What people who hold the workspace's key see of an agent. */
+/** The agent as a holder of the workspace's key sees it. */
 export const agentView = (runtime: AgentRuntime): AgentView => {
   const { identity, mcp } = runtime.services;
   const row = identity.get();

@@ -28,7 +28,7 @@ const blockView = ({ key, label, type, text }: ShownBlock): ContextView["blocks"
   return { label, type, ...(ownerId === undefined ? {} : { ownerId }), tokens: estimateText(text) };
 };
 
-/** What the next run's input would be, whether or not anything wakes it now. Writes nothing. */
+/** The next run's input as it would be now, even if nothing wakes the agent. Writes nothing. */
 export const contextView = async (services: RunServices): Promise<ContextView> => {
   const composing = composingOf(services);
   const { snapshot, blocks, events } = await continuityOf(composing.config).next(

@@ -14,7 +14,7 @@ import type { RunRow } from "../runs.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
-/** What people who hold the workspace's key see of a run. */
+/** A run as a holder of the workspace's key sees it. */
 type AssistantRow = JournalRow & { meta: AssistantMeta };
 
 const isAssistant = (row: JournalRow): row is AssistantRow => row.meta?.kind === "assistant";

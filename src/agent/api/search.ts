@@ -3,7 +3,7 @@ import { asEntry } from "../memory/archival.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
-/** What the agent finds again: search, and its archival entries. */
+/** Search, and the agent's archival entries. */
 export const searchArea: Area<"search" | "archival" | "archive" | "deleteArchival"> = {
   search: ({ services }, query) => services.search.search(query),
   archival: ({ services }, { limit, cursor }) =>

@@ -311,7 +311,7 @@ const canceledWithRun = ({ phase }: CallRow): CallOutcome => {
 const isAwaited = (row: CallRow, now: number): boolean =>
   row.attached && (row.phase === "asked" || (row.phase === "out" && (row.dueAt ?? 0) > now));
 
-/** What the modules that make calls and see them answered work with. */
+/** The services of the modules that make calls and have them answered. */
 export type CallServices = BlockServices & {
   calls: Calls;
   runs: Runs;

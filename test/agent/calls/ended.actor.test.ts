@@ -136,7 +136,7 @@ test.each(
   await vi.waitFor(async () => expect(await requestsTo(path)).toMatchObject([{ closed: true }]));
 });
 
-test("[R1] what a server answers while it still holds the request that it was sent reaches the agent at once", async () => {
+test("[R1] a server's answer reaches the agent while the server still holds the request", async () => {
   const path = `/silent/${crypto.randomUUID()}`;
   const { agent, model, ann, space, workspaceId, run, shown } = await scene({
     tools: [
@@ -230,42 +230,39 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
 test.each([
   ["attached", {}],
   ["detached", { async: true }],
-])(
-  "[R5] what was approved and not begun when its agent is removed is not done: the space says that it was canceled (%s)",
-  async (_, more) => {
-    const path = freshPath();
-    const { agent, ann, space, workspaceId, run, shown, give } = await scene({
-      tools: [deploy(path, { ...approved(), ...more })],
-      steps: [],
-    });
-    const model = scriptedModel((_call, index) =>
-      index === 0 ? step(call("deploy", { to: "prod" })) : step(text("Noted.")),
-    );
-    playWith(model);
-    await space.post(ann, "Go");
-    await shown("deploy", "requires_action");
-    await run("async" in more ? "completed" : "waiting_tool");
-    const { deliver } = Agent.prototype;
-    let away = true;
-    const delivering = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
-      if (away) throw new Error("away");
-      return deliver.call(this, delivery);
-    });
-    onTestFinished(() => delivering.mockRestore());
-    unwrap(await give(ann, "deploy", yes));
-    unwrap(await space.stub().removeMember({ kind: "key", workspaceId, keyId: "key" }, agent.id));
-    await shown("deploy", "canceled");
-    await vi.waitFor(() => expect(delivering).toHaveBeenCalled());
-    away = false;
-    vi.setSystemTime(Date.now() + 60_000);
-    await runDurableObjectAlarm(space.stub() as never);
-    await model.called("async" in more ? 3 : 2);
-    await run("completed");
-    expect(await requestsTo(path)).toEqual([]);
-  },
-);
+])("[R5] removing an agent cancels its calls that were approved and not begun (%s)", async (_, more) => {
+  const path = freshPath();
+  const { agent, ann, space, workspaceId, run, shown, give } = await scene({
+    tools: [deploy(path, { ...approved(), ...more })],
+    steps: [],
+  });
+  const model = scriptedModel((_call, index) =>
+    index === 0 ? step(call("deploy", { to: "prod" })) : step(text("Noted.")),
+  );
+  playWith(model);
+  await space.post(ann, "Go");
+  await shown("deploy", "requires_action");
+  await run("async" in more ? "completed" : "waiting_tool");
+  const { deliver } = Agent.prototype;
+  let away = true;
+  const delivering = vi.spyOn(Agent.prototype, "deliver").mockImplementation(async function (this: Agent, delivery) {
+    if (away) throw new Error("away");
+    return deliver.call(this, delivery);
+  });
+  onTestFinished(() => delivering.mockRestore());
+  unwrap(await give(ann, "deploy", yes));
+  unwrap(await space.stub().removeMember({ kind: "key", workspaceId, keyId: "key" }, agent.id));
+  await shown("deploy", "canceled");
+  await vi.waitFor(() => expect(delivering).toHaveBeenCalled());
+  away = false;
+  vi.setSystemTime(Date.now() + 60_000);
+  await runDurableObjectAlarm(space.stub() as never);
+  await model.called("async" in more ? 3 : 2);
+  await run("completed");
+  expect(await requestsTo(path)).toEqual([]);
+});
 
-test("[R3] [R5] a living agent whose run was canceled knows of a background call that it may be done, and that nothing more comes of it", async () => {
+test("[R3] [R5] a living agent knows that a canceled run's background call may be done", async () => {
   const path = `/silent/${crypto.randomUUID()}`;
   const { agent, model, ann, space, workspaceId, run } = await scene({
     continuity: "consciousness",

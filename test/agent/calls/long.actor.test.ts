@@ -21,7 +21,7 @@ const dueIn = (agent: EntityRef, timer: string): Promise<number> =>
   });
 
 test.each(["timeline", "consciousness"] as const)(
-  "[R1] a %s run that waits for two servers, one of whose time is up, is looked at when the other's is",
+  "[R1] a %s run that waits for two servers is looked at when each one's time is up",
   async (continuity) => {
     const slow = { ...lookUp, name: "lookLonger", timeoutMs: 600_000 };
     const { agent, ann, space, run } = await scene({
@@ -65,7 +65,7 @@ test("[R1] a run that waits for people too is not looked at because a server's t
   ]);
 });
 
-test("[R1] while a call takes its time in the background, the agent's alarm does not go off again and again", async () => {
+test("[R1] a slow call in the background does not make the agent's alarm go off again and again", async () => {
   const { agent, ann, space, run } = await scene({
     tools: [deploy("/silent", { async: true, timeoutMs: 600_000 })],
     steps: [step(call("deploy", { to: "prod" })), step(text("Begun."))],

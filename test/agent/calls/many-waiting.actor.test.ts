@@ -71,7 +71,7 @@ const crowd = async () => {
   };
 };
 
-test("[B4] however many of its runs wait, an agent tells the next of the newest ones, and of the others how many", async () => {
+test("[B4] a run is told of the newest runs that wait, and how many more there are", async () => {
   const { wait, plain, model } = await crowd();
   await wait(maxToldRuns + 3);
   await plain();

@@ -128,7 +128,7 @@ describe("a call that shows", () => {
 });
 
 describe("a timeline run that waits for people", () => {
-  test("rests until somebody answers, and goes on with the answer as the call's result, in the same messages", async () => {
+  test("rests until somebody answers, and goes on with the answer as the call's result", async () => {
     const { agent, model, ann, bob, space, shown, run, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", { question: "Ship?" })), step(text("Shipped."))],
@@ -224,7 +224,7 @@ describe("a timeline run that waits for people", () => {
     expect(await give(bob, "confirm", { result: 1 })).toMatchObject({ ok: false, problem: { code: "gone" } });
   });
 
-  test("[R5] a run that is canceled while it waits asks nobody any more, and a late answer changes nothing", async () => {
+  test("[R5] a run that is canceled while it waits asks nobody; a late answer changes nothing", async () => {
     const { agent, model, ann, bob, space, workspaceId, shown, run, give } = await scene({
       tools: [ask],
       steps: [step(call("confirm", {})), step(text("Never."))],
@@ -347,7 +347,7 @@ describe("a living agent that asks people", () => {
 });
 
 test.each(["timeline", "consciousness"] as const)(
-  "[B1] what comes of a person's answer is never muted: it wakes a %s, though its root has done so as often as it may",
+  "[B1] the result of a person's answer wakes a %s even beyond maxWakesPerRoot",
   async (continuity) => {
     const { agent, ann, space, workspaceId, model, shown, run, give } = await scene({
       continuity,

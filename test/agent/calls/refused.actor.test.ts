@@ -6,7 +6,7 @@ import { ask, eachTest, playWith, scene } from "./scene.ts";
 
 eachTest();
 
-test("[B1] an agent that always asks what its space refuses to show is told so once and woken by nobody: it comes to no run of its own", async () => {
+test("[B1] an agent that always makes a call that its space refuses wakes itself no more", async () => {
   const { agent, ann, space, workspaceId } = await scene({
     tools: [{ ...ask, async: true }],
     steps: [],

@@ -13,7 +13,7 @@ import { ask, deploy, eachTest, freshPath, outputs, playWith, requestsTo, scene,
 eachTest();
 
 test.each(["timeline", "consciousness"] as const)(
-  "[B1] an async call of a %s agent is pending at once, and its result comes through the inbox with its root",
+  "[B1] an async call of a %s agent is pending at once; its result comes by the inbox",
   async (continuity) => {
     const path = freshPath();
     const { agent, model, ann, space, workspaceId, shown, run } = await scene({

@@ -60,7 +60,7 @@ test("[B3] an answer that never ends is cut off, and whoever waits is told", asy
   expect((await (await whole.guarded(url)).arrayBuffer()).byteLength).toBe(maxMcpAnswerBytes);
 });
 
-test("[S3] secrets stand in headers, and one that is missing or cannot be sent is named without its value", async () => {
+test("[S3] secrets stand in headers; a missing or unsendable one is named without its value", async () => {
   const secrets: Record<string, string> = { TOKEN: "abc", ODD: "line\nbreak" };
   const openSecret = async (name: string) => secrets[name];
   const one = { headers: { Authorization: `Bearer \${secret.TOKEN}`, "x-plain": "yes" } };

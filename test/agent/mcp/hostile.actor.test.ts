@@ -124,7 +124,7 @@ test("[R1] [R4] a server that falls silent as soon as it has given a session hol
   expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ success: false, error: { code: "tool_timeout" } }]);
 });
 
-test("[S3] a secret that a server repeats, in a description, an answer or an error, shows nowhere", async () => {
+test("[S3] a secret that a server repeats in a description, answer or error shows nowhere", async () => {
   const secret = "s3cret-and-long-enough";
   const server = testMcpServer("2026-07-28", [
     { name: "echo", description: `Your token is ${secret}`, answer: () => `You are ${secret}` },

@@ -101,7 +101,7 @@ test("an object that was evicted has lost its session, and opens another", async
   expect(await resultsOf(scene, run?.id ?? "")).toEqual(["AWAKE"]);
 });
 
-test("[R4] a server that is down stops no run: its tools answer why, its status says since when, and it is asked again", async () => {
+test("[R4] a server that is down stops no run: its tools say why, and it is asked again", async () => {
   const server = testMcpServer("2026-07-28", [shout]);
   open(server);
   vi.useFakeTimers({ toFake: ["Date"] });
@@ -133,7 +133,7 @@ test("[R4] a server that is down stops no run: its tools answer why, its status 
   expect(await resultsOf(scene, second?.id ?? "")).toEqual(["B"]);
 });
 
-test("a server that was never there leaves the agent as it is, and brings its tools once it comes", async () => {
+test("a server that was never up leaves the agent as it is; its tools come once it is up", async () => {
   network({});
   vi.useFakeTimers({ toFake: ["Date"] });
   const scene = await stage(config());
@@ -165,7 +165,7 @@ const broken = (): TestMcpServer => {
   };
 };
 
-test("[R3] a connection that breaks in the middle of a call: its outcome is unknown, unless the server says that it is idempotent", async () => {
+test("[R3] a call whose connection breaks has an unknown outcome, unless it is idempotent", async () => {
   open(broken());
   const scene = await stage(config());
   await scene.until("ok");
@@ -178,7 +178,7 @@ test("[R3] a connection that breaks in the middle of a call: its outcome is unkn
   ]);
 });
 
-test("[R3] a tool that takes too long is given up after its server's timeoutMs, and the server is no failing one for it", async () => {
+test("[R3] a slow tool is given up after timeoutMs; its server does not count as failing", async () => {
   const never: TestTool = { name: "never", answer: () => new Promise<string>(() => undefined) };
   const look: TestTool = { ...never, name: "look", annotations: { readOnlyHint: true } };
   open(testMcpServer("2026-07-28", [never, look]));
@@ -281,7 +281,7 @@ test("a call that is under way is not cut by a change of the config or of a secr
   expect(await resultsOf(scene, run?.id ?? "")).toEqual(["there"]);
 });
 
-test("[R2] [R4] a run that a server's tool has acted for is remembered, and not begun anew when its model fails", async () => {
+test("[R2] [R4] a run whose server's tool has acted is not begun anew when its model fails", async () => {
   let paid = 0;
   const pay: TestTool = {
     name: "pay",

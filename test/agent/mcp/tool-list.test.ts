@@ -12,7 +12,7 @@ import { mcpToolName } from "../../../src/agent/tools/mcp/tool-name.ts";
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: "object" }, ...more });
 const server = { name: "wiki" };
 
-test("tools keep their server's order, are named after it, and are idempotent only where the server says so", () => {
+test("tools keep their server's order and name; only the server makes one idempotent", () => {
   const { tools, leftOut } = acceptTools(server, [
     tool("find", { annotations: { readOnlyHint: true } }),
     tool("put", { annotations: { idempotentHint: true, destructiveHint: true } }),
@@ -42,7 +42,7 @@ test("[S2] a description is quoted on one line, cut, and says whose words it is"
   expect(accepted?.description.length).toBeLessThan(maxMcpDescriptionCharacters + 200);
 });
 
-test("[B3] [S4] what is too large, too many, twice or no tool is left out with the reason, and the rest is there", () => {
+test("[B3] [S4] a tool that is too large, one too many, there twice or invalid is left out", () => {
   const many = Array.from({ length: maxMcpTools + maxMcpLeftOut + 5 }, (_, index) => tool(`t${index}`));
   const huge = tool("huge", { inputSchema: { type: "object", description: "x".repeat(maxMcpSchemaBytes) } });
   const { tools, leftOut } = acceptTools(server, [

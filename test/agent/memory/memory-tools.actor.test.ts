@@ -28,7 +28,7 @@ const calls = {
 const names = Object.keys(calls);
 
 test.for(["consciousness", "timeline"] as const)(
-  "an agent (%s) with memoryTools off is offered none of them, and none that it calls is made; its blocks are read as ever",
+  "an agent (%s) with memoryTools off has no memory tools; its blocks are still read",
   async (continuity) => {
     const house = await openHouse();
     const { workspaceId } = house;

@@ -79,7 +79,7 @@ test("an owner's tool acts unless it answers by itself, and shows in a history",
   `);
 });
 
-test("a server's tool acts unless the server says that it may be repeated, and shows in a history", () => {
+test("a server's tool acts, unless the server says that it may be repeated", () => {
   const listed = { server: "s", tool: "t", description: "", inputSchema: {} };
   const tools = [false, true].map((idempotent) => ({ ...listed, name: `s__${idempotent}`, idempotent }));
   expect(tools.map((tool) => facts(mcpTool(tool, { call: () => Promise.resolve(null) })))).toMatchInlineSnapshot(`
