@@ -1,11 +1,11 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
+import type { Env } from "../env.ts";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
 import type { ExportedHead, ImportReport } from "../protocol/exported-agent.ts";
 import type { AgentRpc, Delivery, DeliveryText, SealedHook } from "../protocol/rpc.ts";
 import type { ImportedRow, ImportName } from "../protocol/transfer-rpc.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";

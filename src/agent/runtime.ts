@@ -1,6 +1,6 @@
+import type { Env } from "../env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
-import type { Env } from "../shared/env.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { Timers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";

@@ -1,7 +1,7 @@
+import type { Env } from "../env.ts";
 import { embedderIdOf, resolveEmbedder } from "../models/embedders/embedders.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
-import type { Env } from "../shared/env.ts";
 import { unwrap } from "../shared/errors.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";

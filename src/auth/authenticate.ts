@@ -1,5 +1,5 @@
+import type { Env } from "../env.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
 import { credentialsOf, isOperator, tokenPattern } from "./credentials.ts";

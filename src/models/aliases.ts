@@ -1,7 +1,7 @@
 import { z } from "zod";
+import type { Env } from "../env.ts";
 import { OpenAiCompatibleModel, RehearsalModel, WorkersAiModel } from "../protocol/model-config.ts";
 import { Label } from "../protocol/text.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 
 /** A model of the deployment. Its key is in a variable of the environment. */

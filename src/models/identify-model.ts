@@ -1,5 +1,5 @@
+import type { Env } from "../env.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { followAlias } from "./aliases.ts";
 import { contextWindowOf } from "./context-windows.ts";

@@ -4,19 +4,14 @@ import { z } from "zod";
  * Ids on the wire: `prefix_` + ULID, the ULID of the owner before it where the thing lives inside a
  * space or an agent, and 8 characters that prove it was issued here (`shared/ids.ts` makes and checks them).
  */
-export const ownPrefixes = ["wsp", "ent", "spc", "key", "str"] as const;
-export const ownedPrefixes = ["msg", "run", "tc", "pln", "hook", "evt", "arch"] as const;
+const ownPrefixes = ["wsp", "ent", "spc", "key", "str"] as const;
 
 export type OwnPrefix = (typeof ownPrefixes)[number];
-export type OwnedPrefix = (typeof ownedPrefixes)[number];
+export type OwnedPrefix = "msg" | "run" | "tc" | "pln" | "hook" | "evt" | "arch";
 export type IdPrefix = OwnPrefix | OwnedPrefix;
 
-const character = "[0-9A-HJKMNP-TV-Z]";
-
 export const idPattern = (prefix: IdPrefix): RegExp =>
-  (ownPrefixes as readonly string[]).includes(prefix)
-    ? new RegExp(`^${prefix}_${character}{34}$`)
-    : new RegExp(`^${prefix}_${character}{60}$`);
+  new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{${ownPrefixes.some((own) => own === prefix) ? 34 : 60}}$`);
 
 const id = (prefix: IdPrefix, what: string) =>
   z

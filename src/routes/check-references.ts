@@ -1,10 +1,10 @@
 import { z } from "zod";
+import type { Env } from "../env.ts";
 import type { UpdateAgent } from "../protocol/agent.ts";
 import { Compaction } from "../protocol/context-config.ts";
 import type { EmbedderConfig, ModelConfig } from "../protocol/model-config.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { ToolConfig } from "../protocol/tool.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
+import type { Env } from "../env.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
-import type { Env } from "../shared/env.ts";
 import type { Ids } from "../shared/ids.ts";
 
 /** A handler's context: the bindings, this deployment's ids and, on a guarded route, the caller. */

@@ -1,4 +1,3 @@
-import type { ToolCall } from "../protocol/tool-call.ts";
 import { excerpt, quote, quoteJson } from "./quote.ts";
 
 const maxShownCharacters = 2000;
@@ -20,6 +19,8 @@ export const callLine = ({ toolName, input, output }: Called, status?: string): 
     ...(output === undefined ? [] : [`→ ${shortJson(output)}`]),
   ].join(" ");
 
-/** A call that shows in a space, as it stands: what came of it is its output, or its error. */
-export const shownCall = ({ name, input, status, output, error }: ToolCall): string =>
+type Shown = { name: string; input?: unknown; status: string; output?: unknown; error?: unknown };
+
+/** A call that shows in a space, as it stands, with its output or its error. */
+export const shownCall = ({ name, input, status, output, error }: Shown): string =>
   callLine({ toolName: name, input, output: output === undefined && error ? { error } : output }, status);

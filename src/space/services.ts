@@ -1,6 +1,6 @@
+import type { Env } from "../env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { fault } from "../shared/fault.ts";
 import { createIds } from "../shared/ids.ts";

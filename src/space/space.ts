@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/space/migrations.js";
+import type { Env } from "../env.ts";
 import type { ChannelOpen } from "../protocol/channel.ts";
 import type { Member } from "../protocol/entity.ts";
 import { pingText, pongText } from "../protocol/events.ts";
@@ -17,7 +18,6 @@ import type {
 import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { createSchema, hasSchema } from "../shared/database.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";

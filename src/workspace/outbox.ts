@@ -1,8 +1,8 @@
 import { z } from "zod";
+import type { Env } from "../env.ts";
 import type { EntityType } from "../protocol/entity.ts";
 import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
-import type { Env } from "../shared/env.ts";
 import { errorKind, type Outcome, ok, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
 import { log } from "../shared/log.ts";

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/workspace/migrations.js";
+import type { Env } from "../env.ts";
 import type { CreateEntity, Entity, EntityType, Role, UpdateEntity } from "../protocol/entity.ts";
 import type { BegunRequest, IndexDelivery, Page, PageRequest, RequestName, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
@@ -7,7 +8,6 @@ import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Key, Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
-import type { Env } from "../shared/env.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { Jobs, jobsTimer } from "../timers/jobs.ts";

@@ -1,4 +1,4 @@
-import type { Env } from "../../src/shared/env.ts";
+import type { Env } from "../../src/env.ts";
 
 const noActor = {
   getByName: (name: string): never => {

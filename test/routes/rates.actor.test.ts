@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { rateWindowSeconds } from "../../src/auth/rates.ts";
+import type { Env } from "../../src/env.ts";
 import { app } from "../../src/routes/app.ts";
-import type { Env } from "../../src/shared/env.ts";
 import { call, ids, openHouse } from "../support/house.ts";
 import { apiDocument, operations, problemIn } from "./operations.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { idPattern } from "../../src/protocol/ids.ts";
 import { createIds } from "../../src/shared/ids.ts";
 
 const ids = createIds("a secret of at least thirty-two chars");
@@ -6,6 +7,7 @@ const ids = createIds("a secret of at least thirty-two chars");
 test("[S6] an invented id is not taken for an issued one", () => {
   const spaceId = ids.mint("spc");
   expect(ids.isIssued("spc", spaceId)).toBe(true);
+  expect(spaceId).toMatch(idPattern("spc"));
   expect(ids.isIssued("ent", spaceId)).toBe(false);
   const other = spaceId.at(-1) === "0" ? "1" : "0";
   expect(ids.isIssued("spc", spaceId.slice(0, -1) + other)).toBe(false);
@@ -16,6 +18,7 @@ test("an owned id leads to its owner", () => {
   const spaceId = ids.mint("spc");
   const messageId = ids.mintOwned("msg", spaceId);
   expect(ids.isIssued("msg", messageId)).toBe(true);
+  expect(messageId).toMatch(idPattern("msg"));
   expect(ids.ownerOf("msg", messageId)).toBe(spaceId);
 });
 

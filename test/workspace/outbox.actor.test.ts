@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
+import type { ActorNamespace } from "../../src/env.ts";
 import type { AgentRpc, SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
-import type { ActorNamespace } from "../../src/shared/env.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
 import { Jobs, jobsTimer } from "../../src/timers/jobs.ts";
 import { Timers } from "../../src/timers/timers.ts";

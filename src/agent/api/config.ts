@@ -1,6 +1,6 @@
+import type { Env } from "../../env.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
 import { isoTime } from "../../shared/clock.ts";
-import type { Env } from "../../shared/env.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { startHeartbeat } from "../plans/beats.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";

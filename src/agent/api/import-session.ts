@@ -1,7 +1,7 @@
+import type { Env } from "../../env.ts";
 import type { Agent as AgentView } from "../../protocol/agent.ts";
 import type { ExportedHead, ImportReport } from "../../protocol/exported-agent.ts";
 import type { ImportedRow, ImportName } from "../../protocol/transfer-rpc.ts";
-import type { Env } from "../../shared/env.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeouts.ts";

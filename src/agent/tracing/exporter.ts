@@ -1,4 +1,4 @@
-import type { Env } from "../../shared/env.ts";
+import type { Env } from "../../env.ts";
 import { log } from "../../shared/log.ts";
 import { maxBufferedSpans, spanExportTimeoutMs } from "../bounds.ts";
 import { otlpOf, type Span } from "./otlp.ts";

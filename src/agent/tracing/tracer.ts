@@ -1,7 +1,7 @@
 import { z } from "zod";
+import type { Env } from "../../env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Env } from "../../shared/env.ts";
 import { maxSpanContentCharacters } from "../bounds.ts";
 import type { Composed } from "../context/composed.ts";
 import type { AgentRow } from "../identity.ts";

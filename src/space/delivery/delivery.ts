@@ -1,7 +1,7 @@
+import type { ActorNamespace } from "../../env.ts";
 import type { Delivery as AgentDelivery, AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
 import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { ActorNamespace } from "../../shared/env.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";

@@ -1,6 +1,6 @@
+import type { ActorNamespace } from "../../env.ts";
 import type { AgentRpc } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { ActorNamespace } from "../../shared/env.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import { describeWaitMs, descriptionsKeptMs } from "../bounds.ts";
 

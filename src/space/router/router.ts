@@ -1,9 +1,9 @@
 import { unseal } from "../../auth/sealing.ts";
+import type { Env } from "../../env.ts";
 import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Env } from "../../shared/env.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { type Crashable, fault } from "../../shared/fault.ts";
 import { log as logger } from "../../shared/log.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Env } from "../../env.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Env } from "../../shared/env.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { AuthenticatedSockets, type Session } from "../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../timers/timers.ts";

@@ -1,5 +1,5 @@
+import type { Env } from "../../../env.ts";
 import type { Clock } from "../../../shared/clock.ts";
-import type { Env } from "../../../shared/env.ts";
 import type { Ids } from "../../../shared/ids.ts";
 import type { Identity } from "../../identity.ts";
 import type { Spaces } from "../../spaces.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
+import type { Env } from "../../../env.ts";
 import type { BlockFrame } from "../../../protocol/block-events.ts";
 import { closeCodes } from "../../../protocol/events.ts";
 import { spaceId } from "../../../protocol/ids.ts";
 import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
 import type { Clock } from "../../../shared/clock.ts";
-import type { Env } from "../../../shared/env.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
 import { AuthenticatedSockets, type Session } from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";

@@ -1,4 +1,4 @@
-import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "./protocol/rpc.ts";
 
 /** A namespace of actors, seen only through the RPC interface that they promise. */
 export type ActorNamespace<Rpc> = { getByName(name: string): Rpc & { fetch(request: Request): Promise<Response> } };
