@@ -3,7 +3,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
-import { runConfigured } from "../tools/configured/run-configured.ts";
+import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { builtinNames, builtinTool } from "../tools/registry.ts";
 import { callBlocks } from "./call-blocks.ts";
 import { type CallServices, loggedCall } from "./calls.ts";

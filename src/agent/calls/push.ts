@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { signStandard, standard } from "../../auth/webhooks/standard.ts";
-import type { ToolConfig } from "../../protocol/tool.ts";
+import type { HttpTemplate, ToolConfig } from "../../protocol/tool.ts";
 import { ToolAnswer } from "../../protocol/tool-call.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
@@ -8,11 +8,14 @@ import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
-import { fitJson } from "../tools/configured/fit-result.ts";
-import { readAnswer } from "../tools/configured/read-answer.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
-import { type RenderedRequest, renderRequest } from "../tools/configured/render-request.ts";
-import { parseTemplate, type RequestTemplate, secretNames } from "../tools/configured/template.ts";
+import {
+  type RenderedRequest,
+  renderRequest,
+  secretNames,
+  templateIssues,
+} from "../tools/configured/request-template.ts";
+import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
 import { mayRepeat } from "../tools/handling.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallServices } from "./calls.ts";
@@ -21,20 +24,17 @@ import { completed, failed } from "./outcome.ts";
 type Execution = NonNullable<Extract<ToolConfig, { executionType: "external" }>["execution"]>;
 
 /** The request that sends a call to its server; undefined where it cannot be made. */
-const serverTemplate = (services: Pick<CallServices, "env">, execution: Execution): RequestTemplate | undefined => {
-  const { secret: _, ...http } = execution;
-  const parsed = parseTemplate(
-    { ...http, method: "POST" },
-    { allowLoopback: services.env.ENVIRONMENT === "development" },
-  );
-  return parsed.ok ? parsed.template : undefined;
+const serverTemplate = (services: Pick<CallServices, "env">, { url, headers }: Execution): HttpTemplate | undefined => {
+  const template: HttpTemplate = { url, headers, method: "POST" };
+  const issues = templateIssues(template, { allowLoopback: services.env.ENVIRONMENT === "development" });
+  return issues.length === 0 ? template : undefined;
 };
 
 /** The secrets that such a request holds or is signed with, by name; empty where the workspace has none. */
 const serverSecrets = async (
   services: CallServices,
   execution: Execution,
-  template: RequestTemplate,
+  template: HttpTemplate,
 ): Promise<Map<string, string>> => {
   const names = [execution.secret, ...secretNames(template).all];
   const opened = names.map(async (name) => [name, (await services.identity.openSecret(name))?.trim() ?? ""] as const);

@@ -4,7 +4,7 @@ import { schemaProblems } from "../../shared/check-json-schema.ts";
 import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { checkOutgoing } from "../../shared/outgoing.ts";
 import { maxToolsBytes } from "../bounds.ts";
-import { parseTemplate } from "./configured/template.ts";
+import { templateIssues } from "./configured/request-template.ts";
 import { builtinNames, hasBuiltin } from "./registry.ts";
 import { ruleIssues } from "./rules.ts";
 
@@ -21,40 +21,31 @@ const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.string
 const under = (path: string, issues: Issue[]): Issue[] =>
   issues.map((issue) => ({ ...issue, path: issue.path === "" ? path : `${path}.${issue.path}` }));
 
-/** Of an external tool: its place is fixed, since what is sent there is signed and not filled in. */
-const externalIssues = (
-  execution: Extract<ToolConfig, { executionType: "external" }>["execution"],
-  options: Options,
-): Issue[] => {
-  if (execution === undefined) return [];
-  const parsed = parseTemplate({ ...execution, method: "POST" }, options);
-  return parsed.ok ? [] : parsed.issues;
-};
+const schemaIssues = (path: string, schema: unknown, ofObject: boolean): Issue[] =>
+  under(path, schemaProblems(schema, { ofObject }));
 
-const ownIssues = (tool: ToolConfig, options: Options): Issue[] => {
-  const schema = under("inputSchema", schemaProblems(tool.inputSchema, { ofObject: true }));
+/** The issues of what only tools of its kind have. */
+const kindIssues = (tool: ToolConfig, options: Options): Issue[] => {
   switch (tool.executionType) {
-    case "gateway": {
-      const parsed = parseTemplate(tool.execution, options);
-      return parsed.ok ? schema : [...schema, ...under("execution", parsed.issues)];
-    }
+    case "gateway":
+      return under("execution", templateIssues(tool.execution, options));
     case "external":
-      return [...schema, ...under("execution", externalIssues(tool.execution, options))];
-    case "space": {
-      const answer = tool.answer.schema === undefined ? [] : schemaProblems(tool.answer.schema, { ofObject: false });
-      return [...schema, ...under("answer.schema", answer)];
-    }
+      // Its place is fixed, since what is sent there is signed and not filled in.
+      return tool.execution ? under("execution", templateIssues({ ...tool.execution, method: "POST" }, options)) : [];
+    case "space":
+      return tool.answer.schema === undefined ? [] : schemaIssues("answer.schema", tool.answer.schema, false);
     case "internal":
       return bytesOf(tool.output) <= maxOutputBytes
-        ? schema
-        : [...schema, { path: "output", message: `must be at most ${maxOutputBytes} bytes (maxOutputBytes)` }];
+        ? []
+        : [{ path: "output", message: `must be at most ${maxOutputBytes} bytes (maxOutputBytes)` }];
   }
 };
 
-const toolIssues = (tool: ToolConfig, options: Options): Issue[] =>
-  builtinNames.has(tool.name)
-    ? [{ path: "name", message: "is the name of a tool that every agent has" }, ...ownIssues(tool, options)]
-    : ownIssues(tool, options);
+const toolIssues = (tool: ToolConfig, options: Options): Issue[] => [
+  ...(builtinNames.has(tool.name) ? [{ path: "name", message: "is the name of a tool that every agent has" }] : []),
+  ...schemaIssues("inputSchema", tool.inputSchema, true),
+  ...kindIssues(tool, options),
+];
 
 /** Whether a rule may name it: MCP servers tell their tools later, so of those the server's name is all that is known. */
 const isTool = (config: AgentConfig, name: string): boolean =>

@@ -21,7 +21,17 @@ import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
 import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
-import type { Outside } from "./configured/run-configured.ts";
+
+/** How a configured tool reaches the world while one call runs. */
+export type Outside = {
+  callId: string;
+  /** Undefined where the workspace has no such secret. */
+  openSecret(name: string): Promise<string | undefined>;
+  fetch: typeof globalThis.fetch;
+  signal: AbortSignal;
+  /** In development only. */
+  allowLoopback: boolean;
+};
 
 /** Plans, as one call may change them: setting them again in a replay of the call changes nothing. */
 export type CallPlans = {

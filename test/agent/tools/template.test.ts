@@ -1,17 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { renderRequest } from "../../../src/agent/tools/configured/render-request.ts";
-import { parseTemplate, secretNames } from "../../../src/agent/tools/configured/template.ts";
+import { renderRequest, secretNames, templateIssues } from "../../../src/agent/tools/configured/request-template.ts";
 import { HttpTemplate } from "../../../src/protocol/tool.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
 
-const parse = (template: object, allowLoopback = false) =>
-  parseTemplate(HttpTemplate.parse({ url: "https://api.example.com/", ...template }), { allowLoopback });
+const parse = (template: object) => HttpTemplate.parse({ url: "https://api.example.com/", ...template });
+
+const issuesOf = (template: object, allowLoopback = false) => templateIssues(parse(template), { allowLoopback });
 
 const parsed = (template: object) => {
-  const result = parse(template);
-  if (!result.ok) throw new Error(JSON.stringify(result.issues));
-  return result.template;
+  expect(issuesOf(template)).toEqual([]);
+  return parse(template);
 };
 
 const render = (template: object, input: unknown, secrets: Record<string, string> = {}) =>
@@ -66,13 +65,12 @@ describe("a template that is written down", () => {
       "headers",
     ],
   ])("[S3][S4] %s is refused", (_, template, path) => {
-    const result = parse(template);
-    expect(result).toMatchObject({ ok: false, issues: expect.arrayContaining([expect.objectContaining({ path })]) });
+    expect(issuesOf(template)).toContainEqual(expect.objectContaining({ path }));
   });
 
   test("[S3] loopback is for development only", () => {
-    expect(parse({ url: "http://127.0.0.1:8080/{{input.a}}" }, true).ok).toBe(true);
-    expect(parse({ url: "http://192.168.0.1/" }, true).ok).toBe(false);
+    expect(issuesOf({ url: "http://127.0.0.1:8080/{{input.a}}" }, true)).toEqual([]);
+    expect(issuesOf({ url: "http://192.168.0.1/" }, true)).not.toEqual([]);
   });
 
   test("the secrets that it needs are known beforehand", () => {
@@ -277,14 +275,12 @@ describe("a template that is filled in", () => {
     );
     fc.assert(
       fc.property(fc.string({ unit: piece, maxLength: 12 }), (rest) => {
-        const result = parse({ url: `https://a.example${rest}`.slice(0, 2048) });
-        if (!result.ok) {
-          expect(result.issues.map(({ message }) => message)).not.toContain("");
-          return;
-        }
-        const { url } = renderRequest(result.template, { input: { a: "v" }, secrets: new Map([["K", "s"]]) });
-        const base = result.template.url.origin;
-        expect(new URL(url).origin).toBe(base);
+        const template = { url: `https://a.example${rest}` };
+        const issues = issuesOf(template);
+        expect(issues.map(({ message }) => message)).not.toContain("");
+        if (issues.length > 0) return;
+        const { url } = renderRequest(parse(template), { input: { a: "v" }, secrets: new Map([["K", "s"]]) });
+        expect(new URL(url).origin).toBe(new URL(template.url.split(/[/?]/).slice(0, 3).join("/")).origin);
       }),
       { numRuns: 1500 },
     );

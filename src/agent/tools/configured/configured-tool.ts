@@ -1,10 +1,91 @@
 import { jsonSchema } from "ai";
 import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { mayRepeat } from "../handling.ts";
-import { broughtTool, invalidInput, type Tool } from "../tool.ts";
-import { type RunnableTool, runConfigured } from "./run-configured.ts";
+import { broughtTool, invalidInput, type Outside, type Tool } from "../tool.ts";
+import { unknownOutcome } from "../unknown-outcome.ts";
+import { createRedactor } from "./redact.ts";
+import { renderRequest, secretNames, templateIssues } from "./request-template.ts";
+import { readAnswer, resultOf } from "./server-answer.ts";
+
+type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
+type Internal = Extract<ToolConfig, { executionType: "internal" }>;
+
+/** Tools that run here; the others are done by people, or by somebody's server. */
+type RunnableTool = Gateway | Internal;
+
+const quotedCharacters = 500;
+
+const openSecrets = async (names: string[], { openSecret }: Outside): Promise<Map<string, string>> => {
+  const secrets = new Map<string, string>();
+  for (const name of names) {
+    const value = (await openSecret(name))?.trim();
+    if (value) secrets.set(name, value);
+  }
+  return secrets;
+};
+
+/** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
+const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
+
+/** Without an answer a request failed if it changes nothing or may be made again; else nobody knows. */
+const unanswered = (tool: Gateway, code: "tool_failed" | "tool_timeout", what: string): ColloquyError =>
+  tool.execution.method === "GET" || mayRepeat(tool) ? new ColloquyError(code, what) : unknownOutcome(what);
+
+const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Promise<unknown> => {
+  const issues = templateIssues(tool.execution, outside);
+  if (issues.length > 0) {
+    throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", { issues });
+  }
+  const needed = secretNames(tool.execution);
+  const secrets = await openSecrets(needed.all, outside);
+  const redactor = createRedactor(secrets.values());
+  const request = renderRequest(tool.execution, { input, secrets });
+
+  const headers = new Map(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
+  if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
+  if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
+  if (request.method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", outside.callId);
+
+  const timeout = AbortSignal.timeout(tool.timeoutMs);
+  const signal = AbortSignal.any([outside.signal, timeout]);
+  try {
+    const answered = await fetchOutgoing(
+      { ...request, headers: [...headers] },
+      { ...outside, signal, confidential: needed.inBody.length > 0 },
+    );
+    const failed = (isOpen: boolean, what: string): ColloquyError =>
+      isOpen ? unanswered(tool, "tool_failed", what) : new ColloquyError("tool_failed", what);
+    if (!answered.ok) throw failed(answered.taken, `the tool's server: ${answered.reason}`);
+    const { response, taken } = answered;
+    const { ok, status } = response;
+    const answer = await readAnswer(response, signal);
+    const isBroken = answer.kind === "broken";
+    const result = resultOf(answer, status, redactor);
+    if (ok && !isBroken) return result;
+    const said = answer.kind === "empty" || answer.kind === "other" ? "" : `: ${JSON.stringify(result)}`;
+    const end = isBroken ? ", and the connection broke in the middle" : "";
+    throw failed(
+      ok || taken || unansweredStatuses.has(status),
+      `the tool's server answered ${status}${end}${said.slice(0, quotedCharacters)}`,
+    );
+  } catch (error) {
+    outside.signal.throwIfAborted();
+    if (error instanceof ColloquyError || !timeout.aborted) throw error;
+    throw unanswered(tool, "tool_timeout", `the tool's server took longer than timeoutMs (${tool.timeoutMs})`);
+  }
+};
+
+/**
+ * Runs a tool that runs here, in or outside a run; its input was checked before. Refusals and failures are thrown as
+ * `ColloquyError`s without any secret; the signal's reason where it was aborted.
+ */
+export const runConfigured = async (tool: RunnableTool, input: unknown, outside: Outside): Promise<unknown> => {
+  if (tool.executionType === "gateway") return runGateway(tool, input, outside);
+  return tool.output === undefined ? input : tool.output;
+};
 
 /** Whether a call needs nobody but this object. */
 const isRunnable = (config: ToolConfig): config is RunnableTool =>

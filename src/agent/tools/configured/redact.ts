@@ -20,8 +20,9 @@ const eitherCase = (hex: string): string =>
   hex.replace(/[a-f]/gi, (each) => `[${each.toLowerCase()}${each.toUpperCase()}]`);
 const hexOf = (code: number, digits: number): string => eitherCase(code.toString(16).padStart(digits, "0"));
 
-const jsonEscapes: Record<string, string> = {
-  '"': '\\\\{1,7}"',
+/** How a character is written in JSON, in JSON within JSON, and in HTML. */
+const escapes: Record<string, string> = {
+  '"': '\\\\{1,7}"|&quot;',
   "\\": "\\\\{2,8}",
   "/": "\\\\{1,3}\\/",
   "\n": "\\\\{1,3}n",
@@ -29,31 +30,27 @@ const jsonEscapes: Record<string, string> = {
   "\t": "\\\\{1,3}t",
   "\b": "\\\\{1,3}b",
   "\f": "\\\\{1,3}f",
-};
-const entities: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
   ">": "&gt;",
-  '"': "&quot;",
   "'": "&#(?:39|x27);",
 };
 
 const utf8 = (text: string): number[] => [...new TextEncoder().encode(text)];
 
-/** One character in all of its forms, as a pattern. */
+/** A character in all of its forms, as a pattern. */
 const formsOf = (character: string): string => {
   const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
   const forms = [
-    ...(jsonEscapes[character] === undefined ? [] : [jsonEscapes[character]]),
-    ...(entities[character] === undefined ? [] : [entities[character]]),
+    escapes[character] ?? [],
     escaped(character),
     utf8(character)
       .map((byte) => `%(?:25)?${hexOf(byte, 2)}`)
       .join(""),
     units.map((unit) => `\\\\{1,3}u${hexOf(unit, 4)}`).join(""),
-    ...(character === " " ? ["\\+"] : []),
+    character === " " ? "\\+" : [],
   ];
-  return `(?:${forms.join("|")})`;
+  return `(?:${forms.flat().join("|")})`;
 };
 
 /** What of a secret's base64 does not depend on its neighbours, for each place that it may begin at. */
@@ -66,20 +63,10 @@ const base64Cores = (secret: string): string[] =>
   });
 
 /** A long secret is looked for piece by piece: a pattern of thousands of characters takes an engine seconds. */
-const pieceCharacters = 128;
-
-const piecesOf = (secret: string): string[] => {
-  const characters = [...secret];
-  const pieces = Math.max(1, Math.floor(characters.length / pieceCharacters));
-  return Array.from({ length: pieces }, (_, index) =>
-    characters
-      .slice(index * pieceCharacters, index + 1 === pieces ? undefined : (index + 1) * pieceCharacters)
-      .join(""),
-  );
-};
+const pieces = /.{128}(?=.{128})|.+/gsu;
 
 const patternsOf = (secret: string): RegExp[] => {
-  const forms = piecesOf(secret).map((piece) => [...piece].map(formsOf).join(""));
+  const forms = (secret.match(pieces) ?? []).map((piece) => [...piece].map(formsOf).join(""));
   const cores = base64Cores(secret).map(escaped);
   return [...new Set([...forms, ...cores])].map((form) => new RegExp(form, "g"));
 };
@@ -107,14 +94,12 @@ export const createRedactor = (secrets: Iterable<string>): Redactor => {
   const without = (text: string, mark: string): string => {
     const spans = patterns.flatMap((pattern) => spansOf(pattern, text)).sort(([one], [other]) => one - other);
     let result = "";
-    let shownTo = 0;
     let hiddenTo = -1;
     for (const [from, to] of spans) {
-      if (from > hiddenTo) result += text.slice(shownTo, from) + mark;
+      if (from > hiddenTo) result += text.slice(Math.max(0, hiddenTo), from) + mark;
       hiddenTo = Math.max(hiddenTo, to);
-      shownTo = hiddenTo;
     }
-    return result + text.slice(shownTo);
+    return result + text.slice(Math.max(0, hiddenTo));
   };
   const plain = plainMarkers.find((mark) => !used.some((secret) => secret.includes(mark))) ?? "";
 

@@ -1,6 +1,6 @@
 import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { type Part, parsePlaceholders } from "../configured/placeholders.ts";
+import { type Part, partsOf } from "../configured/request-template.ts";
 
 const sendable = /^[\t\x20-\x7e]*$/;
 
@@ -23,6 +23,7 @@ export const serverHeaders = async (
   for (const [header, template] of Object.entries(templates)) {
     const rendered = async (part: Part): Promise<string> => {
       if (part.kind === "text") return part.text;
+      if (part.kind === "slip") throw misconfigured(header, part.message);
       if (part.kind === "input") throw misconfigured(header, "cannot hold {{input.…}}: it is sent with every request");
       const value = (await openSecret(part.name))?.trim();
       if (!value) {
@@ -32,9 +33,7 @@ export const serverHeaders = async (
       secrets.add(value);
       return value;
     };
-    const parsed = parsePlaceholders(template);
-    if (!parsed.ok) throw misconfigured(header, parsed.message);
-    const value = (await Promise.all(parsed.parts.map(rendered))).join("");
+    const value = (await Promise.all(partsOf(template).map(rendered))).join("");
     if (!sendable.test(value)) throw misconfigured(header, "would hold what a header cannot: use printable ASCII");
     headers[header] = value;
   }
