@@ -8,9 +8,8 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockTail, maxBlockVersions, maxUndoSteps } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
 import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
-import type { Commit } from "../documents/edit-document.ts";
+import type { Commit, Step } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
-import { type Step, type UndoStacks, undoStacks } from "../documents/undo-stacks.ts";
 import { blockSnapshots, blockVersions } from "./schema.ts";
 
 /**
@@ -141,15 +140,16 @@ export class BlockHistory {
     throw new ColloquyError("not_found", `${why}; the newest is ${newest}`);
   }
 
-  stacks(blockId: number, author: string): UndoStacks {
-    const steps: Step[] = this.#db
+  /** The newest versions of an author, oldest first, without the one that the block was created with. */
+  stepsOf(blockId: number, author: string): Step[] {
+    return this.#db
       .select({ version: blockVersions.version, kind: blockVersions.kind })
       .from(blockVersions)
       .where(and(eq(blockVersions.blockId, blockId), eq(blockVersions.author, author), gt(blockVersions.version, 1)))
       .orderBy(desc(blockVersions.version))
       .limit(maxUndoSteps)
-      .all();
-    return undoStacks(steps.reverse());
+      .all()
+      .reverse();
   }
 
   /** Newest first, those before `before`. */

@@ -9,16 +9,19 @@ import type {
   Permission,
   UpdateBlock,
 } from "../../../protocol/block.ts";
+import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import type { BlockPrincipal } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockCalls, maxBlocks, maxBlockUpdateBytes, maxDeletedBlocks, maxOpenDocuments } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
+import { checkBlockSchema } from "../documents/check-content.ts";
 import { contentAt, record, stateOf } from "../documents/document.ts";
-import { checkBlockSchema, fillDocument } from "../documents/fill-document.ts";
+import { editDocument } from "../documents/edit-document.ts";
+import { fillDocument } from "../documents/fill-document.ts";
 import type { Loro } from "../documents/loro.ts";
-import { checkPermission, type Writer } from "../documents/permission.ts";
+import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
 import { BlockHistory } from "./block-history.ts";
 import type { BlockRow } from "./block-view.ts";
@@ -125,7 +128,7 @@ export class Blocks {
     doc.setPeerId("1");
     const recording = record(doc);
     const filled = { ...input, now: isoTime(now), ...(content === undefined ? {} : { content }) };
-    const { value } = fillDocument(doc, filled);
+    const value = fillDocument(doc, filled);
     const { update, state } = recording.take();
     doc.free();
     const row = transaction(() => {
@@ -154,13 +157,9 @@ export class Blocks {
 
   /** All operations or none. Throws what refuses them. */
   async edit(label: string, { operations, onVersion, by, callId }: BlockEdit): Promise<EditedBlock> {
-    // Nothing is loaded for a block that the principal does not have. What edits need is evaluated with the first one,
-    // not when the worker starts.
+    // Nothing is loaded for a block that the principal does not have.
     this.access(label, by);
-    const [loro, { editDocument }] = await Promise.all([
-      this.#around.loadLoro(),
-      import("../documents/edit-document.ts"),
-    ]);
+    const loro = await this.#around.loadLoro();
     const known = callId === undefined ? undefined : this.#answered(callId);
     if (known) {
       const { rendered, value } = await this.read(label);
@@ -174,7 +173,6 @@ export class Blocks {
     try {
       const edited = transaction(() => {
         const doc = this.#open(loro, row.id);
-        const needsStacks = operations.some(({ op }) => op === "undo" || op === "redo");
         const { commits, results, value } = editDocument(doc, {
           schema: row.schema,
           charLimit: row.charLimit,
@@ -183,7 +181,7 @@ export class Blocks {
           writer,
           version: row.version,
           on,
-          stacks: needsStacks ? this.#history.stacks(row.id, author) : { undo: [], redo: [] },
+          steps: () => this.#history.stepsOf(row.id, author),
           stateAt: (version) => this.#history.stateAt(row.id, version),
           contentBefore: () => this.#history.newest(loro, row.id, row.schema),
         });
@@ -336,15 +334,13 @@ export class Blocks {
 
 const authorOf = (by: BlockPrincipal): string => (by.kind === "agent" ? `agent:${by.agentId}` : by.author);
 
-const appending: string[] = ["append_text", "append_to_list", "push_item", "insert_item", "append_log_entry"];
-const deleting: string[] = ["delete_item", "remove_from_list"];
-
 /** One word for how a version was made, from the names of its operations. */
-const mannerOf = (operations: string[]): string => {
-  const [only] = operations;
-  if (operations.length === 1 && (only === "undo" || only === "redo")) return only;
-  if (operations.some((op) => deleting.includes(op))) return "delete";
-  return operations.length > 0 && operations.every((op) => appending.includes(op)) ? "append" : "edit";
+const mannerOf = (operations: BlockOperation["op"][]): string => {
+  const [first] = operations;
+  if (first === "undo" || first === "redo") return first;
+  const rights = operations.map((op) => rightOf[op]);
+  if (rights.includes("Delete")) return "delete";
+  return rights.length > 0 && rights.every((right) => right === "Append") ? "append" : "edit";
 };
 
 /**

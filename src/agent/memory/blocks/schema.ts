@@ -2,7 +2,7 @@ import { isNull } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
-import type { Step } from "../documents/undo-stacks.ts";
+import type { Step } from "../documents/edit-document.ts";
 
 /** An agent's blocks. What a run's input needs of one stands in its row, so that composing opens no document. */
 export const blocks = sqliteTable(

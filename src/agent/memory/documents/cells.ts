@@ -1,6 +1,9 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
-import type { BlockSchema, PlainSchema } from "../../../protocol/block-schema.ts";
+import type { BlockSchema, Field } from "../../../protocol/block-schema.ts";
+import { type Item, mergeItems, mergeText } from "./merge.ts";
+import { type Part, partsOf } from "./parts.ts";
+import { changesBetween, type Splice } from "./text-changes.ts";
 
 /**
  * A document's content, as containers of the CRDT by name. All of them are roots: such a container is always there, so
@@ -11,96 +14,166 @@ import type { BlockSchema, PlainSchema } from "../../../protocol/block-schema.ts
  * 2. An item has a key that no other item of its document ever had; the least one is the oldest. It keeps it when it is
  *    set, moved, deleted and put back.
  */
-export type Cell = { kind: "text" | "fields" | "items" | "counter"; path: string };
+export interface Cell<Held = unknown> {
+  /** The cell's place in the document, which no other cell has. */
+  path: string;
+  /** What it holds at first. */
+  empty: Held;
+  read(doc: LoroDoc): Held;
+  /** Makes as few changes as lead to `next`: what others change beside them merges. */
+  write(doc: LoroDoc, next: Held): void;
+  /** `ours` with the changes that lead from `base` to `theirs`. Where both changed the same, ours has the last word. */
+  merge(base: Held, ours: Held, theirs: Held): Held;
+  /** Undefined for a field that is not set. */
+  json(held: Held): Json | undefined;
+}
 
-export type Item = { key: number; json: string };
-
-export const textOf = (prefix: string): string => `${prefix}text`;
-export const fieldsOf = (prefix: string): string => `${prefix}fields`;
-export const itemsOf = (prefix: string): string => `${prefix}items`;
-export const fieldItemsOf = (prefix: string, field: string): string => `${prefix}items.${field}`;
-export const counterOf = (prefix: string, field: string): string => `${prefix}counter.${field}`;
-export const prefixOf = (section: string): string => `${section}:`;
-
-const plainCells = (schema: PlainSchema, prefix: string): Cell[] => {
-  switch (schema.type) {
-    case "text":
-      return [{ kind: "text", path: textOf(prefix) }];
-    case "map":
-      return [
-        { kind: "fields", path: fieldsOf(prefix) },
-        ...schema.fields.flatMap(({ name, type }): Cell[] => {
-          if (type === "list") return [{ kind: "items", path: fieldItemsOf(prefix, name) }];
-          return type === "counter" ? [{ kind: "counter", path: counterOf(prefix, name) }] : [];
-        }),
-      ];
-    case "list":
-    case "log":
-      return [{ kind: "items", path: itemsOf(prefix) }];
+export const spliceText = (doc: LoroDoc, path: string, splices: Splice[]): void => {
+  const text = doc.getText(path);
+  // From the end, so that each place is still where it was.
+  for (const { at, remove, insert } of splices.toReversed()) {
+    if (remove > 0) text.delete(at, remove);
+    if (insert !== "") text.insert(at, insert);
   }
 };
 
-/** All containers that a schema shows. */
-export const cellsOf = (schema: BlockSchema): Cell[] =>
-  schema.type === "composite"
-    ? schema.sections.flatMap((section) => plainCells(section.schema, prefixOf(section.name)))
-    : plainCells(schema, "");
+export const textCell = (path: string): Cell<string> => ({
+  path,
+  empty: "",
+  read: (doc) => doc.getText(path).toString(),
+  write: (doc, next) => spliceText(doc, path, changesBetween(doc.getText(path).toString(), next)),
+  merge: mergeText,
+  json: (text) => text,
+});
 
-export const readText = (doc: LoroDoc, path: string): string => doc.getText(path).toString();
+/** One field of a map, as JSON text. */
+const valueCell = (path: string, name: string): Cell<string | undefined> => {
+  const read = (doc: LoroDoc): string | undefined => {
+    const json = doc.getMap(path).get(name);
+    return json === undefined ? undefined : String(json);
+  };
+  return {
+    path: `${path}.${name}`,
+    empty: undefined,
+    read,
+    write(doc, next) {
+      if (read(doc) === next) return;
+      if (next === undefined) doc.getMap(path).delete(name);
+      else doc.getMap(path).set(name, next);
+    },
+    merge: (base, ours, theirs) => (ours === base ? theirs : ours),
+    json: (json) => (json === undefined ? undefined : JSON.parse(json)),
+  };
+};
 
-export const readFields = (doc: LoroDoc, path: string): Map<string, string> =>
-  new Map(
-    doc
-      .getMap(path)
-      .entries()
-      .map(([name, json]) => [name, String(json)]),
-  );
+export const storedItem = ({ key, json }: Item): string => `${key} ${json}`;
 
 const itemOf = (stored: unknown): Item => {
   const text = String(stored);
   const space = text.indexOf(" ");
   return { key: Number(text.slice(0, space)), json: text.slice(space + 1) };
 };
-export const storedItem = ({ key, json }: Item): string => `${key} ${json}`;
 
-export const readItems = (doc: LoroDoc, path: string): Item[] => doc.getMovableList(path).toArray().map(itemOf);
+export const itemsCell = (path: string): Cell<Item[]> => {
+  const read = (doc: LoroDoc): Item[] => doc.getMovableList(path).toArray().map(itemOf);
+  return {
+    path,
+    empty: [],
+    read,
+    write(doc, next) {
+      const list = doc.getMovableList(path);
+      const now = read(doc);
+      const kept = new Set(next.map(({ key }) => key));
+      for (let index = now.length - 1; index >= 0; index -= 1) {
+        const item = now[index];
+        if (!item || kept.has(item.key)) continue;
+        list.delete(index, 1);
+        now.splice(index, 1);
+      }
+      for (const [index, item] of next.entries()) {
+        const from = now.findIndex(({ key }, place) => place >= index && key === item.key);
+        if (from < 0) {
+          list.insert(index, storedItem(item));
+          now.splice(index, 0, item);
+          continue;
+        }
+        if (from !== index) {
+          list.move(from, index);
+          now.splice(index, 0, ...now.splice(from, 1));
+        }
+        if (now[index]?.json !== item.json) list.set(index, storedItem(item));
+      }
+    },
+    merge: mergeItems,
+    json: (items) => items.map(({ json }) => JSON.parse(json)),
+  };
+};
 
 /** A counter counts as far as whole numbers are exact. */
 export const maxCount = Number.MAX_SAFE_INTEGER;
 
-/** Nine decimals: fractions add up with an error in their last digits, which depends on the order. */
-export const readCounter = (doc: LoroDoc, path: string): number => {
-  const count = Number(doc.getCounter(path).getShallowValue().toFixed(9));
-  return count === 0 ? 0 : count; // never -0
+export const counterCell = (path: string): Cell<number> => {
+  /** Nine decimals: fractions add up with an error in their last digits, which depends on the order. */
+  const read = (doc: LoroDoc): number => {
+    const count = Number(doc.getCounter(path).getShallowValue().toFixed(9));
+    return count === 0 ? 0 : count; // never -0
+  };
+  return {
+    path,
+    empty: 0,
+    read,
+    write(doc, next) {
+      const counter = doc.getCounter(path);
+      if (read(doc) === next) return;
+      counter.increment(next - counter.getShallowValue());
+      // Next to a large number a small one is lost in the difference: what is left of it is little then.
+      const rest = next - counter.getShallowValue();
+      if (rest !== 0) counter.increment(rest);
+    },
+    merge: (base, ours, theirs) => (ours === base ? theirs : ours + (theirs - base)),
+    json: (count) => count,
+  };
 };
 
-const parsed = ({ json }: Item): Json => JSON.parse(json) as Json;
+export const textOf = (prefix: string): string => `${prefix}text`;
+export const itemsOf = (prefix: string): string => `${prefix}items`;
+export const fieldItemsOf = (prefix: string, field: string): string => `${prefix}items.${field}`;
+export const counterOf = (prefix: string, field: string): string => `${prefix}counter.${field}`;
 
-const plainValue = (doc: LoroDoc, schema: PlainSchema, prefix: string): Json => {
-  switch (schema.type) {
-    case "text":
-      return readText(doc, textOf(prefix));
-    case "map": {
-      const fields = readFields(doc, fieldsOf(prefix));
-      const entries = schema.fields.flatMap(({ name, type }): [string, Json][] => {
-        if (type === "counter") return [[name, readCounter(doc, counterOf(prefix, name))]];
-        if (type === "list") {
-          const items = readItems(doc, fieldItemsOf(prefix, name));
-          return items.length === 0 ? [] : [[name, items.map(parsed)]];
-        }
-        const json = fields.get(name);
-        return json === undefined ? [] : [[name, JSON.parse(json) as Json]];
-      });
-      return Object.fromEntries(entries);
-    }
-    case "list":
-    case "log":
-      return readItems(doc, itemsOf(prefix)).map(parsed);
-  }
+export const fieldCell = (prefix: string, { name, type }: Field): Cell => {
+  if (type === "list") return itemsCell(fieldItemsOf(prefix, name));
+  return type === "counter" ? counterCell(counterOf(prefix, name)) : valueCell(`${prefix}fields`, name);
+};
+
+/** The cell of a part that is no map. */
+const wholeCell = ({ schema, prefix }: Part): Cell =>
+  schema.type === "text" ? textCell(textOf(prefix)) : itemsCell(itemsOf(prefix));
+
+/** All cells that a schema shows. Agents may not change a cell that is `readOnly`. */
+export const cellsOf = (schema: BlockSchema): (Cell & { readOnly: boolean })[] =>
+  partsOf(schema).flatMap((part) =>
+    part.schema.type === "map"
+      ? part.schema.fields.map((field) => ({
+          ...fieldCell(part.prefix, field),
+          readOnly: part.readOnly || field.readOnly === true,
+        }))
+      : [{ ...wholeCell(part), readOnly: part.readOnly }],
+  );
+
+const contentOfPart = (doc: LoroDoc, part: Part): Json => {
+  const jsonIn = (cell: Cell): Json | undefined => cell.json(cell.read(doc));
+  const { schema, prefix } = part;
+  if (schema.type !== "map") return jsonIn(wholeCell(part)) ?? null;
+  const entries = schema.fields.flatMap((field): [string, Json][] => {
+    const json = jsonIn(fieldCell(prefix, field));
+    const isUnset = json === undefined || (Array.isArray(json) && json.length === 0);
+    return isUnset ? [] : [[field.name, json]];
+  });
+  return Object.fromEntries(entries);
 };
 
 /** A document's whole content as data, also what is not shown. A log's entries are oldest first. */
-export const contentOf = (doc: LoroDoc, schema: BlockSchema): Json =>
-  schema.type === "composite"
-    ? Object.fromEntries(schema.sections.map(({ name, schema: of }) => [name, plainValue(doc, of, prefixOf(name))]))
-    : plainValue(doc, schema, "");
+export const contentOf = (doc: LoroDoc, schema: BlockSchema): Json => {
+  const contents = partsOf(schema).map((part): [string, Json] => [part.name ?? "", contentOfPart(doc, part)]);
+  return schema.type === "composite" ? Object.fromEntries(contents) : (contents[0]?.[1] ?? null);
+};

@@ -1,9 +1,12 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
-import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from "../../../protocol/block-schema.ts";
+import { type BlockSchema, maxListItems, maxLogEntries } from "../../../protocol/block-schema.ts";
+import { schemaProblems } from "../../../shared/check-json-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { counterOf, fieldItemsOf, itemsOf, maxCount, prefixOf, readCounter, readItems } from "./cells.ts";
-import { countedTooFar, tooManyItems } from "./refused-edit.ts";
+import { counterCell, counterOf, fieldItemsOf, itemsCell, itemsOf, maxCount } from "./cells.ts";
+import { checkField } from "./check-value.ts";
+import { partsOf } from "./parts.ts";
+import { countedTooFar, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { render } from "./render.ts";
 
 const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
@@ -16,9 +19,10 @@ export const sizeOf = (schema: BlockSchema, value: Json): number => {
 };
 
 /** Throws where a content grew past its limit. One that was larger already may still be made smaller. */
-export const checkSize = (size: number, charLimit: number, sizeBefore: () => number): void => {
+export const checkSize = (schema: BlockSchema, value: Json, charLimit: number, valueBefore?: () => Json): void => {
+  const size = sizeOf(schema, value);
   if (size <= charLimit) return;
-  const before = sizeBefore();
+  const before = valueBefore ? sizeOf(schema, valueBefore()) : 0;
   if (size < before) return;
   throw new ColloquyError(
     "text_too_long",
@@ -26,21 +30,14 @@ export const checkSize = (size: number, charLimit: number, sizeBefore: () => num
   );
 };
 
-const partsOf = (schema: BlockSchema): [PlainSchema, string][] =>
-  schema.type === "composite" ? schema.sections.map(({ name, schema: of }) => [of, prefixOf(name)]) : [[schema, ""]];
-
 /** Deletes the oldest items beyond `maxItems`. */
 const dropOldest = (doc: LoroDoc, path: string, maxItems: number): void => {
-  const items = readItems(doc, path);
+  const items = itemsCell(path).read(doc);
   if (items.length <= maxItems) return;
-  const newest = new Set(
-    items
-      .map(({ key }) => key)
-      .sort((one, other) => other - one)
-      .slice(0, maxItems),
-  );
-  for (let index = items.length - 1; index >= 0; index -= 1) {
-    if (!newest.has(items[index]?.key ?? 0)) doc.getMovableList(path).delete(index, 1);
+  const keys = items.map(({ key }) => key);
+  const newest = new Set(keys.toSorted((one, other) => other - one).slice(0, maxItems));
+  for (const [index, key] of [...keys.entries()].reverse()) {
+    if (!newest.has(key)) doc.getMovableList(path).delete(index, 1);
   }
 };
 
@@ -51,16 +48,29 @@ const checkCount = (doc: LoroDoc, path: string, most: number, bound: string): vo
 
 /** Keeps lists and counters within their bounds: those of their schemas by dropping, the house's own by refusing. */
 export const keepBounds = (doc: LoroDoc, schema: BlockSchema): void => {
-  for (const [part, prefix] of partsOf(schema)) {
+  for (const { schema: part, prefix } of partsOf(schema)) {
     if (part.type === "list" && part.maxItems !== undefined) dropOldest(doc, itemsOf(prefix), part.maxItems);
     if (part.type === "list") checkCount(doc, itemsOf(prefix), maxListItems, "maxListItems");
     if (part.type === "log") checkCount(doc, itemsOf(prefix), maxLogEntries, "maxLogEntries");
-    if (part.type !== "map") continue;
-    for (const { name, type } of part.fields) {
-      // Two editors may have counted at once: the sum may be too large.
-      if (type === "counter" && Math.abs(readCounter(doc, counterOf(prefix, name))) > maxCount)
-        throw countedTooFar(name);
+    for (const { name, type } of part.type === "map" ? part.fields : []) {
       if (type === "list") checkCount(doc, fieldItemsOf(prefix, name), maxListItems, "maxListItems");
+      // Two editors may have counted at once: the sum may be too large.
+      const isTooFar = type === "counter" && Math.abs(counterCell(counterOf(prefix, name)).read(doc)) > maxCount;
+      if (isTooFar) throw countedTooFar(name);
+    }
+  }
+};
+
+/** Throws what is wrong within a schema: defaults that are not of their fields' types, schemas of items that cannot be applied. */
+export const checkBlockSchema = (schema: BlockSchema): void => {
+  for (const { schema: part } of partsOf(schema)) {
+    const itemSchema = part.type === "list" ? part.itemSchema : undefined;
+    if (itemSchema && !["map", "text"].includes(String(itemSchema.type))) {
+      const [problem] = schemaProblems(itemSchema, { ofObject: false });
+      if (problem) throw refusedEdit(`itemSchema ${problem.path}: ${problem.message}`);
+    }
+    for (const field of part.type === "map" ? part.fields : []) {
+      if (field.default !== undefined && field.default !== null) checkField(field, field.default);
     }
   }
 };

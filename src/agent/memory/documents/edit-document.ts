@@ -1,17 +1,17 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
-import type { BlockSchema, PlainSchema } from "../../../protocol/block-schema.ts";
+import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { applyOperation } from "./apply-operation.ts";
 import { cellsOf, contentOf } from "./cells.ts";
-import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
+import { checkSize, keepBounds } from "./check-content.ts";
 import { atState, forkOf, record, stateOf } from "./document.ts";
-import { ownField } from "./in-words.ts";
-import { checkPermission, type Editing, requireSystem, type Writer } from "./permission.ts";
+import { checkPermission, requireSystem, type Writer } from "./permission.ts";
 import { refusedEdit } from "./refused-edit.ts";
-import { type Contents, mergeContents, readContents, writeContents } from "./revert.ts";
-import { noteStep, type Step, type UndoStacks } from "./undo-stacks.ts";
+
+/** One version, as undo sees it: an edit, or the taking back of an edit, or of such a taking back. */
+export type Step = { version: number; kind: "edit" | "undo" | "redo" };
 
 /**
  * One edit of a block: its operations, all or none.
@@ -31,72 +31,34 @@ export type EditRequest = {
   version: number;
   /** The state of the version that the edit was made on, where that is not the newest. */
   on?: string | undefined;
-  /** The versions that the author may undo and redo. */
-  stacks: UndoStacks;
+  /** The author's own versions, oldest first: only these the author undoes. Called where there is something to undo. */
+  steps(): Step[];
   /** The state of a version that is kept. */
   stateAt(version: number): string | undefined;
   /** The newest version's content, read anew. Called only where the edit is too large. */
   contentBefore(): Json;
 };
 
-export type Commit = Step & { operations: string[]; update: Uint8Array; state: string };
-export type Edited = { commits: Commit[]; results: OperationResult[]; value: Json; size: number };
+export type Commit = Step & { operations: BlockOperation["op"][]; update: Uint8Array; state: string };
+export type Edited = { commits: Commit[]; results: OperationResult[]; value: Json };
 
 /** Keys of items: by version, then by place in the edit. */
 const keysOfVersion = 2 ** 20;
 
-/** `other` is the content on the other side of the operation: before it, or after it where it was undone. */
-type Applied = { operation: ContentOperation; other: Contents };
-
-const isUndo = ({ op }: BlockOperation): boolean => op === "undo" || op === "redo";
-
-/** Content operations that are not yet a version; the last of them can be taken back. */
-const openEdit = (doc: LoroDoc, request: EditRequest, nextVersion: () => number) => {
-  const { schema, writer, label, operations } = request;
-  const cells = cellsOf(schema);
-  const canUndo = operations.some(isUndo);
-  const applied: Applied[] = [];
-  const undone: Applied[] = [];
-  let used = 0;
-  const newKey = (): number => {
-    used += 1;
-    return nextVersion() * keysOfVersion + used;
-  };
-  const snapshot = (): Contents => readContents(doc, canUndo ? cells : []);
-  /** Makes the last step of one list a step of the other, and answers its name. */
-  const step = (from: Applied[], to: Applied[]): string | undefined => {
-    const last = from.pop();
-    if (!last) return undefined;
-    to.push({ operation: last.operation, other: snapshot() });
-    writeContents(doc, last.other);
-    return last.operation.op;
-  };
-  return {
-    names: () => applied.map(({ operation }) => operation.op),
-    apply(on: LoroDoc, operation: ContentOperation): OperationResult {
-      const other = snapshot();
-      const editing: Editing = { doc: on, writer, label, newKey };
-      const result = applyOperation(editing, schema, operation);
-      applied.push({ operation, other });
-      undone.length = 0;
-      return result;
-    },
-    undo: () => step(applied, undone),
-    redo: () => step(undone, applied),
-    /** Operations that were undone cannot be redone any more. */
-    close(): void {
-      undone.length = 0;
-    },
-  };
-};
-
-const contentOperations = (operations: BlockOperation[]): ContentOperation[] => {
-  const content = operations.filter((operation): operation is ContentOperation => !isUndo(operation));
-  if (content.length < operations.length) {
-    throw refusedEdit("undo and redo are of the newest version: leave out onVersion");
+/** The versions that an author may undo and redo, the next one last. To redo is to revert the version that undid. */
+const undoStacks = (steps: Step[]): Record<"undo" | "redo", number[]> => {
+  const stacks = { undo: [] as number[], redo: [] as number[] };
+  for (const { version, kind } of steps) {
+    if (kind === "undo") stacks.undo.pop();
+    else if (kind === "redo") stacks.redo.pop();
+    else stacks.redo = [];
+    stacks[kind === "undo" ? "redo" : "undo"].push(version);
   }
-  return content;
+  return stacks;
 };
+
+const isContent = (operation: BlockOperation): operation is ContentOperation =>
+  operation.op !== "undo" && operation.op !== "redo";
 
 /** Applies operations to the document as it was, and merges what they changed into what it is. */
 const mergeFrom = (doc: LoroDoc, state: string, apply: (fork: LoroDoc) => void): void => {
@@ -111,78 +73,85 @@ const mergeFrom = (doc: LoroDoc, state: string, apply: (fork: LoroDoc) => void):
 
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
-  const { schema, writer, label, operations, stacks, charLimit, on } = request;
+  const { schema, writer, label, operations, charLimit, on } = request;
   const recording = record(doc);
+  const cells = cellsOf(schema);
   const commits: Commit[] = [];
   const results: OperationResult[] = [];
+  const canUndo = !operations.every(isContent);
   let { version } = request;
-  const edit = openEdit(doc, request, () => version + 1);
-  const commit = (kind: Step["kind"], names: string[]): void => {
+  let keys = 0;
+  const newKey = (): number => {
+    keys += 1;
+    return (version + 1) * keysOfVersion + keys;
+  };
+
+  const contents = (): unknown[] => (canUndo ? cells.map((cell) => cell.read(doc)) : []);
+  /** Operations that are not yet a version: `states` are the contents before and after each. Those from `at` on are undone. */
+  let open = { names: [] as ContentOperation["op"][], states: [contents()], at: 0 };
+
+  const apply = (to: LoroDoc, operation: ContentOperation): void => {
+    results.push(applyOperation({ doc: to, writer, label, newKey }, schema, operation));
+    const { names, states, at } = open;
+    open = {
+      names: [...names.slice(0, at), operation.op],
+      states: [...states.slice(0, at + 1), contents()],
+      at: at + 1,
+    };
+  };
+  const commit = (kind: Step["kind"], names: Commit["operations"]): void => {
     keepBounds(doc, schema);
     const { update, state, changed } = recording.take();
     // An undo is a version even if it changes nothing, because others changed all of it since.
     if (!changed && kind === "edit") return;
     version += 1;
-    noteStep(stacks, { version, kind });
     commits.push({ version, kind, operations: names, update, state });
   };
-  /** Takes the newest version of the author's back: undo, or redo where that was an undo. */
+  /** Reverts the newest version that the author may undo or redo: what it changed is merged back. */
   const reachBack = (op: "undo" | "redo"): void => {
-    const target = edit.names().length > 0 ? undefined : stacks[op].at(-1);
+    const target = open.at > 0 ? undefined : undoStacks([...request.steps(), ...commits])[op].at(-1);
     if (target === undefined) throw refusedEdit(`Nothing to ${op}`);
-    const stateAt = (wanted: number): string => {
+    const readAt = (wanted: number): unknown[] => {
       const state = commits.find((made) => made.version === wanted)?.state ?? request.stateAt(wanted);
       if (state === undefined) throw refusedEdit(`Nothing to ${op}: version ${wanted} is not kept any more`);
-      return state;
+      return atState(doc, state, contents);
     };
-    const cells = cellsOf(schema);
-    const withheld = writer.kind === "system" ? {} : readOnlyParts(schema, contentOf(doc, schema));
-    const base = atState(doc, stateAt(target), () => readContents(doc, cells));
-    mergeContents(
-      doc,
-      base,
-      atState(doc, stateAt(target - 1), () => readContents(doc, cells)),
-    );
-    if (writer.kind !== "system" && !sameJson(withheld, readOnlyParts(schema, contentOf(doc, schema)))) {
-      requireSystem(writer, `What ${op} would change`);
+    const [base, theirs] = [readAt(target), readAt(target - 1)];
+    for (const [index, cell] of cells.entries()) {
+      const now = cell.read(doc);
+      const next = cell.merge(base[index], now, theirs[index]);
+      if (cell.readOnly && !sameJson(now, next)) requireSystem(writer, `What ${op} would change`);
+      cell.write(doc, next);
     }
-    edit.close();
     commit(op, [op]);
+    open = { names: [], states: [contents()], at: 0 };
   };
   const takeBack = (op: "undo" | "redo"): void => {
     checkPermission(op, writer);
-    const inside = op === "undo" ? edit.undo() : edit.redo();
-    if (inside === undefined) reachBack(op);
+    const [at, name] = op === "undo" ? [open.at - 1, open.names[open.at - 1]] : [open.at + 1, open.names[open.at]];
+    if (name === undefined) reachBack(op);
+    else {
+      open.at = at;
+      for (const [index, cell] of cells.entries()) cell.write(doc, open.states[at]?.[index]);
+    }
     const done = op === "undo" ? "Undid" : "Redid";
-    results.push({ op, message: `${done} ${inside ?? "the last change"} in block '${label}'` });
+    results.push({ op, message: `${done} ${name ?? "the last change"} in block '${label}'` });
   };
+
   if (on !== undefined && on !== stateOf(doc)) {
-    const content = contentOperations(operations);
-    mergeFrom(doc, on, (fork) => results.push(...content.map((operation) => edit.apply(fork, operation))));
+    const content = operations.filter(isContent);
+    if (canUndo) throw refusedEdit("undo and redo are of the newest version: leave out onVersion");
+    mergeFrom(doc, on, (fork) => {
+      for (const operation of content) apply(fork, operation);
+    });
   } else {
     for (const operation of operations) {
-      if (operation.op === "undo" || operation.op === "redo") takeBack(operation.op);
-      else results.push(edit.apply(doc, operation));
+      if (isContent(operation)) apply(doc, operation);
+      else takeBack(operation.op);
     }
   }
-  commit("edit", edit.names());
+  commit("edit", open.names.slice(0, open.at));
   const value = contentOf(doc, schema);
-  const size = sizeOf(schema, value);
-  checkSize(size, charLimit, () => sizeOf(schema, request.contentBefore()));
-  return { commits, results, value, size };
-};
-
-const ofPlain = (schema: PlainSchema, value: Json | undefined): [string, Json | undefined][] =>
-  schema.type === "map"
-    ? schema.fields.flatMap(({ name, readOnly }) => (readOnly ? [[name, ownField(value, name)]] : []))
-    : [];
-
-/** The parts of a value that agents may not change, by section and field. */
-export const readOnlyParts = (schema: BlockSchema, value: Json): Record<string, Json | undefined> => {
-  if (schema.type !== "composite") return Object.fromEntries(ofPlain(schema, value));
-  const parts = schema.sections.flatMap(({ name, schema: of, readOnly }): [string, Json | undefined][] => {
-    const held = ownField(value, name);
-    return readOnly ? [[name, held]] : ofPlain(of, held).map(([field, inner]) => [`${name}:${field}`, inner]);
-  });
-  return Object.fromEntries(parts);
+  checkSize(schema, value, charLimit, request.contentBefore);
+  return { commits, results, value };
 };

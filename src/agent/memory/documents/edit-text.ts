@@ -1,15 +1,11 @@
 import { RE2JS, RE2JSException } from "re2js";
-import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { quoted } from "./in-words.ts";
+import type { OperationOn } from "./parts.ts";
 import { refusedEdit, textTooLong } from "./refused-edit.ts";
 import { changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
 
-export type TextOperation = Extract<
-  ContentOperation,
-  { op: "set_text" | "append_text" | "replace_text" | "edit_range" | "patch" }
->;
 type Edited = { splices: Splice[]; message: string };
 
 /** Refuses what is larger than any block before it is made: what is within is held to its `charLimit` when all is done. */
@@ -29,7 +25,7 @@ const occurrences = (text: string, old: string, atMost: number): number[] => {
 
 const replaced = (
   text: string,
-  { old, new: next, mode, n = 1 }: Extract<TextOperation, { op: "replace_text" }>,
+  { old, new: next, mode, n = 1 }: Extract<OperationOn<"text">, { op: "replace_text" }>,
   label: string,
 ): Edited => {
   const said = `'${quoted(old)}' with '${quoted(next)}' in '${label}'`;
@@ -68,29 +64,7 @@ const withRange = (text: string, startLine: number, endLine: number, next: strin
   return all.join("\n") + (ended && all.length > 0 ? "\n" : "");
 };
 
-const rangeEdited = (
-  text: string,
-  { startLine, endLine, text: next }: Extract<TextOperation, { op: "edit_range" }>,
-  label: string,
-): Edited => {
-  const result = changeLines(text, next, (lines, by) => withRange(lines, startLine, endLine, by));
-  return {
-    splices: changesBetween(text, result),
-    message: `Replaced lines ${startLine}-${endLine} in block '${label}'`,
-  };
-};
-
-const patched = (text: string, patch: string, label: string): Edited => {
-  let applied = 0;
-  const result = changeLines(text, patch, (lines, by) => {
-    const { text: next, hunks } = applyPatch(lines, by);
-    applied = hunks;
-    return next;
-  });
-  return { splices: changesBetween(text, result), message: `Applied ${applied} hunk(s) to block '${label}'` };
-};
-
-const changed = (text: string, operation: TextOperation, label: string): Edited => {
+const changed = (text: string, operation: OperationOn<"text">, label: string): Edited => {
   switch (operation.op) {
     case "set_text":
       return { splices: changesBetween(text, operation.text), message: `Set the text of block '${label}'` };
@@ -101,15 +75,26 @@ const changed = (text: string, operation: TextOperation, label: string): Edited 
       };
     case "replace_text":
       return replaced(text, operation, label);
-    case "edit_range":
-      return rangeEdited(text, operation, label);
-    case "patch":
-      return patched(text, operation.patch, label);
+    case "edit_range": {
+      const { startLine, endLine } = operation;
+      const result = changeLines(text, operation.text, (lines, by) => withRange(lines, startLine, endLine, by));
+      const message = `Replaced lines ${startLine}-${endLine} in block '${label}'`;
+      return { splices: changesBetween(text, result), message };
+    }
+    case "patch": {
+      let applied = 0;
+      const result = changeLines(text, operation.patch, (lines, by) => {
+        const { text: next, hunks } = applyPatch(lines, by);
+        applied = hunks;
+        return next;
+      });
+      return { splices: changesBetween(text, result), message: `Applied ${applied} hunk(s) to block '${label}'` };
+    }
   }
 };
 
 /** The splices that an operation makes in a text. Throws `text_too_long` where that would outgrow every block. */
-export const editText = (text: string, operation: TextOperation, label: string): Edited => {
+export const editText = (text: string, operation: OperationOn<"text">, label: string): Edited => {
   const edited = changed(text, operation, label);
   requireRoom(text, edited.splices);
   return edited;
@@ -124,7 +109,7 @@ const toLf = (text: string): string => text.replaceAll("\r\n", "\n");
  * Changes a text by its lines: one whose breaks are all CRLF keeps them, whatever breaks `by` has. In one without CRLF
  * those of `by` are taken for plain ones where all of them are CRLF.
  */
-export const changeLines = (text: string, by: string, change: (text: string, by: string) => string): string => {
+const changeLines = (text: string, by: string, change: (text: string, by: string) => string): string => {
   if (isCrlf(text)) return change(toLf(text), toLf(by)).replaceAll("\n", "\r\n");
   return change(text, !text.includes("\r\n") && isCrlf(by) ? toLf(by) : by);
 };
@@ -153,7 +138,7 @@ const filledIn = (next: string, group: (index: number) => string | undefined): s
 };
 
 /** The change that replaces the first match of an RE2 pattern; `$1` and `$0` in `next` stand for its groups, `$$` for `$`. */
-export const replacePattern = (text: string, pattern: string, next: string): Splice & { found: string } => {
+const replacePattern = (text: string, pattern: string, next: string): Splice & { found: string } => {
   const regex = compiled(pattern);
   if (regex.programSize() * text.length > maxSteps) {
     throw refusedEdit(`the pattern is too large for a text of ${text.length} characters: shorten it`);

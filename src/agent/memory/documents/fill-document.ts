@@ -1,103 +1,71 @@
 import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
+import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from "../../../protocol/block-schema.ts";
-import { schemaProblems } from "../../../shared/check-json-schema.ts";
-import { contentOf, itemsOf, prefixOf, textOf } from "./cells.ts";
-import { checkSize, keepBounds, sizeOf } from "./check-content.ts";
-import { checkField, checkFields } from "./check-value.ts";
-import { setField } from "./edit-fields.ts";
-import { editItems, pushEntry } from "./edit-items.ts";
-import { isObject, ownField } from "./in-words.ts";
-import type { Editing } from "./permission.ts";
+import { editPart } from "./apply-operation.ts";
+import { contentOf } from "./cells.ts";
+import { checkSize, keepBounds } from "./check-content.ts";
+import { checkFields } from "./check-value.ts";
+import { isObject } from "./in-words.ts";
+import { partsOf, valueOfPart } from "./parts.ts";
+import type { Writer } from "./permission.ts";
 import { noSuchField, refusedEdit, tooManyItems } from "./refused-edit.ts";
-import { spliceText } from "./write-cells.ts";
 
-const wrongContent = (schema: PlainSchema | BlockSchema, what: string) =>
-  refusedEdit(`The content of a ${schema.type} block is ${what}`);
+const wrongContent = ({ type }: BlockSchema, what: string) => refusedEdit(`The content of a ${type} block is ${what}`);
 
-const fillPlain = (editing: Editing, schema: PlainSchema, prefix: string, content: Json | undefined): void => {
-  const { doc } = editing;
+const itemsIn = (schema: PlainSchema, content: Json, what: string, most: number, bound: string): Json[] => {
+  if (!Array.isArray(content)) throw wrongContent(schema, `a list of ${what}`);
+  if (content.length > most) throw tooManyItems(content.length, most, bound);
+  return content;
+};
+
+/** The operations that make a part's first content: what is given, or the defaults of its fields. */
+const fillingOf = (schema: PlainSchema, content: Json | undefined): ContentOperation[] => {
+  if (schema.type === "map") {
+    const given =
+      content === undefined
+        ? schema.fields.flatMap(({ name, default: value }) => (value === undefined ? [] : [[name, value] as const]))
+        : Object.entries(checkFields(schema.fields, content, "The content of a map block"));
+    return given.map(([field, value]) => ({ op: "set_field", field, value }));
+  }
+  if (content === undefined) return [];
   switch (schema.type) {
     case "text":
-      if (content === undefined) return;
       if (typeof content !== "string") throw wrongContent(schema, "a text");
-      spliceText(doc, textOf(prefix), [{ at: 0, remove: 0, insert: content }]);
-      return;
-    case "map": {
-      const given =
-        content === undefined
-          ? Object.fromEntries(
-              schema.fields.flatMap(({ name, default: value }) => (value === undefined ? [] : [[name, value]])),
-            )
-          : checkFields(schema.fields, content, "The content of a map block");
-      for (const field of schema.fields) {
-        const value = ownField(given, field.name);
-        if (value !== undefined) setField(editing, prefix, field, value);
-      }
-      return;
-    }
+      return [{ op: "append_text", text: content }];
     case "list":
-      if (content === undefined) return;
-      if (!Array.isArray(content)) throw wrongContent(schema, "a list of items");
-      if (content.length > maxListItems) throw tooManyItems(content.length, maxListItems, "maxListItems");
-      for (const item of content) editItems(editing, itemsOf(prefix), { op: "push_item", item }, schema);
-      return;
+      return itemsIn(schema, content, "items", maxListItems, "maxListItems").map((item) => ({ op: "push_item", item }));
     case "log":
-      if (content === undefined) return;
-      if (!Array.isArray(content)) throw wrongContent(schema, "a list of entries");
-      if (content.length > maxLogEntries) throw tooManyItems(content.length, maxLogEntries, "maxLogEntries");
-      for (const entry of content) pushEntry(editing, itemsOf(prefix), schema, entry);
+      return itemsIn(schema, content, "entries", maxLogEntries, "maxLogEntries").map((entry) => {
+        if (typeof entry !== "string" && !isObject(entry)) throw refusedEdit("An entry must be an object");
+        return { op: "append_log_entry", entry };
+      });
   }
 };
 
-/** Puts into an empty document what its block is created with: the content, or the defaults of its fields. */
-export const fillDocument = (
-  doc: LoroDoc,
-  {
-    schema,
-    content,
-    charLimit,
-    label,
-    now,
-  }: { schema: BlockSchema; content?: Json; charLimit: number; label: string; now: string },
-): { value: Json; size: number } => {
+type FirstContent = { schema: BlockSchema; content?: Json; charLimit: number; label: string; now: string };
+
+/** Puts into an empty document what its block is created with. Answers the content. */
+export const fillDocument = (doc: LoroDoc, { schema, content, charLimit, label, now }: FirstContent): Json => {
+  const writer: Writer = { kind: "system", now };
   let keys = 0;
   const newKey = (): number => {
     keys += 1;
     return keys;
   };
-  const editing: Editing = { doc, writer: { kind: "system", now }, label, newKey };
-  if (schema.type === "composite") {
-    if (content !== undefined && !isObject(content)) throw wrongContent(schema, "an object of sections");
-    const unknown = Object.keys(content ?? {}).find(
-      (name) => !schema.sections.some((section) => section.name === name),
-    );
+  const parts = partsOf(schema);
+  if (schema.type === "composite" && content !== undefined) {
+    if (!isObject(content)) throw wrongContent(schema, "an object of sections");
+    const unknown = Object.keys(content).find((name) => !parts.some((part) => part.name === name));
     if (unknown !== undefined) throw noSuchField(unknown);
-    for (const { name, schema: part } of schema.sections)
-      fillPlain(editing, part, prefixOf(name), ownField(content, name));
-  } else fillPlain(editing, schema, "", content);
-  keepBounds(doc, schema);
-  const value = contentOf(doc, schema);
-  const size = sizeOf(schema, value);
-  checkSize(size, charLimit, () => 0);
-  return { value, size };
-};
-
-/** Throws what is wrong within a schema: defaults that are not of their fields' types, schemas of items that cannot be applied. */
-export const checkBlockSchema = (schema: BlockSchema): void => {
-  const parts = schema.type === "composite" ? schema.sections.map((section) => section.schema) : [schema];
+  }
   for (const part of parts) {
-    if (
-      part.type === "list" &&
-      part.itemSchema !== undefined &&
-      !["map", "text"].includes(String(part.itemSchema.type))
-    ) {
-      const [problem] = schemaProblems(part.itemSchema, { ofObject: false });
-      if (problem) throw refusedEdit(`itemSchema ${problem.path}: ${problem.message}`);
-    }
-    if (part.type !== "map") continue;
-    for (const field of part.fields) {
-      if (field.default !== undefined && field.default !== null) checkField(field, field.default);
+    for (const operation of fillingOf(part.schema, valueOfPart(part, content))) {
+      editPart({ doc, writer, label, newKey }, part, operation);
     }
   }
+  keepBounds(doc, schema);
+  const value = contentOf(doc, schema);
+  checkSize(schema, value, charLimit);
+  return value;
 };

@@ -1,5 +1,4 @@
 import type { Json } from "../../../protocol/block.ts";
-import type { Field, PlainSchema } from "../../../protocol/block-schema.ts";
 
 const longestQuote = 200;
 
@@ -20,10 +19,6 @@ export const inWords = (value: Json): string => {
   }
   return String(value);
 };
-
-/** The fields of a log's entries; a name alone stands for a text. */
-export const entryFields = (schema: Extract<PlainSchema, { type: "log" }>): Field[] =>
-  schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
 
 export const isObject = (value: Json | undefined): value is Record<string, Json> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,12 +1,11 @@
-import type { LoroDoc } from "loro-crdt/web";
 import type { Permission } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 
-/** The rights of each permission: one table by operation, the same for every schema. */
-type Column = "Read" | "Append" | "Overwrite" | "Delete";
+export type GatedOperation = BlockOperation["op"] | "delete_block";
 
-const columns: Record<BlockOperation["op"] | "delete_block", Column> = {
+/** The right that each operation needs, the same for every schema. */
+export const rightOf: Record<GatedOperation, "Append" | "Overwrite" | "Delete"> = {
   append_text: "Append",
   append_to_list: "Append",
   push_item: "Append",
@@ -27,35 +26,34 @@ const columns: Record<BlockOperation["op"] | "delete_block", Column> = {
   delete_block: "Delete",
 };
 
-/** The least permission that allows it by itself. */
-const least = { Read: "ReadOnly", Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;
+/** The least permission that gives a right by itself. */
+const least = { Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;
 
-const allows: Record<Permission, readonly Column[]> = {
-  ReadOnly: ["Read"],
-  Partner: ["Read"],
-  Human: ["Read"],
-  Append: ["Read", "Append"],
-  ReadWrite: ["Read", "Append", "Overwrite"],
-  Admin: ["Read", "Append", "Overwrite", "Delete"],
+/** From the least that a permission lets an agent do to the most. */
+export const ranks: Record<Permission, number> = {
+  ReadOnly: 0,
+  Partner: 1,
+  Human: 1,
+  Append: 2,
+  ReadWrite: 3,
+  Admin: 4,
 };
-
-export type GatedOperation = keyof typeof columns;
 
 /** Whether a permission lets an agent do it: `consent` where a person must agree first. */
 export const verdictOn = (op: GatedOperation, permission: Permission): "allowed" | "consent" | "refused" => {
-  const column = columns[op];
-  if (allows[permission].includes(column)) return "allowed";
+  const right = rightOf[op];
+  if (ranks[permission] >= ranks[least[right]]) return "allowed";
   const isAsking = permission === "Partner" || permission === "Human";
-  return isAsking && column !== "Delete" ? "consent" : "refused";
+  return isAsking && right !== "Delete" ? "consent" : "refused";
 };
 
 /** Why an agent may not do it: which permission that needs, and which the block has. */
 export const permissionRefusal = (op: GatedOperation, permission: Permission): ColloquyError => {
-  const column = columns[op];
+  const right = rightOf[op];
   const consent = verdictOn(op, permission) === "consent" ? "; with it, a person must consent first" : "";
   return new ColloquyError(
     "forbidden",
-    `Permission denied: ${column} requires ${least[column]} permission, but block has ${permission} (${op})${consent}`,
+    `Permission denied: ${right} requires ${least[right]} permission, but block has ${permission} (${op})${consent}`,
   );
 };
 
@@ -66,15 +64,6 @@ export const permissionRefusal = (op: GatedOperation, permission: Permission): C
 export type Writer =
   | { kind: "system"; now: string }
   | { kind: "person" | "agent"; now: string; name: string; permission: Permission; consented: boolean };
-
-/** A document that is being changed, on behalf of somebody. */
-export type Editing = {
-  doc: LoroDoc;
-  writer: Writer;
-  label: string;
-  /** A key that no item of the document has. */
-  newKey: () => number;
-};
 
 /** Throws where the writer's permission does not allow it. */
 export const checkPermission = (op: GatedOperation, writer: Writer): void => {

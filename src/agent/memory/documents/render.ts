@@ -1,13 +1,14 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
-import { entryFields, inWords, isObject, ownField } from "./in-words.ts";
+import { inWords, isObject, ownField } from "./in-words.ts";
+import { entryFields, partsOf, valueOfPart } from "./parts.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 
 const marker = (readOnly: boolean | undefined): string => (readOnly ? " [read-only]" : "");
 
 /** Lines as an editor counts them: what a last line break ends is no line. */
-export const linesOf = (text: string): string[] => {
+const linesOf = (text: string): string[] => {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines;
@@ -74,12 +75,11 @@ const renderPlain = (schema: PlainSchema, value: Json | undefined, whole: boolea
 };
 
 /** With `whole`, also what a viewport or a limit does not show: for search, and to measure it. */
-export const render = (schema: BlockSchema, value: Json, { whole = false }: { whole?: boolean } = {}): string => {
-  if (schema.type !== "composite") return renderPlain(schema, value, whole);
-  return schema.sections
-    .flatMap(({ name, schema: of, readOnly }) => {
-      const content = renderPlain(of, ownField(value, name), whole);
-      return [`=== ${name}${marker(readOnly)} ===`, ...(content === "" ? [] : [content])];
+export const render = (schema: BlockSchema, value: Json, { whole = false }: { whole?: boolean } = {}): string =>
+  partsOf(schema)
+    .flatMap((part) => {
+      const content = renderPlain(part.schema, valueOfPart(part, value), whole);
+      if (part.name === undefined) return [content];
+      return [`=== ${part.name}${marker(part.readOnly)} ===`, ...(content === "" ? [] : [content])];
     })
     .join("\n\n");
-};

@@ -1,10 +1,10 @@
 import { contentOf } from "../../../../src/agent/memory/documents/cells.ts";
+import { checkBlockSchema } from "../../../../src/agent/memory/documents/check-content.ts";
 import { openDocument, stateOf } from "../../../../src/agent/memory/documents/document.ts";
-import { editDocument } from "../../../../src/agent/memory/documents/edit-document.ts";
-import { checkBlockSchema, fillDocument } from "../../../../src/agent/memory/documents/fill-document.ts";
+import { editDocument, type Step } from "../../../../src/agent/memory/documents/edit-document.ts";
+import { fillDocument } from "../../../../src/agent/memory/documents/fill-document.ts";
 import type { Writer } from "../../../../src/agent/memory/documents/permission.ts";
 import { render } from "../../../../src/agent/memory/documents/render.ts";
-import { type Step, undoStacks } from "../../../../src/agent/memory/documents/undo-stacks.ts";
 import type { Json, Permission } from "../../../../src/protocol/block.ts";
 import { BlockOperations, type OperationResult } from "../../../../src/protocol/block-operation.ts";
 import { BlockSchema } from "../../../../src/protocol/block-schema.ts";
@@ -67,7 +67,7 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
           writer: by,
           version: self.version(),
           on: on === undefined ? undefined : stateAt(on),
-          stacks: undoStacks(versions.filter((kept) => kept.author === author)),
+          steps: () => versions.filter((kept) => kept.author === author),
           stateAt,
           contentBefore: () => self.reopened(),
         });
