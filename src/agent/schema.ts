@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
+import type { ArchivalEntry, ArchivalSource } from "../protocol/archival.ts";
 import type { HookScheme } from "../protocol/hook.ts";
 import type { Origin } from "../protocol/message.ts";
 import type { Goal } from "../protocol/mind.ts";
@@ -260,6 +261,16 @@ export const memories = sqliteTable("memories", {
   key: text("key").primaryKey(),
   value: text("value").notNull(),
   updatedAt: integer("updated_at").notNull(),
+});
+
+/** Facts that the agent keeps beyond its context, each with where it comes from. Found by search. */
+export const archival = sqliteTable("archival", {
+  ordinal: integer("ordinal").primaryKey(),
+  id: text("id").notNull().unique(),
+  content: text("content").notNull(),
+  metadata: text("metadata", { mode: "json" }).$type<ArchivalEntry["metadata"]>().notNull(),
+  source: text("source", { mode: "json" }).$type<ArchivalSource>().notNull(),
+  createdAt: integer("created_at").notNull(),
 });
 
 export const goals = sqliteTable("goals", {

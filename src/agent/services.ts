@@ -1,8 +1,6 @@
 import type { Env } from "../env.ts";
-import { embedderIdOf, resolveEmbedder } from "../models/embedders/embedders.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
-import { unwrap } from "../shared/errors.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
 import { maxOpenCalls } from "./bounds.ts";
@@ -24,7 +22,6 @@ import { Shares } from "./memory/blocks/shares.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
-import { bookedEmbedder } from "./memory/search/booked-embedder.ts";
 import { Search } from "./memory/search/search.ts";
 import { Plans } from "./plans/plans.ts";
 import { lastBilled } from "./run/billing.ts";
@@ -38,75 +35,6 @@ import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { builtinNames, factsOf } from "./tools/registry.ts";
 import { Tracer } from "./tracing/tracer.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
-
-/** What search reads. Archival entries are made after it, since they tell it what was deleted. */
-type Searched = Pick<
-  RunServices,
-  "clock" | "identity" | "spaces" | "journal" | "runs" | "ledger" | "blocks" | "transaction"
-> & {
-  archival: () => Archival;
-};
-
-/** A label may be used again: its versions begin anew, its times do not. */
-const versionOf = ({ updatedAt, version }: { updatedAt: number; version: number }): number =>
-  updatedAt * 1000 + (version % 1000);
-
-/** The agent's search, over what its other services keep. */
-const createSearch = (db: Database, env: Env, timers: Timers, needed: Searched): Search => {
-  const { clock, identity, spaces, journal, runs, ledger, blocks, transaction } = needed;
-  const config = () => identity.get().config;
-  return new Search(
-    {
-      clock,
-      timers,
-      transaction,
-      agent: () => ({ id: identity.get().id, name: config().name }),
-      spaces: () =>
-        spaces.followed().map(({ id, cursor, snapshot }) => ({
-          id,
-          cursor,
-          name: snapshot.name,
-          memberName: (memberId) => snapshot.members.find((member) => member.id === memberId)?.name,
-        })),
-      originName: (id) => originName(db, id),
-      importedJournalEnd: () => importedJournalEnd(db),
-      journalAfter: (seq, limit) => {
-        const rows = journal.after(seq, limit);
-        const ids = new Map(
-          runs.those([...new Set(rows.map(({ runOrdinal }) => runOrdinal))]).map((run) => [run.ordinal, run.id]),
-        );
-        return rows.map((row) => ({ ...row, runId: ids.get(row.runOrdinal) ?? "" }));
-      },
-      archivalAfter: (ordinal, limit) => needed.archival().after(ordinal, limit),
-      blocks: {
-        versions: () => blocks.list().map((row) => ({ label: row.label, version: versionOf(row) })),
-        read: async (label) => {
-          const row = blocks.find(label);
-          if (!row) return undefined;
-          const text = await blocks.wholeText(label);
-          return { label, version: versionOf(row), description: row.description, text, updatedAt: row.updatedAt };
-        },
-      },
-      isBuiltin: (toolName) => builtinNames.has(toolName),
-      isSpeech: (toolName) => factsOf(toolName).speaks,
-      history: async (spaceId, after, limit) => {
-        const { id, workspaceId } = identity.get();
-        const answer = await env.SPACE.getByName(spaceId).history(workspaceId, id, { after, limit });
-        if (!answer.ok && (answer.problem.code === "not_a_member" || answer.problem.code === "not_found")) return null;
-        return unwrap(answer);
-      },
-      embedderId: () => embedderIdOf(config().embedder),
-      embedder: async () => {
-        const embedder = await resolveEmbedder(config().embedder, {
-          env,
-          openSecret: (name) => identity.openSecret(name),
-        });
-        return embedder && bookedEmbedder(embedder, ledger, () => config().limits.maxTokensPerDay, clock.now);
-      },
-    },
-    db,
-  );
-};
 
 /** All that an agent is made of: its tables over its database, its clock, its way to the world. */
 export const createServices = (
@@ -182,9 +110,12 @@ export const createServices = (
     changed: (change) => subscriptions.changed(change),
   });
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
-  const search: Search = createSearch(db, env, timers, {
-    ...{ clock, identity, spaces, journal, runs, ledger, blocks, transaction },
-    archival: () => archival,
+  const search: Search = new Search(db, {
+    ...{ env, clock, timers, transaction, identity, spaces, journal, runs, ledger, blocks, archival },
+    isBuiltin: (toolName) => builtinNames.has(toolName),
+    isSpeech: (toolName) => factsOf(toolName).speaks,
+    originName: (id) => originName(db, id),
+    importedJournalEnd: () => importedJournalEnd(db),
   });
   return {
     env,

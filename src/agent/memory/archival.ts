@@ -4,7 +4,7 @@ import { type Clock, isoTime } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxArchivalEntries } from "../bounds.ts";
-import { archival } from "./search/schema.ts";
+import { archival } from "../schema.ts";
 
 export type ArchivalRow = typeof archival.$inferSelect;
 export type NewArchival = { id: string; content: string; metadata: ArchivalEntry["metadata"]; source: ArchivalSource };

@@ -1,8 +1,7 @@
 import { and, isNotNull, lte, ne, or, sql } from "drizzle-orm";
 import { isoTime } from "../../shared/clock.ts";
-import { archival } from "../memory/search/schema.ts";
 import { ownCycles } from "../run/summaries.ts";
-import { goals, memories, plans, summaries } from "../schema.ts";
+import { archival, goals, memories, plans, summaries } from "../schema.ts";
 import { insertNew, type KindStore, rowsAfter } from "./kind-store.ts";
 import { knownNames } from "./schema.ts";
 

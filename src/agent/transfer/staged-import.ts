@@ -9,7 +9,7 @@ import type { Timers } from "../../timers/timers.ts";
 import { importAbandonedMs, importIdleMs } from "../bounds.ts";
 import { blockVersions } from "../memory/blocks/schema.ts";
 import { loadLoro } from "../memory/documents/loro.ts";
-import { archival } from "../memory/search/schema.ts";
+import { archival } from "../schema.ts";
 import { checkBlocks } from "./check-blocks.ts";
 import { checkHistory, linkRuns } from "./check-history.ts";
 import { type KindStore, unfit } from "./kind-store.ts";

@@ -1,21 +1,17 @@
 import type { SearchHit } from "../../../protocol/search.ts";
 import { isoTime } from "../../../shared/clock.ts";
-import type { EntryRow } from "./entries.ts";
 import { excerptOf } from "./excerpt.ts";
-import { runIdOf } from "./journal-findables.ts";
+import { type EntryRow, runIdOf } from "./findables.ts";
+
+/** Passages, best first. */
+export type Ranking = { row: EntryRow; score: number }[];
 
 /** The key of the text that a passage is a part of. */
-export const keyOf = ({ type, ref }: EntryRow): string => `${type} ${ref}`;
+const keyOf = ({ type, ref }: EntryRow): string => `${type} ${ref}`;
 
 /** The best passage of each text, in the order that they come. */
-export const firstOfEach = <Ranked extends { row: EntryRow }>(ranking: Ranked[]): Ranked[] => {
-  const seen = new Set<string>();
-  return ranking.filter(({ row }) => {
-    const isFirst = !seen.has(keyOf(row));
-    seen.add(keyOf(row));
-    return isFirst;
-  });
-};
+export const firstOfEach = (ranking: Ranking): Ranking =>
+  [...Map.groupBy(ranking, ({ row }) => keyOf(row)).values()].flatMap(([first]) => first ?? []);
 
 /** How much being new adds to a match, of the best match's score; it halves every `halfLifeMs`. */
 const newer = 0.04;
@@ -30,11 +26,7 @@ export const asksForNewest = (query: string): boolean =>
  * Matches by words, best first, with scores from 0 to 1. A newer passage gains a little, and more where the query asks for
  * the newest. `rank` is FTS5's: lower is better.
  */
-export const ranked = (
-  rows: (EntryRow & { rank: number })[],
-  now: number,
-  forNewest: boolean,
-): { row: EntryRow; score: number }[] => {
+export const ranked = (rows: (EntryRow & { rank: number })[], now: number, forNewest: boolean): Ranking => {
   const best = Math.max(...rows.map(({ rank }) => Math.abs(rank)), Number.MIN_VALUE);
   const most = forNewest ? newest : newer;
   return rows
@@ -49,17 +41,15 @@ export const ranked = (
 const rankOffset = 60;
 
 /** Several rankings as one, best first: each adds 1 / (60 + rank) for what it holds, ranks from 1 on. */
-export const fuse = <Id extends string | number>(rankings: Id[][], limit: number): { id: Id; score: number }[] => {
-  const scores = new Map<Id, number>();
+export const fuse = (rankings: Ranking[]): Ranking => {
+  const fused = new Map<string, Ranking[number]>();
   for (const ranking of rankings) {
-    for (const [index, id] of ranking.entries()) {
-      scores.set(id, (scores.get(id) ?? 0) + 1 / (rankOffset + index + 1));
+    for (const [index, { row }] of ranking.entries()) {
+      const known = fused.get(keyOf(row)) ?? { row, score: 0 };
+      fused.set(keyOf(row), { row: known.row, score: known.score + 1 / (rankOffset + index + 1) });
     }
   }
-  return [...scores]
-    .map(([id, score]) => ({ id, score }))
-    .toSorted((one, other) => other.score - one.score)
-    .slice(0, limit);
+  return [...fused.values()].toSorted((one, other) => other.score - one.score);
 };
 
 const given = <Value>(name: string, value: Value | null | undefined): Record<string, Value> =>

@@ -1,18 +1,7 @@
 import { sql } from "drizzle-orm";
 import { blob, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { ArchivalEntry, ArchivalSource } from "../../../protocol/archival.ts";
 import type { SearchRole, SearchType } from "../../../protocol/search.ts";
 import type { SearchCounts } from "../../records.ts";
-
-/** Facts that the agent keeps beyond its context, each with where it comes from. Found by search. */
-export const archival = sqliteTable("archival", {
-  ordinal: integer("ordinal").primaryKey(),
-  id: text("id").notNull().unique(),
-  content: text("content").notNull(),
-  metadata: text("metadata", { mode: "json" }).$type<ArchivalEntry["metadata"]>().notNull(),
-  source: text("source", { mode: "json" }).$type<ArchivalSource>().notNull(),
-  createdAt: integer("created_at").notNull(),
-});
 
 /** Passages of messages, cycles, blocks and archival entries. `search_words` holds their words. */
 export const searchEntries = sqliteTable(

@@ -1,31 +1,30 @@
 import { type Embedder, EmbedderError } from "../../../models/embedders/embedder.ts";
+import { embedderIdOf, resolveEmbedder } from "../../../models/embedders/embedders.ts";
 import { type SearchAnswer, type SearchQuery, SearchType } from "../../../protocol/search.ts";
-import { backoff, type Pauses } from "../../../shared/backoff.ts";
+import { backoff } from "../../../shared/backoff.ts";
 import type { Clock } from "../../../shared/clock.ts";
+import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import {
   embedFirstRetryMs,
   embedLongestRetryMs,
-  embedTimeoutMs,
   searchCatchUpRows,
   searchEmbedMs,
   searchKeepUpMs,
   searchKeptMs,
   searchLeaseMs,
   searchPauseMs,
-  searchWaitMs,
   searchWorkRows,
 } from "../../bounds.ts";
-import { embedPending, useEmbedder } from "./embedding.ts";
-import { Entries, type EntryRow, type Filter } from "./entries.ts";
-import { type GatherDeps, gather } from "./gather.ts";
-import { quantised } from "./int8.ts";
-import { type Match, matchOf } from "./match-expression.ts";
-import { asksForNewest, firstOfEach, fuse, hitOf, keyOf, ranked } from "./ranking.ts";
-import { Sources } from "./sources.ts";
-import { type VectorFilter, Vectors } from "./vectors.ts";
+import type { Ledger } from "../../ledger.ts";
+import { bookedEmbedder, embedPending, useEmbedder } from "./embedding.ts";
+import { gather, type IndexedServices } from "./indexer.ts";
+import { matchOf } from "./match-expression.ts";
+import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
+import { type Filter, SearchIndex } from "./search-index.ts";
+import { quantised } from "./vectors.ts";
 
 /**
  * Search over all that an agent may read and has lived through.
@@ -39,113 +38,103 @@ import { type VectorFilter, Vectors } from "./vectors.ts";
  */
 export const searchTimer = "search";
 
-export type SearchDeps = Omit<GatherDeps, "entries" | "sources" | "vectors"> & {
+export type SearchServices = IndexedServices & {
   clock: Clock;
   timers: Timers;
-  /** The id of the embedder that the config names; null for none. */
-  embedderId: () => string | null;
-  /** The embedder of the config, ready to be used. Throws what is wrong with it. */
-  embedder: () => Promise<Embedder | null>;
+  ledger: Ledger;
+  transaction<T>(work: () => T): T;
 };
 
 type Effective = SearchAnswer["mode"];
-type Ranking = { row: EntryRow; score: number }[];
 
 const noteUsedEveryMs = 60 * 60_000;
-const pauses: Pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetryMs };
 /** So many rows are looked at for each that is answered: passages of one text, and what is newer, change places. */
 const depth = 4;
 
 export class Search {
-  readonly #deps: SearchDeps;
-  readonly entries: Entries;
-  readonly #index: { entries: Entries; sources: Sources; vectors: Vectors; transaction: SearchDeps["transaction"] };
+  readonly #services: SearchServices;
+  readonly #index: SearchIndex;
   #failures = 0;
   /** How often an embedder was set. */
   #configured = 0;
   #stopped = false;
 
-  constructor(deps: SearchDeps, db: ConstructorParameters<typeof Entries>[0]) {
-    this.#deps = deps;
-    this.entries = new Entries(db);
-    const transaction: SearchDeps["transaction"] = (work) => {
+  constructor(db: Database, services: SearchServices) {
+    this.#services = services;
+    this.#index = new SearchIndex(db, (work) => {
       if (this.#stopped) throw new ColloquyError("gone", "the agent is being deleted");
-      return deps.transaction(work);
-    };
-    this.#index = { entries: this.entries, sources: new Sources(db), vectors: new Vectors(db), transaction };
+      return services.transaction(work);
+    });
   }
 
   async search(query: SearchQuery): Promise<SearchAnswer> {
-    const { clock } = this.#deps;
-    const { usedAt, isUsed } = this.entries.state();
-    if (!isUsed || clock.now() - usedAt > noteUsedEveryMs) this.entries.setState({ usedAt: clock.now() });
-    const { isBehind, notes, closed } = await gather(
-      { ...this.#deps, ...this.#index },
-      searchCatchUpRows,
-      searchWaitMs,
-    );
-    const { embedder, note } = await this.#embedder();
+    const { clock, spaces } = this.#services;
+    const { usedAt, isUsed } = this.#index.state();
+    if (!isUsed || clock.now() - usedAt > noteUsedEveryMs) this.#index.setState({ usedAt: clock.now() });
+    const { isBehind, notes, closed } = await gather(this.#index, this.#services, searchCatchUpRows);
+    const { embedder, note } = await this.#usableEmbedder();
     const isLeft = embedder?.isEmbedded
-      ? await embedPending(this.#index, embedder, searchCatchUpRows, AbortSignal.timeout(embedTimeoutMs))
-      : embedder !== null && this.entries.isBehind(this.entries.state().embeddedUpTo);
+      ? await embedPending(this.#index, embedder, searchCatchUpRows)
+      : embedder !== null && this.#index.lacksVectors();
     this.#setTimer(isBehind || isLeft);
     const filter = filterOf(query, closed);
-    const wanted = this.#mode(query, filter, embedder);
+    const wanted = query.mode === "auto" ? this.#bestMode(filter, embedder) : query.mode;
     if (note !== undefined && query.mode !== "fts") notes.push(note);
     if (isLeft && wanted !== "fts") notes.push("not all has vectors yet");
     const vector = wanted === "fts" || !embedder ? null : await this.#vectorOf(query.query, embedder, notes);
     const mode = vector === null ? this.#withoutVector(query, notes) : wanted;
-    const items = this.#hits(query, mode, filter, embedder, vector);
+    const { expression, words } = matchOf(query.query);
+    const rankings = [
+      mode === "vector" || expression === null ? [] : this.#byWords(query, expression, filter),
+      vector && embedder ? this.#byLikeness(query, vector, leastOf(embedder, mode), filter) : [],
+    ];
+    const ranking = mode === "hybrid" ? fuse(rankings) : rankings.flat();
+    const names = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot.name]));
+    const items = ranking.slice(0, query.limit).map(({ row, score }) => hitOf(row, score, words, names));
     return { items, nextCursor: null, mode, partial: notes.length > 0, notes };
   }
 
   /** The config's embedder was set: another one begins anew, in the background. */
   configured(): void {
     this.#configured += 1;
-    if (this.entries.state().isUsed) this.#deps.timers.set(searchTimer, this.#deps.clock.now());
+    if (this.#index.state().isUsed) this.#services.timers.set(searchTimer, this.#services.clock.now());
   }
 
   /** An archival entry is gone. In its transaction; `newest` is the last that is left. */
   forget(id: string, newest: number): void {
-    const { entries, vectors, sources } = this.#index;
-    vectors.remove(entries.removeRefs("archival", [id]));
-    if (sources.cursor("archival") > newest) sources.move("archival", newest);
+    this.#index.removeRefs("archival", [id]);
+    if (this.#index.cursor("archival") > newest) this.#index.move("archival", newest);
   }
 
   /** The timer fired. Answers the work, which goes on beside its caller. */
   async work(): Promise<void> {
-    const { clock, timers } = this.#deps;
-    if (!this.entries.state().isUsed) return;
+    const { clock, timers } = this.#services;
+    if (!this.#index.state().isUsed) return;
     // For when it is cut.
     const lease = clock.now() + searchLeaseMs;
     const configured = this.#configured;
     timers.set(searchTimer, lease);
-    /** Somebody else may have set it meanwhile. */
-    const end = (dueAt?: number): void => {
-      if (timers.dueAt(searchTimer) !== lease) return;
-      if (dueAt === undefined) timers.clear(searchTimer);
-      else timers.set(searchTimer, dueAt);
-    };
     try {
-      const { isBehind } = await gather({ ...this.#deps, ...this.#index }, searchWorkRows, searchWaitMs);
-      const embedder = await this.#deps.embedder();
-      useEmbedder(this.#index, embedder?.id ?? null);
-      const isLeft =
-        embedder !== null &&
-        (await embedPending(this.#index, embedder, searchWorkRows, AbortSignal.timeout(embedTimeoutMs)));
+      const { isBehind } = await gather(this.#index, this.#services, searchWorkRows);
+      const embedder = await this.#embedder();
+      const isLeft = embedder !== null && (await embedPending(this.#index, embedder, searchWorkRows));
       this.#failures = 0;
-      const isKept = clock.now() - this.entries.state().usedAt < searchKeptMs;
-      if (isBehind || isLeft) end(clock.now() + searchPauseMs);
-      else end(isKept ? clock.now() + searchKeepUpMs : undefined);
+      // Somebody else may have set it meanwhile.
+      if (timers.dueAt(searchTimer) !== lease) return;
+      const now = clock.now();
+      if (isBehind || isLeft) timers.set(searchTimer, now + searchPauseMs);
+      else if (now - this.#index.state().usedAt < searchKeptMs) timers.set(searchTimer, now + searchKeepUpMs);
+      else timers.clear(searchTimer);
     } catch (error) {
       // The failure was the old embedder's: another one was set meanwhile.
       if (this.#stopped || configured !== this.#configured) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
-      const pause = backoff(this.#failures, pauses, asked);
+      const pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetryMs };
+      const pauseMs = backoff(this.#failures, pauses, asked);
       this.#failures += 1;
       const code = error instanceof ColloquyError ? error.code : "internal";
       log.warn("search.work-failed", { code, failures: this.#failures });
-      timers.set(searchTimer, clock.now() + pause);
+      timers.set(searchTimer, clock.now() + pauseMs);
     }
   }
 
@@ -155,35 +144,45 @@ export class Search {
   }
 
   #setTimer(isBehind: boolean): void {
-    const { clock, timers } = this.#deps;
+    const { clock, timers } = this.#services;
     // A failed embedder is retried when its pause is over, not earlier.
     if (this.#failures > 0 && timers.dueAt(searchTimer) !== undefined) return;
     timers.setNoLater(searchTimer, clock.now() + (isBehind ? searchPauseMs : searchKeepUpMs));
   }
 
-  async #embedder(): Promise<{ embedder: Embedder | null; note?: string }> {
+  /** The embedder of the config, null for none. Throws what is wrong with it. */
+  async #embedder(): Promise<Embedder | null> {
+    const { env, identity, ledger } = this.#services;
+    const { embedder: config, limits } = identity.get().config;
+    const embedder = await resolveEmbedder(config, { env, openSecret: (name) => identity.openSecret(name) });
+    useEmbedder(this.#index, embedder?.id ?? null);
+    return embedder && bookedEmbedder(embedder, ledger, limits.maxTokensPerDay);
+  }
+
+  async #usableEmbedder(): Promise<{ embedder: Embedder | null; note?: string }> {
     try {
-      const embedder = await this.#deps.embedder();
-      useEmbedder(this.#index, embedder?.id ?? null);
-      return { embedder };
+      return { embedder: await this.#embedder() };
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;
-      useEmbedder(this.#index, this.#deps.embedderId());
+      useEmbedder(this.#index, this.#embedderId());
       return { embedder: null, note: `the embedder cannot be used: ${error.message}` };
     }
   }
 
-  /** The mode of this search, provided that the query's vector can be had. */
-  #mode(query: SearchQuery, { types }: Filter, embedder: Embedder | null): Effective {
-    if (query.mode !== "auto") return query.mode;
-    const { entries, embedded } = this.entries.state();
+  #embedderId(): string | null {
+    return embedderIdOf(this.#services.identity.get().config.embedder);
+  }
+
+  /** Both, where some passages of each type have vectors. */
+  #bestMode({ types }: Filter, embedder: Embedder | null): Effective {
+    const { entries, embedded } = this.#index.state();
     const all = types.every((type) => (entries[type] ?? 0) === 0 || (embedded[type] ?? 0) > 0);
     return embedder !== null && all ? "hybrid" : "fts";
   }
 
   #withoutVector({ mode }: SearchQuery, notes: string[]): "fts" {
     if (mode === "fts" || mode === "auto") return "fts";
-    if (this.#deps.embedderId() === null) {
+    if (this.#embedderId() === null) {
       throw new ColloquyError("invalid_request", "this agent has no embedder: set one in its config, or search by fts");
     }
     if (mode === "hybrid") return "fts";
@@ -201,43 +200,16 @@ export class Search {
     }
   }
 
-  #hits(
-    query: SearchQuery,
-    mode: Effective,
-    filter: Filter,
-    embedder: Embedder | null,
-    vector: ArrayLike<number> | null,
-  ): SearchAnswer["items"] {
-    const match = matchOf(query.query);
-    const wide = query.limit * 2;
-    const byWords = mode === "vector" ? [] : this.#byWords(match, query.query, filter, wide);
-    const byLikeness = vector && embedder ? this.#byLikeness(vector, leastOf(embedder, mode), filter, wide) : [];
-    const ranking = mode === "fts" ? byWords : mode === "vector" ? byLikeness : fused(byWords, byLikeness, query.limit);
-    const spaces = new Map(this.#deps.spaces().map(({ id, name }) => [id, name]));
-    return ranking.slice(0, query.limit).map(({ row, score }) => hitOf(row, score, match.words, spaces));
+  #byWords({ query, limit }: SearchQuery, expression: string, filter: Filter): Ranking {
+    const rows = this.#index.matching(expression, filter, limit * 2 * depth);
+    return firstOfEach(ranked(rows, this.#services.clock.now(), asksForNewest(query))).slice(0, limit * 2);
   }
 
-  #byWords({ expression }: Match, text: string, filter: Filter, most: number): Ranking {
-    if (expression === null) return [];
-    const rows = this.entries.matching(expression, filter, most * depth);
-    return firstOfEach(ranked(rows, this.#deps.clock.now(), asksForNewest(text))).slice(0, most);
-  }
-
-  #byLikeness(vector: ArrayLike<number>, least: number, filter: Filter, most: number): Ranking {
-    const { sources, vectors } = this.#index;
-    const spaces = new Set([...sources.spaces().values()].map(({ number }) => number));
-    const narrowed: VectorFilter = { ...filter, types: new Set(filter.types), spaces };
-    const found = vectors.nearest(quantised(vector), narrowed, least, most * depth);
-    const rows = this.entries.rows(
-      found.map(({ id }) => id),
-      filter,
-    );
-    return firstOfEach(
-      found.flatMap(({ id, likeness }) => {
-        const row = rows.get(id);
-        return row ? [{ row, score: likeness }] : [];
-      }),
-    ).slice(0, most);
+  #byLikeness({ limit }: SearchQuery, vector: ArrayLike<number>, least: number, filter: Filter): Ranking {
+    const spaces = new Set([...this.#index.spaces().values()].map(({ number }) => number));
+    const alike = this.#index.vectors.nearest(quantised(vector), { ...filter, spaces }, least, limit * 2 * depth);
+    const rows = this.#index.withRows(alike, filter).map((row) => ({ row, score: row.likeness }));
+    return firstOfEach(rows).slice(0, limit * 2);
   }
 }
 
@@ -252,12 +224,3 @@ const filterOf = ({ types, role, from, to }: SearchQuery, closed: string[]): Fil
   to: to === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(to),
   closed,
 });
-
-const fused = (byWords: Ranking, byLikeness: Ranking, limit: number): Ranking => {
-  const rows = new Map([...byLikeness, ...byWords].map(({ row }) => [keyOf(row), row]));
-  const keys = [byWords, byLikeness].map((ranking) => ranking.map(({ row }) => keyOf(row)));
-  return fuse(keys, limit).flatMap(({ id, score }) => {
-    const row = rows.get(id);
-    return row ? [{ row, score }] : [];
-  });
-};

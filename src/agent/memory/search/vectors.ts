@@ -7,7 +7,6 @@ import {
 } from "../../../protocol/search.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { maxVectorRowBytes } from "../../bounds.ts";
-import { dotAt, type Int8Vector } from "./int8.ts";
 import { searchVectors } from "./schema.ts";
 
 /**
@@ -18,16 +17,46 @@ import { searchVectors } from "./schema.ts";
  * 2. Rows and what is in them are in the order of the passages' ids, so that a passage's row is found by its id.
  * 3. What is taken out is gone from its row in the same transaction.
  */
-export type VectorTraits = { id: number; type: SearchType; role: SearchRole | null; at: number; space: number };
-export type Vector = VectorTraits & Int8Vector;
+export type Vector = Int8Vector & {
+  id: number;
+  type: SearchType;
+  role: SearchRole | null;
+  at: number;
+  /** The number of its space; 0 where it is no message. */
+  space: number;
+};
 
 /** The filter of a query. `spaces` holds the numbers of the spaces whose messages may be read. */
 export type VectorFilter = {
-  types: ReadonlySet<SearchType>;
+  types: readonly SearchType[];
   role: SearchRole | null;
   from: number;
   to: number;
   spaces: ReadonlySet<number>;
+};
+
+/**
+ * Vectors as bytes: a quarter of their size, and likeness hardly changes. `norm` is that of the bytes, so that the
+ * cosine of two needs neither of what they were made of.
+ */
+export type Int8Vector = { bytes: Int8Array; norm: number };
+
+const largest = 127;
+
+export const quantised = (vector: ArrayLike<number>): Int8Vector => {
+  let extent = 0;
+  for (let index = 0; index < vector.length; index += 1) extent = Math.max(extent, Math.abs(vector[index] ?? 0));
+  const bytes = Int8Array.from(vector, (value) => (extent === 0 ? 0 : Math.round((value / extent) * largest)));
+  return { bytes, norm: Math.sqrt(dotAt(bytes, bytes, 0)) };
+};
+
+/** The dot product of `vector` with the one that begins at `at` in `all`. */
+export const dotAt = (vector: Int8Array, all: Int8Array, at: number): number => {
+  let sum = 0;
+  for (let index = 0; index < vector.length; index += 1) {
+    sum += (vector[index] ?? 0) * (all[at + index] ?? 0);
+  }
+  return sum;
 };
 
 type VectorRow = typeof searchVectors.$inferSelect;
@@ -89,26 +118,7 @@ const vectorsIn = (row: VectorRow): Vector[] => {
   }));
 };
 
-/** The best so far, best first, at most `most`. */
-class Best {
-  readonly items: { id: number; likeness: number }[] = [];
-  readonly #most: number;
-  least: number;
-
-  constructor(most: number, least: number) {
-    this.#most = most;
-    this.least = least;
-  }
-
-  take(id: number, likeness: number): void {
-    let at = this.items.length;
-    while (at > 0 && (this.items[at - 1]?.likeness ?? 0) < likeness) at -= 1;
-    this.items.splice(at, 0, { id, likeness });
-    if (this.items.length <= this.#most) return;
-    this.items.pop();
-    this.least = this.items.at(-1)?.likeness ?? this.least;
-  }
-}
+export type Alike = { id: number; likeness: number };
 
 export class Vectors {
   readonly #db: Database;
@@ -144,20 +154,15 @@ export class Vectors {
   /** Takes out the vectors of these passages, if they have any. In a transaction. */
   remove(ids: number[]): void {
     const gone = new Set(ids);
-    const left = ids.toSorted((one, other) => one - other);
-    for (let id = left.shift(); id !== undefined; id = left.shift()) {
-      const row = this.#db
-        .select()
-        .from(searchVectors)
-        .where(lte(searchVectors.id, id))
-        .orderBy(desc(searchVectors.id))
-        .limit(1)
-        .get();
+    let done = 0;
+    for (const id of ids.toSorted((one, other) => one - other)) {
+      if (id <= done) continue;
+      const isUpTo = lte(searchVectors.id, id);
+      const row = this.#db.select().from(searchVectors).where(isUpTo).orderBy(desc(searchVectors.id)).limit(1).get();
       if (!row) continue;
       const all = vectorsIn(row);
       const kept = all.filter((vector) => !gone.has(vector.id));
-      const newest = all.at(-1)?.id ?? 0;
-      while (left[0] !== undefined && left[0] <= newest) left.shift();
+      done = all.at(-1)?.id ?? 0;
       if (kept.length === all.length) continue;
       if (kept.length === 0) this.#db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
       else this.#write(row.id, kept, kept[0]?.bytes.length ?? 0);
@@ -169,33 +174,18 @@ export class Vectors {
   }
 
   /** The passages most like `query`, best first: their cosines, none below `least`. */
-  nearest(query: Int8Vector, filter: VectorFilter, least: number, most: number): { id: number; likeness: number }[] {
-    const best = new Best(most, least);
-    const wanted = Uint8Array.from({ length: types.length * roles.length }, (_, traits) => {
-      const type = types[Math.floor(traits / roles.length)];
-      const isRole = filter.role === null || filter.role === roles[traits % roles.length];
-      return isRole && type !== undefined && filter.types.has(type) ? 1 : 0;
-    });
-    if (query.norm === 0) return [];
+  nearest(query: Int8Vector, filter: VectorFilter, least: number, most: number): Alike[] {
+    const wanted = types.flatMap((type) =>
+      roles.map((role) => filter.types.includes(type) && (filter.role === null || filter.role === role)),
+    );
+    let best: Alike[] = [];
+    if (query.norm === 0) return best;
     for (let row = this.#next().get({ after: 0 }); row; row = this.#next().get({ after: row.id })) {
-      this.#scan(row, query, filter, wanted, best);
+      const floor = best.length < most ? least : (best.at(-1)?.likeness ?? least);
+      const found = [...best, ...alikeIn(row, query, filter, wanted, floor)];
+      best = found.sort((one, other) => other.likeness - one.likeness).slice(0, most);
     }
-    return best.items;
-  }
-
-  #scan(row: VectorRow, query: Int8Vector, filter: VectorFilter, wanted: Uint8Array, best: Best): void {
-    const { at, id, space, norm, traits, bytes } = unpack(row);
-    const dimensions = query.bytes.length;
-    if (bytes.length !== dimensions * row.passages) return;
-    const { from, to, spaces } = filter;
-    for (let index = 0; index < row.passages; index += 1) {
-      const time = at[index] ?? 0;
-      if (wanted[traits[index] ?? 0] !== 1 || time < from || time > to) continue;
-      const where = space[index] ?? 0;
-      if (where !== 0 && !spaces.has(where)) continue;
-      const likeness = dotAt(query.bytes, bytes, index * dimensions) / (query.norm * (norm[index] || 1));
-      if (likeness > best.least) best.take(id[index] ?? 0, likeness);
-    }
+    return best;
   }
 
   #write(id: number, vectors: Vector[], dimensions: number): void {
@@ -207,3 +197,26 @@ export class Vectors {
       .run();
   }
 }
+
+/** The passages of a row that the filter lets through and that are more alike than `least`. */
+const alikeIn = (
+  row: VectorRow,
+  query: Int8Vector,
+  filter: VectorFilter,
+  wanted: boolean[],
+  least: number,
+): Alike[] => {
+  const { at, id, space, norm, traits, bytes } = unpack(row);
+  const dimensions = query.bytes.length;
+  const alike: Alike[] = [];
+  if (bytes.length !== dimensions * row.passages) return alike;
+  for (let index = 0; index < row.passages; index += 1) {
+    const time = at[index] ?? 0;
+    if (!wanted[traits[index] ?? 0] || time < filter.from || time > filter.to) continue;
+    const where = space[index] ?? 0;
+    if (where !== 0 && !filter.spaces.has(where)) continue;
+    const likeness = dotAt(query.bytes, bytes, index * dimensions) / (query.norm * (norm[index] || 1));
+    if (likeness > least) alike.push({ id: id[index] ?? 0, likeness });
+  }
+  return alike;
+};

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { passagesOf } from "../../../../src/agent/memory/search/entries.ts";
 import { excerptOf } from "../../../../src/agent/memory/search/excerpt.ts";
-import { dotAt, quantised } from "../../../../src/agent/memory/search/int8.ts";
+import { type EntryRow, passagesOf } from "../../../../src/agent/memory/search/findables.ts";
 import { fuse } from "../../../../src/agent/memory/search/ranking.ts";
+import { dotAt, quantised } from "../../../../src/agent/memory/search/vectors.ts";
 
 describe("an excerpt", () => {
   test("shows what was found, with dots where it was cut", () => {
@@ -36,27 +36,15 @@ describe("an excerpt", () => {
 });
 
 test("rankings are fused by reciprocal rank, k = 60", () => {
-  const fused = fuse(
-    [
-      ["A", "B"],
-      ["B", "C"],
-    ],
-    10,
-  ).map(({ id, score }) => [id, Number(score.toFixed(6))]);
-  expect(fused).toEqual([
+  const authored = { spaceId: null, messageId: null, authorId: null, authorName: null, role: null, version: null };
+  const entry: EntryRow = { id: 1, type: "block", ref: "", part: 0, at: 0, head: "", text: "", ...authored };
+  const ranking = (...refs: string[]) => refs.map((ref) => ({ row: { ...entry, ref }, score: 0 }));
+  const fused = fuse([ranking("A", "B"), ranking("B", "C")]);
+  expect(fused.map(({ row, score }) => [row.ref, Number(score.toFixed(6))])).toEqual([
     ["B", 0.032522],
     ["A", 0.016393],
     ["C", 0.016129],
   ]);
-  expect(
-    fuse(
-      [
-        ["A", "B"],
-        ["B", "C"],
-      ],
-      1,
-    ),
-  ).toHaveLength(1);
 });
 
 test("passages are bounded, in order, and leave nothing out", () => {

@@ -1,27 +1,24 @@
-import { and, asc, eq, gt, inArray, max, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, like, max, type SQL, sql } from "drizzle-orm";
 import { type SearchRole, type SearchType, SearchType as SearchTypes } from "../../../protocol/search.ts";
 import { among, type Database, prepared } from "../../../shared/database.ts";
 import type { SearchCounts } from "../../records.ts";
 import { spaces } from "../../schema.ts";
-import { searchEntries, searchState } from "./schema.ts";
+import { type EntryRow, type Findable, passagesOf } from "./findables.ts";
+import { searchEntries, searchSources, searchState } from "./schema.ts";
+import { Vectors } from "./vectors.ts";
 
 /**
- * The passages that search finds, and their words.
+ * The passages that search finds, their words and vectors, and how far each source was followed.
  *
  * Invariants
  * 1. The words of a passage stand in the table `search_words` (FTS5) exactly as long as its row is there: triggers of
- *    the schema see to it.
+ *    the schema see to it. Its vector goes with it.
  * 2. A passage is never changed: what changes is taken out and comes in again, under a higher id.
  * 3. What a query may not see is left out in SQL: messages of spaces that the agent is in no more, by what it has heard.
  */
 export type SearchState = typeof searchState.$inferSelect;
 
-/** One passage that search finds. */
-export type EntryRow = typeof searchEntries.$inferSelect;
 type NewEntry = Omit<EntryRow, "id">;
-
-/** Something to be found, before its text is cut into passages. */
-export type Findable = Pick<NewEntry, "type" | "ref" | "at" | "head" | "text"> & Partial<NewEntry>;
 
 const newEntry = (found: Findable, text: string, part: number): NewEntry => ({
   version: null,
@@ -69,12 +66,21 @@ const filtered = ({ types, role, from, to, closed }: Filter): SQL[] => {
   return conditions;
 };
 
-export class Entries {
+const spacePrefix = "space:";
+
+/** The name of the source that is a space's log. */
+export const spaceSource = (spaceId: string): string => `${spacePrefix}${spaceId}`;
+
+export class SearchIndex {
   readonly #db: Database;
+  readonly vectors: Vectors;
+  readonly transaction: <T>(work: () => T) => T;
   readonly #state = prepared(() => this.#db.select().from(searchState).prepare());
 
-  constructor(db: Database) {
+  constructor(db: Database, transaction: <T>(work: () => T) => T) {
     this.#db = db;
+    this.vectors = new Vectors(db);
+    this.transaction = transaction;
   }
 
   /** How the index stands. `isUsed`: search was asked for, so there is one. */
@@ -94,6 +100,27 @@ export class Entries {
     return Object.values(this.state().entries).reduce((sum, count) => sum + count, 0);
   }
 
+  /** How far a source was followed. */
+  cursor(source: string): number {
+    return this.#db.select().from(searchSources).where(eq(searchSources.name, source)).get()?.cursor ?? 0;
+  }
+
+  /** The source was followed up to `cursor`. In a transaction. */
+  move(source: string, cursor: number): void {
+    this.#db
+      .insert(searchSources)
+      .values({ name: source, cursor })
+      .onConflictDoUpdate({ target: searchSources.name, set: { cursor } })
+      .run();
+  }
+
+  /** The spaces that are followed, by id; each has a number that it keeps. */
+  spaces(): Map<string, { number: number; cursor: number }> {
+    const isSpace = like(searchSources.name, `${spacePrefix}%`);
+    const rows = this.#db.select().from(searchSources).where(isSpace).all();
+    return new Map(rows.map((row) => [row.name.slice(spacePrefix.length), row]));
+  }
+
   /** Takes these in, cut into passages. In a transaction. */
   add(findables: Findable[]): void {
     const rows = findables.flatMap((findable) =>
@@ -104,54 +131,54 @@ export class Entries {
     this.setState({ entries: added(this.state().entries, rows, 1) });
   }
 
-  /** Takes these out, and answers the ids of their passages. In a transaction. */
-  removeRefs(type: SearchType, refs: string[]): number[] {
+  /** Takes these out. In a transaction. */
+  removeRefs(type: SearchType, refs: string[]): void {
     // In these very words, so that the partial index answers.
     const those = sql`${searchEntries.type} = ${type} and ${searchEntries.type} in ('block', 'archival') and ${among(searchEntries.ref, refs)}`;
-    return this.#remove(those);
+    this.#remove(those);
   }
 
-  /** Takes messages of a space out, some at a time. Answers the ids of their passages; none when all are gone. */
-  removeMessages(spaceId: string, limit: number): number[] {
+  /** Takes passages of a space's messages out, at most `limit`. Answers how many. A space without any is forgotten. */
+  removeMessages(spaceId: string, limit: number): number {
     const some = this.#db
       .select({ id: searchEntries.id })
       .from(searchEntries)
       .where(and(eq(searchEntries.type, "message"), eq(searchEntries.spaceId, spaceId)))
       .limit(limit);
-    return this.#remove(inArray(searchEntries.id, some));
+    const gone = this.#remove(inArray(searchEntries.id, some));
+    if (gone === 0)
+      this.#db
+        .delete(searchSources)
+        .where(eq(searchSources.name, spaceSource(spaceId)))
+        .run();
+    return gone;
   }
 
-  #remove(those: SQL): number[] {
+  #remove(those: SQL): number {
     const gone = this.#db
       .delete(searchEntries)
       .where(those)
-      .returning({
-        id: searchEntries.id,
-        type: searchEntries.type,
-      })
+      .returning({ id: searchEntries.id, type: searchEntries.type })
       .all();
-    if (gone.length === 0) return [];
+    if (gone.length === 0) return 0;
+    this.vectors.remove(gone.map(({ id }) => id));
     const { entries, embedded, embeddedUpTo } = this.state();
+    const withVector = gone.filter(({ id }) => id <= embeddedUpTo);
     this.setState({
       entries: added(entries, gone, -1),
-      embedded: added(
-        embedded,
-        gone.filter(({ id }) => id <= embeddedUpTo),
-        -1,
-      ),
+      embedded: added(embedded, withVector, -1),
       // The next passage may get the id of one that is gone.
       embeddedUpTo: Math.min(embeddedUpTo, this.#newest()),
     });
-    return gone.map(({ id }) => id);
+    return gone.length;
   }
 
   #newest(): number {
-    return (
-      this.#db
-        .select({ id: max(searchEntries.id) })
-        .from(searchEntries)
-        .get()?.id ?? 0
-    );
+    const row = this.#db
+      .select({ id: max(searchEntries.id) })
+      .from(searchEntries)
+      .get();
+    return row?.id ?? 0;
   }
 
   /** Which version of each block is in. */
@@ -166,18 +193,18 @@ export class Entries {
 
   /** Passages after `id`, in order. */
   after(id: number, limit: number): EntryRow[] {
-    return this.#db
-      .select()
-      .from(searchEntries)
-      .where(gt(searchEntries.id, id))
-      .orderBy(asc(searchEntries.id))
-      .limit(limit)
-      .all();
+    const isAfter = gt(searchEntries.id, id);
+    return this.#db.select().from(searchEntries).where(isAfter).orderBy(asc(searchEntries.id)).limit(limit).all();
   }
 
   /** These passages were given vectors; `upTo` is the last of them. In a transaction. */
   embeddedBy(embedderId: string, rows: EntryRow[], upTo: number): void {
     this.setState({ embedderId, embeddedUpTo: upTo, embedded: added(this.state().embedded, rows, 1) });
+  }
+
+  /** Whether there are passages without a vector. */
+  lacksVectors(): boolean {
+    return this.#newest() > this.state().embeddedUpTo;
   }
 
   /** The passages that match best, best first. `rank` is FTS5's: the lower, the better. */
@@ -192,59 +219,24 @@ export class Entries {
         from search_words cross join ${searchEntries} on ${searchEntries.id} = search_words.rowid
         where ${conditions} order by search_words.rank limit ${limit}`,
     );
-    const rows = this.rows(
-      found.map(({ id }) => id),
-      filter,
+    return this.withRows(found, filter);
+  }
+
+  /** Those of these passages that the filter lets through, in their order, each with its row. */
+  withRows<Found extends { id: number }>(found: Found[], filter: Filter): (Found & EntryRow)[] {
+    const ids = found.map(({ id }) => id);
+    const isWanted = and(among(searchEntries.id, ids), ...filtered(filter));
+    const rows = new Map(
+      this.#db
+        .select()
+        .from(searchEntries)
+        .where(isWanted)
+        .all()
+        .map((row) => [row.id, row]),
     );
-    return found.flatMap(({ id, rank }) => {
-      const row = rows.get(id);
-      return row ? [{ ...row, rank }] : [];
+    return found.flatMap((each) => {
+      const row = rows.get(each.id);
+      return row ? [{ ...each, ...row }] : [];
     });
   }
-
-  /** Those of these that the filter lets through. */
-  rows(ids: number[], filter: Filter): Map<number, EntryRow> {
-    const rows = this.#db
-      .select()
-      .from(searchEntries)
-      .where(and(among(searchEntries.id, ids), ...filtered(filter)))
-      .all();
-    return new Map(rows.map((row) => [row.id, row]));
-  }
-
-  /** Whether there are passages after this one. */
-  isBehind(upTo: number): boolean {
-    return this.#newest() > upTo;
-  }
 }
-
-/** A passage is indexed as one: long texts are several, so that a hit shows the place, and a vector means something. */
-const passageCharacters = 2000;
-/** The overlap of two neighbours: a phrase at their border is whole in one of them. */
-const overlapCharacters = 100;
-
-/** The place to cut before `end`: after a paragraph, a sentence or a word that ends in the last quarter. */
-const cutBefore = (text: string, from: number, end: number): number => {
-  const earliest = from + Math.floor((end - from) * 0.75);
-  for (const border of ["\n\n", "\n", ". ", " "]) {
-    const at = text.lastIndexOf(border, end - border.length);
-    if (at >= earliest) return at + border.length;
-  }
-  return /[\udc00-\udfff]/.test(text[end] ?? "") ? end - 1 : end;
-};
-
-/** A text in passages of at most 2,000 characters, in order; none of a blank one. */
-export const passagesOf = (text: string): string[] => {
-  if (text.trim() === "") return [];
-  const passages: string[] = [];
-  for (let from = 0; from < text.length; ) {
-    const end = from + passageCharacters;
-    if (end >= text.length) return [...passages, text.slice(from)];
-    const cut = cutBefore(text, from, end);
-    passages.push(text.slice(from, cut));
-    const back = cut - overlapCharacters;
-    const word = text.indexOf(" ", back);
-    from = word !== -1 && word < cut ? word + 1 : cut;
-  }
-  return passages;
-};
