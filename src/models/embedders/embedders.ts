@@ -1,7 +1,11 @@
+import { z } from "zod";
 import type { EmbedderConfig } from "../../protocol/model-config.ts";
+import { ColloquyError } from "../../shared/errors.ts";
 import { unlessAborted } from "../../shared/timeouts.ts";
+import { billedTokens, estimatedTokens } from "../billed-tokens.ts";
 import { classifyFailure } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";
+import { checkedBaseUrl, openAiServer, secretKey } from "../openai-access.ts";
 import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";
 import { featureHashing } from "./feature-hashing.ts";
 
@@ -22,6 +26,45 @@ export const embedderIdOf = (config: EmbedderConfig = defaultEmbedder): string |
   }
 };
 
+/** The embedder that a config names, or null. Throws `model_misconfigured`, saying what to set. */
+export const resolveEmbedder = async (
+  config: EmbedderConfig = defaultEmbedder,
+  deps: ModelDeps,
+): Promise<Embedder | null> => {
+  switch (config.provider) {
+    case "none":
+      return null;
+    case "feature-hashing":
+      return featureHashing;
+    case "workers-ai":
+      return embedderOf(config, 2000, workersAi(config, deps));
+    case "openai-compatible":
+      return embedderOf(config, 8000, await openAi(config, deps));
+  }
+};
+
+/** An embedder of a provider. Checks every answer, and turns every failure into an `EmbedderError`. */
+const embedderOf = (config: EmbedderConfig, maxCharacters: number, ask: Embedder["embed"]): Embedder => ({
+  id: embedderIdOf(config) ?? "",
+  isEmbedded: false,
+  maxTexts: 100,
+  maxCharacters,
+  leastLikeness: 0,
+  sureLikeness: 0,
+  embed: async (texts, signal) => {
+    if (texts.length === 0) return { vectors: [], tokens: 0 };
+    try {
+      const cut = texts.map((text) => text.slice(0, maxCharacters).toWellFormed());
+      const answer = await unlessAborted(signal, ask(cut, signal));
+      if (isSound(answer.vectors, texts.length)) return answer;
+    } catch (error) {
+      const { code, message, retryAfterMs } = classifyFailure(error);
+      throw new EmbedderError(code, message, { cause: error, retryAfterMs });
+    }
+    throw new EmbedderError("model_nonsense", "The embedder did not answer one vector of one length for each text.");
+  },
+});
+
 const isSound = (vectors: ArrayLike<number>[], texts: number): boolean => {
   const dimensions = vectors[0]?.length ?? 0;
   return (
@@ -32,39 +75,33 @@ const isSound = (vectors: ArrayLike<number>[], texts: number): boolean => {
   );
 };
 
-/** Checks every answer, and turns every failure into an `EmbedderError`. */
-const guarded = (embedder: Embedder): Embedder => ({
-  ...embedder,
-  embed: async (texts, signal) => {
-    if (texts.length === 0) return { vectors: [], tokens: 0 };
-    try {
-      const asked = embedder.embed(
-        texts.map((text) => text.slice(0, embedder.maxCharacters).toWellFormed()),
-        signal,
-      );
-      const answer = await unlessAborted(signal, asked);
-      if (isSound(answer.vectors, texts.length)) return answer;
-    } catch (error) {
-      const { code, message, retryAfterMs } = classifyFailure(error);
-      throw new EmbedderError(code, message, { cause: error, retryAfterMs });
-    }
-    throw new EmbedderError("model_nonsense", "The embedder did not answer one vector of one length for each text.");
-  },
-});
+type Config<Provider> = Extract<EmbedderConfig, { provider: Provider }>;
 
-/** The embedder that a config names, or null. Throws `model_misconfigured`, saying what to set. */
-export const resolveEmbedder = async (
-  config: EmbedderConfig = defaultEmbedder,
-  deps: ModelDeps,
-): Promise<Embedder | null> => {
-  const id = embedderIdOf(config);
-  if (id === null || config.provider === "none") return null;
-  switch (config.provider) {
-    case "feature-hashing":
-      return featureHashing;
-    case "workers-ai":
-      return guarded((await import("./workers-ai.ts")).workersAiEmbedder(config, id, deps));
-    case "openai-compatible":
-      return guarded(await (await import("./openai-compatible.ts")).openAiEmbedder(config, id, deps));
+const Vectors = z.object({ data: z.array(z.array(z.number())) });
+
+/** An embedding model of Workers AI, through the deployment's binding. It tells no usage: tokens are estimated. */
+const workersAi = ({ name }: Config<"workers-ai">, { env: { AI } }: ModelDeps): Embedder["embed"] => {
+  if (!AI) {
+    throw new ColloquyError(
+      "model_misconfigured",
+      `The embedder ${name} needs the Workers AI binding, and this deployment has none: add [ai] binding = "AI" to wrangler.toml and run it with a Cloudflare account, or choose another provider.`,
+    );
   }
+  return async (texts) => {
+    const answer = Vectors.safeParse(await Reflect.apply(AI.run, AI, [name, { text: texts }]));
+    if (answer.success) return { vectors: answer.data.data, tokens: estimatedTokens(texts) };
+    throw new ColloquyError("model_nonsense", "The embedder's answer is no list of vectors.");
+  };
+};
+
+/** A model behind any address that speaks OpenAI's embeddings. */
+const openAi = async (config: Config<"openai-compatible">, deps: ModelDeps): Promise<Embedder["embed"]> => {
+  const { name, baseUrl, apiKeySecret, dimensions } = config;
+  const apiKey = apiKeySecret === undefined ? undefined : await secretKey(apiKeySecret, deps);
+  const model = openAiServer({ baseUrl: checkedBaseUrl(baseUrl, deps), apiKey }, deps).embeddingModel(name);
+  const options = dimensions === undefined ? {} : { dimensions };
+  return async (values, abortSignal) => {
+    const { embeddings, usage } = await model.doEmbed({ values, abortSignal, ...options });
+    return { vectors: embeddings, tokens: billedTokens(usage?.tokens) || estimatedTokens(values) };
+  };
 };
