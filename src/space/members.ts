@@ -10,9 +10,9 @@ export type MemberRow = typeof members.$inferSelect;
  * The members of the space now, with their read marks. Bounded by `maxMembers`.
  *
  * Invariants
- * 1. What was read is remembered until anything is written: this object is the table's only writer. What was read in
- *    a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
- * 2. Nobody changes a row that was handed out.
+ * 1. What was read is kept as it is stored: this object is the table's only writer. What was kept in a transaction that
+ *    is rolled back must be forgotten (`transaction` in `services.ts`).
+ * 2. Nobody changes a row that was handed out. Rows in order are the very rows by id.
  */
 export class Members {
   readonly #db: Database;
@@ -43,8 +43,8 @@ export class Members {
 
   /** In the order in which they joined. */
   all(): readonly MemberRow[] {
-    this.#inOrder ??= this.#all().all();
-    return this.#inOrder;
+    if (!this.#inOrder) this.#keep(this.#all().all());
+    return this.#inOrder ?? [];
   }
 
   /** How many there are, counted no further than `most`. */
@@ -67,7 +67,12 @@ export class Members {
   }
 
   change(entityId: string, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark">>): void {
-    this.#writing().update(members).set(changes).where(eq(members.entityId, entityId)).run();
+    this.#db.update(members).set(changes).where(eq(members.entityId, entityId)).run();
+    const row = this.#known.get(entityId);
+    if (!row) return;
+    const changed = { ...row, ...changes };
+    this.#known.set(entityId, changed);
+    this.#inOrder = this.#inOrder?.map((each) => (each === row ? changed : each));
   }
 
   clear(): void {
@@ -79,6 +84,11 @@ export class Members {
     this.#known.clear();
     this.#inOrder = undefined;
     this.#isPair = undefined;
+  }
+
+  #keep(rows: readonly MemberRow[]): void {
+    this.#inOrder = rows;
+    for (const row of rows) this.#known.set(row.entityId, row);
   }
 
   /** The database, to write to this table. */

@@ -57,12 +57,12 @@ export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => ({
   createdAt: isoTime(row.createdAt),
 });
 
-const told = new WeakMap<readonly MemberRow[], Member[]>();
+const told = new WeakMap<MemberRow, Member>();
 
-/** The members as others see them: made once for all subscribers. Nobody changes them. */
-const publicMembers = (members: readonly MemberRow[]): Member[] => {
-  const known = told.get(members) ?? members.map(publicMember);
-  told.set(members, known);
+/** A member as others see it, made once for all subscribers. Nobody changes it. */
+const toldMember = (row: MemberRow): Member => {
+  const known = told.get(row) ?? publicMember(row);
+  told.set(row, known);
   return known;
 };
 
@@ -75,5 +75,5 @@ export const snapshotOf = (space: SettingsRow, members: readonly MemberRow[]): S
   wakePolicy: space.wakePolicy,
   createdAt: isoTime(space.createdAt),
   version: space.version,
-  members: publicMembers(members),
+  members: members.map(toldMember),
 });

@@ -73,6 +73,9 @@ export class Windows {
       .prepare(),
   );
 
+  /** The cycles from run `from` on, as far as they were read. A cycle that is kept never changes. */
+  #past: { from: number; cycles: OrdinalCycle[] } = { from: 0, cycles: [] };
+
   constructor(db: Database, clock: Clock, runs: Runs, journal: Journal) {
     this.#db = db;
     this.#clock = clock;
@@ -108,9 +111,10 @@ export class Windows {
     return this.#db.insert(windows).values(values).returning().get();
   }
 
-  /** The newest windows are read anew when they are asked for next. */
+  /** The newest windows and their past are read anew when they are asked for next. */
   forget(): void {
     this.#known.clear();
+    this.#past = { from: 0, cycles: [] };
     this.#current = undefined;
   }
 
@@ -130,8 +134,17 @@ export class Windows {
     return last && last.ordinal >= window.toldFrom ? last.told : null;
   }
 
-  /** The kept cycles from run `from` on, before run `before`, oldest first. */
+  /** The kept cycles from run `from` on, before run `before`, oldest first. Each is read once. */
   past(from: number, before: number): OrdinalCycle[] {
+    const known = this.#past.from === from ? this.#past.cycles : [];
+    const last = known.at(-1)?.ordinal ?? from - 1;
+    if (last >= before) return known.filter(({ ordinal }) => ordinal < before);
+    const cycles = [...known, ...this.#cycles(last + 1, before)];
+    this.#past = { from, cycles };
+    return cycles;
+  }
+
+  #cycles(from: number, before: number): OrdinalCycle[] {
     const kept = this.#runs.kept(from, before);
     const rows = stretchesOf(kept).flatMap((stretch) => this.#journal.messagesIn(stretch));
     const byRun = new Map<number, ModelMessage[]>();
