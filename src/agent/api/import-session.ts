@@ -1,14 +1,20 @@
+import { eq, sql } from "drizzle-orm";
 import type { Env } from "../../env.ts";
 import type { Agent as AgentView } from "../../protocol/agent.ts";
-import type { ExportedHead, ImportReport } from "../../protocol/exported-agent.ts";
+import type { ExportedHead, ImportReport, RowKind } from "../../protocol/exported-agent.ts";
 import type { ImportedRow, ImportName } from "../../protocol/transfer-rpc.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeouts.ts";
-import { directoryAnswerMs } from "../bounds.ts";
+import { directoryAnswerMs, importAbandonedMs, importIdleMs } from "../bounds.ts";
+import { blockVersions } from "../memory/blocks/schema.ts";
 import { startHeartbeat } from "../plans/beats.ts";
+import { archival } from "../schema.ts";
+import { checkBlocks } from "../transfer/check-blocks.ts";
+import { checkHistory, linkRuns, unfit } from "../transfer/check-history.ts";
 import { exportPage } from "../transfer/export.ts";
-import { type ImportRow, importTimer, StagedImport, underWay } from "../transfer/staged-import.ts";
+import { type KindStore, kindStores } from "../transfer/kinds.ts";
+import { imports } from "../transfer/schema.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { agentView } from "./config.ts";
 
@@ -19,16 +25,64 @@ type Life = {
   end(): Promise<void>;
 };
 
-const stagedIn = ({ db, services, timers }: AgentRuntime): StagedImport =>
-  new StagedImport({ db, timers, ...services });
+type ImportRow = typeof imports.$inferSelect;
+type Import = { runtime: AgentRuntime; row: ImportRow };
 
-const gone = (): ColloquyError => new ColloquyError("gone", "this import was given up: send the document again");
+const importTimer = "import";
+
+/** Two tries at a time would mix their rows. */
+const underWay = (): ColloquyError =>
+  new ColloquyError("idempotency_in_progress", "The first request with this key is under way: try again soon.");
+
+const gone = (how: string): ColloquyError =>
+  new ColloquyError("gone", `this import was ${how}: send the document again`);
+
+const rowIn = ({ db }: AgentRuntime): ImportRow | undefined => db.select().from(imports).get();
+
+/** Whether a try has added to it lately. */
+const isLively = ({ runtime, row }: Import): boolean =>
+  row.completedAt === null && row.touchedAt + importIdleMs > runtime.services.clock.now();
+
+/** Looks at the import again after this time, if nobody goes on with it. */
+const wakeIn = ({ timers, services }: AgentRuntime, milliseconds: number): void =>
+  timers.set(importTimer, services.clock.now() + milliseconds);
+
+/** Somebody goes on with the import. */
+const touch = (runtime: AgentRuntime, changed: Partial<ImportRow> = {}): void => {
+  const touchedAt = runtime.services.clock.now();
+  runtime.db
+    .update(imports)
+    .set({ ...changed, touchedAt })
+    .run();
+  wakeIn(runtime, importAbandonedMs);
+};
+
+/** Makes this agent the author of what the old one wrote and archived. Answers the report. */
+const adopt = ({ runtime: { db }, row }: Import, { exportedAt, agent }: ExportedHead): ImportReport => {
+  db.update(blockVersions)
+    .set({ author: `agent:${row.agentId}` })
+    .where(eq(blockVersions.author, `agent:${agent.id}`))
+    .run();
+  db.update(archival)
+    .set({ source: sql`json_set(${archival.source}, '$.authorId', ${row.agentId})` })
+    .where(sql`json_extract(${archival.source}, '$.authorId') = ${agent.id}`)
+    .run();
+  const counts = db.get<ImportReport["counts"]>(sql`select
+    (select count(*) from memories) as memories, (select count(*) from goals) as goals,
+    (select count(*) from plans) as plans, (select count(*) from runs) as runs,
+    (select count(*) from blocks) as blocks, (select count(*) from archival) as archival`);
+  return { from: { agentId: agent.id, exportedAt }, counts, left: agent.left, shares: row.shares };
+};
 
 /**
- * The import of an agent, from its first row until the workspace's directory knows the agent.
+ * The import of an agent, staged in the object of the agent that it makes, from its first row until the workspace's
+ * directory knows the agent.
  *
  * Invariants
- * 1. One thing at a time is done to an import: while one is deleted, no other begins.
+ * 1. Until it is complete the table `agent` is empty: the object is no agent, whatever else it holds.
+ * 2. The timer `import` is set from the first row on until the import is complete or deleted.
+ * 3. Only the try that began it last adds to it; nothing is added once it was found to fit together.
+ * 4. One thing at a time is done to an import: while one is deleted, no other begins.
  */
 export class ImportSession {
   readonly #env: Env;
@@ -40,45 +94,72 @@ export class ImportSession {
     this.#life = life;
   }
 
-  begin(id: string, name: ImportName): Promise<"begun" | "there"> {
+  begin(agentId: string, { workspaceId, token }: ImportName): Promise<"begun" | "there"> {
     return this.#inTurn(async () => {
-      const before = this.#life.current();
-      if (before) {
-        if (stagedIn(before).isLively()) throw underWay();
-        await this.#settle();
-      }
+      const before = this.#current();
+      if (before && isLively(before)) throw underWay();
+      await this.#settle();
       const runtime = await this.#life.open();
       const there = runtime.services.identity.find();
-      if (there && there.workspaceId !== name.workspaceId)
-        throw new ColloquyError("not_found", "there is no such agent");
+      if (there && there.workspaceId !== workspaceId) throw new ColloquyError("not_found", "there is no such agent");
       if (there) return "there";
-      stagedIn(runtime).begin(id, name);
+      if (rowIn(runtime)) throw underWay();
+      runtime.services.transaction(() => {
+        const touchedAt = runtime.services.clock.now();
+        runtime.db.insert(imports).values({ id: 1, workspaceId, agentId, token, touchedAt }).run();
+        wakeIn(runtime, importAbandonedMs);
+      });
       return "begun";
     });
   }
 
+  /** Stores all of these rows or none. Throws `invalid_request` for a row that is there already. */
   add(name: ImportName, rows: ImportedRow[]): Promise<null> {
-    return this.#staging((staged) => staged.add(name, rows));
+    return this.#staging(name, ({ runtime, row: { agentId, shares } }) => {
+      const { db, services } = runtime;
+      services.transaction(() => {
+        for (const { kind, row, at } of rows) {
+          // The kind of a row says which store takes it.
+          const store: KindStore<RowKind> = kindStores[kind];
+          const isNew = store.insert(db, row, { ids: services.ids, agentId });
+          if (!isNew) throw unfit(at, `repeats a row of the kind ${kind}`);
+        }
+        touch(runtime, { shares: shares + rows.filter(({ kind }) => kind === "share").length });
+      });
+    });
   }
 
+  /** Checks that all rows fit together. From here on the directory decides. */
   prepare(name: ImportName, head: ExportedHead): Promise<null> {
-    return this.#staging((staged) => staged.prepare(name, head));
+    return this.#staging(name, async (found) => {
+      const { runtime } = found;
+      const { db, services } = runtime;
+      touch(runtime);
+      checkHistory(db, services.clock.now());
+      await checkBlocks(db);
+      services.transaction(() => {
+        linkRuns(db);
+        const report = adopt(found, head);
+        const { to } = db.get<{ to: number }>(sql`select coalesce(max(seq), 0) as "to" from journal`);
+        touch(runtime, { head: head.agent, report, journalUpTo: to });
+      });
+    });
   }
 
   complete(workspaceId: string): Promise<{ agent: AgentView; report: ImportReport }> {
     return this.#inTurn(async () => {
-      const { runtime, row } = this.#current() ?? {};
-      if (!runtime || row?.workspaceId !== workspaceId) throw gone();
-      await this.#complete(runtime, row);
-      const { report } = stagedIn(runtime).find() ?? {};
-      if (!report) throw gone();
-      return { agent: agentView(runtime), report };
+      const found = this.#current();
+      if (found?.row.workspaceId !== workspaceId) throw gone("given up");
+      await this.#complete(found);
+      const report = rowIn(found.runtime)?.report;
+      if (!report) throw gone("given up");
+      return { agent: agentView(found.runtime), report };
     });
   }
 
   drop({ workspaceId, token }: ImportName): Promise<null> {
     return this.#inTurn(async () => {
-      const { row } = this.#current() ?? {};
+      const row = this.#current()?.row;
       // The directory decides about an import that was found to fit together.
       if (row?.token === token && row.workspaceId === workspaceId) await this.#settle();
       return null;
@@ -92,12 +173,12 @@ export class ImportSession {
     if (before && dueAt !== undefined && dueAt <= before.services.clock.now()) await this.#inTurn(() => this.#settle());
     const runtime = this.#life.current();
     // A timer that the import set for itself must not be cleared as one that was handled.
-    await runtime?.timers.fire((name) => (name === importTimer ? stagedIn(runtime).postpone() : runtime.due(name)));
+    await runtime?.timers.fire((name) => (name === importTimer ? wakeIn(runtime, importIdleMs) : runtime.due(name)));
   }
 
-  #current(): { runtime: AgentRuntime; row: ImportRow } | undefined {
+  #current(): Import | undefined {
     const runtime = this.#life.current();
-    const row = runtime && stagedIn(runtime).find();
+    const row = runtime && rowIn(runtime);
     return row && { runtime, row };
   }
 
@@ -106,54 +187,55 @@ export class ImportSession {
    * asked again where it cannot be reached.
    */
   async #settle(): Promise<void> {
-    const { runtime, row } = this.#current() ?? {};
-    if (!runtime || !row || row.completedAt !== null) return;
+    const found = this.#current();
+    if (!found || found.row.completedAt !== null) return;
+    const { workspaceId, agentId, head } = found.row;
     try {
-      if (row.head === null || !(await this.#isInDirectory(row))) return await this.#life.end();
-      await this.#complete(runtime, row);
+      const directory = this.#env.WORKSPACE.getByName(workspaceId);
+      const known = head && (await withTimeout(directoryAnswerMs, directory.entity(agentId)));
+      if (known && !known.ok && known.problem.code !== "not_found") unwrap(known);
+      if (!known?.ok) return await this.#life.end();
+      await this.#complete(found);
     } catch (error) {
-      log.warn("import.unsettled", { agentId: row.agentId, reason: String(error) });
-      stagedIn(runtime).postpone();
+      log.warn("import.unsettled", { agentId, reason: String(error) });
+      wakeIn(found.runtime, importIdleMs);
     }
   }
 
-  async #isInDirectory({ workspaceId, agentId }: ImportRow): Promise<boolean> {
-    const found = await withTimeout(directoryAnswerMs, this.#env.WORKSPACE.getByName(workspaceId).entity(agentId));
-    if (!found.ok && found.problem.code !== "not_found") unwrap(found);
-    return found.ok;
-  }
-
   /** Makes the agent, if it is not there yet: with its config, its secrets, and its plans due as they were. */
-  async #complete(runtime: AgentRuntime, { head, workspaceId }: ImportRow): Promise<void> {
+  async #complete({ runtime, row: { head, agentId, workspaceId } }: Import): Promise<void> {
     if (!head) return;
     const asked = this.#env.WORKSPACE.getByName(workspaceId).sealedSecrets();
     const secrets = unwrap(await withTimeout(directoryAnswerMs, asked));
-    const { services, timers } = runtime;
-    const staged = stagedIn(runtime);
+    const { db, services, timers } = runtime;
+    const { config, activeSpaceId, correction } = head;
     // The import wrote the tables itself.
     services.forget();
     services.transaction(() => {
-      const row = staged.find();
-      if (!row?.head) return;
-      const { config, activeSpaceId, correction } = row.head;
-      services.identity.create(row.agentId, row.workspaceId, config);
+      services.identity.create(agentId, workspaceId, config);
       services.identity.update({
         activeSpaceId,
         secrets,
         ...(correction ? { correction: correction.ratio, correctionModel: correction.modelId } : {}),
       });
-      staged.complete();
+      db.update(imports).set({ head: null, completedAt: services.clock.now() }).run();
+      timers.clear(importTimer);
       startHeartbeat(timers, config.heartbeat, services.clock.now());
       services.plans.resume();
       services.mcp.configured();
     });
   }
 
-  #staging(work: (staged: StagedImport) => void | Promise<void>): Promise<null> {
+  /** Goes on with an import under way, in the name of the try that began it last. */
+  #staging({ workspaceId, token }: ImportName, work: (found: Import) => void | Promise<void>): Promise<null> {
     return this.#inTurn(async () => {
-      const runtime = this.#life.current();
-      if (!runtime) throw gone();
-      await work(stagedIn(runtime));
+      if (!this.#life.current()) throw gone("given up");
+      const found = this.#current();
+      const isOpen = found?.row.head === null && found.row.completedAt === null;
+      if (!isOpen || found.row.token !== token || found.row.workspaceId !== workspaceId) {
+        throw gone("given up, or begun anew");
+      }
+      await work(found);
       return null;
     });
   }

@@ -9,9 +9,9 @@ import { BlockHistory } from "../memory/blocks/block-history.ts";
 import { blocks, blockVersions } from "../memory/blocks/schema.ts";
 import { checkBlockSchema, sizeOf } from "../memory/documents/check-content.ts";
 import { contentAt, hasState, stateOf } from "../memory/documents/document.ts";
-import type { Loro } from "../memory/documents/loro.ts";
+import { loadLoro } from "../memory/documents/loro.ts";
 import { render } from "../memory/documents/render.ts";
-import { unfit } from "./kind-store.ts";
+import { unfit } from "./check-history.ts";
 
 /** Checks the blocks of an import, with one document in memory at a time. */
 type BlockRow = typeof blocks.$inferSelect;
@@ -75,7 +75,7 @@ const renderedOf = (block: BlockRow, versions: VersionRow[], doc: LoroDoc): stri
 const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** Opens every document and stores what it shows. Throws `invalid_request` with the block that is wrong. */
-export const checkBlocks = async (db: Database, loadLoro: () => Promise<Loro>): Promise<void> => {
+export const checkBlocks = async (db: Database): Promise<void> => {
   const all = db.select().from(blocks).orderBy(asc(blocks.id)).all();
   if (all.length === 0) return;
   const loro = await loadLoro();

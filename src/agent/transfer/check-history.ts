@@ -15,9 +15,12 @@ import {
 import { nextCronTime } from "../plans/recurrence.ts";
 import { type PastRun, past } from "../runs.ts";
 import { journal, plans, runs } from "../schema.ts";
-import { unfit } from "./kind-store.ts";
 
 /** Checks that the rows of an import fit together. Throws `invalid_request` with the row that does not. */
+
+/** The refusal of an import: where in the document, and why. */
+export const unfit = (path: string, message: string): ColloquyError =>
+  new ColloquyError("invalid_request", `In the body: ${path} ${message}.`, { issues: [{ path, message }] });
 
 /** A row that one of these finds contradicts the rest of the document: `kind` and `at` name it. */
 const contradictions: { [message: string]: SQL } = {
@@ -76,12 +79,16 @@ const checkPlans = (db: Database, now: number): void => {
 
 const rowsAtATime = 50;
 
+/** Rows in order, a few in memory at a time. `read` answers those after a place. */
+const inOrder = function* <Row>(read: (after: number) => Row[], placeOf: (row: Row) => number): Generator<Row> {
+  for (let rows = read(0), last = rows.at(-1); last; rows = read(placeOf(last)), last = rows.at(-1)) yield* rows;
+};
+
 /** Each call has its result: a provider refuses a conversation in which one is missing. */
 const checkCalls = (db: Database): void => {
   const open = new Map<string, number>();
-  let after = 0;
-  for (;;) {
-    const rows = db
+  const messagesAfter = (after: number) =>
+    db
       .select({ seq: journal.seq, kind: journal.kind, content: journal.content })
       .from(journal)
       .innerJoin(runs, eq(runs.ordinal, journal.runOrdinal))
@@ -89,23 +96,19 @@ const checkCalls = (db: Database): void => {
       .orderBy(asc(journal.seq))
       .limit(rowsAtATime)
       .all();
-    for (const { seq, kind, content } of rows) {
-      const [waiting] = open.values();
-      if (waiting !== undefined && kind !== "result") {
-        throw unfit(`journal ${waiting}`, "makes a call whose result does not follow it");
-      }
-      const calls = callsIn(content);
-      for (const id of calls.answered) {
-        if (!open.delete(id)) throw unfit(`journal ${seq}`, "answers a call that nobody made");
-      }
-      for (const id of calls.made) {
-        if (open.has(id)) throw unfit(`journal ${seq}`, "makes a call twice");
-        open.set(id, seq);
-      }
+  for (const { seq, kind, content } of inOrder(messagesAfter, (row) => row.seq)) {
+    const [waiting] = open.values();
+    if (waiting !== undefined && kind !== "result") {
+      throw unfit(`journal ${waiting}`, "makes a call whose result does not follow it");
     }
-    const last = rows.at(-1);
-    if (!last) break;
-    after = last.seq;
+    const calls = callsIn(content);
+    for (const id of calls.answered) {
+      if (!open.delete(id)) throw unfit(`journal ${seq}`, "answers a call that nobody made");
+    }
+    for (const id of calls.made) {
+      if (open.has(id)) throw unfit(`journal ${seq}`, "makes a call twice");
+      open.set(id, seq);
+    }
   }
   const [seq] = open.values();
   if (seq !== undefined) throw unfit(`journal ${seq}`, "makes a call whose result is not there");
@@ -127,19 +130,11 @@ export const checkHistory = (db: Database, now: number): void => {
 /** Sets what each run knows of the runs before it. Belongs in a transaction. */
 export const linkRuns = (db: Database): void => {
   let before: PastRun | undefined;
-  for (;;) {
-    const rows = db
-      .select()
-      .from(runs)
-      .where(gt(runs.ordinal, before?.ordinal ?? 0))
-      .orderBy(asc(runs.ordinal))
-      .limit(rowsAtATime)
-      .all();
-    if (rows.length === 0) return;
-    for (const row of rows) {
-      const link = past(before);
-      db.update(runs).set(link).where(eq(runs.ordinal, row.ordinal)).run();
-      before = { ...row, ...link };
-    }
+  const runsAfter = (ordinal: number) =>
+    db.select().from(runs).where(gt(runs.ordinal, ordinal)).orderBy(asc(runs.ordinal)).limit(rowsAtATime).all();
+  for (const row of inOrder(runsAfter, ({ ordinal }) => ordinal)) {
+    const link = past(before);
+    db.update(runs).set(link).where(eq(runs.ordinal, row.ordinal)).run();
+    before = { ...row, ...link };
   }
 };

@@ -1,5 +1,4 @@
 import { sql } from "drizzle-orm";
-import { z } from "zod";
 import {
   type ExportedHead,
   type ExportedLine,
@@ -19,8 +18,7 @@ import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { isUndone } from "../run/settle-open-calls.ts";
 import { mayHaveActed, openCalls } from "../run/side-effects.ts";
-import type { After, Read } from "./kind-store.ts";
-import { kindStores } from "./kind-stores.ts";
+import { type After, type KindStore, kindStores } from "./kinds.ts";
 
 /**
  * Reads an agent page by page while it goes on.
@@ -31,26 +29,25 @@ import { kindStores } from "./kind-stores.ts";
  */
 const lineOf = (line: ExportedLine): string => `${JSON.stringify(line)}\n`;
 
-const boundsOf = (db: Database, at: number): ExportBounds => ({
-  at,
-  ...db.get<Omit<ExportBounds, "at">>(sql`select
-    (select coalesce(max(seq), 0) from journal) as journal,
-    (select coalesce(max(ordinal), 0) from runs) as run,
-    (select coalesce(max(id), 0) from windows) as window,
-    (select coalesce(max(ordinal), 0) from archival) as archival`),
-});
-
 /** The run under way is exported as a canceled one: with all that it said and stored. */
-const cutOf = (services: RunServices, to: number): ExportBounds["cut"] => {
+const cutOf = (services: RunServices, to: number): Pick<ExportBounds, "cut"> => {
   const run = services.runs.active().find((each) => continuityOf(each).keepsRuns);
-  if (!run) return undefined;
-  const rows = services.journal.ofRun(run, to);
-  if (!mayHaveActed(services, run, rows)) return undefined;
+  const rows = run ? services.journal.ofRun(run, to) : [];
+  if (!run || !mayHaveActed(services, run, rows)) return {};
   const open = openCalls(rows).map(({ step, call: { callId, toolName }, begun }) => ({
     ...{ step, callId, toolName },
     ...(isUndone(services.calls.get(callId), begun) ? { undone: true as const } : {}),
   }));
-  return { run: run.ordinal, open };
+  return { cut: { run: run.ordinal, open } };
+};
+
+const boundsOf = (db: Database, services: RunServices): ExportBounds => {
+  const ends = db.get<Omit<ExportBounds, "at" | "cut">>(sql`select
+    (select coalesce(max(seq), 0) from journal) as journal,
+    (select coalesce(max(ordinal), 0) from runs) as run,
+    (select coalesce(max(id), 0) from windows) as window,
+    (select coalesce(max(ordinal), 0) from archival) as archival`);
+  return { at: services.clock.now(), ...ends, ...cutOf(services, ends.journal) };
 };
 
 const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
@@ -60,32 +57,26 @@ const leftBehind = (db: Database): ExportedHead["agent"]["left"] =>
     (select count(*) from calls where phase <> 'done') as calls,
     (select count(*) from hooks) as hooks`);
 
-/** Queries for ids that rows mention without a name: of authors, sources, spaces and those whom blocks are shared with. */
-const mentions = [
-  sql`select distinct substr(author, instr(author, ':') + 1) as id from block_versions where author <> 'system'`,
-  sql`select distinct json_extract(source, '$.authorId') as id from archival where json_extract(source, '$.authorId') is not null`,
-  sql`select distinct json_extract(source, '$.spaceId') as id from archival where json_extract(source, '$.spaceId') is not null`,
-  sql`select grantee_id as id from shares union select owner_id from shared_blocks`,
-  sql`select partner_entity_id as id from blocks where partner_entity_id is not null`,
-  sql`select id from spaces union select id from known_names`,
-];
-const Mention = z.object({ id: z.string() });
-const Named = z.object({ id: z.string(), name: z.string() });
-
-const mentioned = (db: Database): string[] => {
-  const ids = new Set(mentions.flatMap((query) => db.all(query).map((row) => Mention.parse(row).id)));
-  return [...ids].slice(0, maxExportedNames).toSorted();
-};
+/**
+ * The ids that rows mention without a name: of authors, sources, spaces and those whom blocks are shared with. A union has
+ * five terms at most in a Durable Object.
+ */
+const mentioned = sql`
+  select substr(author, instr(author, ':') + 1) as id from block_versions where author <> 'system'
+  union select json_extract(source, '$.authorId') from archival
+  union select json_extract(source, '$.spaceId') from archival
+  union select partner_entity_id from blocks
+  union select id from (
+    select grantee_id as id from shares union select owner_id from shared_blocks
+    union select id from spaces union select id from known_names)`;
 
 /** The names that the agent's spaces and its own past tell. */
-const namesHeld = (db: Database): Map<string, string> => {
-  const rows = db.all(sql`select id, name from known_names
-    union all select owner_id, owner_name from shared_blocks
-    union all select json_extract(member.value, '$.id'), json_extract(member.value, '$.name')
-      from spaces, json_each(spaces.snapshot, '$.members') as member
-    union all select id, json_extract(snapshot, '$.name') from spaces`);
-  return new Map(rows.map((row) => Named.parse(row)).map(({ id, name }) => [id, name]));
-};
+const namesHeld = sql`
+  select id, name from known_names
+  union all select owner_id, owner_name from shared_blocks
+  union all select json_extract(member.value, '$.id'), json_extract(member.value, '$.name')
+    from spaces, json_each(spaces.snapshot, '$.members') as member
+  union all select id, json_extract(snapshot, '$.name') from spaces`;
 
 /** The names of the ids that rows mention. The directory is asked for those that no space tells. */
 const namesFor = async (
@@ -93,8 +84,10 @@ const namesFor = async (
   workspace: Pick<WorkspaceRpc, "entity">,
   self: string,
 ): Promise<RowOf<"name">[]> => {
-  const names = namesHeld(db);
-  const wanted = mentioned(db).filter((id) => id !== self);
+  const names = new Map(db.all<RowOf<"name">>(namesHeld).map(({ id, name }) => [id, name]));
+  const wanted = db
+    .all<{ id: string }>(sql`select id from (${mentioned}) where id <> ${self} order by id limit ${maxExportedNames}`)
+    .map(({ id }) => id);
   const unknown = wanted.filter((id) => !names.has(id) && id.startsWith("ent_")).slice(0, maxNamesAsked);
   for (const id of unknown) {
     const answer = await workspace.entity(id).catch((error: unknown) => {
@@ -111,10 +104,9 @@ const namesFor = async (
 
 /** The head and the names. */
 const firstPage = async (db: Database, services: RunServices): Promise<ExportPage> => {
-  const { identity, clock, env } = services;
+  const { identity, env } = services;
   const { id, workspaceId, config, createdAt, updatedAt, activeSpaceId, correction, correctionModel } = identity.get();
-  const bounds = boundsOf(db, clock.now());
-  const cut = cutOf(services, bounds.journal);
+  const bounds = boundsOf(db, services);
   const head = lineOf({
     kind: "agent",
     format: exportFormat,
@@ -133,7 +125,7 @@ const firstPage = async (db: Database, services: RunServices): Promise<ExportPag
   const names = await namesFor(db, env.WORKSPACE.getByName(workspaceId), id);
   return {
     text: head + names.map((row) => lineOf({ kind: "name", row })).join(""),
-    next: { bounds: cut ? { ...bounds, cut } : bounds, kind: "memory", after: null, lines: 1 + names.length },
+    next: { bounds, kind: "memory", after: null, lines: 1 + names.length },
   };
 };
 
@@ -156,7 +148,8 @@ export const exportPage = async (
   let text = "";
   while (text.length < exportPageCharacters) {
     if (kind === "block") await foldNext(db, services, after);
-    const rows: Read<RowKind>[] = kindStores[kind].read(db, after, from.bounds);
+    const store: KindStore<RowKind> = kindStores[kind];
+    const rows = store.read(db, after, from.bounds);
     for (const { row, place } of rows) {
       if (text.length >= exportPageCharacters) break;
       text += `${JSON.stringify({ kind, row })}\n`;

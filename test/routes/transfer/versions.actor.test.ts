@@ -3,22 +3,25 @@ import { loadLoro } from "../../../src/agent/memory/documents/loro.ts";
 import { ImportedAgent } from "../../../src/protocol/exported-agent.ts";
 import { expectOk, openHouse } from "../../support/house.ts";
 import { problemIn } from "../operations.ts";
-import { comparable, type Document, exported, imported, send } from "./lived.ts";
+import { comparable, type Document, documentOf, exported, imported, send } from "./lived.ts";
 
-/** A document that the code before version 2 wrote. It is never written anew. */
-const [written = ""] = Object.values(
-  import.meta.glob<string>("./fixtures/agent-v1.golden.json", { query: "?raw", import: "default", eager: true }),
-);
-/** Its plans are due later, whenever this runs: one that is due would begin a run. */
+/** Documents as the code of their time wrote them. They are never written anew. */
+const fixtures = import.meta.glob<string>("./fixtures/*", { query: "?raw", import: "default", eager: true });
+/** Their plans are due later, whenever this runs: one that is due would begin a run. */
 const dueAt = new Date(Date.now() + 60 * 60_000).toISOString();
-const fixture = written.replaceAll(/"dueAt":"[^"]+"/g, `"dueAt":"${dueAt}"`);
+const written = (name: string): string =>
+  (fixtures[`./fixtures/${name}`] ?? "").replaceAll(/"dueAt":"[^"]+"/g, `"dueAt":"${dueAt}"`);
+const fixture = written("agent-v1.golden.json");
 const json = { "content-type": "application/json" };
 
-test("[R2] a document of version 1 is still imported, with all that it holds", async () => {
+test.each([
+  ["1", fixture, json, (text: string) => JSON.parse(text) as Document],
+  ["2", written("agent-v2.golden.ndjson"), {}, documentOf],
+])("[R2] a document of version %s is imported with all that it holds", async (_, text, headers, read) => {
   await loadLoro();
   const house = await openHouse();
-  const document = JSON.parse(fixture) as Document;
-  const { agent, imported: report } = await expectOk(ImportedAgent, imported(house, fixture, "", json));
+  const document = read(text);
+  const { agent, imported: report } = await expectOk(ImportedAgent, imported(house, text, "", headers));
   expect(report).toMatchObject({
     from: { agentId: document.agent.id, exportedAt: document.exportedAt },
     counts: { memories: 2, goals: 2, plans: 2, runs: 3, blocks: 2, archival: 2 },
