@@ -1,5 +1,5 @@
+import type { Snapshot } from "../src/agent/context/compose.ts";
 import { compose } from "../src/agent/context/compose.ts";
-import type { Snapshot } from "../src/agent/context/snapshot.ts";
 import type { Bench } from "./support/figure.ts";
 import { percentile } from "./support/figure.ts";
 import { coldSnapshots, warmSnapshots } from "./support/snapshots.ts";

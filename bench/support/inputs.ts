@@ -1,17 +1,14 @@
 import type { ModelMessage } from "ai";
+import { inputParts } from "../../src/agent/context/agent-state.ts";
 import { compose } from "../../src/agent/context/compose.ts";
-import type { Section } from "../../src/agent/context/composed.ts";
+import type { Cycle } from "../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../src/agent/context/consciousness/compaction.ts";
+import type { ConsciousnessSnapshot, Window } from "../../src/agent/context/consciousness/compose-consciousness.ts";
+import type { InboxEvent } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
-import type {
-  ConsciousnessSnapshot,
-  Cycle,
-  InboxEvent,
-  Window,
-} from "../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
-import { inputParts } from "../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
+import type { Section } from "../../src/agent/context/sections.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../src/agent/context/timeline/snapshot.ts";
 import type { ToldState } from "../../src/agent/records.ts";
 import { configOf, type Turn } from "./script.ts";
@@ -105,7 +102,6 @@ export const consciousnessSteps = (
   for (const [run, turn] of turns.entries()) {
     const event: InboxEvent = {
       type: "space_message",
-      eventId: turn.asked.id,
       spaceName: turn.space.name,
       delivered: {
         message: turn.asked,

@@ -1,6 +1,5 @@
-import { goalLine, memoryLine, spaceLine } from "../../src/agent/context/agent-state.ts";
+import { goalLine, memoryLine, planLineFrom, spaceLine } from "../../src/agent/context/agent-state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
-import { planLineFrom } from "../../src/agent/context/plan-line.ts";
 import { activeRunLines } from "../../src/agent/context/timeline/compose-timeline.ts";
 import { entryLines, marksOf } from "../../src/agent/context/timeline/history.ts";
 import type { TimelineSnapshot } from "../../src/agent/context/timeline/snapshot.ts";

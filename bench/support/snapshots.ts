@@ -1,4 +1,4 @@
-import type { Snapshot } from "../../src/agent/context/snapshot.ts";
+import type { Snapshot } from "../../src/agent/context/compose.ts";
 import { consciousnessSteps, timelineSnapshots } from "./inputs.ts";
 import { script } from "./script.ts";
 

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inputParts } from "../../src/agent/context/agent-state.ts";
+import type { Snapshot } from "../../src/agent/context/compose.ts";
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
-import { inputParts } from "../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
-import type { Snapshot } from "../../src/agent/context/snapshot.ts";
 import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
 import {
   ahmad,
@@ -69,7 +69,6 @@ const consciousnessOf = (text: string, { messaging }: Kind, { from = husam }: As
     events: [
       {
         type: "space_message",
-        eventId: "evt_1",
         spaceName: family.name,
         delivered: { message, root: { id: message.id, kind: "person" }, triggerSource: "every_message" },
       },

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { AgentState } from "../../src/agent/context/agent-state.ts";
 import { renderBlock } from "../../src/agent/context/blocks.ts";
+import type { InboxEvent } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
-import type { AgentState, InboxEvent } from "../../src/agent/context/snapshot.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { TriggerSource } from "../../src/protocol/rpc.ts";
@@ -43,7 +44,6 @@ const message = (
   from: { name?: string; space?: string; triggerSource?: TriggerSource; sourceEvent?: string } = {},
 ): InboxEvent => ({
   type: "space_message",
-  eventId: "evt_1",
   spaceName: from.space ?? "Family",
   delivered: {
     message: {
@@ -94,7 +94,7 @@ describe("the rehearsal model reads", () => {
   });
 
   test("its events and state", () => {
-    const service: InboxEvent = { type: "service", eventId: "evt_2", serviceName: "jira", payload: { issue: "P-1" } };
+    const service: InboxEvent = { type: "service", serviceName: "jira", payload: { issue: "P-1" } };
     const view = read(inbox([message("hi", { triggerSource: "mention" }), service]));
     expect(view).toMatchObject({
       events: [

@@ -1,5 +1,5 @@
+import type { Snapshot } from "../../src/agent/context/compose.ts";
 import { compose } from "../../src/agent/context/compose.ts";
-import type { Snapshot } from "../../src/agent/context/snapshot.ts";
 import { toolDeclarations } from "../../src/agent/tools/registry.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { decide } from "../../src/rehearsal/decide.ts";

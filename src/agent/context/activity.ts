@@ -1,9 +1,8 @@
 import type { Message } from "../../protocol/message.ts";
 import { activityMemoryMs, maxActivityLines, maxActivityTokens } from "../bounds.ts";
 import type { Dropped } from "../records.ts";
-import type { Cut } from "./composed.ts";
-import { keepFitting, linesTokens, lineTokens } from "./keep-fitting.ts";
 import { quote } from "./quote.ts";
+import { type Cut, keepFitting, lineTokens, sectionOf } from "./sections.ts";
 
 /** A deed of another agent in a space, read from its message there. `seq` is the message's place in the log. */
 export type Deed = {
@@ -74,8 +73,5 @@ export const activitySection = ({ deeds, dropped }: Activity, now: string, room 
     left.length === 0
       ? []
       : [{ name: "activity", reason: `${left.length} earlier lines do not fit context.maxTokens` }];
-  return {
-    section: { name: "activity", text: shown.join("\n"), tokens: linesTokens(shown) },
-    dropped: [...dropped, ...cut],
-  };
+  return { section: sectionOf("activity", shown), dropped: [...dropped, ...cut] };
 };

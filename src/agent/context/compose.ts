@@ -1,8 +1,11 @@
-import type { Composed } from "./composed.ts";
-import { composeConsciousness } from "./consciousness/compose-consciousness.ts";
-import type { Snapshot } from "./snapshot.ts";
+import { type ConsciousnessSnapshot, composeConsciousness } from "./consciousness/compose-consciousness.ts";
+import type { Composed } from "./sections.ts";
 import { composeTimeline } from "./timeline/compose-timeline.ts";
+import type { TimelineSnapshot } from "./timeline/snapshot.ts";
 
-/** Builds a model's input from its parts alone (`input-parts.ts`): pure, and the same bytes for the same snapshot. */
+/** The data of a model's input. */
+export type Snapshot = ConsciousnessSnapshot | TimelineSnapshot;
+
+/** Builds a model's input from its parts alone: pure, and the same bytes for the same snapshot. */
 export const compose = (snapshot: Snapshot): Composed =>
   snapshot.continuity === "consciousness" ? composeConsciousness(snapshot) : composeTimeline(snapshot);

@@ -1,9 +1,8 @@
 import type { ToolRule } from "../../protocol/tool.ts";
 import type { BaseInstructions } from "./agent-state.ts";
-import type { Section } from "./composed.ts";
 import { headings, identityName } from "./grammar.ts";
 import { quote } from "./quote.ts";
-import { ruleLine } from "./rule-line.ts";
+import type { Section } from "./sections.ts";
 import { estimateText } from "./tokens.ts";
 
 /**
@@ -60,6 +59,25 @@ const indent = (text: string): string =>
     .split(/\r\n|[\r\n\u2028\u2029]/)
     .map((line) => (line === "" ? "" : `  ${line}`))
     .join("\n");
+
+/** A rule in the words that the model reads. */
+export const ruleLine = (rule: ToolRule): string => {
+  const tool = `\`${rule.tool}\``;
+  switch (rule.rule) {
+    case "start_constraint":
+      return `Call ${tool} first before any other tools`;
+    case "required_before_exit":
+      return `Call ${tool} before ending the conversation`;
+    case "exit_loop":
+      return `The conversation will end after calling ${tool}`;
+    case "continue_loop":
+      return `The conversation will be continued after calling ${tool}`;
+    case "requires_prior":
+      return `Call ${tool} only after calling ${rule.tools.map((name) => `\`${name}\``).join(", ")}`;
+    case "max_calls":
+      return `Call ${tool} at most ${rule.count} times`;
+  }
+};
 
 /** Start constraints stand first, the rest in the owner's order. */
 const rulesText = (ruled: ToolRule[]): string => {

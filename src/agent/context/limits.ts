@@ -1,7 +1,7 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
 import {
   type ContextConfig,
-  type ContextLimits,
+  ContextLimits,
   defaultLimits,
   defaultMaxTokens,
   limitsIn,
@@ -77,8 +77,4 @@ export const composedConfig = (config: AgentConfig, model: SizedModel): Composed
 };
 
 /** The limits in a composed config. */
-export const limitsOf = ({ context }: ComposedConfig): ContextLimits => {
-  const { model, window, maxTokens, reservedResponseTokens, memoryTokens, historyTokens, notes } = context;
-  const known = window === undefined ? {} : { window };
-  return { model, ...known, maxTokens, reservedResponseTokens, memoryTokens, historyTokens, notes };
-};
+export const limitsOf = ({ context }: ComposedConfig): ContextLimits => ContextLimits.parse(context);

@@ -1,1 +1,2 @@
+export { callLine, shownCall } from "../../shared/call-line.ts";
 export { excerpt, quote, quoteJson } from "../../shared/quote.ts";

@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
+import { excerpt } from "./quote.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and
@@ -25,6 +26,13 @@ export const estimateText = (text: string): number => {
   known.set(text, tokens);
   knownCharacters += text.length;
   return tokens;
+};
+
+/** The beginning of a text: all of it, or as much as surely fits. */
+export const cutTo = (text: string, maxTokens: number): string => {
+  let cut = text;
+  while (cut.length > 1 && estimateText(cut) > maxTokens) cut = excerpt(cut, Math.floor(([...cut].length - 1) / 2));
+  return cut;
 };
 
 /** A message's content as text, which is counted and shown. */

@@ -10,7 +10,6 @@ import { log } from "../../shared/log.ts";
 import { maxAttempts, maxBatchAttempts, maxBatchBytes, maxBatchEvents, maxInboxEvents } from "../bounds.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
 import { excerpt } from "../context/quote.ts";
-import type { InboxEvent } from "../context/snapshot.ts";
 import { estimateText } from "../context/tokens.ts";
 import type { Failure, InboxData } from "../records.ts";
 import { inbox } from "../schema.ts";
@@ -33,8 +32,6 @@ import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
  */
 export type InboxRow = typeof inbox.$inferSelect;
 type Changes = SQLiteUpdateSetSource<typeof inbox>;
-
-export const asEvent = (row: InboxRow): InboxEvent => ({ eventId: row.eventId, ...row.data });
 
 export type NewEvent = { eventId: string; data: InboxData; wakes: boolean };
 
@@ -363,12 +360,12 @@ export const eventSpaces = (batch: InboxRow[]): string[] => [
 ];
 
 /** The first rows that fit `maxBatchBytes` and `maxTokens`, at least one. */
-export const fitting = <Row extends { eventId: string; data: InboxData }>(rows: Row[], maxTokens: number): Row[] => {
+export const fitting = <Row extends { data: InboxData }>(rows: Row[], maxTokens: number): Row[] => {
   let bytes = 0;
   let tokens = 0;
-  const end = rows.findIndex(({ eventId, data }) => {
+  const end = rows.findIndex(({ data }) => {
     bytes += textBytes(JSON.stringify(data));
-    tokens += estimateText(eventLine({ eventId, ...data }));
+    tokens += estimateText(eventLine(data));
     return bytes > maxBatchBytes || tokens > maxTokens;
   });
   return end === -1 ? rows : rows.slice(0, Math.max(1, end));

@@ -1,7 +1,7 @@
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
 import type { ToolRule } from "../../protocol/tool.ts";
 import type { ComposedConfig, Continuity } from "../context/agent-state.ts";
-import { type InputParts, inputParts } from "../context/input-parts.ts";
+import { type InputParts, inputParts } from "../context/agent-state.ts";
 import { composedConfig } from "../context/limits.ts";
 import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";

@@ -1,5 +1,5 @@
 import type { ToolRule } from "../../protocol/tool.ts";
-import { ruleLine } from "../context/rule-line.ts";
+import { ruleLine } from "../context/instructions.ts";
 import type { JournalRow } from "../journal.ts";
 import { endsLoop, goesOn, missingBeforeExit, type PastCall } from "../tools/rules.ts";
 import type { Continuity } from "./continuity/continuity.ts";

@@ -7,7 +7,7 @@ import { maxWaitingRuns, spaceAnswerMs, stallMs } from "../bounds.ts";
 import { callWithRetry } from "../call-with-retry.ts";
 import { callBlocks } from "../calls/call-blocks.ts";
 import { consentedTool } from "../calls/perform.ts";
-import { ruleLine } from "../context/rule-line.ts";
+import { ruleLine } from "../context/instructions.ts";
 import { placeWait, takeBackWait } from "../inbox/deliver.ts";
 import type { CallRequest } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";

@@ -4,8 +4,7 @@ import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-confi
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxSummaryCharacters, maxSummaryTokens, summaryTimeoutMs } from "../bounds.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
-import { type FoldingLimits, fittedSummary } from "../context/summary/fold.ts";
-import { type SummaryQuestion, summaryPrompt } from "../context/summary/summary-prompt.ts";
+import { type FoldingLimits, fittedSummary, type SummaryQuestion, summaryPrompt } from "../context/summary.ts";
 import { composingOf } from "../run/composing.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { SummaryRow } from "../run/summaries.ts";

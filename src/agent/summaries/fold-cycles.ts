@@ -1,6 +1,5 @@
 import { unquoteLines } from "../context/grammar.ts";
-import { nextChunk } from "../context/summary/fold.ts";
-import { cycleText } from "../context/summary/summary-prompt.ts";
+import { cycleText, nextChunk } from "../context/summary.ts";
 import { composingOf } from "../run/composing.ts";
 import { headOf } from "../run/head.ts";
 import type { RunServices } from "../run/run-services.ts";

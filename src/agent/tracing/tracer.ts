@@ -3,7 +3,7 @@ import type { Env } from "../../env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { maxSpanContentCharacters } from "../bounds.ts";
-import type { Composed } from "../context/composed.ts";
+import type { Composed } from "../context/sections.ts";
 import type { AgentRow } from "../identity.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";

@@ -1,5 +1,5 @@
 import type { ComposedConfig, KnownSpace } from "../../../src/agent/context/agent-state.ts";
-import { inputParts } from "../../../src/agent/context/input-parts.ts";
+import { inputParts } from "../../../src/agent/context/agent-state.ts";
 import { composedConfig } from "../../../src/agent/context/limits.ts";
 import type {
   ActiveRun,

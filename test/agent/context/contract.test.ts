@@ -2,14 +2,14 @@ import type { ModelMessage } from "ai";
 import { describe, expect, test } from "vitest";
 import type { Deed } from "../../../src/agent/context/activity.ts";
 import type { Continuity } from "../../../src/agent/context/agent-state.ts";
+import { inputParts } from "../../../src/agent/context/agent-state.ts";
+import type { Snapshot } from "../../../src/agent/context/compose.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
+import type { InboxEvent } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
-import type { InboxEvent } from "../../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
-import { inputParts } from "../../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
 import { prefixReuse } from "../../../src/agent/context/prefix.ts";
-import type { Snapshot } from "../../../src/agent/context/snapshot.ts";
 import type { Trigger } from "../../../src/agent/context/timeline/snapshot.ts";
 import {
   analyst,
@@ -59,12 +59,11 @@ const hooked: Trigger = { type: "service", serviceName: "jira", payload: { issue
 
 const eventOf = (trigger: Trigger): InboxEvent => {
   if (trigger.type === "plan") {
-    return { type: "plan", eventId: "evt_1", planName: trigger.plan.name, instruction: trigger.instruction };
+    return { type: "plan", planName: trigger.plan.name, instruction: trigger.instruction };
   }
-  if (trigger.type !== "space_message") return { ...trigger, eventId: "evt_1" };
+  if (trigger.type !== "space_message") return trigger;
   return {
     type: "space_message",
-    eventId: "evt_1",
     spaceName: alpha.name,
     delivered: {
       message: { ...question, spaceId: alpha.id },

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import type { Composed } from "../../../src/agent/context/composed.ts";
+import type { Composed } from "../../../src/agent/context/sections.ts";
 
 /** A model's input laid out for people: what each role says, calls and results by arrows, then what it is made of. */
 const partText = (part: Exclude<ModelMessage["content"], string>[number]): string => {

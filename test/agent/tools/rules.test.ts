@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ruleLine } from "../../../src/agent/context/rule-line.ts";
+import { ruleLine } from "../../../src/agent/context/instructions.ts";
 import {
   brokenRule,
   endsLoop,

@@ -1,8 +1,10 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
 import { excerpt } from "../quote.ts";
-import { estimateMessages, estimateText } from "../tokens.ts";
-import type { Cycle } from "./snapshot.ts";
+import { cutTo, estimateMessages, estimateText } from "../tokens.ts";
+
+/** One earlier cycle that the agent lived through: its model messages, untouched. */
+export type Cycle = { runId: string; messages: ModelMessage[] };
 
 /**
  * Compacts the past of a consciousness: whole cycles, the oldest first. The running one is not among `past`. Compacted
@@ -63,10 +65,7 @@ const fitting = (lines: string[], maxTokens: number): string => {
     room -= estimateText(`${lines[from]}\n`);
   }
   if (room < 0 && from < lines.length - 1) from += 1;
-  let text = lines.slice(from).join("\n");
-  while (text.length > 1 && estimateText(text) > maxTokens)
-    text = excerpt(text, Math.floor(([...text].length - 1) / 2));
-  return text;
+  return cutTo(lines.slice(from).join("\n"), maxTokens);
 };
 
 /**

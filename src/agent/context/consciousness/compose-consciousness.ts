@@ -1,17 +1,37 @@
 import type { ModelMessage } from "ai";
-import {
-  type Composed,
-  type Section,
-  type Strategy,
-  sectionOfBlocks,
-  systemSections,
-  told,
-  toldSection,
-} from "../composed.ts";
+import type { Dropped, HeadBlocks, ToldSection, ToldState } from "../../records.ts";
+import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
+import { type Composed, type Section, sectionOfBlocks, systemSections, tokensIn, told } from "../sections.ts";
 import { estimateMessages } from "../tokens.ts";
-import type { ConsciousnessSnapshot, Telling } from "./snapshot.ts";
+import type { Cycle } from "./compaction.ts";
 import { untold } from "./state.ts";
+
+/** The beginning of all inputs between two compactions or changes of config. */
+export type Window = {
+  instructions: string;
+  summary: string | null;
+  /** The core blocks that are in the instructions, as they were when it began: their texts by key. */
+  blocks?: HeadBlocks;
+};
+
+/** A message of the running cycle that tells of other agents, and its section. */
+export type Telling = { section: ToldSection; message: ModelMessage };
+
+/** The data of one step's input. The agent's state is in its window and its cycle, as of their beginning. */
+export type ConsciousnessSnapshot = InputParts & {
+  continuity: "consciousness";
+  window: Window;
+  /** The state that the running cycle was told. */
+  told?: ToldState | undefined;
+  /** Blocks and tellings that did not fit. */
+  withheld?: Dropped[];
+  /** The messages of `own` that tell of other agents. */
+  tellings?: Telling[];
+  past: Cycle[];
+  /** The running cycle so far, its inbox message first. */
+  own: ModelMessage[];
+};
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
 
@@ -24,8 +44,16 @@ const cycleSections = (own: ModelMessage[], tellings: Telling[]): Section[] => {
   const byName = Map.groupBy(tellings, ({ section }) => section);
   const others = new Set(tellings.map(({ message }) => message));
   return [
-    toldSection("this_cycle", [told(own.filter((message) => !others.has(message)))]),
-    ...[...byName].map(([name, all]) => toldSection(name, [told(all.map(({ message }) => message))])),
+    told(
+      "this_cycle",
+      own.filter((message) => !others.has(message)),
+    ),
+    ...[...byName].map(([name, all]) =>
+      told(
+        name,
+        all.map(({ message }) => message),
+      ),
+    ),
   ];
 };
 
@@ -34,38 +62,35 @@ const cycleSections = (own: ModelMessage[], tellings: Telling[]): Section[] => {
  * running cycle. Append-only between two windows. A cycle that does not fit is left out from the oldest on, whole,
  * and named in `dropped`; the running cycle never is.
  */
-export const composeConsciousness: Strategy<ConsciousnessSnapshot> = (snapshot): Composed => {
+export const composeConsciousness = (snapshot: ConsciousnessSnapshot): Composed => {
   const { context, correction, tools, toolRules, window, own } = snapshot;
   const summary = summaryMessage(window.summary);
   const system = systemSections(window.instructions, [
     sectionOfBlocks(Object.values(window.blocks ?? {})),
     rulesSection(toolRules),
   ]);
-  const summaries: Section = {
-    name: "earlier_summaries",
-    tokens: estimateMessages(summary),
-    text: window.summary ?? "",
-  };
+  const summaries = { name: "earlier_summaries", tokens: estimateMessages(summary), text: window.summary ?? "" };
   const running = cycleSections(own, snapshot.tellings ?? []);
-  const fixed = [...system, summaries, ...running].reduce((sum, { tokens }) => sum + tokens, 0);
+  const fixed = tokensIn([...system, summaries, ...running]);
   const budget = context.maxTokens - context.reservedResponseTokens;
 
   let room = budget / correction - fixed;
   let first = snapshot.past.length;
-  const cycles = snapshot.past.map(({ messages }) => told(messages));
+  const cycles = snapshot.past.map(({ messages }) => told("earlier_cycles", messages));
   while (first > 0 && (cycles[first - 1]?.tokens ?? 0) <= room) {
     first -= 1;
     room -= cycles[first]?.tokens ?? 0;
   }
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
-  const lived = toldSection("earlier_cycles", cycles.slice(first));
+  const shown = cycles.slice(first);
+  const lived = { name: "earlier_cycles", tokens: tokensIn(shown), text: shown.map(({ text }) => text).join("\n") };
   const sections = [...system, summaries, lived, ...running];
   return {
     instructions: window.instructions,
     messages: [...summary, ...past, ...own],
     tools,
     sections: sections.filter((section) => section.tokens > 0),
-    tokens: Math.ceil(sections.reduce((sum, section) => sum + section.tokens, 0) * correction),
+    tokens: Math.ceil(tokensIn(sections) * correction),
     unshown: [],
     firstCycle: first,
     dropped: [

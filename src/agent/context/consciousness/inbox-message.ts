@@ -1,21 +1,39 @@
+import type { DeliveredMessage } from "../../../protocol/rpc.ts";
 import type { HeadBlocks, ToldState } from "../../records.ts";
+import { plain } from "../agent-state.ts";
 import type { ShownBlock } from "../blocks.ts";
-import { shownCall } from "../call-line.ts";
 import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
-import { originNote } from "../origin.ts";
-import { plain } from "../plan-line.ts";
+import { contentOf, originNote } from "../message-content.ts";
 import { excerpt, quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
-import type { InboxEvent } from "./snapshot.ts";
 import { renderState, renderStateChanges } from "./state.ts";
+
+/** One event of a batch, as the inbox keeps it. */
+export type InboxEvent =
+  | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
+  | { type: "plan"; planName: string; instruction: string }
+  | { type: "service"; serviceName: string; payload: unknown }
+  | { type: "tool_result"; tool: string; toolCallId: string; result: unknown };
+
+type OtherEvent = Exclude<InboxEvent, { type: "space_message" }>;
+
+/** An event that is no message, on one line. `shown` cuts an instruction, and `json` tells a payload or a result. */
+const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (value: unknown) => string): string => {
+  switch (event.type) {
+    case "plan":
+      return inboxEvents.plan.write({ name: event.planName, instruction: shown(event.instruction) });
+    case "service":
+      return inboxEvents.service.write({ service: event.serviceName, payload: json(event.payload) });
+    case "tool_result": {
+      const { tool, toolCallId, result } = event;
+      return inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result: json(result) });
+    }
+  }
+};
 
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */
 export const eventLine = (event: InboxEvent): string => {
-  if (event.type === "service") {
-    return inboxEvents.service.write({ service: event.serviceName, payload: quoteJson(event.payload) });
-  }
-  if (event.type === "plan") return inboxEvents.plan.write({ name: event.planName, instruction: event.instruction });
-  if (event.type === "tool_result") return resultLine(event, quoteJson(event.result));
+  if (event.type !== "space_message") return otherLine(event, (text) => text, quoteJson);
   const { message, triggerSource } = event.delivered;
   const replyNote = message.replyTo === undefined ? "" : ` [reply to ${message.replyTo}]`;
   return inboxEvents.message.write({
@@ -25,14 +43,11 @@ export const eventLine = (event: InboxEvent): string => {
     senderType: message.sender.type,
     senderId: message.sender.id,
     messageId: message.id,
-    content: message.toolCall ? shownCall(message.toolCall) : quote(message.text ?? ""),
+    content: contentOf(message),
     triggerSource,
     notes: `${replyNote}${message.origin === undefined ? "" : ` ${originNote(message.origin)}`}`,
   });
 };
-
-const resultLine = ({ tool, toolCallId }: Extract<InboxEvent, { type: "tool_result" }>, result: string): string =>
-  inboxEvents.toolResult.write({ tool: plain(tool), toolCallId, result });
 
 export type InboxMessageInput = {
   /** ISO 8601. */
@@ -84,23 +99,11 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
 const previewCharacters = 50;
 
 const glanceAt = (event: InboxEvent): string => {
-  const glance = (text: string) => quote(excerpt(text, previewCharacters));
-  switch (event.type) {
-    case "space_message": {
-      const { sender, text, toolCall } = event.delivered.message;
-      const said = toolCall ? `called ${glance(toolCall.name)} [${toolCall.status}]` : glance(text ?? "");
-      return `[${quote(event.spaceName)}] ${quote(sender.name)}: ${said}`;
-    }
-    case "plan":
-      return inboxEvents.plan.write({
-        name: event.planName,
-        instruction: excerpt(event.instruction, previewCharacters),
-      });
-    case "service":
-      return inboxEvents.service.write({ service: event.serviceName, payload: glance(quoteJson(event.payload)) });
-    case "tool_result":
-      return resultLine(event, glance(quoteJson(event.result)));
-  }
+  const cut = (text: string): string => excerpt(text, previewCharacters);
+  if (event.type !== "space_message") return otherLine(event, cut, (value) => quote(cut(quoteJson(value))));
+  const { sender, text, toolCall } = event.delivered.message;
+  const said = toolCall ? `called ${quote(cut(toolCall.name))} [${toolCall.status}]` : quote(cut(text ?? ""));
+  return `[${quote(event.spaceName)}] ${quote(sender.name)}: ${said}`;
 };
 
 /** A short view of the events that arrived during a cycle, so that the model does not act on stale facts. */

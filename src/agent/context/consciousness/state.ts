@@ -1,10 +1,9 @@
 import type { Memory } from "../../../protocol/mind.ts";
 import { maxToldSpaces } from "../../bounds.ts";
 import type { Dropped, HeadBlocks, ToldState } from "../../records.ts";
-import { type AgentState, goalLine, memoryLine, newestFirst, spaceLine } from "../agent-state.ts";
+import { type AgentState, goalLine, memoryLine, newestFirst, planLine, spaceLine } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
-import { planLine } from "../plan-line.ts";
 import { quote } from "../quote.ts";
 import { estimateText } from "../tokens.ts";
 
@@ -12,7 +11,8 @@ import { estimateText } from "../tokens.ts";
  * The agent's state by sections: in full at the start of a window, afterwards only the lines that changed. Nothing that
  * was sent is rewritten.
  */
-const sectionNames = Object.values(stateSections);
+type Kind = keyof typeof stateSections;
+const kinds: Kind[] = ["spaces", "goals", "memories", "plans", "blocks"];
 
 /** Lines for memories: the newest that fit `tokens` in full, the others by key only. */
 const memoryLines = (memories: Memory[], tokens: number): [key: string, line: string][] => {
@@ -55,51 +55,41 @@ export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>
 const withBlocks = (text: string, blocks: ShownBlock[]): string =>
   blocks.length === 0 ? text : `${text}\n${blocksText(blocks)}`;
 
-const gone: Record<(typeof sectionNames)[number], (key: string) => string> = {
-  "YOUR SPACES": (key) => goneItems.spaces.write({ key }),
-  GOALS: (key) => goneItems.goals.write({ key }),
-  MEMORIES: (key) => goneItems.memories.write({ key }),
-  PLANS: (key) => goneItems.plans.write({ key }),
-  BLOCKS: (key) => goneItems.blocks.write({ key: labelOf(key) }),
-};
-
-const block = (heading: string, sections: [name: string, lines: string[]][]): string =>
+const block = (heading: string, sections: [kind: Kind, lines: string[]][]): string =>
   [
     heading,
-    ...sections.flatMap(([name, lines]) => [
-      `  ${name}:`,
+    ...sections.flatMap(([kind, lines]) => [
+      `  ${stateSections[kind]}:`,
       ...(lines.length === 0 ? [`    ${emptyList}`] : lines.map((item) => `    ${listItem.write({ item })}`)),
     ]),
   ].join("\n");
 
-const listed = sectionNames.filter((name) => name !== "BLOCKS");
-
 /** `head`: the blocks that the instructions hold already. */
-export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: HeadBlocks = {}): string =>
-  withBlocks(
-    block(
-      headings.state,
-      listed.map((name) => [name, Object.values(told[name] ?? {})]),
-    ),
+export const renderState = (told: ToldState, blocks: ShownBlock[] = [], head: HeadBlocks = {}): string => {
+  const listed = kinds.filter((kind) => kind !== "blocks");
+  const lists = listed.map((kind): [Kind, string[]] => [kind, Object.values(told[stateSections[kind]] ?? {})]);
+  return withBlocks(
+    block(headings.state, lists),
     blocks.filter(({ key, text }) => head[key] !== text),
   );
+};
 
 /** The lines that changed between two tellings, or null if none did; blocks that changed stand after them, whole. */
 export const renderStateChanges = (before: ToldState, now: ToldState, blocks: ShownBlock[] = []): string | null => {
   const edited = blocks.filter(({ key, text }) => before.BLOCKS?.[key] !== digest(text));
-  const changed: [string, string[]][] = [];
-  for (const name of sectionNames) {
-    const old = before[name] ?? {};
-    const current = now[name] ?? {};
+  const changed: [Kind, string[]][] = [];
+  for (const kind of kinds) {
+    const old = before[stateSections[kind]] ?? {};
+    const current = now[stateSections[kind]] ?? {};
     const lines = [
       ...Object.entries(current)
         .filter(([key, line]) => old[key] !== line)
-        .map(([key, line]) => (name === "BLOCKS" ? `${quote(labelOf(key))} is now as below` : line)),
+        .map(([key, line]) => (kind === "blocks" ? `${quote(labelOf(key))} is now as below` : line)),
       ...Object.keys(old)
         .filter((key) => !(key in current))
-        .map((key) => gone[name](key)),
+        .map((key) => goneItems[kind].write({ key: kind === "blocks" ? labelOf(key) : key })),
     ];
-    if (lines.length > 0) changed.push([name, lines]);
+    if (lines.length > 0) changed.push([kind, lines]);
   }
   return changed.length === 0 ? null : withBlocks(block("STATE CHANGES:", changed), edited);
 };

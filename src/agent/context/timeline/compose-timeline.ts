@@ -1,27 +1,26 @@
 import type { ModelMessage } from "ai";
 import type { Dropped } from "../../records.ts";
 import { activitySection } from "../activity.ts";
-import { callLine } from "../call-line.ts";
+import { earlierCall, headings, listItem, nowLine, resumeLine } from "../grammar.ts";
+import { renderInstructions, rulesSection } from "../instructions.ts";
+import { callLine, excerpt, quote } from "../quote.ts";
 import {
   type Composed,
   type Cut,
+  keepFitting,
+  linesTokens,
+  lineTokens,
   type Section,
-  type Strategy,
+  sectionOf,
   sectionOfBlocks,
   systemSections,
+  tokensIn,
   told,
-  toldSection,
-} from "../composed.ts";
-import { earlierCall, headings, listItem, nowLine, resumeLine } from "../grammar.ts";
-import { renderInstructions, rulesSection } from "../instructions.ts";
-import { keepFitting, linesTokens, lineTokens } from "../keep-fitting.ts";
-import { excerpt, quote } from "../quote.ts";
+} from "../sections.ts";
 import { shortTime } from "../time.ts";
-import { asMessages } from "./as-messages.ts";
-import { marksOf } from "./history.ts";
-import { historySections } from "./history-sections.ts";
+import { asMessages, historySections, marksOf } from "./history.ts";
 import type { ActiveRun, Resume, TimelineSnapshot } from "./snapshot.ts";
-import { goalsSection, memoriesSection, plansSection, sectionOf, spacesSection } from "./state-sections.ts";
+import { goalsSection, memoriesSection, plansSection, spacesSection } from "./state-sections.ts";
 import { activeSpaceLine, triggerLines } from "./trigger.ts";
 
 /** Blank lines, and what a message costs beside its text. */
@@ -32,15 +31,6 @@ const headingTokens = 320;
 const callsShare = 0.15;
 const mostForCalls = 4000;
 
-const resumeSection = ({ resume }: TimelineSnapshot, room: number): Cut | null => {
-  if (!resume) return null;
-  const { lines, left } = resumeLines(resume, room);
-  const dropped =
-    left === 0 ? [] : [{ name: "this_run", reason: `${left} earlier calls do not fit context.maxTokens` }];
-  return { section: sectionOf("this_run", lines), dropped };
-};
-
-const sum = (sections: Section[]): number => sections.reduce((total, { tokens }) => total + tokens, 0);
 const textOf = (sections: Section[]): string => sections.map(({ text }) => text).join("\n");
 
 /**
@@ -49,11 +39,11 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
  * run's earlier calls, then to memories, activity and the history, which leaves some to the run.
  * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
-export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed => {
+export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const { base, toolRules, tools, context, correction, state, own, refused } = snapshot;
   const instructions = renderInstructions(state.agentId, { ...base, toolRules });
   const system = systemSections(instructions, [rulesSection(toolRules)]);
-  const invocation = toldSection("this_invocation", [told(own)]);
+  const invocation = told("this_invocation", own);
   const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns, snapshot.moreRuns));
   const last = [
     sectionOf("trigger", triggerLines(snapshot.trigger, base.messaging)),
@@ -61,7 +51,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
     sectionOf("now", [nowLine.write({ now: shortTime(snapshot.now) })]),
   ];
 
-  const uncut = sum([...system, invocation, runs, ...last]);
+  const uncut = tokensIn([...system, invocation, runs, ...last]);
   const usual = (context.maxTokens - context.reservedResponseTokens) / correction;
   const budget = refused === undefined ? usual : Math.min(usual, uncut + (refused - uncut) / 2);
   let room = budget - frameTokens - headingTokens - uncut;
@@ -77,8 +67,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
   const spaces = take(spacesSection(snapshot, room));
   const goals = take(goalsSection(snapshot, room));
   const plans = take(plansSection(snapshot, room));
-  const soFar = resumeSection(snapshot, room);
-  const thisRun = soFar === null ? [] : [take(soFar)];
+  const thisRun = snapshot.resume === null ? [] : [take(resumeSection(snapshot.resume, room))];
   const memories = take(memoriesSection(snapshot, room, context.memoryTokens / correction - documents.tokens));
   const { activity } = state;
   const others = activity ? [take(activitySection(activity, snapshot.now, room))] : [];
@@ -101,7 +90,7 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
     messages: [...input, ...own],
     tools,
     sections: sections.filter(({ tokens }) => tokens > 0),
-    tokens: Math.ceil((sum(sections) + frameTokens) * correction),
+    tokens: Math.ceil((tokensIn(sections) + frameTokens) * correction),
     dropped,
     unshown: shown.map(({ history, earlier }) => ({ spaceId: history.space.id, messages: earlier })),
     firstCycle: 0,
@@ -109,20 +98,19 @@ export const composeTimeline: Strategy<TimelineSnapshot> = (snapshot): Composed 
 };
 
 /** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
-export const resumeLines = (resume: Resume, room: number): { lines: string[]; left: number } => {
-  const calls = resume.soFar.map(
-    (action) => `  ${listItem.write({ item: earlierCall.write({ call: callLine(action) }) })}`,
-  );
+const resumeSection = ({ soFar, replies, timedOut, gone = [] }: Resume, room: number): Cut => {
   const heading = headings.thisRun;
-  const why = resumeLine.write({
-    replied: resume.replies.map(({ name }) => name),
-    timedOut: resume.timedOut,
-    gone: resume.gone ?? [],
-  });
-  const roomForCalls = room - linesTokens([heading, why]);
-  const { kept, left } = keepFitting(calls, roomForCalls, lineTokens, (_, index) => -index);
-  const note = left.length === 0 ? [] : [`  (${left.length} earlier calls are not shown)`];
-  return { lines: [heading, ...note, ...(calls.length === 0 ? ["  (no calls)"] : kept), why], left: left.length };
+  const why = resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone });
+  const calls = soFar.map((action) => `  ${listItem.write({ item: earlierCall.write({ call: callLine(action) }) })}`);
+  const forCalls = room - linesTokens([heading, why]);
+  const { kept, left } = keepFitting(calls, forCalls, lineTokens, (_, index) => -index);
+  const shown = calls.length === 0 ? ["  (no calls)"] : kept;
+  if (left.length === 0) return { section: sectionOf("this_run", [heading, ...shown, why]), dropped: [] };
+  const note = `  (${left.length} earlier calls are not shown)`;
+  return {
+    section: sectionOf("this_run", [heading, note, ...shown, why]),
+    dropped: [{ name: "this_run", reason: `${left.length} earlier calls do not fit context.maxTokens` }],
+  };
 };
 
 const textCharacters = 80;

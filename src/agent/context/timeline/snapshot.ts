@@ -4,8 +4,7 @@ import type { Message } from "../../../protocol/message.ts";
 import type { TriggerSource } from "../../../protocol/rpc.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
 import type { Answers } from "../../records.ts";
-import type { AgentState, SpaceRef } from "../agent-state.ts";
-import type { InputParts } from "../input-parts.ts";
+import type { AgentState, InputParts, SpaceRef } from "../agent-state.ts";
 
 /** A tool call of this agent, with its output if that is known. */
 export type Action = { toolName: string; input: unknown; output?: unknown };

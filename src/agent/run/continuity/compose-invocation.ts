@@ -1,6 +1,6 @@
 import { compose } from "../../context/compose.ts";
-import type { Composed } from "../../context/composed.ts";
 import { quoteJson } from "../../context/quote.ts";
+import type { Composed } from "../../context/sections.ts";
 import type { TimelineSnapshot } from "../../context/timeline/snapshot.ts";
 import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import { type JournalRow, messagesOf } from "../../journal.ts";

@@ -1,5 +1,5 @@
 import { renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
-import { asEvent, eventSpaces, isRetry, triggerOf } from "../../inbox/inbox.ts";
+import { eventSpaces, isRetry, triggerOf } from "../../inbox/inbox.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { partsWith } from "../composing.ts";
@@ -77,7 +77,10 @@ const preview = (services: RunServices, run: RunRow, step: number, rows: Journal
   const arrived = services.inbox.arrivedAfter(shownTo, previewEvents);
   const newest = arrived.rows.at(-1);
   if (!newest) return;
-  const text = renderInboxPreview(arrived.rows.map(asEvent), arrived.total);
+  const text = renderInboxPreview(
+    arrived.rows.map(({ data }) => data),
+    arrived.total,
+  );
   services.journal.tell(run.ordinal, step, text, { kind: "preview", upTo: newest.seq });
 };
 

@@ -1,6 +1,6 @@
 import type { AgentConfig } from "../../../protocol/agent.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
-import type { Snapshot } from "../../context/snapshot.ts";
+import type { Snapshot } from "../../context/compose.ts";
 import type { InboxRow } from "../../inbox/inbox.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";

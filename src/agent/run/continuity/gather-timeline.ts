@@ -6,9 +6,8 @@ import { unwrap } from "../../../shared/errors.ts";
 import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
 import { callWithRetry } from "../../call-with-retry.ts";
 import type { Activity } from "../../context/activity.ts";
-import type { ComposedConfig } from "../../context/agent-state.ts";
-import type { Composed } from "../../context/composed.ts";
-import type { InputParts } from "../../context/input-parts.ts";
+import type { ComposedConfig, InputParts } from "../../context/agent-state.ts";
+import type { Composed } from "../../context/sections.ts";
 import type {
   ActiveRun,
   ActiveSpace,

@@ -1,7 +1,7 @@
 import { isoTime } from "../../../shared/clock.ts";
 import { activitySection } from "../../context/activity.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
-import type { Telling } from "../../context/consciousness/snapshot.ts";
+import type { Telling } from "../../context/consciousness/compose-consciousness.ts";
 import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
 import { isMessage, type JournalRow } from "../../journal.ts";
 import type { Dropped, InboxData, ToldState } from "../../records.ts";

@@ -3,7 +3,7 @@ import { maxSkippedLines } from "../../bounds.ts";
 import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
 import { eventLine, renderInboxMessage } from "../../context/consciousness/inbox-message.ts";
 import { toldState } from "../../context/consciousness/state.ts";
-import { asEvent, type Batch, type InboxRow } from "../../inbox/inbox.ts";
+import type { Batch, InboxRow } from "../../inbox/inbox.ts";
 import type { Dropped, LeftToHistory, ToldState } from "../../records.ts";
 import { toolsetOf } from "../../tools/toolset.ts";
 import { composingOf } from "../composing.ts";
@@ -70,11 +70,10 @@ export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: 
   };
   const told = toldState(state, config.context.memoryTokens - tokensOf(blocks.shown));
   const active = spaces.find((space) => space.id === agent.activeSpaceId);
-  const events = batch.map(asEvent);
   const history = services.spaces.leftToHistory();
   const text = renderInboxMessage({
     now: isoTime(services.clock.now()),
-    events,
+    events: data,
     leftToHistory: history,
     silent: silentLines(services, ordinal),
     told,
@@ -89,7 +88,7 @@ export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: 
     told,
     blocks: blocks.shown,
     withheld: blocks.dropped,
-    lines: events.map(eventLine),
+    lines: data.map(eventLine),
     history,
     text,
     activeSpaceId: active?.id ?? null,

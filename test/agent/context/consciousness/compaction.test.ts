@@ -1,11 +1,11 @@
 import type { ModelMessage } from "ai";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { summaryMessage } from "../../../../src/agent/context/consciousness/compose-consciousness.ts";
-import type { Cycle } from "../../../../src/agent/context/consciousness/snapshot.ts";
-import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
 import { analyst, configOf } from "../cast.ts";
 

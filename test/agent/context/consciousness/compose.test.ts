@@ -1,11 +1,11 @@
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
+import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
-import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { composedConfig } from "../../../../src/agent/context/limits.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
-import type { Cycle } from "../../../../src/agent/context/snapshot.ts";
 import { correct } from "../../../../src/agent/context/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
 import { unknownModel } from "../cast.ts";

@@ -1,12 +1,13 @@
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import type { AgentState, KnownSpace } from "../../../../src/agent/context/agent-state.ts";
+import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
+import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
-import type { Cycle, InboxEvent } from "../../../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
-import { inputParts } from "../../../../src/agent/context/input-parts.ts";
 import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
 import { agent, configOf, day, goal, husam, memory, muhammad, plan, said, sarah, space } from "../cast.ts";
@@ -32,7 +33,6 @@ const state = (changes: Partial<AgentState> = {}): AgentState => ({
 
 const arrived = ({ id, name }: KnownSpace, message: Message): InboxEvent => ({
   type: "space_message",
-  eventId: `evt_${message.id}`,
   spaceName: name,
   delivered: {
     message: { ...message, spaceId: id },
@@ -193,7 +193,7 @@ test("plans, goals and memories are told as they change, in absolute times; due 
     goals: [goal("q4", "Complete Q4", { status: "completed" })],
     memories: [],
   });
-  const due: InboxEvent = { type: "plan", eventId: "evt_9", planName: "Follow up", instruction: "Ask Designer" };
+  const due: InboxEvent = { type: "plan", planName: "Follow up", instruction: "Ask Designer" };
   const composed = compose({
     continuity: "consciousness",
     ...inputParts(config),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage } from "../../../../src/agent/context/consciousness/inbox-message.ts";
-import type { InboxEvent } from "../../../../src/agent/context/consciousness/snapshot.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
 import type { Origin } from "../../../../src/protocol/message.ts";
 import { goal, memory, plan } from "../cast.ts";
@@ -20,7 +20,6 @@ type Said = {
 
 const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxEvent => ({
   type: "space_message",
-  eventId: "evt_1",
   spaceName: space,
   delivered: {
     message: {
@@ -51,19 +50,16 @@ const event: fc.Arbitrary<InboxEvent> = fc.oneof(
     .map(asEvent),
   fc.record({
     type: fc.constant("plan" as const),
-    eventId: fc.constant("evt_2"),
     planName: hostile,
     instruction: hostile,
   }),
   fc.record({
     type: fc.constant("service" as const),
-    eventId: fc.constant("evt_3"),
     serviceName: hostile,
     payload: hostileJson,
   }),
   fc.record({
     type: fc.constant("tool_result" as const),
-    eventId: fc.constant("evt_4"),
     tool: fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
     toolCallId: fc.constant("tc_1"),
     result: hostileJson,

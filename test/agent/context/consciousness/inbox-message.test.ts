@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
-import type { InboxEvent } from "../../../../src/agent/context/snapshot.ts";
 
 const joinedAt = "2026-02-18T14:00:00.000Z";
 const family = {
@@ -31,7 +31,6 @@ const state = toldState({
 
 const message = (text: string, more: object = {}): InboxEvent => ({
   type: "space_message",
-  eventId: "evt_1",
   spaceName: "Family",
   delivered: {
     message: {
@@ -79,10 +78,9 @@ test("the first inbox message of a window tells the whole state", async () => {
           sourceEvent: "Send the report",
         },
       }),
-      { type: "service", eventId: "evt_2", serviceName: "jira", payload: { issue: "PROJ-123" } },
+      { type: "service", serviceName: "jira", payload: { issue: "PROJ-123" } },
       {
         type: "tool_result",
-        eventId: "evt_3",
         tool: "confirmAction",
         toolCallId: "tc_1",
         result: { confirmed: true },

@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { quoteLines, unquoteLines } from "../../../../src/agent/context/grammar.ts";
-import { fittedSummary, nextChunk } from "../../../../src/agent/context/summary/fold.ts";
-import { cycleText, messageText, summaryPrompt } from "../../../../src/agent/context/summary/summary-prompt.ts";
+import {
+  cycleText,
+  fittedSummary,
+  messageText,
+  nextChunk,
+  summaryPrompt,
+} from "../../../../src/agent/context/summary.ts";
 import { estimateText } from "../../../../src/agent/context/tokens.ts";
 import { analyst, husam, said } from "../cast.ts";
 

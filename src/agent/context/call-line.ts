@@ -1,1 +1,0 @@
-export { callLine, shownCall } from "../../shared/call-line.ts";
