@@ -1,7 +1,15 @@
 import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "./protocol/rpc.ts";
+import type { Outcome } from "./shared/errors.ts";
 
 /** A namespace of actors, seen only through the RPC interface that they promise. */
 export type ActorNamespace<Rpc> = { getByName(name: string): Rpc & { fetch(request: Request): Promise<Response> } };
+
+/** Methods of an RPC as functions of what serves them. What answers null returns nothing. */
+export type Served<Rpc, Services> = {
+  [Name in keyof Rpc]: Rpc[Name] extends (...args: infer Args) => Promise<Outcome<infer Value>>
+    ? (services: Services, ...args: Args) => null extends Value ? void : Value
+    : never;
+};
 
 /** The worker's bindings. Actors meet each other only through these interfaces, never by importing each other. */
 export type Env = {

@@ -187,7 +187,9 @@ export interface SpaceRpc {
     answer: ToolAnswer,
   ): Promise<Outcome<{ message: Message; created: boolean }>>;
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
-  latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>>;
+  latest(
+    principal: Principal,
+  ): Promise<Outcome<{ lastMessage?: Message | undefined; unreadCount?: number | undefined }>>;
 
   /** For agents. */
   window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;

@@ -1,17 +1,17 @@
 import { z } from "zod";
-import { ClientFrame, closeCodes, type ErrorFrame } from "../protocol/events.ts";
+import { ClientFrame, closeCodes, type DurableEvent, type ErrorFrame } from "../protocol/events.ts";
 import { toolCallId } from "../protocol/ids.ts";
-import { ClientKey } from "../protocol/message.ts";
+import { ClientKey, type Message } from "../protocol/message.ts";
 import { maxTextBytes, textBytes } from "../protocol/text.ts";
-import { ColloquyError, errorKind, type Issue } from "../shared/errors.ts";
+import { ColloquyError, type Issue, problem } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { unsoundness } from "../shared/sound-json.ts";
-import { answerToolCall } from "./answer-tool-call.ts";
 import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "./bounds.ts";
 import { post } from "./posting.ts";
 import { markRead } from "./read-marks.ts";
 import type { SpaceServices } from "./services.ts";
 import type { SpaceSession } from "./sockets/space-sockets.ts";
+import { answerToolCall } from "./tool-call-events.ts";
 
 const windowSeconds = frameWindowMs / 1000;
 
@@ -23,14 +23,15 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
   const { sockets, rates, clock } = services;
   if (sockets.closeIfExpired(session)) return;
   const now = clock.now();
-  const { frames, badFrames } = rates.of(session);
+  const { frames, badFrames } = rates.ofSocket(session.socket);
   const { entityId } = session.data;
   const memberFrames = rates.members.of(entityId, now);
-  const tooMany = !frames.admits(now)
-    ? `more than ${maxFrames} frames in ${windowSeconds} s (maxFrames): wait ${frames.waitSeconds(now)} s`
-    : !memberFrames.admits(now)
-      ? `your sockets sent more than ${maxMemberFrames} frames in ${windowSeconds} s (maxMemberFrames): wait ${memberFrames.waitSeconds(now)} s`
-      : undefined;
+  let tooMany: string | undefined;
+  if (!frames.admits(now)) {
+    tooMany = `more than ${maxFrames} frames in ${windowSeconds} s (maxFrames): wait ${frames.waitSeconds(now)} s`;
+  } else if (!memberFrames.admits(now)) {
+    tooMany = `your sockets sent more than ${maxMemberFrames} frames in ${windowSeconds} s (maxMemberFrames): wait ${memberFrames.waitSeconds(now)} s`;
+  }
   if (tooMany !== undefined) {
     sockets.close(session, closeCodes.slowDown, tooMany);
     return;
@@ -42,9 +43,11 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
     obey(services, session, parseFrame(raw));
   } catch (error) {
     if (!(error instanceof ColloquyError)) log.error("frame.failed", error, { entityId });
-    const refusal = error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
-    sockets.send(session, JSON.stringify(errorFrame(refusal, names)));
-    if (refusal.code === "bad_frame" && !badFrames.admits(clock.now())) {
+    const { code, message, issues } =
+      error instanceof ColloquyError ? error : new ColloquyError("internal", "Try again");
+    const refusal: ErrorFrame = { ...problem(code, message, issues), type: "error", ...names };
+    sockets.send(session, JSON.stringify(refusal));
+    if (code === "bad_frame" && !badFrames.admits(clock.now())) {
       const tooManyBad = `more than ${maxBadFrames} bad frames in ${windowSeconds} s (maxBadFrames)`;
       sockets.close(session, closeCodes.badFrames, tooManyBad);
     }
@@ -53,21 +56,19 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
 
 const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame): void => {
   const { principal } = session;
+  // What is said again is answered to its sender alone: the others have it.
+  const tell = (event: { type: DurableEvent["type"]; cursor: number; message: Message }): void =>
+    services.sockets.send(session, JSON.stringify(event));
   if (frame.type === "read") markRead(services, principal, frame.messageId);
   else if (frame.type === "typing") tellTyping(services, session.data.entityId);
   else if (frame.type === "tool.result") {
-    const {
-      message,
-      created,
-      updatedSeq: cursor,
-    } = answerToolCall(services, principal, frame.toolCallId, { result: frame.result });
-    if (!created) services.sockets.send(session, JSON.stringify({ type: "space.message.updated", cursor, message }));
+    const { toolCallId, result } = frame;
+    const { message, created, updatedSeq } = answerToolCall(services, principal, toolCallId, { result });
+    if (!created) tell({ type: "space.message.updated", cursor: updatedSeq, message });
   } else {
     const { type: _, ...input } = frame;
     const { message, created } = post(services, principal, input);
-    // A repeated message is answered to its sender alone: the others have it.
-    if (!created)
-      services.sockets.send(session, JSON.stringify({ type: "space.message", cursor: message.seq, message }));
+    if (!created) tell({ type: "space.message", cursor: message.seq, message });
   }
 };
 
@@ -114,14 +115,3 @@ const Named = z.object({
   toolCallId: toolCallId.optional().catch(undefined),
 });
 type Names = z.infer<typeof Named>;
-
-const errorFrame = ({ code, message, issues }: ColloquyError, { clientKey, toolCallId }: Names): ErrorFrame => ({
-  type: "error",
-  title: errorKind(code).title,
-  status: errorKind(code).status,
-  code,
-  detail: message,
-  ...(issues ? { issues } : {}),
-  ...(clientKey === undefined ? {} : { clientKey }),
-  ...(toolCallId === undefined ? {} : { toolCallId }),
-});

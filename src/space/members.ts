@@ -1,102 +1,63 @@
-import { asc, eq, sql } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import type { Member } from "../protocol/entity.ts";
+import type { Message } from "../protocol/message.ts";
 import { isoTime } from "../shared/clock.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { type Database, Remembered } from "../shared/database.ts";
 import { members } from "./schema.ts";
 
 export type MemberRow = typeof members.$inferSelect;
+export type Members = ReturnType<typeof createMembers>;
 
 /**
  * The members of the space now, with their read marks. Bounded by `maxMembers`.
  *
  * Invariants
- * 1. What was read is kept as it is stored: this object is the table's only writer. What was kept in a transaction that
- *    is rolled back must be forgotten (`transaction` in `services.ts`).
- * 2. Nobody changes a row that was handed out. Rows in order are the very rows by id.
+ * 1. All rows are read once and then kept as they are stored: this object is the table's only writer. What was kept in
+ *    a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
+ * 2. Nobody changes a row or a list that was handed out.
  */
-export class Members {
-  readonly #db: Database;
-  readonly #known = new Map<string, MemberRow>();
-  #inOrder: readonly MemberRow[] | undefined;
-  #isPair: boolean | undefined;
-  readonly #one = prepared(() =>
-    this.#db
-      .select()
-      .from(members)
-      .where(eq(members.entityId, sql.placeholder("entityId")))
-      .prepare(),
-  );
-  readonly #all = prepared(() => this.#db.select().from(members).orderBy(asc(members.joinedSeq)).prepare());
-  readonly #first = prepared(() =>
-    this.#db.select({ id: members.entityId }).from(members).limit(sql.placeholder("most")).prepare(),
-  );
+export const createMembers = (db: Database) => {
+  const stored = (): MemberRow[] => db.select().from(members).orderBy(asc(members.joinedSeq)).all();
+  /** By id, in the order in which they joined. */
+  const known = new Remembered(() => new Map(stored().map((row) => [row.entityId, row])));
+  const inOrder = new Remembered<readonly MemberRow[]>(() => [...known.get().values()]);
+  const isIt = (entityId: string) => eq(members.entityId, entityId);
+  return {
+    find: (entityId: string): MemberRow | undefined => known.get().get(entityId),
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+    /** In the order in which they joined. */
+    all: (): readonly MemberRow[] => inOrder.get(),
 
-  find(entityId: string): MemberRow | undefined {
-    const row = this.#known.get(entityId) ?? this.#one().get({ entityId });
-    if (row) this.#known.set(entityId, row);
-    return row;
-  }
+    insert(row: MemberRow): void {
+      db.insert(members).values(row).run();
+      known.get().set(row.entityId, row);
+      inOrder.forget();
+    },
 
-  /** In the order in which they joined. */
-  all(): readonly MemberRow[] {
-    if (!this.#inOrder) this.#keep(this.#all().all());
-    return this.#inOrder ?? [];
-  }
+    remove(entityId: string): void {
+      db.delete(members).where(isIt(entityId)).run();
+      known.get().delete(entityId);
+      inOrder.forget();
+    },
 
-  /** How many there are, counted no further than `most`. */
-  count(most: number): number {
-    return this.#first().all({ most }).length;
-  }
+    change(row: MemberRow, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark">>): void {
+      db.update(members).set(changes).where(isIt(row.entityId)).run();
+      known.get().set(row.entityId, { ...row, ...changes });
+      inOrder.forget();
+    },
 
-  /** Whether there are two. */
-  arePair(): boolean {
-    this.#isPair ??= this.count(3) === 2;
-    return this.#isPair;
-  }
+    clear(): void {
+      this.forget();
+      db.delete(members).run();
+    },
 
-  insert(row: MemberRow): void {
-    this.#writing().insert(members).values(row).run();
-  }
-
-  remove(entityId: string): void {
-    this.#writing().delete(members).where(eq(members.entityId, entityId)).run();
-  }
-
-  change(entityId: string, changes: Partial<Pick<MemberRow, "name" | "readSeq" | "readCount" | "mark">>): void {
-    this.#db.update(members).set(changes).where(eq(members.entityId, entityId)).run();
-    const row = this.#known.get(entityId);
-    if (!row) return;
-    const changed = { ...row, ...changes };
-    this.#known.set(entityId, changed);
-    this.#inOrder = this.#inOrder?.map((each) => (each === row ? changed : each));
-  }
-
-  clear(): void {
-    this.#writing().delete(members).run();
-  }
-
-  /** The rows are read anew when they are asked for next. */
-  forget(): void {
-    this.#known.clear();
-    this.#inOrder = undefined;
-    this.#isPair = undefined;
-  }
-
-  #keep(rows: readonly MemberRow[]): void {
-    this.#inOrder = rows;
-    for (const row of rows) this.#known.set(row.entityId, row);
-  }
-
-  /** The database, to write to this table. */
-  #writing(): Database {
-    this.forget();
-    return this.#db;
-  }
-}
+    /** The rows are read anew when they are asked for next. */
+    forget(): void {
+      known.forget();
+      inOrder.forget();
+    },
+  };
+};
 
 export const publicMember = (row: MemberRow): Member => ({
   id: row.entityId,
@@ -104,3 +65,6 @@ export const publicMember = (row: MemberRow): Member => ({
   name: row.name,
   joinedAt: isoTime(row.joinedAt),
 });
+
+/** The member as the sender of its messages. */
+export const senderOf = ({ entityId: id, name, type }: MemberRow): Message["sender"] => ({ id, name, type });

@@ -6,9 +6,9 @@ import { maxMembers } from "../protocol/space.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { runs, seen, spaceIn } from "./rights.ts";
-import { type Append, record, type SpaceServices } from "./services.ts";
+import type { Append, SpaceServices } from "./services.ts";
 import type { SpaceSession } from "./sockets/space-sockets.ts";
-import { cancelCallsOf } from "./tool-call-expiry.ts";
+import { cancelCallsOf } from "./tool-call-events.ts";
 
 /** Puts `entity` into the space; an agent begins to follow the log with its own joining. In a transaction. */
 export const join = (services: SpaceServices, append: Append, entity: EntityRef): MemberRow => {
@@ -37,10 +37,10 @@ export const addMember = (services: SpaceServices, principal: Principal, entity:
   runs(services, principal);
   const present = services.members.find(entity.id);
   if (present) return publicMember(present);
-  if (services.members.count(maxMembers) >= maxMembers) {
+  if (services.members.all().length >= maxMembers) {
     throw new ColloquyError("limit_reached", `This space has ${maxMembers} members, which is the most (maxMembers)`);
   }
-  const row = record(services, (append) => {
+  const row = services.record((append) => {
     const joined = join(services, append, entity);
     services.settings.change({ version: joined.joinedSeq });
     return joined;
@@ -49,7 +49,7 @@ export const addMember = (services: SpaceServices, principal: Principal, entity:
 };
 
 /** Keys and admins may remove anyone, an entity only itself. Sockets close, streams end and an agent's open calls are canceled at once. */
-export const removeMember = (services: SpaceServices, principal: Principal, entityId: string): null => {
+export const removeMember = (services: SpaceServices, principal: Principal, entityId: string): void => {
   seen(services, principal);
   if (!hasWorkspaceRights(principal) && principal.entityId !== entityId) {
     throw new ColloquyError("forbidden", "You may leave a space; only an admin or a secret key may remove others");
@@ -59,24 +59,22 @@ export const removeMember = (services: SpaceServices, principal: Principal, enti
   services.live.stopAgent(entityId, "not_a_member", "The agent was removed from the space");
   const isTheirs = ({ data }: SpaceSession): boolean => data.entityId === entityId;
   services.sockets.closeWhere(isTheirs, closeCodes.removed, "removed from the space");
-  record(services, (append) => {
+  services.record((append) => {
     if (member.type === "agent") cancelCallsOf(services, append, entityId);
     const { seq } = append({ type: "member.left", entityId, name: member.name });
     services.members.remove(entityId);
     services.settings.change({ version: seq });
   });
-  return null;
 };
 
 /** Nothing happens where the entity is not a member, or has that name. */
-export const renameMember = (services: SpaceServices, workspaceId: string, entityId: string, name: string): null => {
+export const renameMember = (services: SpaceServices, workspaceId: string, entityId: string, name: string): void => {
   spaceIn(services, workspaceId);
   const member = services.members.find(entityId);
-  if (!member || member.name === name) return null;
-  record(services, (append) => {
+  if (!member || member.name === name) return;
+  services.record((append) => {
     const { seq } = append({ type: "member.renamed", entityId, name });
-    services.members.change(entityId, { name });
+    services.members.change(member, { name });
     services.settings.change({ version: seq });
   });
-  return null;
 };

@@ -7,9 +7,9 @@ import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
 import { messageOf } from "./log/log.ts";
-import type { MemberRow } from "./members.ts";
+import { type MemberRow, senderOf } from "./members.ts";
 import { acting, spaceIn } from "./rights.ts";
-import { record, requireStorage, type SpaceServices } from "./services.ts";
+import { type Append, requireStorage, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
 import type { Routing } from "./wake.ts";
 
@@ -24,61 +24,74 @@ export const post = (
   principal: Principal,
   input: PostMessage,
 ): { message: Message; created: boolean } => {
+  const { ids, log, delivery } = services;
   const { space, member } = acting(services, principal);
   const { text, replyTo, expectsReply, clientKey } = input;
   const id =
     clientKey === undefined
-      ? services.ids.mintOwned("msg", space.id)
-      : services.ids.deriveOwned("msg", space.id, "client", member.entityId, clientKey);
-  const existing = services.log.findMessage(id);
+      ? ids.mintOwned("msg", space.id)
+      : ids.deriveOwned("msg", space.id, "client", member.entityId, clientKey);
+  const existing = log.findMessage(id);
   if (existing) {
     const message = messageOf(existing.frame);
     if (message.text !== text || message.replyTo !== replyTo || message.expectsReply !== expectsReply) {
       throw new ColloquyError("idempotency_mismatch", "This clientKey was used for another message: choose a new one");
     }
     // The crash that kept its answer from who sends it again may have cut off its delivery too.
-    services.delivery.kick();
+    delivery.kick();
     return { message, created: false };
   }
-  if (replyTo !== undefined) checkRepliable(services, replyTo);
+  checkRepliable(services, replyTo);
   const root: Root = { id, kind: member.type === "human" ? "person" : "service" };
-  const body: NewMessage = { id, text };
-  if (replyTo !== undefined) body.replyTo = replyTo;
-  if (expectsReply !== undefined) body.expectsReply = expectsReply;
-  if (clientKey !== undefined) body.clientKey = clientKey;
-  return { message: store(services, space, member, body, root), created: true };
+  const message = store(services, space, member, { id, text, replyTo, expectsReply, clientKey }, root);
+  return { message, created: true };
 };
 
 /** An agent says something, once for each id (R2). It is the end of the stream that it was spoken in (D4). */
 export const appendFromAgent = (services: SpaceServices, input: AgentMessage): Message => {
+  const { ids, log, live } = services;
   const { agentId, messageId: id, text, root, origin, replyTo, expectsReply } = input;
-  const streamId = services.live.endedBy(input.streamId);
+  const streamId = live.endedBy(input.streamId);
   const space = spaceIn(services, input.workspaceId);
-  if (!services.ids.isIssued("msg", id) || services.ids.ownerOf("msg", id) !== space.id) {
+  if (!ids.isIssued("msg", id) || ids.ownerOf("msg", id) !== space.id) {
     throw new ColloquyError("invalid_request", `${id} is no id of a message of this space`);
   }
-  const existing = services.log.findMessage(id);
+  const existing = log.findMessage(id);
   if (existing) {
     if (existing.entityId !== agentId) throw new ColloquyError("conflict", `${id} is another sender's message`);
-    if (streamId !== undefined) services.live.repeated(streamId, agentId);
+    if (streamId !== undefined) live.repeated(streamId, agentId);
     return messageOf(existing.frame);
   }
-  requireAwaited(services, input);
-  const member = services.members.find(agentId);
-  if (!member) throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
+  const sender = requireSpeaker(services, input);
   checkText(text);
-  const body: NewMessage = { id, text };
-  if (origin !== undefined) body.origin = origin;
-  if (expectsReply) body.expectsReply = true;
-  if (replyTo !== undefined) {
-    checkRepliable(services, replyTo);
-    body.replyTo = replyTo;
-  }
-  if (streamId === undefined) return store(services, space, member, body, root);
-  services.live.flush(streamId, agentId);
-  const message = store(services, space, member, { ...body, streamId }, root);
-  services.live.said(streamId, agentId);
-  return message;
+  checkRepliable(services, replyTo);
+  const body = { id, text, origin, expectsReply: expectsReply || undefined, replyTo, streamId };
+  return store(services, space, sender, body, root);
+};
+
+/** The agent that says or shows something. Throws where it has stopped waiting (R5), or has left. */
+export const requireSpeaker = (
+  { clock, members }: Pick<SpaceServices, "clock" | "members">,
+  { agentId, until }: Pick<AgentMessage, "agentId" | "until">,
+): MemberRow => {
+  requireAwaited({ clock }, { until });
+  const sender = members.find(agentId);
+  if (sender) return sender;
+  throw new ColloquyError("not_a_member", `${agentId} is not in this space any more`);
+};
+
+/** Records a message, which is the end of the stream that it was made in: all its text is told before. */
+export const recordSpoken = <T>(
+  { record, live }: SpaceServices,
+  { entityId }: MemberRow,
+  streamId: string | undefined,
+  write: (append: Append) => T,
+): T => {
+  if (streamId === undefined) return record(write);
+  live.flush(streamId, entityId);
+  const value = record(write);
+  live.said(streamId, entityId);
+  return value;
 };
 
 const store = (
@@ -89,28 +102,26 @@ const store = (
   root: Root,
 ): Message => {
   requireStorage(services);
-  const named = body.text.includes("@")
-    ? services.members.all().map(({ entityId, name }) => ({ id: entityId, name }))
-    : [];
-  const mentions = mentionsIn(body.text, named);
-  const pair = services.members.arePair();
+  const members = services.members.all();
+  const mentions = mentionsIn(
+    body.text,
+    members.map(({ entityId: id, name }) => ({ id, name })),
+  );
+  const pair = members.length === 2;
   const message: Omit<Message, "seq"> = {
     ...body,
     spaceId: space.id,
     kind: "text",
-    sender: { id: sender.entityId, name: sender.name, type: sender.type },
-    ...(mentions.length > 0 ? { mentions } : {}),
+    sender: senderOf(sender),
+    mentions: mentions.length > 0 ? mentions : undefined,
     createdAt: isoTime(services.clock.now()),
   };
-  const asksRouter = !pair && mentions.length === 0 && sender.type === "human" && isRouted(services, space);
-  const routing: Routing = {
-    root,
-    wakePolicy: space.wakePolicy,
-    mentions,
-    pair,
-    ...(asksRouter ? { asksRouter } : {}),
-  };
-  const { seq } = record(services, (append) => {
+  const addressesNobody = sender.type === "human" && !pair && mentions.length === 0;
+  const isRouted =
+    space.router !== null && space.wakePolicy === "addressed" && members.some(({ type }) => type === "agent");
+  const asksRouter = addressesNobody && isRouted ? true : undefined;
+  const routing: Routing = { root, wakePolicy: space.wakePolicy, mentions, pair, asksRouter };
+  const { seq } = recordSpoken(services, sender, body.streamId, (append) => {
     const row = append({ type: "space.message", message, routing });
     if (asksRouter) services.router.hold(append, row);
     return row;
@@ -118,11 +129,8 @@ const store = (
   return { ...message, seq };
 };
 
-/** Whether the space has a router, and agents that it could wake. */
-const isRouted = ({ members }: SpaceServices, { router, wakePolicy }: SettingsRow): boolean =>
-  router !== null && wakePolicy === "addressed" && members.all().some(({ type }) => type === "agent");
-
-const checkRepliable = ({ log }: SpaceServices, replyTo: string): void => {
+const checkRepliable = ({ log }: SpaceServices, replyTo: string | undefined): void => {
+  if (replyTo === undefined) return;
   const row = log.findMessage(replyTo);
   if (!row) {
     throw new ColloquyError("unknown_reference", `${replyTo} is no message of this space: reply to one that is`);

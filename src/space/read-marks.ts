@@ -8,7 +8,7 @@ import type { LogRow } from "./log/log.ts";
 import type { MemberRow } from "./members.ts";
 import { acting, seen } from "./rights.ts";
 import type { ReadMark } from "./schema.ts";
-import { record, type SpaceServices } from "./services.ts";
+import type { SpaceServices } from "./services.ts";
 import type { RunRead } from "./streams/channel.ts";
 
 /**
@@ -31,16 +31,15 @@ const isSecondTry = (known: ReadMark | null, mark: ReadMark): boolean =>
 
 const move = (services: SpaceServices, member: MemberRow, row: LogRow, mark: ReadMark): void => {
   if (row.seq < member.readSeq || (row.seq === member.readSeq && !isSecondTry(member.mark, mark))) return;
-  record(services, (append) => {
+  services.record((append) => {
     append({ type: "member.read", ...publicMark(member.entityId, mark) });
-    services.members.change(member.entityId, { readSeq: row.seq, readCount: row.messageCount, mark });
+    services.members.change(member, { readSeq: row.seq, readCount: row.messageCount, mark });
   });
 };
 
-export const markRead = (services: SpaceServices, principal: Principal, messageId: string): null => {
+export const markRead = (services: SpaceServices, principal: Principal, messageId: string): void => {
   const { member } = acting(services, principal);
   move(services, member, messageRow(services, messageId), { messageId, at: services.clock.now() });
-  return null;
 };
 
 /** A run has ended that took messages of this space. Nothing is kept of an agent that is no member, or of other messages. */
@@ -50,7 +49,7 @@ export const markReadByRun = (services: SpaceServices, { agentId, runId }: Chann
   const { messageId, firstMessageId = messageId, outcome, reason } = read;
   const [first, newest] = [services.log.findMessage(firstMessageId), services.log.findMessage(messageId)];
   if (!first || !newest) return;
-  const run = { id: runId, firstSeq: first.seq, outcome, ...(reason === undefined ? {} : { reason }) };
+  const run = { id: runId, firstSeq: first.seq, outcome, reason };
   move(services, member, newest, { messageId, at: services.clock.now(), run });
 };
 
@@ -60,8 +59,8 @@ export const readsOf = (services: SpaceServices, principal: Principal, messageId
   const { seq, entityId: senderId } = messageRow(services, messageId);
   return services.members.all().flatMap(({ entityId, name, type, readSeq, mark }) => {
     if (!mark || readSeq < seq || entityId === senderId) return [];
-    const receipt: ReadReceipt = { entityId, name, type, at: isoTime(mark.at) };
-    return [mark.run && mark.run.firstSeq <= seq ? { ...receipt, ...publicRun(mark.run) } : receipt];
+    const run = mark.run && mark.run.firstSeq <= seq ? publicRun(mark.run) : {};
+    return [{ entityId, name, type, at: isoTime(mark.at), ...run }];
   });
 };
 
@@ -72,11 +71,7 @@ export const marksOf = (members: readonly MemberRow[]): NonNullable<WelcomeFrame
 const publicMark = (entityId: string, { messageId, run }: ReadMark) => ({
   entityId,
   messageId,
-  ...(run ? publicRun(run) : {}),
+  ...(run && publicRun(run)),
 });
 
-const publicRun = ({ id: runId, outcome, reason }: NonNullable<ReadMark["run"]>) => ({
-  runId,
-  outcome,
-  ...(reason === undefined ? {} : { reason }),
-});
+const publicRun = ({ id: runId, outcome, reason }: NonNullable<ReadMark["run"]>) => ({ runId, outcome, reason });

@@ -2,16 +2,19 @@ import type { Message } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Page, SpaceHistory, SpaceWindow } from "../protocol/rpc.ts";
 import { maxUnreadCount } from "../protocol/space.ts";
-import { ColloquyError } from "../shared/errors.ts";
 import { maxPageSize, maxUnreadScan } from "./bounds.ts";
 import type { Ordinals } from "./log/log.ts";
-import { seen, spaceIn } from "./rights.ts";
+import { memberIn, seen, spaceIn } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { snapshotOf } from "./settings.ts";
 
 export type MessagePage = { before?: number | undefined; after?: number | undefined; limit: number };
 
 const size = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxPageSize);
+
+/** The messages between two ordinals, with their calls as they stand now. */
+const current = ({ log, toolCalls }: SpaceServices, between: Ordinals): Message[] =>
+  toolCalls.current(log.messages(between));
 
 /**
  * Messages by `seq`, newest last: the newest before `before`, or, given `after` alone, the oldest after it.
@@ -28,7 +31,7 @@ export const listMessages = (services: SpaceServices, principal: Principal, page
   const ordinals: Ordinals = forward
     ? { over, upTo: Math.min(upTo, over + limit) }
     : { over: Math.max(over, upTo - limit), upTo };
-  const items = services.toolCalls.current(services.log.messages(ordinals));
+  const items = current(services, ordinals);
   const more = forward ? ordinals.upTo < upTo : ordinals.over > over;
   const last = forward ? items.at(-1) : items[0];
   return { items, nextCursor: more && last ? String(last.seq) : null };
@@ -38,16 +41,15 @@ export const listMessages = (services: SpaceServices, principal: Principal, page
 export const latest = (
   services: SpaceServices,
   principal: Principal,
-): { lastMessage?: Message; unreadCount?: number } => {
+): { lastMessage?: Message | undefined; unreadCount?: number | undefined } => {
   seen(services, principal);
   const { messageCount } = services.log.head();
-  const newest = services.log.messages({ over: messageCount - 1, upTo: messageCount });
-  const [lastMessage] = services.toolCalls.current(newest);
+  const [lastMessage] = current(services, { over: messageCount - 1, upTo: messageCount });
   const member = principal.entityId === undefined ? undefined : services.members.find(principal.entityId);
-  if (!member) return lastMessage ? { lastMessage } : {};
+  if (!member) return { lastMessage };
   const unread = { over: member.readCount, upTo: Math.min(messageCount, member.readCount + maxUnreadScan) };
   const unreadCount = services.log.countOthers(member.entityId, unread, maxUnreadCount);
-  return lastMessage ? { lastMessage, unreadCount } : { unreadCount };
+  return { lastMessage, unreadCount };
 };
 
 /** The space's history as an agent sees it: the newest `limit` messages, without the newest `offset`. */
@@ -58,11 +60,10 @@ export const windowFor = (
   page: { limit: number; offset: number },
 ): SpaceWindow => {
   const space = spaceIn(services, workspaceId);
-  if (!services.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
+  memberIn(services, agentId);
   const total = services.log.head().messageCount;
   const upTo = Math.max(0, total - Math.max(0, Math.trunc(page.offset)));
-  const found = services.log.messages({ over: Math.max(0, upTo - size(page.limit)), upTo });
-  const messages = services.toolCalls.current(found);
+  const messages = current(services, { over: Math.max(0, upTo - size(page.limit)), upTo });
   return { space: snapshotOf(space, services.members.all()), messages, total };
 };
 
@@ -74,11 +75,11 @@ export const historyFor = (
   page: { after: number; limit: number },
 ): SpaceHistory => {
   const { name } = spaceIn(services, workspaceId);
-  if (!services.members.find(agentId)) throw new ColloquyError("not_a_member", `${agentId} is not in this space`);
+  memberIn(services, agentId);
   const head = services.log.head();
   const over = services.log.countAt(page.after);
   const upTo = Math.min(head.messageCount, over + size(page.limit));
-  const messages = services.toolCalls.current(services.log.messages({ over, upTo }));
+  const messages = current(services, { over, upTo });
   const [before = null] = services.log.messages({ over: over - 1, upTo: over });
   const more = upTo < head.messageCount;
   return { name, before, messages, cursor: more ? (messages.at(-1)?.seq ?? head.seq) : head.seq, more };

@@ -26,7 +26,14 @@ export const seen = (known: Known, principal: Principal): SettingsRow => {
   return space;
 };
 
-export type Acting = { space: SettingsRow; principal: Principal; member: MemberRow };
+/** The member with this id, such as an agent that reads. */
+export const memberIn = ({ members }: Pick<Known, "members">, entityId: string): MemberRow => {
+  const member = members.find(entityId);
+  if (member) return member;
+  throw new ColloquyError("not_a_member", `${entityId} is not in this space`);
+};
+
+type Acting = { space: SettingsRow; principal: Principal; member: MemberRow };
 
 /** The member that the caller acts as. A secret key acts as one only where it names one. */
 export const acting = (known: Known, principal: Principal): Acting => {

@@ -2,12 +2,19 @@ import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { EntityType } from "../protocol/entity.ts";
 import type { DurableEvent } from "../protocol/events.ts";
-import type { RouterDecision } from "../protocol/message.ts";
+import type { Message, RouterDecision } from "../protocol/message.ts";
+import type { ToolCallOutcome } from "../protocol/rpc.ts";
 import type { RouterConfig, ShareOrigin, WakePolicy } from "../protocol/space.ts";
-import type { CallMessage, CallOutcome } from "./types.ts";
+import type { ToolCall } from "../protocol/tool-call.ts";
 import type { Routing } from "./wake.ts";
 
 export { jobs, timers } from "../timers/schema.ts";
+
+/** A message of kind `tool_call`. */
+export type CallMessage = Message & { kind: "tool_call"; toolCall: ToolCall };
+
+/** How people's part in a call ended. It is kept beside the event that ended it. */
+export type CallOutcome = ToolCallOutcome["outcome"];
 
 /** One row: the space itself. Deleted, it is all that is kept. Times are milliseconds since the epoch. */
 export const space = sqliteTable("space", {
@@ -60,7 +67,7 @@ export const log = sqliteTable(
 export type ReadMark = {
   messageId: string;
   at: number;
-  run?: { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string };
+  run?: { id: string; firstSeq: number; outcome: "answered" | "silent" | "failed"; reason?: string | undefined };
 };
 
 /** The members now. The log has when they came and went. */
@@ -109,6 +116,7 @@ export const routerLedger = sqliteTable("router_ledger", {
   day: text("day").primaryKey(),
   tokens: integer("tokens").notNull(),
 });
+
 /** The tool calls that show here as they stand now; the log has how each began, and every change. */
 export const toolCalls = sqliteTable(
   "tool_calls",

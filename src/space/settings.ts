@@ -2,11 +2,12 @@ import type { Member } from "../protocol/entity.ts";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
 import { isoTime } from "../shared/clock.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { type Database, Remembered } from "../shared/database.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { space } from "./schema.ts";
 
 export type SettingsRow = typeof space.$inferSelect;
+export type Settings = ReturnType<typeof createSettings>;
 
 /**
  * The space's own row: its name, policies and version, and after its end the tombstone.
@@ -15,47 +16,37 @@ export type SettingsRow = typeof space.$inferSelect;
  * 1. The row is read once and kept until it is written: this object is its only writer. What was read in a
  *    transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
  */
-export class Settings {
-  readonly #db: Database;
-  #known: SettingsRow | undefined;
-  readonly #row = prepared(() => this.#db.select().from(space).prepare());
+export const createSettings = (db: Database) => {
+  const row = new Remembered(() => db.select().from(space).get());
+  return {
+    /** Undefined where the space was never created. */
+    find: (): SettingsRow | undefined => row.get(),
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+    insert(values: SettingsRow): void {
+      row.forget();
+      db.insert(space).values(values).run();
+    },
 
-  /** Undefined where the space was never created. */
-  find(): SettingsRow | undefined {
-    this.#known ??= this.#row().get();
-    return this.#known;
-  }
+    change(changes: Partial<Omit<SettingsRow, "id" | "workspaceId" | "createdBy" | "createdAt">>): void {
+      row.forget();
+      db.update(space).set(changes).run();
+    },
 
-  insert(row: SettingsRow): void {
-    this.forget();
-    this.#db.insert(space).values(row).run();
-  }
-
-  change(changes: Partial<Omit<SettingsRow, "id" | "workspaceId" | "createdBy" | "createdAt">>): void {
-    this.forget();
-    this.#db.update(space).set(changes).run();
-  }
-
-  /** The row is read anew when it is asked for next. */
-  forget(): void {
-    this.#known = undefined;
-  }
-}
+    /** The row is read anew when it is asked for next. */
+    forget: (): void => row.forget(),
+  };
+};
 
 /** A space as the outside sees it, without its members. */
-export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => ({
-  id: row.id,
-  name: row.name,
-  wakePolicy: row.wakePolicy,
-  shareOrigin: row.shareOrigin,
-  ...(row.router === null ? {} : { router: row.router }),
-  ...(row.createdBy === null ? {} : { createdBy: row.createdBy }),
-  createdAt: isoTime(row.createdAt),
-});
+export const publicSpace = (row: SettingsRow): Omit<Space, "members"> => {
+  const { id, name, wakePolicy, shareOrigin, router, createdBy, createdAt } = row;
+  return {
+    ...{ id, name, wakePolicy, shareOrigin },
+    router: router ?? undefined,
+    createdBy: createdBy ?? undefined,
+    createdAt: isoTime(createdAt),
+  };
+};
 
 const told = new WeakMap<MemberRow, Member>();
 
@@ -67,13 +58,11 @@ const toldMember = (row: MemberRow): Member => {
 };
 
 /** The space as a subscriber is told of it. */
-export const snapshotOf = (space: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot => ({
-  id: space.id,
-  workspaceId: space.workspaceId,
-  name: space.name,
-  shareOrigin: space.shareOrigin,
-  wakePolicy: space.wakePolicy,
-  createdAt: isoTime(space.createdAt),
-  version: space.version,
-  members: members.map(toldMember),
-});
+export const snapshotOf = (row: SettingsRow, members: readonly MemberRow[]): SpaceSnapshot => {
+  const { id, workspaceId, name, shareOrigin, wakePolicy, createdAt, version } = row;
+  return {
+    ...{ id, workspaceId, name, shareOrigin, wakePolicy, version },
+    createdAt: isoTime(createdAt),
+    members: members.map(toldMember),
+  };
+};

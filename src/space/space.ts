@@ -1,29 +1,18 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/space/migrations.js";
-import type { Env } from "../env.ts";
+import type { Env, Served } from "../env.ts";
 import type { ChannelOpen } from "../protocol/channel.ts";
-import type { Member } from "../protocol/entity.ts";
 import { pingText, pongText } from "../protocol/events.ts";
-import type { Message, MessageRouting, PostMessage, ReadReceipt } from "../protocol/message.ts";
+import type { Message, PostMessage } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type {
-  AgentMessage,
-  AgentToolCall,
-  EntityRef,
-  Page,
-  SpaceHistory,
-  SpaceRpc,
-  SpaceWindow,
-} from "../protocol/rpc.ts";
-import type { Space as SpaceView, UpdateSpace } from "../protocol/space.ts";
-import type { ToolAnswer } from "../protocol/tool-call.ts";
+import type { SpaceRpc } from "../protocol/rpc.ts";
+import type { Space as SpaceView } from "../protocol/space.ts";
 import { createSchema, hasSchema } from "../shared/database.ts";
-import { ColloquyError, type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
+import { type Outcome, ok, refusalOf, refuse } from "../shared/errors.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { log as logger } from "../shared/log.ts";
 import { closeBack } from "../sockets/authenticated-sockets.ts";
 import { jobsTimer } from "../timers/jobs.ts";
-import { answerToolCall } from "./answer-tool-call.ts";
 import { receiveFrame } from "./client-frames.ts";
 import { connect } from "./connect.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
@@ -31,15 +20,44 @@ import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } f
 import { addMember, removeMember, renameMember } from "./membership.ts";
 import { appendFromAgent, post } from "./posting.ts";
 import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
-import { historyFor, latest, listMessages, type MessagePage, windowFor } from "./reading.ts";
-import { recordToolCall } from "./record-tool-call.ts";
-import { spaceIn } from "./rights.ts";
+import { historyFor, latest, listMessages, windowFor } from "./reading.ts";
+import { memberIn, spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import type { SpaceServices } from "./services.ts";
 import { createServices } from "./services.ts";
 import { socketsTimer } from "./sockets/space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
-import { callsTimer, onCallsTimer } from "./tool-call-expiry.ts";
+import { answerToolCall, callsTimer, onCallsTimer, recordToolCall } from "./tool-call-events.ts";
+
+/** The methods that need the space's services and nothing else of the object. */
+const answers = {
+  describe: describeSpace,
+  list: listMessages,
+  latest,
+  window: windowFor,
+  history: historyFor,
+  markRead,
+  reads: readsOf,
+  routing: routingOf,
+  renameMember,
+  answerToolCall: (services, principal, toolCallId, answer) => {
+    const { message, created } = answerToolCall(services, principal, toolCallId, answer);
+    return { message, created };
+  },
+} satisfies Partial<Served<SpaceRpc, SpaceServices>>;
+
+/** Answered once the workspace's index has heard of it, so that who asks it next finds it there. */
+const indexed = { update: updateSpace, remove: removeSpace, addMember, removeMember } satisfies Partial<
+  Served<SpaceRpc, SpaceServices>
+>;
+
+/** What agents say and show. */
+const fromAgents = { append: appendFromAgent, recordToolCall } satisfies Partial<Served<SpaceRpc, SpaceServices>>;
+
+const served = { ...answers, ...indexed, ...fromAgents };
+type Installed = keyof typeof served;
+
+export interface Space extends Pick<SpaceRpc, Installed> {}
 
 /**
  * A shared timeline with members: the one writer of its log, which is the only way that anything leaves it.
@@ -49,9 +67,22 @@ import { callsTimer, onCallsTimer } from "./tool-call-expiry.ts";
  * 2. Every method answers an `Outcome`; a rejection is a bug.
  * 3. Whatever changes the space is one transaction, after which its memory only repeats what SQLite says.
  */
-export class Space extends DurableObject<Env> implements SpaceRpc {
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block installs every method of `Installed`.
+export class Space extends DurableObject<Env> implements Omit<SpaceRpc, Installed> {
   readonly #services: SpaceServices;
   #created: boolean;
+
+  static {
+    for (const [name, work] of Object.entries(served)) {
+      const value = async function (this: Space, ...args: unknown[]): Promise<Outcome<unknown>> {
+        const answered = this.#answer(() => Reflect.apply(work, undefined, [this.#services, ...args]) ?? null);
+        if (name in indexed && answered.ok) await this.#services.delivery.indexed();
+        if (name in fromAgents) await faultOnceStored("space.before-answer", this.ctx);
+        return answered;
+      };
+      Object.defineProperty(Space.prototype, name, { value, configurable: true, writable: true });
+    }
+  }
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -66,105 +97,25 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     if (!this.#created) await createSchema(this.#services.db, migrations);
     this.#created = true;
     this.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(pingText, pongText));
-    return this.#indexed(() => createSpace(this.#services, input));
+    const answered = this.#answer(() => createSpace(this.#services, input));
+    if (answered.ok) await this.#services.delivery.indexed();
+    return answered;
   }
 
-  async describe(principal: Principal): Promise<Outcome<SpaceView>> {
-    return this.#answer(() => describeSpace(this.#services, principal));
-  }
-
-  update(principal: Principal, changes: UpdateSpace): Promise<Outcome<SpaceView>> {
-    return this.#indexed(() => updateSpace(this.#services, principal, changes));
-  }
-
-  remove(principal: Principal): Promise<Outcome<null>> {
-    return this.#indexed(() => removeSpace(this.#services, principal));
-  }
-
-  addMember(principal: Principal, entity: EntityRef): Promise<Outcome<Member>> {
-    return this.#indexed(() => addMember(this.#services, principal, entity));
-  }
-
-  removeMember(principal: Principal, entityId: string): Promise<Outcome<null>> {
-    return this.#indexed(() => removeMember(this.#services, principal, entityId));
-  }
-
-  async renameMember(workspaceId: string, entityId: string, name: string): Promise<Outcome<null>> {
-    return this.#answer(() => renameMember(this.#services, workspaceId, entityId, name));
-  }
-
-  async post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>> {
+  post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>> {
     return this.#services.groupCommit.join(() => this.#answer(() => post(this.#services, principal, input)));
-  }
-
-  async list(principal: Principal, page: MessagePage): Promise<Outcome<Page<Message>>> {
-    return this.#answer(() => listMessages(this.#services, principal, page));
-  }
-
-  async markRead(principal: Principal, messageId: string): Promise<Outcome<null>> {
-    return this.#answer(() => markRead(this.#services, principal, messageId));
-  }
-
-  async reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>> {
-    return this.#answer(() => readsOf(this.#services, principal, messageId));
-  }
-
-  async routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>> {
-    return this.#answer(() => routingOf(this.#services, principal, messageId));
-  }
-
-  async answerToolCall(
-    principal: Principal,
-    toolCallId: string,
-    answer: ToolAnswer,
-  ): Promise<Outcome<{ message: Message; created: boolean }>> {
-    return this.#answer(() => {
-      const { message, created } = answerToolCall(this.#services, principal, toolCallId, answer);
-      return { message, created };
-    });
-  }
-
-  async latest(principal: Principal): Promise<Outcome<{ lastMessage?: Message; unreadCount?: number }>> {
-    return this.#answer(() => latest(this.#services, principal));
-  }
-
-  async window(
-    workspaceId: string,
-    agentId: string,
-    page: { limit: number; offset: number },
-  ): Promise<Outcome<SpaceWindow>> {
-    return this.#answer(() => windowFor(this.#services, workspaceId, agentId, page));
-  }
-
-  async history(
-    workspaceId: string,
-    agentId: string,
-    page: { after: number; limit: number },
-  ): Promise<Outcome<SpaceHistory>> {
-    return this.#answer(() => historyFor(this.#services, workspaceId, agentId, page));
-  }
-
-  async append(message: AgentMessage): Promise<Outcome<Message>> {
-    const answered = this.#answer(() => appendFromAgent(this.#services, message));
-    await faultOnceStored("space.before-answer", this.ctx);
-    return answered;
-  }
-
-  async recordToolCall(call: AgentToolCall): Promise<Outcome<Message>> {
-    const answered = this.#answer(() => recordToolCall(this.#services, call));
-    await faultOnceStored("space.before-answer", this.ctx);
-    return answered;
   }
 
   async speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>> {
     const admitted = this.#answer(() => {
       spaceIn(this.#services, open.workspaceId);
-      if (this.#services.members.find(open.agentId)) return null;
-      throw new ColloquyError("not_a_member", `${open.agentId} is not in this space`);
+      memberIn(this.#services, open.agentId);
     });
-    if (!admitted.ok) await frames.cancel();
-    if (!admitted.ok) return admitted;
-    return readChannel(this.#services.live, open, frames, (mark) => markReadByRun(this.#services, open, mark));
+    if (admitted.ok) {
+      return readChannel(this.#services.live, open, frames, (mark) => markReadByRun(this.#services, open, mark));
+    }
+    await frames.cancel();
+    return admitted;
   }
 
   /** The upgrade to a WebSocket; a refusal is a problem document. */
@@ -192,11 +143,12 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
 
   override async alarm(): Promise<void> {
     if (!this.#created) return;
-    await this.#services.timers.fire((name) => {
-      if (name === deliverTimer) this.#services.delivery.onTimer();
-      else if (name === jobsTimer) this.#services.jobs.onTimer();
+    const { timers, delivery, jobs, sockets } = this.#services;
+    await timers.fire((name) => {
+      if (name === deliverTimer) delivery.onTimer();
+      else if (name === jobsTimer) jobs.onTimer();
       else if (name === callsTimer) onCallsTimer(this.#services);
-      else if (name === socketsTimer) this.#services.sockets.onTimer();
+      else if (name === socketsTimer) sockets.onTimer();
     });
   }
 
@@ -207,12 +159,5 @@ export class Space extends DurableObject<Env> implements SpaceRpc {
     } catch (error) {
       return refusalOf(error);
     }
-  }
-
-  /** Answers once the workspace's index has heard of it, so that who asks it next finds it there. */
-  async #indexed<T>(act: () => T): Promise<Outcome<T>> {
-    const answered = this.#answer(act);
-    if (answered.ok) await this.#services.delivery.indexed();
-    return answered;
   }
 }

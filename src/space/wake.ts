@@ -12,9 +12,9 @@ export type Routing = {
   /** The space had two members. */
   pair: boolean;
   /** The space's router decides; until it has, the message is delivered to nobody. */
-  asksRouter?: true;
+  asksRouter?: true | undefined;
   /** It wakes nobody: a tool call that shows. */
-  quiet?: true;
+  quiet?: true | undefined;
 };
 
 /** Why a message wakes this agent, who is not its sender. `chosen`: by the space's router, where it was asked. */

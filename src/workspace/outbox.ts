@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Env } from "../env.ts";
 import type { EntityType } from "../protocol/entity.ts";
-import type { KeyPrincipal } from "../protocol/principal.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
 import { errorKind, type Outcome, ok, unwrap } from "../shared/errors.ts";
 import { type Crashable, faultOnceStored } from "../shared/fault.ts";
@@ -13,13 +12,6 @@ import type { Directory } from "./directory.ts";
 import type { Secrets } from "./secrets.ts";
 import type { SpaceIndex } from "./space-index.ts";
 
-/**
- * Tells spaces and agents of changes in the workspace: renames, removals, secrets, the end of an agent.
- *
- * Invariants
- * 1. A job is set in the transaction that makes it necessary.
- * 2. A job names what it is about, never the content: that is read when it is told, so the last word wins.
- */
 const kind = "tell";
 
 const Told = z.object({
@@ -43,65 +35,18 @@ type Surroundings = {
   object: Crashable;
 };
 
-export class Outbox {
-  readonly #around: Surroundings;
+/**
+ * Tells spaces and agents of changes in the workspace: renames, removals, secrets, the end of an agent.
+ *
+ * Invariants
+ * 1. A job is set in the transaction that makes it necessary: there its methods are called.
+ * 2. A job names what it is about, never the content: that is read when it is told, so the last word wins.
+ */
+export const createOutbox = (surroundings: Surroundings) => {
+  const { env, directory, secrets, spaces, jobs, object } = surroundings;
 
-  constructor(surroundings: Surroundings) {
-    this.#around = surroundings;
-    surroundings.jobs.handle(kind, {
-      atOnce: maxTellsAtOnce,
-      run: async ({ payload }) => {
-        await faultOnceStored("workspace.before-tell", surroundings.object);
-        await this.#deliver(Told.parse(payload));
-        return undefined;
-      },
-    });
-  }
-
-  /** Call these four in the transaction that makes them true. */
-  entityRenamed(entityId: string): void {
-    this.#tellSpaces("rename", entityId);
-  }
-
-  /** An agent's own object is ended too: its caller may be cut off before it has done so. */
-  entityRemoved(entityId: string, type: EntityType): void {
-    if (type === "agent") this.#tell({ about: "end", target: entityId, subject: "" });
-    this.#tellSpaces("remove", entityId);
-  }
-
-  secretsChanged(): void {
-    for (const target of this.#around.directory.agentIds()) this.#tell({ about: "secrets", target, subject: "" });
-  }
-
-  /** A space may have added somebody whom the directory has removed or renamed meanwhile: it is told again. */
-  spaceFollowed({ space, deleted }: IndexDelivery): void {
-    if (deleted) return;
-    for (const member of space.members) {
-      const entity = this.#around.directory.find(member.id);
-      if (entity?.name === member.name) continue;
-      this.#tell({ about: entity ? "rename" : "remove", target: space.id, subject: member.id });
-    }
-  }
-
-  #tellSpaces(about: "rename" | "remove", subject: string): void {
-    for (const target of this.#around.spaces.spaceIdsOf(subject)) this.#tell({ about, target, subject });
-  }
-
-  #tell(told: Told): void {
-    this.#around.jobs.set({ kind, key: `${told.about} ${told.target} ${told.subject}`, payload: told });
-  }
-
-  async #deliver(told: Told): Promise<void> {
-    const outcome = await withTimeout(tellTimeoutMs, this.#ask(told));
-    if (!outcome.ok && errorKind(outcome.problem.code).retryable) unwrap(outcome);
-    await faultOnceStored("workspace.after-tell", this.#around.object);
-    // Trying again cannot change this refusal. The space is gone, for example: there is nobody left to tell.
-    if (!outcome.ok) log.warn("outbox.refused", { about: told.about, target: told.target, code: outcome.problem.code });
-  }
-
-  async #ask({ about, target, subject }: Told): Promise<Outcome<null>> {
-    const { env, directory, secrets } = this.#around;
-    const workspaceId = this.#around.workspaceId();
+  const ask = async ({ about, target, subject }: Told): Promise<Outcome<null>> => {
+    const workspaceId = surroundings.workspaceId();
     if (about === "secrets") return env.AGENT.getByName(target).setSecrets(workspaceId, secrets.sealed());
     if (about === "end") {
       // It was made anew meanwhile, under the same key.
@@ -112,7 +57,50 @@ export class Outbox {
     const space = env.SPACE.getByName(target);
     const entity = directory.find(subject);
     if (entity) return space.renameMember(workspaceId, entity.id, entity.name);
-    const workspaceItself: KeyPrincipal = { kind: "key", workspaceId, keyId: "workspace" };
-    return space.removeMember(workspaceItself, subject);
-  }
-}
+    return space.removeMember({ kind: "key", workspaceId, keyId: "workspace" }, subject);
+  };
+
+  jobs.handle(kind, {
+    atOnce: maxTellsAtOnce,
+    async run({ payload }) {
+      await faultOnceStored("workspace.before-tell", object);
+      const told = Told.parse(payload);
+      const outcome = await withTimeout(tellTimeoutMs, ask(told));
+      if (!outcome.ok && errorKind(outcome.problem.code).retryable) unwrap(outcome);
+      await faultOnceStored("workspace.after-tell", object);
+      const { about, target } = told;
+      // Trying again cannot change this refusal. The space is gone, for example: there is nobody left to tell.
+      if (!outcome.ok) log.warn("outbox.refused", { about, target, code: outcome.problem.code });
+      return undefined;
+    },
+  });
+
+  const tell = (about: Told["about"], target: string, subject = ""): void =>
+    jobs.set({ kind, key: `${about} ${target} ${subject}`, payload: { about, target, subject } });
+
+  const tellSpaces = (about: "rename" | "remove", subject: string): void => {
+    for (const target of spaces.spaceIdsOf(subject)) tell(about, target, subject);
+  };
+
+  return {
+    entityRenamed: (entityId: string): void => tellSpaces("rename", entityId),
+
+    /** An agent's own object is ended too: its caller may be cut off before it has done so. */
+    entityRemoved(entityId: string, type: EntityType): void {
+      if (type === "agent") tell("end", entityId);
+      tellSpaces("remove", entityId);
+    },
+
+    secretsChanged(): void {
+      for (const target of directory.agentIds()) tell("secrets", target);
+    },
+
+    /** A space may have added somebody whom the directory has removed or renamed meanwhile: it is told again. */
+    spaceFollowed({ space, deleted }: IndexDelivery): void {
+      for (const { id, name } of deleted ? [] : space.members) {
+        const entity = directory.find(id);
+        if (entity?.name !== name) tell(entity ? "rename" : "remove", space.id, id);
+      }
+    },
+  };
+};

@@ -1,11 +1,18 @@
-import { and, count, desc, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, inArray, lt } from "drizzle-orm";
 import type { IndexDelivery, Page, PageRequest } from "../protocol/rpc.ts";
 import type { Space } from "../protocol/space.ts";
-import type { Database } from "../shared/database.ts";
+import { countOf, type Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { maxSpaces } from "./bounds.ts";
-import { pageOf, positionOf } from "./cursor.ts";
+import { pageOf } from "./page.ts";
 import { memberships, spaces } from "./schema.ts";
+
+const spaceOf = (row: typeof spaces.$inferSelect): Space => {
+  const { id, name, wakePolicy, shareOrigin, createdBy, createdAt } = row;
+  return { id, name, wakePolicy, shareOrigin, ...(createdBy === null ? {} : { createdBy }), createdAt };
+};
+
+export type SpaceIndex = ReturnType<typeof createSpaceIndex>;
 
 /**
  * The index of spaces and of who is in which: a subscriber of every space's log.
@@ -14,119 +21,87 @@ import { memberships, spaces } from "./schema.ts";
  * 1. What is older than what is known of a space changes nothing; the same again changes nothing either.
  * 2. A deleted space never comes back, however late an older delivery arrives.
  */
-type Row = typeof spaces.$inferSelect;
-
-const spaceOf = (row: Row): Space => ({
-  id: row.id,
-  name: row.name,
-  wakePolicy: row.wakePolicy,
-  shareOrigin: row.shareOrigin,
-  ...(row.createdBy === null ? {} : { createdBy: row.createdBy }),
-  createdAt: row.createdAt,
-});
-
-export class SpaceIndex {
-  readonly #db: Database;
+export const createSpaceIndex = (db: Database) => {
   /** How many there are: counted once, then kept in step, so that a new one does not read them all. */
-  #living: number | undefined;
+  let living: number | undefined;
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+  const isMember = (entityId: string) => eq(memberships.entityId, entityId);
 
-  /** Throws `limit_reached` where one more space is one too many. Those that are being made at once may exceed it. */
-  requireRoom(id: string): void {
-    if (this.#db.select({ id: spaces.id }).from(spaces).where(eq(spaces.id, id)).get()) return;
-    this.#living ??= this.#db.select({ rows: count() }).from(spaces).where(eq(spaces.deleted, false)).get()?.rows ?? 0;
-    if (this.#living < maxSpaces) return;
-    throw new ColloquyError(
-      "limit_reached",
-      `A workspace has at most ${maxSpaces} spaces (maxSpaces): delete one first.`,
-    );
-  }
-
-  /** Whether the delivery told anything new. Call inside a transaction. */
-  follow({ space, createdBy, cursor, deleted }: IndexDelivery): boolean {
-    const known = this.#db.select().from(spaces).where(eq(spaces.id, space.id)).get();
-    if (known && (known.deleted || cursor < known.cursor)) return false;
-    const facts = { name: space.name, wakePolicy: space.wakePolicy, shareOrigin: space.shareOrigin, cursor, deleted };
-    const { position } = this.#db
-      .insert(spaces)
-      .values({ ...facts, id: space.id, createdBy: createdBy ?? null, createdAt: space.createdAt })
-      .onConflictDoUpdate({ target: spaces.id, set: facts })
-      .returning({ position: spaces.position })
-      .get();
-    if (this.#living !== undefined) this.#living += Number(!deleted) - Number(known !== undefined);
-    this.#replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
-    return true;
-  }
-
-  /** Newest first; with `entityId`, only the spaces that it is in. */
-  page(request: PageRequest & { entityId?: string | undefined }): Page<Space> {
-    const before = positionOf(request.cursor);
-    const limit = request.limit + 1;
-    if (request.entityId === undefined) {
-      const rows = this.#db
-        .select()
-        .from(spaces)
-        .where(and(eq(spaces.deleted, false), before === undefined ? undefined : lt(spaces.position, before)))
-        .orderBy(desc(spaces.position))
-        .limit(limit)
-        .all();
-      return pageOf(rows, request.limit, spaceOf);
-    }
-    const rows = this.#db
-      .select(getTableColumns(spaces))
-      .from(memberships)
-      .innerJoin(spaces, eq(spaces.position, memberships.spacePosition))
-      .where(
-        and(
-          eq(memberships.entityId, request.entityId),
-          before === undefined ? undefined : lt(memberships.spacePosition, before),
-        ),
-      )
-      .orderBy(desc(memberships.spacePosition))
-      .limit(limit)
-      .all();
-    return pageOf(rows, request.limit, spaceOf);
-  }
-
-  /** The ids of all spaces that an entity is in. */
-  spaceIdsOf(entityId: string): string[] {
-    return this.#db
-      .select({ id: spaces.id })
-      .from(memberships)
-      .innerJoin(spaces, eq(spaces.position, memberships.spacePosition))
-      .where(eq(memberships.entityId, entityId))
-      .all()
-      .map((row) => row.id);
-  }
-
-  share(entityId: string, otherId: string): boolean {
-    const own = this.#db
-      .select({ position: memberships.spacePosition })
-      .from(memberships)
-      .where(eq(memberships.entityId, entityId));
-    return (
-      this.#db
-        .select({ one: sql<number>`1` })
-        .from(memberships)
-        .where(and(eq(memberships.entityId, otherId), inArray(memberships.spacePosition, own)))
-        .limit(1)
-        .get() !== undefined
-    );
-  }
-
-  #replaceMembers(position: number, entityIds: string[]): void {
+  const replaceMembers = (position: number, entityIds: string[]): void => {
     const wanted = new Set(entityIds);
-    const present = this.#db.select().from(memberships).where(eq(memberships.spacePosition, position)).all();
-    for (const { entityId } of present) {
+    const isHere = eq(memberships.spacePosition, position);
+    for (const { entityId } of db.select().from(memberships).where(isHere).all()) {
       if (wanted.delete(entityId)) continue;
-      this.#db
-        .delete(memberships)
-        .where(and(eq(memberships.entityId, entityId), eq(memberships.spacePosition, position)))
+      db.delete(memberships)
+        .where(and(isMember(entityId), isHere))
         .run();
     }
-    for (const entityId of wanted) this.#db.insert(memberships).values({ entityId, spacePosition: position }).run();
-  }
-}
+    for (const entityId of wanted) db.insert(memberships).values({ entityId, spacePosition: position }).run();
+  };
+
+  return {
+    /** Throws `limit_reached` where one more space is one too many. Those that are being made at once may exceed it. */
+    requireRoom(id: string): void {
+      if (countOf(db, spaces, eq(spaces.id, id)) > 0) return;
+      living ??= countOf(db, spaces, eq(spaces.deleted, false));
+      if (living < maxSpaces) return;
+      const detail = `A workspace has at most ${maxSpaces} spaces (maxSpaces): delete one first.`;
+      throw new ColloquyError("limit_reached", detail);
+    },
+
+    /** Whether the delivery told anything new. Call inside a transaction. */
+    follow({ space, createdBy, cursor, deleted }: IndexDelivery): boolean {
+      const known = db.select().from(spaces).where(eq(spaces.id, space.id)).get();
+      if (known && (known.deleted || cursor < known.cursor)) return false;
+      const { id, name, wakePolicy, shareOrigin, createdAt } = space;
+      const facts = { name, wakePolicy, shareOrigin, cursor, deleted };
+      const { position } = db
+        .insert(spaces)
+        .values({ ...facts, id, createdBy: createdBy ?? null, createdAt })
+        .onConflictDoUpdate({ target: spaces.id, set: facts })
+        .returning({ position: spaces.position })
+        .get();
+      if (living !== undefined) living += Number(!deleted) - Number(known !== undefined);
+      replaceMembers(position, deleted ? [] : space.members.map((member) => member.id));
+      return true;
+    },
+
+    /** Newest first; with `entityId`, only the spaces that it is in. */
+    page(request: PageRequest & { entityId?: string | undefined }): Page<Space> {
+      const { entityId } = request;
+      const columns = getTableColumns(spaces);
+      const read = ({ from = Number.MAX_SAFE_INTEGER, limit }: { from: number | undefined; limit: number }) => {
+        if (entityId === undefined) {
+          const isNext = and(eq(spaces.deleted, false), lt(spaces.position, from));
+          return db.select(columns).from(spaces).where(isNext).orderBy(desc(spaces.position)).limit(limit).all();
+        }
+        return db
+          .select(columns)
+          .from(memberships)
+          .innerJoin(spaces, eq(spaces.position, memberships.spacePosition))
+          .where(and(isMember(entityId), lt(memberships.spacePosition, from)))
+          .orderBy(desc(memberships.spacePosition))
+          .limit(limit)
+          .all();
+      };
+      return pageOf(request, read, spaceOf);
+    },
+
+    /** The ids of all spaces that an entity is in. */
+    spaceIdsOf(entityId: string): string[] {
+      const rows = db
+        .select({ id: spaces.id })
+        .from(memberships)
+        .innerJoin(spaces, eq(spaces.position, memberships.spacePosition))
+        .where(isMember(entityId))
+        .all();
+      return rows.map(({ id }) => id);
+    },
+
+    share(entityId: string, otherId: string): boolean {
+      const own = db.select({ position: memberships.spacePosition }).from(memberships).where(isMember(entityId));
+      const isShared = and(isMember(otherId), inArray(memberships.spacePosition, own));
+      return db.select().from(memberships).where(isShared).limit(1).get() !== undefined;
+    },
+  };
+};

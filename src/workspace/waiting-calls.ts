@@ -2,48 +2,37 @@ import { asc, eq, gt } from "drizzle-orm";
 import type { Page, PageRequest } from "../protocol/rpc.ts";
 import type { WaitingToolCall } from "../protocol/tool-call.ts";
 import type { Database } from "../shared/database.ts";
-import { pageOf, positionOf } from "./cursor.ts";
+import { pageOf } from "./page.ts";
 import { waitingCalls } from "./schema.ts";
 
 /**
- * The calls of all agents that wait for a server to come and ask for them. Their agents are who knows; this only finds
- * them: an entry may be a moment late.
+ * The calls of all agents that wait for a server to come and ask for them. The agents know for certain; this only finds
+ * the calls, and an entry may be a moment late.
  */
-export class WaitingCalls {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
+export const createWaitingCalls = (db: Database) => ({
   /** Told by the call's agent, whenever it changes. */
   note(call: WaitingToolCall, waits: boolean): void {
     const { toolCallId, agentId } = call;
-    if (!waits) {
-      this.#db.delete(waitingCalls).where(eq(waitingCalls.toolCallId, toolCallId)).run();
-      return;
-    }
-    this.#db
-      .insert(waitingCalls)
+    const isIt = eq(waitingCalls.toolCallId, toolCallId);
+    if (!waits) return void db.delete(waitingCalls).where(isIt).run();
+    db.insert(waitingCalls)
       .values({ toolCallId, agentId, call })
       .onConflictDoUpdate({ target: waitingCalls.toolCallId, set: { call } })
       .run();
-  }
+  },
 
   /** Oldest first. */
-  page({ limit, cursor }: PageRequest): Page<WaitingToolCall> {
-    const after = positionOf(cursor);
-    const rows = this.#db
-      .select()
-      .from(waitingCalls)
-      .where(after === undefined ? undefined : gt(waitingCalls.position, after))
-      .orderBy(asc(waitingCalls.position))
-      .limit(limit + 1)
-      .all();
-    return pageOf(rows, limit, ({ call }) => call);
-  }
+  page(request: PageRequest): Page<WaitingToolCall> {
+    const { position } = waitingCalls;
+    const rowsAfter = (from = 0) => db.select().from(waitingCalls).where(gt(position, from)).orderBy(asc(position));
+    return pageOf(
+      request,
+      ({ from, limit }) => rowsAfter(from).limit(limit).all(),
+      ({ call }) => call,
+    );
+  },
 
   forgetAgent(agentId: string): void {
-    this.#db.delete(waitingCalls).where(eq(waitingCalls.agentId, agentId)).run();
-  }
-}
+    db.delete(waitingCalls).where(eq(waitingCalls.agentId, agentId)).run();
+  },
+});

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { deliverTimer } from "../../src/space/delivery/delivery.ts";
 import { Log } from "../../src/space/log/log.ts";
 import { join } from "../../src/space/membership.ts";
-import { createServices, record, transaction } from "../../src/space/services.ts";
+import { createServices } from "../../src/space/services.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";
 
 beforeAll(recordReceivers);
@@ -17,7 +17,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     const known = () => ({
       robo: parts.members.find(robo.id)?.name,
       members: parts.members.all().length,
-      arePair: parts.members.arePair(),
+
       follows: parts.subscribers.find(robo.id)?.cursor,
       anyAgent: parts.subscribers.anyAgentBut(ann.id),
       name: parts.settings.find()?.name,
@@ -27,20 +27,20 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     });
     const before = known();
     const failing = (): void =>
-      record(parts, (append) => {
+      parts.record((append) => {
         join(parts, append, robo);
         parts.settings.change({ name: "Another" });
         parts.decisions.hold(1);
-        expect(known()).toMatchObject({ robo: "Robo", members: 3, arePair: false, anyAgent: true, name: "Another" });
+        expect(known()).toMatchObject({ robo: "Robo", members: 3, anyAgent: true, name: "Another" });
         expect(known().undecided).toEqual([1]);
         throw new Error("rolled back");
       });
 
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual(before);
-    record(parts, (append) => append({ type: "member.left", entityId: ben.id, name: ben.name }));
+    parts.record((append) => append({ type: "member.left", entityId: ben.id, name: ben.name }));
     expect(known().newest).toEqual(new Log(parts.db).after(0, 100));
-    expect(before).toMatchObject({ robo: undefined, members: 2, arePair: true, follows: undefined, anyAgent: false });
+    expect(before).toMatchObject({ robo: undefined, members: 2, follows: undefined, anyAgent: false });
   });
 });
 
@@ -51,14 +51,14 @@ test("[D2] a timer of a rolled-back transaction is set by the next one, at the s
     parts.timers.clear(deliverTimer);
     const dueAt = parts.clock.now() + 60_000;
     const failing = (): void =>
-      transaction(parts, () => {
+      parts.transaction(() => {
         parts.timers.setNoLater(deliverTimer, dueAt);
         throw new Error("rolled back");
       });
     expect(failing).toThrow("rolled back");
     expect([parts.timers.dueAt(deliverTimer), await state.storage.getAlarm()]).toEqual([undefined, null]);
     // Of posts that are stored in one turn all have the same time.
-    transaction(parts, () => parts.timers.setNoLater(deliverTimer, dueAt));
+    parts.transaction(() => parts.timers.setNoLater(deliverTimer, dueAt));
     expect([parts.timers.next(), await state.storage.getAlarm()]).toEqual([dueAt, dueAt]);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { maxMembers } from "../../src/protocol/space.ts";
 import { frameWindowMs, maxMemberFrames, maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
-import { MemberRates, RateWindow } from "../../src/space/sockets/client-rates.ts";
+import { createMemberRates, RateWindow } from "../../src/space/client-rates.ts";
 import { requireSocketRoom } from "../../src/space/sockets/space-sockets.ts";
 
 /** Sockets of these members, each with so many. */
@@ -43,14 +43,14 @@ test("a window says how long it stays shut, in whole seconds, and when it is ove
 });
 
 test("[B3] a member's window outlives its sockets, and is dropped only once over, among many", () => {
-  const rates = new MemberRates(maxMemberFrames, frameWindowMs);
+  const rates = createMemberRates(maxMemberFrames, frameWindowMs);
   const anns = rates.of("ann", 0);
   for (let count = 0; count < maxMemberFrames; count += 1) expect(anns.admits(0)).toBe(true);
   for (let index = 1; index < maxMembers; index += 1) rates.of(`early ${index}`, 0).admits(0);
   rates.of("one more", frameWindowMs - 1).admits(frameWindowMs - 1);
-  expect(rates.size).toBe(maxMembers + 1);
+  expect(rates.size()).toBe(maxMembers + 1);
   expect(rates.of("ann", frameWindowMs - 1).admits(frameWindowMs - 1)).toBe(false);
   rates.of("late", frameWindowMs);
-  expect(rates.size).toBe(2);
+  expect(rates.size()).toBe(2);
   expect(rates.of("ann", frameWindowMs).admits(frameWindowMs)).toBe(true);
 });

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import type { AwaitedAnswer, ToolAnswer, ToolCall } from "../../src/protocol/tool-call.ts";
 import { ColloquyError } from "../../src/shared/errors.ts";
 import { createIds } from "../../src/shared/ids.ts";
-import { toldOutcome } from "../../src/space/tool-calls/call-state.ts";
-import { judge, type Verdict } from "../../src/space/tool-calls/verdict.ts";
+import { judge, toldOutcome, type Verdict } from "../../src/space/tool-calls/call-state.ts";
 
 const ids = createIds("for tests of the verdict only");
 const nova = ids.mint("ent");

@@ -7,10 +7,10 @@ import { ok, refuse } from "../../src/shared/errors.ts";
 import { Jobs, jobsTimer } from "../../src/timers/jobs.ts";
 import { Timers } from "../../src/timers/timers.ts";
 import { tellTimeoutMs } from "../../src/workspace/bounds.ts";
-import { Directory } from "../../src/workspace/directory.ts";
-import { Outbox } from "../../src/workspace/outbox.ts";
-import { Secrets } from "../../src/workspace/secrets.ts";
-import { SpaceIndex } from "../../src/workspace/space-index.ts";
+import { createDirectory } from "../../src/workspace/directory.ts";
+import { createOutbox } from "../../src/workspace/outbox.ts";
+import { createSecrets } from "../../src/workspace/secrets.ts";
+import { createSpaceIndex } from "../../src/workspace/space-index.ts";
 import { delivery, ids, withStorage } from "./fixture.ts";
 
 const workspaceId = ids.mint("wsp");
@@ -38,13 +38,13 @@ const stage = async (storage: DurableObjectStorage) => {
       return methods as Rpc & { fetch(request: Request): Promise<Response> };
     },
   });
-  const directory = new Directory(db, clock);
-  const spaces = new SpaceIndex(db);
+  const directory = createDirectory(db, clock);
+  const spaces = createSpaceIndex(db);
   const timers = new Timers(db, storage, clock);
-  const secrets = new Secrets(db, clock);
+  const secrets = createSecrets(db, clock);
   const background: Promise<void>[] = [];
   const jobs = new Jobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
-  const outbox = new Outbox({
+  const outbox = createOutbox({
     env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
     directory,
     secrets,
@@ -54,7 +54,7 @@ const stage = async (storage: DurableObjectStorage) => {
     object: { abort: () => undefined, storage: { sync: () => Promise.resolve() } },
   });
   directory.create(mona, { type: "human", name: "Mona", role: "member" });
-  directory.createAgent(robot, "Robot");
+  directory.create(robot, { type: "agent", name: "Robot", role: "member" });
   for (const spaceId of [alpha, beta]) spaces.follow(delivery(workspaceId, spaceId, 1, { [mona]: "Mona" }));
   const settled = async (): Promise<void> => {
     while (background.length > 0) await Promise.all(background.splice(0));
@@ -114,7 +114,7 @@ test("[R5] an agent that was created again under the same id is not ended", () =
   withOutbox(async ({ outbox, directory, told, settled, waits }) => {
     directory.remove(robot);
     outbox.entityRemoved(robot, "agent");
-    directory.createAgent(robot, "Robot");
+    directory.create(robot, { type: "agent", name: "Robot", role: "member" });
     await settled();
     expect(told.remove).not.toHaveBeenCalled();
     expect(waits()).toBe(false);

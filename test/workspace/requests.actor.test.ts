@@ -8,12 +8,12 @@ import {
   requestLeaseMs,
   requestLifetimeMs,
 } from "../../src/workspace/bounds.ts";
-import { Requests } from "../../src/workspace/requests.ts";
+import { createRequests } from "../../src/workspace/requests.ts";
 import { withStorage } from "./fixture.ts";
 
 /** The module alone, on real storage, with a clock that the test moves. */
 type Act = (
-  requests: Requests,
+  requests: ReturnType<typeof createRequests>,
   clock: { time: number },
   storage: DurableObjectStorage,
   full: { bytes: number },
@@ -24,7 +24,12 @@ const withRequests = (act: Act): Promise<void> =>
     await createSchema(db, migrations);
     const clock = { time: 1_000_000 };
     const full = { bytes: 0 };
-    act(new Requests(db, { now: () => clock.time }, () => full.bytes), clock, storage, full);
+    act(
+      createRequests(db, { now: () => clock.time }, () => full.bytes),
+      clock,
+      storage,
+      full,
+    );
   });
 
 const name = { principal: "key:1", key: "POST /v1/entities abc" };

@@ -3,8 +3,7 @@ import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
-import { log } from "../schema.ts";
-import type { CallMessage, CallOutcome } from "../types.ts";
+import { type CallMessage, type CallOutcome, log } from "../schema.ts";
 import type { Routing } from "../wake.ts";
 import { Tail } from "./tail.ts";
 

@@ -1,12 +1,14 @@
-import { eq, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, eq, isNotNull, isNull } from "drizzle-orm";
 import type { MessageRouting } from "../../protocol/message.ts";
 import type { Principal } from "../../protocol/principal.ts";
 import { isoTime } from "../../shared/clock.ts";
-import { among, type Database } from "../../shared/database.ts";
+import { among, type Database, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Log, LogRow } from "../log/log.ts";
 import { type Known, seen } from "../rights.ts";
 import { decisions, type StoredDecision } from "../schema.ts";
+
+export type Decisions = ReturnType<typeof createDecisions>;
 
 /**
  * The messages that the space's router was asked about, and its decisions.
@@ -16,62 +18,46 @@ import { decisions, type StoredDecision } from "../schema.ts";
  * 2. `pending` repeats what SQLite says; it is read anew after each change, and must be forgotten where a transaction
  *    is rolled back (`transaction` in `services.ts`).
  */
-export class Decisions {
-  readonly #db: Database;
-  #pending: readonly number[] | undefined;
+export const createDecisions = (db: Database) => {
+  const pending = new Remembered<readonly number[]>(() => {
+    const undecided = db.select().from(decisions).where(isNull(decisions.decision)).orderBy(decisions.seq).all();
+    return undecided.map(({ seq }) => seq);
+  });
+  return {
+    /** The messages that are not decided, by `seq`, in order. */
+    pending: (): readonly number[] => pending.get(),
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+    hold(seq: number): void {
+      pending.forget();
+      db.insert(decisions).values({ seq }).run();
+    },
 
-  /** The messages that are not decided, by `seq`, in order. */
-  pending(): readonly number[] {
-    this.#pending ??= this.#db
-      .select({ seq: decisions.seq })
-      .from(decisions)
-      .where(isNull(decisions.decision))
-      .orderBy(decisions.seq)
-      .all()
-      .map(({ seq }) => seq);
-    return this.#pending;
-  }
+    decide(seq: number, decision: StoredDecision): void {
+      pending.forget();
+      db.update(decisions).set({ decision }).where(eq(decisions.seq, seq)).run();
+    },
 
-  hold(seq: number): void {
-    this.#pending = undefined;
-    this.#db.insert(decisions).values({ seq }).run();
-  }
+    find: (seq: number): typeof decisions.$inferSelect | undefined =>
+      db.select().from(decisions).where(eq(decisions.seq, seq)).get(),
 
-  decide(seq: number, decision: StoredDecision): void {
-    this.#pending = undefined;
-    this.#db.update(decisions).set({ decision }).where(eq(decisions.seq, seq)).run();
-  }
+    /** The agents that the router chose, for those of `rows` that it was asked about. */
+    chosen(rows: LogRow[]): Map<number, string[]> {
+      const asked = rows.filter((row) => row.routing?.asksRouter).map(({ seq }) => seq);
+      if (asked.length === 0) return new Map();
+      const isDecided = and(among(decisions.seq, asked), isNotNull(decisions.decision));
+      const found = db.select().from(decisions).where(isDecided).all();
+      return new Map(found.map(({ seq, decision }) => [seq, decision?.agents ?? []]));
+    },
 
-  find(seq: number): typeof decisions.$inferSelect | undefined {
-    return this.#db.select().from(decisions).where(eq(decisions.seq, seq)).get();
-  }
+    clear(): void {
+      pending.forget();
+      db.delete(decisions).run();
+    },
 
-  /** The agents that the router chose, for those of `rows` that it was asked about. */
-  chosen(rows: LogRow[]): Map<number, string[]> {
-    const asked = rows.filter((row) => row.routing?.asksRouter).map(({ seq }) => seq);
-    if (asked.length === 0) return new Map();
-    const found = this.#db
-      .select({ seq: decisions.seq, decision: decisions.decision })
-      .from(decisions)
-      .where(sql`${among(decisions.seq, asked)} and ${isNotNull(decisions.decision)}`)
-      .all();
-    return new Map(found.map(({ seq, decision }) => [seq, decision?.agents ?? []]));
-  }
-
-  clear(): void {
-    this.#pending = undefined;
-    this.#db.delete(decisions).run();
-  }
-
-  /** The pending messages are read anew when they are asked for next. */
-  forget(): void {
-    this.#pending = undefined;
-  }
-}
+    /** The pending messages are read anew when they are asked for next. */
+    forget: (): void => pending.forget(),
+  };
+};
 
 /** The router's decision about a message, or `pending`. `not_found` where the router was not asked. */
 export const routingOf = (

@@ -1,42 +1,41 @@
 import type { AgentToolCall, ToolCallOutcome } from "../../protocol/rpc.ts";
-import type { ToolCall } from "../../protocol/tool-call.ts";
-import { ColloquyError } from "../../shared/errors.ts";
+import { textBytes } from "../../protocol/text.ts";
+import { ApprovalResult, type AwaitedAnswer, type ToolAnswer, type ToolCall } from "../../protocol/tool-call.ts";
+import { ColloquyError, type Issue } from "../../shared/errors.ts";
+import { schemaIssues } from "../../shared/json-schema.ts";
 import { sameJson } from "../../shared/same-json.ts";
 import { maxToolErrorCharacters, maxToolInputBytes, maxToolOutputBytes } from "../bounds.ts";
-import type { CallOutcome } from "../types.ts";
+import type { CallOutcome } from "../schema.ts";
 
-/** The state of a call, by what its agent says of it. Pure; `verdict.ts` judges what people say. */
+/**
+ * The states of a call that shows here. Pure. Its agent says how it stands (`begun`, `advanced`); people answer it (`judge`).
+ *
+ * Rules
+ * 1. Nothing changes a call that is over. Only people take a call out of `requires_action` towards its execution.
+ * 2. Of an answer the first that is valid counts; of an approval each person's first, until enough have approved or
+ *    one has rejected.
+ * 3. Once it is decided, or a person has answered, anything else is a `conflict`; once nobody waits any more, `gone`.
+ */
+const over: ToolCall["status"][] = ["complete", "error", "expired", "canceled"];
 
-const over = new Set<ToolCall["status"]>(["complete", "error", "expired", "canceled"]);
-
-/** Nothing changes a call that is over. */
-export const isOver = (status: ToolCall["status"]): boolean => over.has(status);
-
-const bytesOf = (json: string): number => new TextEncoder().encode(json).length;
-
-/** The beginning of `text` that `bytes` of UTF-8 hold, never half of a character. */
-const beginning = (text: string, bytes: number): string => {
-  const room = new Uint8Array(bytes);
-  return text.slice(0, new TextEncoder().encodeInto(text, room).read);
-};
+export const isOver = (status: ToolCall["status"]): boolean => over.includes(status);
 
 /** The output as the log keeps it: of a long one the beginning of its JSON, with a note of how much there is. */
 const shortened = (output: unknown): unknown => {
   const json = JSON.stringify(output) ?? "null";
-  const bytes = bytesOf(json);
+  const bytes = textBytes(json);
   if (bytes <= maxToolOutputBytes) return output;
   return {
     note: `The first ${maxToolOutputBytes} of ${bytes} bytes of the output's JSON (maxToolOutputBytes)`,
-    beginning: beginning(json, maxToolOutputBytes),
+    // What fits in so many bytes of UTF-8, never half of a character.
+    beginning: json.slice(0, new TextEncoder().encodeInto(json, new Uint8Array(maxToolOutputBytes)).read),
   };
 };
 
-const outcomeOf = ({ status, output, error }: AgentToolCall): Pick<ToolCall, "status" | "output" | "error"> => ({
+const saidOutcome = ({ status, output, error }: AgentToolCall): Pick<ToolCall, "status" | "output" | "error"> => ({
   status,
   ...(output === undefined ? {} : { output: shortened(output) }),
-  ...(error === undefined
-    ? {}
-    : { error: { code: error.code, message: error.message.slice(0, maxToolErrorCharacters) } }),
+  ...(error && { error: { code: error.code, message: error.message.slice(0, maxToolErrorCharacters) } }),
 });
 
 /** A call as it is first shown. */
@@ -45,29 +44,94 @@ export const begun = (said: AgentToolCall): ToolCall => {
   if (status === "requires_action" && !awaits) {
     throw new ColloquyError("invalid_request", "A call that requires action says what it awaits");
   }
-  const bytes = bytesOf(JSON.stringify(input));
+  const bytes = textBytes(JSON.stringify(input));
   if (bytes > maxToolInputBytes) {
     throw new ColloquyError(
       "payload_too_large",
       `The input of a call that shows in a space has at most ${maxToolInputBytes} bytes of JSON (maxToolInputBytes); this one has ${bytes}`,
     );
   }
-  return { id, name, input, ...outcomeOf(said), ...(awaits ? { awaits: { ...awaits, answers: [] } } : {}) };
+  return { id, name, input, ...saidOutcome(said), ...(awaits && { awaits: { ...awaits, answers: [] } }) };
 };
 
-/**
- * A call after its agent has said how it stands; the same one where that is no news. Only people take a call out of
- * `requires_action` towards its execution: an agent that was replayed repeats itself.
- */
+/** A call after its agent has said how it stands; the same one where that is no news: a replayed agent repeats itself. */
 export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
   if (isOver(call.status) || said.status === "requires_action") return call;
   if (call.status === "requires_action" && said.status === "running") return call;
   if (call.status === "requires_action" && said.status === "complete") {
     throw new ColloquyError("conflict", `${call.id} waits for people: it is not complete before they have answered`);
   }
-  const next: ToolCall = { ...call, ...outcomeOf(said) };
+  const next: ToolCall = { ...call, ...saidOutcome(said) };
   return sameJson(next, call) ? call : next;
 };
+
+/** A person's answer to a call, `at` in ISO 8601. */
+type Given = { entityId: string; name: string; at: string; answer: ToolAnswer };
+
+/** How the call stands then; `outcome` once it is decided. */
+export type Verdict = { call: ToolCall; outcome: CallOutcome | null };
+
+/** The one judge of people's answers. Undefined where this person has said the same before. */
+export const judge = (call: ToolCall, given: Given): Verdict | undefined => {
+  const { awaits, status } = call;
+  if (!awaits) throw new ColloquyError("conflict", "This tool call waits for nobody's answer");
+  if (status === "expired") throw new ColloquyError("gone", `The time to answer was up at ${awaits.expiresAt}`);
+  if (status === "canceled") throw new ColloquyError("gone", "The tool call was canceled: nobody waits for an answer");
+  return awaits.kind === "approval" ? judgeApproval(call, awaits, given) : judgeAnswer(call, awaits, given);
+};
+
+const invalid = (detail: string, issues: Issue[]): ColloquyError =>
+  new ColloquyError("answer_invalid", detail, { issues });
+
+const decided = (what: string, { answers }: AwaitedAnswer): ColloquyError => {
+  const last = answers.at(-1);
+  return new ColloquyError("conflict", last ? `${last.name} has ${what} already` : "It is decided already");
+};
+
+const judgeApproval = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }: Given): Verdict | undefined => {
+  const parsed = ApprovalResult.safeParse("result" in answer ? answer.result : undefined);
+  if (!parsed.success) {
+    const issues = parsed.error.issues.map(({ path, message }) => ({ path: ["result", ...path].join("."), message }));
+    throw invalid("An approval is answered with {result: {approved: true or false, note?}}", issues);
+  }
+  const { approved, note } = parsed.data;
+  const earlier = awaits.answers.find(({ entityId }) => entityId === who.entityId);
+  if (earlier?.approved === approved && earlier.note === note) return undefined;
+  if (earlier) throw new ColloquyError("conflict", "You have answered otherwise already: your first answer stands");
+  if (call.status !== "requires_action") throw decided("decided it", awaits);
+  const answers = [...awaits.answers, { ...who, approved, note }];
+  const next: ToolCall = { ...call, awaits: { ...awaits, answers } };
+  if (!approved) {
+    const error = { code: "approval_rejected", message: "A person rejected it" };
+    return { call: { ...next, status: "error", error }, outcome: "rejected" };
+  }
+  if (answers.length < awaits.quorum) return { call: next, outcome: null };
+  return { call: { ...next, status: "running" }, outcome: "approved" };
+};
+
+const judgeAnswer = (call: ToolCall, awaits: AwaitedAnswer, { answer, ...who }: Given): Verdict | undefined => {
+  if (call.status !== "requires_action") {
+    const own = awaits.answers.some(({ entityId }) => entityId === who.entityId);
+    if (own && isSame(call, answer)) return undefined;
+    throw decided("answered it", awaits);
+  }
+  const next: ToolCall = { ...call, awaits: { ...awaits, answers: [who] } };
+  if ("error" in answer) {
+    const error = { code: "tool_failed", message: answer.error.message };
+    return { call: { ...next, status: "error", error }, outcome: "failed" };
+  }
+  const issues = awaits.schema === undefined ? [] : schemaIssues(awaits.schema, answer.result);
+  if (issues.length > 0) {
+    const inResult = issues.map(({ path, message }) => ({ path: path === "" ? "result" : `result.${path}`, message }));
+    throw invalid("The result does not match what the tool call asks for: see its awaits.schema", inResult);
+  }
+  return { call: { ...next, status: "complete", output: answer.result }, outcome: "answered" };
+};
+
+const isSame = ({ status, output, error }: ToolCall, answer: ToolAnswer): boolean =>
+  "error" in answer
+    ? status === "error" && error?.message === answer.error.message
+    : status === "complete" && sameJson(output, answer.result);
 
 /**
  * The decision of the event at `seq` about a call, as its agent is told of it. `by` names everybody who approved, or the one
@@ -76,17 +140,12 @@ export const advanced = (call: ToolCall, said: AgentToolCall): ToolCall => {
 export const toldOutcome = (seq: number, toolCall: ToolCall, outcome: CallOutcome): ToolCallOutcome => {
   const answers = outcome === "expired" ? [] : (toolCall.awaits?.answers ?? []);
   const deciding = outcome === "rejected" ? answers.slice(-1) : answers;
-  const note = outcome === "failed" ? toolCall.error?.message : deciding.at(-1)?.note;
   return {
     seq,
     toolCallId: toolCall.id,
     outcome,
-    ...(outcome === "answered" ? { output: toolCall.output } : {}),
-    ...(note === undefined ? {} : { note }),
-    by: deciding.map(({ entityId: id, name, note: word }) => ({
-      id,
-      name,
-      ...(word === undefined ? {} : { note: word }),
-    })),
+    output: outcome === "answered" ? toolCall.output : undefined,
+    note: outcome === "failed" ? toolCall.error?.message : deciding.at(-1)?.note,
+    by: deciding.map(({ entityId: id, name, note }) => ({ id, name, note })),
   };
 };

@@ -1,10 +1,7 @@
-import { and, asc, eq, isNotNull, lte, notInArray, sql } from "drizzle-orm";
+import { and, asc, eq, isNotNull, lte, min, notInArray, sql } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
-import type { ToolCall } from "../../protocol/tool-call.ts";
 import { among, type Database } from "../../shared/database.ts";
-import type { LogRow, NewEvent } from "../log/log.ts";
-import { members, toolCalls } from "../schema.ts";
-import type { CallMessage, CallOutcome } from "../types.ts";
+import { type CallMessage, members, toolCalls } from "../schema.ts";
 import { isOver } from "./call-state.ts";
 
 export type CallRow = typeof toolCalls.$inferSelect;
@@ -19,94 +16,63 @@ const isOpen = sql`${toolCalls.isOpen} = 1`;
  * 1. A row is its message as the newest of its events in the log tells it; both are written in one transaction.
  * 2. `isOpen` is set until the call is over, `expiresAt` while people may answer.
  */
-export class ToolCalls {
-  readonly #db: Database;
+export const createToolCalls = (db: Database) => {
+  return {
+    /** By the `seq` of its message. */
+    at(seq: number): CallRow | undefined {
+      return db.select().from(toolCalls).where(eq(toolCalls.seq, seq)).get();
+    },
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+    /** The messages with their calls as they stand now. Reads a row for each that is one. */
+    current(messages: Message[]): Message[] {
+      const seqs = messages.flatMap(({ kind, seq }) => (kind === "tool_call" ? [seq] : []));
+      if (seqs.length === 0) return messages;
+      const found = db.select().from(toolCalls).where(among(toolCalls.seq, seqs)).all();
+      const bySeq = new Map(found.map(({ seq, message }) => [seq, message]));
+      return messages.map((message) => bySeq.get(message.seq) ?? message);
+    },
 
-  /** By the `seq` of its message. */
-  at(seq: number): CallRow | undefined {
-    return this.#db.select().from(toolCalls).where(eq(toolCalls.seq, seq)).get();
-  }
+    /** Belongs in the transaction that appended the message, as `updatedSeq` says. */
+    store(message: CallMessage, updatedSeq: number): void {
+      const { status, awaits } = message.toolCall;
+      const expiresAt = status === "requires_action" && awaits ? Date.parse(awaits.expiresAt) : null;
+      const state = { isOpen: !isOver(status), expiresAt, updatedSeq, message };
+      db.insert(toolCalls)
+        .values({ seq: message.seq, agentId: message.sender.id, ...state })
+        .onConflictDoUpdate({ target: toolCalls.seq, set: state })
+        .run();
+    },
 
-  /** The messages with their calls as they stand now. Reads a row for each that is one. */
-  current(messages: Message[]): Message[] {
-    const seqs = messages.flatMap(({ kind, seq }) => (kind === "tool_call" ? [seq] : []));
-    if (seqs.length === 0) return messages;
-    const rows = this.#db.select().from(toolCalls).where(among(toolCalls.seq, seqs)).all();
-    const bySeq = new Map(rows.map((row) => [row.seq, row.message]));
-    return messages.map((message) => bySeq.get(message.seq) ?? message);
-  }
+    /** How many are open, counted no further than `most`. */
+    countOpen: (most: number): number =>
+      db.select({ seq: toolCalls.seq }).from(toolCalls).where(isOpen).limit(most).all().length,
 
-  /** Belongs in the transaction that appended the message, as `updatedSeq` says. */
-  store(message: CallMessage, updatedSeq: number): void {
-    const { status, awaits } = message.toolCall;
-    const expiresAt = status === "requires_action" && awaits ? Date.parse(awaits.expiresAt) : null;
-    const state = { isOpen: !isOver(status), expiresAt, updatedSeq, message };
-    this.#db
-      .insert(toolCalls)
-      .values({ seq: message.seq, agentId: message.sender.id, ...state })
-      .onConflictDoUpdate({ target: toolCalls.seq, set: state })
-      .run();
-  }
+    openOf(agentId: string, limit: number): CallRow[] {
+      const own = and(isOpen, eq(toolCalls.agentId, agentId));
+      return db.select().from(toolCalls).where(own).orderBy(asc(toolCalls.seq)).limit(limit).all();
+    },
 
-  /** How many are open, counted no further than `most`. */
-  countOpen(most: number): number {
-    return this.#db.select({ seq: toolCalls.seq }).from(toolCalls).where(isOpen).limit(most).all().length;
-  }
+    /** Open calls of those who are in the space no more. */
+    orphans(limit: number): CallRow[] {
+      const present = db.select({ id: members.entityId }).from(members);
+      const left = and(isOpen, notInArray(toolCalls.agentId, present));
+      return db.select().from(toolCalls).where(left).limit(limit).all();
+    },
 
-  openOf(agentId: string, limit: number): CallRow[] {
-    const own = and(isOpen, eq(toolCalls.agentId, agentId));
-    return this.#db.select().from(toolCalls).where(own).orderBy(asc(toolCalls.seq)).limit(limit).all();
-  }
+    /** Those whose time is up, the earliest first. */
+    due(now: number, limit: number): CallRow[] {
+      const isDue = lte(toolCalls.expiresAt, now);
+      return db.select().from(toolCalls).where(isDue).orderBy(asc(toolCalls.expiresAt)).limit(limit).all();
+    },
 
-  /** Open calls of those who are in the space no more. */
-  orphans(limit: number): CallRow[] {
-    const present = this.#db.select({ id: members.entityId }).from(members);
-    const left = and(isOpen, notInArray(toolCalls.agentId, present));
-    return this.#db.select().from(toolCalls).where(left).limit(limit).all();
-  }
+    /** When the next one's time is up. */
+    nextDue(): number | undefined {
+      const waiting = db.select({ at: min(toolCalls.expiresAt) }).from(toolCalls);
+      return waiting.where(isNotNull(toolCalls.expiresAt)).get()?.at ?? undefined;
+    },
 
-  /** Those whose time is up, the earliest first. */
-  due(now: number, limit: number): CallRow[] {
-    return this.#db
-      .select()
-      .from(toolCalls)
-      .where(lte(toolCalls.expiresAt, now))
-      .orderBy(asc(toolCalls.expiresAt))
-      .limit(limit)
-      .all();
-  }
-
-  /** When the next one's time is up. */
-  nextDue(): number | undefined {
-    const next = this.#db
-      .select({ at: sql<number>`${toolCalls.expiresAt}` })
-      .from(toolCalls)
-      .where(isNotNull(toolCalls.expiresAt))
-      .orderBy(asc(toolCalls.expiresAt))
-      .limit(1)
-      .get();
-    return next?.at;
-  }
-
-  clear(): void {
-    this.#db.delete(toolCalls).run();
-  }
-}
-
-/** Stores the call's new state and tells it; also to its agent where people decided. Belongs in a transaction. */
-export const changeCall = (
-  { toolCalls }: { toolCalls: ToolCalls },
-  append: (event: NewEvent) => LogRow,
-  row: CallRow,
-  call: ToolCall,
-  outcome: CallOutcome | null,
-): CallMessage => {
-  const message = { ...row.message, toolCall: call };
-  const { seq } = append({ type: "space.message.updated", message, outcome });
-  toolCalls.store(message, seq);
-  return message;
+    clear(): void {
+      db.delete(toolCalls).run();
+    },
+  };
 };

@@ -1,0 +1,162 @@
+import type { Principal } from "../protocol/principal.ts";
+import type { AgentToolCall } from "../protocol/rpc.ts";
+import { textBytes } from "../protocol/text.ts";
+import type { ToolAnswer, ToolCall } from "../protocol/tool-call.ts";
+import { isoTime } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { maxAnswerBytes, maxExpiredAtOnce, maxOpenToolCalls } from "./bounds.ts";
+import { senderOf } from "./members.ts";
+import { recordSpoken, requireSpeaker } from "./posting.ts";
+import { acting, spaceIn } from "./rights.ts";
+import type { CallMessage, CallOutcome } from "./schema.ts";
+import { type Append, requireStorage, type SpaceServices } from "./services.ts";
+import type { SettingsRow } from "./settings.ts";
+import { advanced, begun, judge } from "./tool-calls/call-state.ts";
+import type { CallRow } from "./tool-calls/tool-calls.ts";
+
+/**
+ * What happens to the tool calls that show here: agents show them, people answer, their time is up, their agent leaves.
+ *
+ * Invariants
+ * 1. While people may answer a call, the timer `calls` is set no later than its time is up.
+ * 2. One go ends a bounded number of calls; the timer is set to now while there are more.
+ */
+export const callsTimer = "calls";
+
+/** The call whose id derives from space and call; undefined where it does not show here. */
+const rowOf = ({ ids, log, toolCalls }: SpaceServices, space: SettingsRow, toolCallId: string): CallRow | undefined => {
+  const stored = log.findMessage(ids.deriveOwned("msg", space.id, toolCallId));
+  return stored && toolCalls.at(stored.seq);
+};
+
+/** Stores the call's new state and tells it; also to its agent where people decided. Belongs in a transaction. */
+const change = (
+  { toolCalls }: SpaceServices,
+  append: Append,
+  row: CallRow,
+  toolCall: ToolCall,
+  outcome: CallOutcome | null = null,
+): CallMessage => {
+  const message = { ...row.message, toolCall };
+  const { seq } = append({ type: "space.message.updated", message, outcome });
+  toolCalls.store(message, seq);
+  return message;
+};
+
+/**
+ * An agent shows a tool call, or says how one that shows stands now: each once, however often it is said (R2). Its
+ * message is the end of the stream that its input was written in (D4), wakes nobody, and is answered as it is then.
+ * A call that was canceled before it showed is `gone`.
+ */
+export const recordToolCall = (services: SpaceServices, said: AgentToolCall): CallMessage => {
+  const { agentId, toolCallId, messageId, streamId } = said;
+  const { ids, live } = services;
+  const space = spaceIn(services, said.workspaceId);
+  const isOwn = ids.isIssued("tc", toolCallId) && ids.ownerOf("tc", toolCallId) === agentId;
+  if (!isOwn || messageId !== ids.deriveOwned("msg", space.id, toolCallId)) {
+    throw new ColloquyError(
+      "invalid_request",
+      `${toolCallId} is no tool call of ${agentId} whose message is ${messageId}`,
+    );
+  }
+  const row = rowOf(services, space, toolCallId);
+  if (!row) return show(services, space, said);
+  if (streamId !== undefined) live.repeated(streamId, agentId);
+  const next = advanced(row.message.toolCall, said);
+  return next === row.message.toolCall ? row.message : services.record((append) => change(services, append, row, next));
+};
+
+const show = (services: SpaceServices, space: SettingsRow, said: AgentToolCall): CallMessage => {
+  const { toolCalls, timers, clock } = services;
+  const { messageId: id, root, origin } = said;
+  const streamId = services.live.endedBy(said.streamId);
+  if (said.status === "canceled") throw new ColloquyError("gone", `${said.toolCallId} was canceled before it showed`);
+  const sender = requireSpeaker(services, said);
+  const toolCall = begun(said);
+  requireStorage(services);
+  if (toolCalls.countOpen(maxOpenToolCalls) === maxOpenToolCalls) {
+    throw new ColloquyError(
+      "limit_reached",
+      `${maxOpenToolCalls} tool calls run or wait in this space (maxOpenToolCalls): let some of them end first`,
+    );
+  }
+  const message = {
+    ...{ id, spaceId: space.id, kind: "tool_call" as const, sender: senderOf(sender), toolCall, origin, streamId },
+    createdAt: isoTime(clock.now()),
+  };
+  const routing = { root, wakePolicy: space.wakePolicy, mentions: [], pair: false, quiet: true as const };
+  return recordSpoken(services, sender, streamId, (append) => {
+    const { seq } = append({ type: "space.message", message, routing });
+    toolCalls.store({ ...message, seq }, seq);
+    const due = toolCalls.at(seq)?.expiresAt ?? undefined;
+    if (due !== undefined) timers.setNoLater(callsTimer, due);
+    return { ...message, seq };
+  });
+};
+
+/** `updatedSeq`: the place in the log of the event that tells it. */
+export type AnsweredCall = { message: CallMessage; created: boolean; updatedSeq: number };
+
+/** A person answers a call that waits. Who may, and what counts, is decided here alone. */
+export const answerToolCall = (
+  services: SpaceServices,
+  principal: Principal,
+  toolCallId: string,
+  answer: ToolAnswer,
+): AnsweredCall => {
+  const { space, member } = acting(services, principal);
+  const bytes = textBytes(JSON.stringify(answer));
+  if (bytes > maxAnswerBytes) {
+    throw new ColloquyError(
+      "payload_too_large",
+      `An answer has at most ${maxAnswerBytes} bytes of JSON (maxAnswerBytes); this one has ${bytes}`,
+    );
+  }
+  const found = rowOf(services, space, toolCallId);
+  if (!found) throw new ColloquyError("not_found", `There is no tool call ${toolCallId} in this space`);
+  if (member.type !== "human") throw new ColloquyError("forbidden", "Only people answer tool calls");
+  const { approvers = [member.entityId] } = found.message.toolCall.awaits ?? {};
+  if (!approvers.includes(member.entityId)) {
+    throw new ColloquyError("forbidden", "This tool call asks others: you are not one of its approvers");
+  }
+  if (found.isOpen && !services.members.find(found.agentId)) {
+    throw new ColloquyError("gone", "The agent has left the space: nobody waits for an answer");
+  }
+  const now = services.clock.now();
+  // Its time may be up just now, before its timer came to it.
+  const hasExpired = found.expiresAt !== null && found.expiresAt <= now;
+  if (hasExpired) services.record((append) => end(services, append, [found], "expired"));
+  const row = services.toolCalls.at(found.seq) ?? found;
+  const { entityId, name } = member;
+  const verdict = judge(row.message.toolCall, { entityId, name, at: isoTime(now), answer });
+  if (!verdict) return { message: row.message, created: false, updatedSeq: row.updatedSeq };
+  const message = services.record((append) => change(services, append, row, verdict.call, verdict.outcome));
+  return { message, created: true, updatedSeq: services.log.head().seq };
+};
+
+/** Ends calls without anybody's word. The agents of those that expire are told. */
+const end = (services: SpaceServices, append: Append, rows: CallRow[], status: "expired" | "canceled"): void => {
+  for (const row of rows) {
+    change(services, append, row, { ...row.message.toolCall, status }, status === "expired" ? status : null);
+  }
+};
+
+/** An agent leaves: nobody waits for its calls. Belongs in the transaction of its leaving, before it. */
+export const cancelCallsOf = (services: SpaceServices, append: Append, agentId: string): void => {
+  const open = services.toolCalls.openOf(agentId, maxExpiredAtOnce);
+  end(services, append, open, "canceled");
+  if (open.length === maxExpiredAtOnce) services.timers.setNoLater(callsTimer, services.clock.now());
+};
+
+/** The timer `calls` went off. */
+export const onCallsTimer = (services: SpaceServices): void => {
+  const { settings, toolCalls, timers, clock } = services;
+  if (settings.find()?.deletedSeq !== null) return;
+  const due = toolCalls.due(clock.now(), maxExpiredAtOnce);
+  if (due.length > 0) services.record((append) => end(services, append, due, "expired"));
+  const orphans = toolCalls.orphans(maxExpiredAtOnce);
+  if (orphans.length > 0) services.record((append) => end(services, append, orphans, "canceled"));
+  const isMore = due.length === maxExpiredAtOnce || orphans.length === maxExpiredAtOnce;
+  const next = isMore ? clock.now() : toolCalls.nextDue();
+  if (next !== undefined) timers.set(callsTimer, next);
+};
