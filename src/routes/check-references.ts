@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Env } from "../env.ts";
-import type { UpdateAgent } from "../protocol/agent.ts";
+import type { AgentConfig, UpdateAgent } from "../protocol/agent.ts";
 import { Compaction } from "../protocol/context-config.ts";
 import type { EmbedderConfig, ModelConfig } from "../protocol/model-config.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
@@ -8,7 +8,7 @@ import type { ToolConfig } from "../protocol/tool.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
 
-/** Checks what a body refers to: models' addresses, secrets and aliases, people who approve and consent. */
+/** What a body refers to, checked: models' addresses, secrets and aliases, people who approve and consent. */
 type CheckedEnv = Pick<Env, "MODEL_ALIASES" | "ENVIRONMENT">;
 type SecretNames = Pick<WorkspaceRpc, "secretNames">;
 type Directory = Pick<WorkspaceRpc, "resolve">;
@@ -106,3 +106,30 @@ export const checkPartner = (workspace: Directory, partnerId: string | null | un
     partnerId ? [{ id: partnerId, path: "partnerEntityId" }] : [],
     "Only people can consent: name a person of this workspace.",
   );
+
+const secretPlace = /\$\{secret\.([A-Za-z0-9_-]{1,64})\}/g;
+
+/** The secrets that a config names: of models, of signatures, and in templates. */
+export const secretsNamed = ({ tools, mcp, model, embedder, context }: AgentConfig): string[] => {
+  const inTexts = [...JSON.stringify([tools, mcp]).matchAll(secretPlace)].map(([, name = ""]) => name);
+  const ofModels = [model, embedder, context.compaction.model].map(
+    (one) => one && "apiKeySecret" in one && one.apiKeySecret,
+  );
+  const ofTools = tools.map((tool) => tool.executionType === "external" && tool.execution?.secret);
+  return [...new Set([...inTexts, ...ofModels, ...ofTools].filter((name) => typeof name === "string"))].sort();
+};
+
+/** What an imported config names and its new workspace does not have: secrets, and people who approve and answer. */
+export const missingIn = async (
+  workspace: Pick<WorkspaceRpc, "secretNames" | "entity">,
+  config: AgentConfig,
+): Promise<{ secrets: string[]; people: string[] }> => {
+  const there = new Set(unwrap(await workspace.secretNames()));
+  const people: string[] = [];
+  for (const id of new Set(config.tools.flatMap(approversOf).map((named) => named.id))) {
+    const found = await workspace.entity(id);
+    if (!found.ok && found.problem.code !== "not_found") unwrap(found);
+    if (!found.ok || found.value.type !== "human") people.push(id);
+  }
+  return { secrets: secretsNamed(config).filter((name) => !there.has(name)), people };
+};

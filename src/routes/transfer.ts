@@ -7,15 +7,20 @@ import { Name } from "../protocol/text.ts";
 import type { ExportPage, ImportName } from "../protocol/transfer-rpc.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { checkModels } from "./check-references.ts";
+import { checkModels, missingIn, secretsNamed } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { idempotently, idUnder } from "./idempotent.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
-import { type Arrived, bytesOf, importPages, maxImportBytes, tooLarge } from "./transfer/import-pages.ts";
-import { missingPeople, missingSecrets, secretsNamed } from "./transfer/named-in-config.ts";
-import { readLines } from "./transfer/read-lines.ts";
-import { readVersion1 } from "./transfer/read-version-1.ts";
+import {
+  type Arrived,
+  bytesOf,
+  importPages,
+  maxImportBytes,
+  readLines,
+  readVersion1,
+  tooLarge,
+} from "./transfer-document.ts";
 
 export const importPath = "/v1/imports";
 
@@ -23,21 +28,18 @@ export const importPath = "/v1/imports";
 export const transfer = new Resource("Agents");
 
 /** The export from its first page on. Each page is asked for once the one before was taken. */
-const exported = (
+const pagesFrom = async function* (
   agent: Pick<AgentRpc, "exportPage">,
   workspaceId: string,
   first: ExportPage,
-): ReadableStream<Uint8Array> => {
+): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
-  let ask = async (): Promise<ExportPage> => first;
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { text, next } = await ask();
-      controller.enqueue(encoder.encode(text));
-      if (next) ask = async () => unwrap(await agent.exportPage(workspaceId, next));
-      else controller.close();
-    },
-  });
+  yield encoder.encode(first.text);
+  for (let { next } = first; next; ) {
+    const page = unwrap(await agent.exportPage(workspaceId, next));
+    yield encoder.encode(page.text);
+    next = page.next;
+  }
 };
 
 transfer.route("GET /v1/agents/{agentId}/export", {
@@ -55,7 +57,7 @@ transfer.route("GET /v1/agents/{agentId}/export", {
   problems: ["not_found"],
   handle: async ({ agent, workspaceId, params: { agentId } }) => {
     const first = unwrap(await agent.exportPage(workspaceId, null));
-    return new Response(exported(agent, workspaceId, first), {
+    return new Response(pagesFrom(agent, workspaceId, first), {
       headers: {
         "content-type": exportMediaType,
         "content-disposition": `attachment; filename="${agentId}.ndjson"`,
@@ -151,8 +153,7 @@ transfer.route(`POST ${importPath}`, {
         const completed = await agent.completeImport(workspaceId);
         if (!completed.ok && !isThere) unwrap(await workspace.removeEntity(id));
         const { agent: made, report } = unwrap(completed);
-        const [secrets, people] = [await missingSecrets(workspace, config), await missingPeople(workspace, config)];
-        return { agent: made, imported: { ...report, secrets, people } };
+        return { agent: made, imported: { ...report, ...(await missingIn(workspace, config)) } };
       });
     } catch (error) {
       if (staging.begun === "begun") await drop(agent, name);
