@@ -21,7 +21,7 @@ export class Identity {
   readonly #clock: Clock;
   readonly #signingSecret: string;
   #known: AgentRow | undefined;
-  readonly #row = prepared(() => this.#db.select().from(agent).prepare());
+  readonly #row = prepared(() => this.#db.select().from(agent));
 
   constructor(db: Database, clock: Clock, signingSecret: string) {
     this.#db = db;

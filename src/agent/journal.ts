@@ -70,8 +70,7 @@ export class Journal {
         .select()
         .from(journal)
         .where(and(between(journal.seq, sql.placeholder("from"), sql.placeholder("to")), which))
-        .orderBy(asc(journal.seq))
-        .prepare(),
+        .orderBy(asc(journal.seq)),
     );
   readonly #ofRun = this.#between(eq(journal.runOrdinal, sql.placeholder("runOrdinal")));
   readonly #ofRuns = this.#between(
@@ -89,8 +88,7 @@ export class Journal {
         meta: sql.placeholder("meta"),
         createdAt: sql.placeholder("createdAt"),
       })
-      .returning()
-      .prepare(),
+      .returning(),
   );
   constructor(db: Database, clock: Clock) {
     this.#db = db;

@@ -30,8 +30,7 @@ export class Ledger {
     this.#db
       .select()
       .from(ledger)
-      .where(eq(ledger.day, sql.placeholder("day")))
-      .prepare(),
+      .where(eq(ledger.day, sql.placeholder("day"))),
   );
 
   /** The row that was read last; undefined if its day has none. */
@@ -43,8 +42,7 @@ export class Ledger {
       .onConflictDoUpdate({
         target: ledger.day,
         set: { spent: sql`excluded.spent`, reserved: sql`excluded.reserved` },
-      })
-      .prepare(),
+      }),
   );
 
   constructor(db: Database, clock: Clock, findStopped: FindStopped = () => undefined) {

@@ -50,15 +50,13 @@ export class Runs {
       .where(
         sql`${runs.ordinal} in (select ${activeRuns.ordinal} from ${activeRuns} union all select max(${runs.ordinal}) from ${runs})`,
       )
-      .orderBy(runs.ordinal)
-      .prepare(),
+      .orderBy(runs.ordinal),
   );
   readonly #at = prepared(() =>
     this.#db
       .select()
       .from(runs)
-      .where(eq(runs.ordinal, sql.placeholder("ordinal")))
-      .prepare(),
+      .where(eq(runs.ordinal, sql.placeholder("ordinal"))),
   );
 
   readonly #kept = prepared(() => {
@@ -67,19 +65,16 @@ export class Runs {
       ${newestKeptBefore} union all
       select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal where ${runs.keptBefore} >= ${from}
     ) select ordinal from chain where ordinal >= ${from}`;
-    return this.#db.select().from(runs).where(sql`${runs.ordinal} in (${chain})`).orderBy(runs.ordinal).prepare();
+    return this.#db.select().from(runs).where(sql`${runs.ordinal} in (${chain})`).orderBy(runs.ordinal);
   });
-  readonly #lastKept = prepared(() =>
-    this.#db.select().from(runs).where(sql`${runs.ordinal} = (${newestKeptBefore})`).prepare(),
-  );
+  readonly #lastKept = prepared(() => this.#db.select().from(runs).where(sql`${runs.ordinal} = (${newestKeptBefore})`));
   readonly #sinceKept = prepared(() =>
     this.#db
       .select()
       .from(runs)
       .where(and(sql`${runs.ordinal} > (${newestKeptBefore})`, lt(runs.ordinal, sql.placeholder("before"))))
       .orderBy(desc(runs.ordinal))
-      .limit(sql.placeholder("limit"))
-      .prepare(),
+      .limit(sql.placeholder("limit")),
   );
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   readonly #known = new Remembered(() => this.#front().all());
@@ -106,8 +101,7 @@ export class Runs {
         startedAt: sql.placeholder("startedAt"),
         thinksSince: sql.placeholder("startedAt"),
       })
-      .returning()
-      .prepare(),
+      .returning(),
   );
 
   constructor(db: Database) {

@@ -25,13 +25,12 @@ export class Spaces {
     this.#db
       .select()
       .from(spaces)
-      .where(eq(spaces.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(spaces.id, sql.placeholder("id"))),
   );
   readonly #mine = prepared(() =>
-    this.#db.select({ snapshot: spaces.snapshot }).from(spaces).where(eq(spaces.left, false)).prepare(),
+    this.#db.select({ snapshot: spaces.snapshot }).from(spaces).where(eq(spaces.left, false)),
   );
-  readonly #leftToHistory = prepared(() => this.#db.select().from(spaces).where(gt(spaces.leftToHistory, 0)).prepare());
+  readonly #leftToHistory = prepared(() => this.#db.select().from(spaces).where(gt(spaces.leftToHistory, 0)));
   readonly #move = prepared(() =>
     this.#db
       .update(spaces)
@@ -39,8 +38,7 @@ export class Spaces {
         cursor: sql`${sql.placeholder("cursor")}`,
         leftToHistory: sql`${sql.placeholder("leftToHistory")}`,
       })
-      .where(eq(spaces.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(spaces.id, sql.placeholder("id"))),
   );
 
   readonly #members = new Remembered(() =>

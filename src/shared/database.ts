@@ -22,12 +22,12 @@ export const hasSchema = (storage: DurableObjectStorage): boolean =>
 export const createSchema = (db: Database, migrations: Migrations): Promise<void> => migrate(db, migrations);
 
 /**
- * A query that is asked often: built when it is first asked, and kept. Building one costs many times what SQLite
- * takes to answer it. What changes from time to time is a `sql.placeholder`.
+ * A query that is asked often: built and prepared when it is first asked, and kept. Building one costs many times what
+ * SQLite takes to answer it. What changes from time to time is a `sql.placeholder`.
  */
-export const prepared = <Query>(prepare: () => Query): (() => Query) => {
-  let query: Query | undefined;
-  return () => (query ??= prepare());
+export const prepared = <Statement>(build: () => { prepare(): Statement }): (() => Statement) => {
+  let statement: Statement | undefined;
+  return () => (statement ??= build().prepare());
 };
 
 /**

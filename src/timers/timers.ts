@@ -49,15 +49,9 @@ export class Timers {
     this.#db
       .insert(timers)
       .values({ name: sql.placeholder("name"), dueAt: sql.placeholder("dueAt") })
-      .onConflictDoUpdate({ target: timers.name, set: { dueAt: sql`excluded.due_at`, failures: 0 } })
-      .prepare(),
+      .onConflictDoUpdate({ target: timers.name, set: { dueAt: sql`excluded.due_at`, failures: 0 } }),
   );
-  readonly #clear = prepared(() =>
-    this.#db
-      .delete(timers)
-      .where(eq(timers.name, sql.placeholder("name")))
-      .prepare(),
-  );
+  readonly #clear = prepared(() => this.#db.delete(timers).where(eq(timers.name, sql.placeholder("name"))));
 
   constructor(
     db: DrizzleSqliteDODatabase,

@@ -46,18 +46,16 @@ export class Calls {
     this.#db
       .select()
       .from(calls)
-      .where(eq(calls.callId, sql.placeholder("callId")))
-      .prepare(),
+      .where(eq(calls.callId, sql.placeholder("callId"))),
   );
   readonly #ofRun = prepared(() =>
     this.#db
       .select()
       .from(calls)
-      .where(eq(calls.runOrdinal, sql.placeholder("runOrdinal")))
-      .prepare(),
+      .where(eq(calls.runOrdinal, sql.placeholder("runOrdinal"))),
   );
 
-  readonly #first = prepared(() => this.#db.select({ callId: calls.callId }).from(calls).limit(1).prepare());
+  readonly #first = prepared(() => this.#db.select({ callId: calls.callId }).from(calls).limit(1));
   /** Whether it is known that there are none, which saves asking: most agents never have any. */
   #empty: boolean | undefined;
 

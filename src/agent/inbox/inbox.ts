@@ -65,11 +65,10 @@ export class Inbox {
         sql`select null, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, 'pending', null, null,
           ${sql.placeholder("receivedAt")} from json_each(${sql.placeholder("rows")}) where true`,
       )
-      .onConflictDoNothing()
-      .prepare(),
+      .onConflictDoNothing(),
   );
   readonly #batch = prepared(() =>
-    this.#db.select().from(inbox).where(ready).orderBy(asc(inbox.seq)).limit(maxBatchEvents).prepare(),
+    this.#db.select().from(inbox).where(ready).orderBy(asc(inbox.seq)).limit(maxBatchEvents),
   );
   readonly #waking = prepared(() =>
     this.#db
@@ -77,8 +76,7 @@ export class Inbox {
       .from(inbox)
       .where(and(ready, eq(inbox.wakes, true), not(mutedByRoot)))
       .orderBy(asc(inbox.seq))
-      .limit(1)
-      .prepare(),
+      .limit(1),
   );
   readonly #wakingRoots = prepared(() =>
     this.#db
@@ -89,15 +87,13 @@ export class Inbox {
       })
       .from(inbox)
       .where(and(ready, eq(inbox.wakes, true)))
-      .groupBy(inbox.rootId)
-      .prepare(),
+      .groupBy(inbox.rootId),
   );
   readonly #unprocessed = prepared(() =>
     this.#db
       .select({ seq: sql<number>`json_extract(${inbox.data}, '$.delivered.message.seq')` })
       .from(inbox)
-      .where(and(eq(inbox.type, "space_message"), inSpace))
-      .prepare(),
+      .where(and(eq(inbox.type, "space_message"), inSpace)),
   );
   readonly #byEventId = prepared(() =>
     this.#db
@@ -106,17 +102,15 @@ export class Inbox {
       .where(eq(inbox.eventId, sql.placeholder("eventId")))
       // Messages have no index for it: who asks for one has just taken it in.
       .orderBy(desc(inbox.seq))
-      .limit(1)
-      .prepare(),
+      .limit(1),
   );
-  readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox).prepare());
+  readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox));
   readonly #before = prepared(() =>
     this.#db
       .select()
       .from(inbox)
       .where(and(ready, lt(inbox.seq, sql.placeholder("seq"))))
-      .orderBy(desc(inbox.seq))
-      .prepare(),
+      .orderBy(desc(inbox.seq)),
   );
 
   constructor(db: Database, clock: Clock) {

@@ -27,8 +27,7 @@ export class Overheard {
       .from(inbox)
       .where(and(ready, or(eq(inbox.wakes, false), mutedByRoot), inSpace))
       .orderBy(asc(inbox.seq))
-      .limit(maxOverheardEvents)
-      .prepare(),
+      .limit(maxOverheardEvents),
   );
   /** All but the newest `keptOverheardEvents`. Of messages, their space's history holds them too. */
   readonly #beyondKept = prepared(() =>
@@ -43,8 +42,7 @@ export class Overheard {
       .where(and(ready, or(mutedByRoot, and(eq(inbox.type, "space_message"), eq(inbox.wakes, false)))))
       .orderBy(desc(inbox.seq))
       .limit(maxInboxEvents)
-      .offset(keptOverheardEvents)
-      .prepare(),
+      .offset(keptOverheardEvents),
   );
 
   constructor(db: Database, clock: Clock) {

@@ -18,8 +18,7 @@ export class Roots {
     this.#db
       .select()
       .from(roots)
-      .where(sql`${roots.id} in (select value from json_each(${sql.placeholder("ids")}))`)
-      .prepare(),
+      .where(sql`${roots.id} in (select value from json_each(${sql.placeholder("ids")}))`),
   );
   readonly #count = prepared(() => {
     const updatedAt = sql.placeholder("updatedAt");
@@ -29,8 +28,7 @@ export class Roots {
       .onConflictDoUpdate({
         target: roots.id,
         set: { wakes: sql`${roots.wakes} + 1`, updatedAt: sql`excluded.updated_at` },
-      })
-      .prepare();
+      });
   });
 
   constructor(db: Database, clock: Clock) {

@@ -28,8 +28,7 @@ export class Waits {
     this.#db
       .select()
       .from(waits)
-      .where(eq(waits.spaceId, sql.placeholder("spaceId")))
-      .prepare(),
+      .where(eq(waits.spaceId, sql.placeholder("spaceId"))),
   );
 
   /** Whether no run waits for any answer. Most agents never ask. */

@@ -18,7 +18,7 @@ export class Archival {
   readonly #clock: Clock;
   /** Takes a deleted entry out of the index of search, in the same transaction. `newest` is the last that is left. */
   readonly #unindex: (id: string, newest: number) => void;
-  readonly #count = prepared(() => this.#db.select({ rows: count() }).from(archival).prepare());
+  readonly #count = prepared(() => this.#db.select({ rows: count() }).from(archival));
 
   constructor(db: Database, clock: Clock, unindex: (id: string, newest: number) => void) {
     this.#db = db;

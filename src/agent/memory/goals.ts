@@ -10,7 +10,7 @@ import { goals } from "../schema.ts";
 export class Goals {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #all = prepared(() => this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)).prepare());
+  readonly #all = prepared(() => this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)));
   readonly #list = new Remembered(() => this.#all().all().map(asGoal));
 
   constructor(db: Database, clock: Clock) {

@@ -10,7 +10,7 @@ import { memories } from "../schema.ts";
 export class Memories {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #all = prepared(() => this.#db.select().from(memories).orderBy(asc(memories.key)).prepare());
+  readonly #all = prepared(() => this.#db.select().from(memories).orderBy(asc(memories.key)));
   readonly #list = new Remembered(() => this.#all().all().map(asMemory));
 
   constructor(db: Database, clock: Clock) {

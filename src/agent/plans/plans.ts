@@ -37,7 +37,7 @@ export class Plans {
   readonly #timers: Timers;
   readonly #transaction: Transaction;
   readonly #all = prepared(() =>
-    this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)).prepare(),
+    this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)),
   );
   readonly #list = new Remembered(() => this.#all().all().map(asPlan));
 

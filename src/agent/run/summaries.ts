@@ -25,8 +25,7 @@ export class Summaries {
     this.#db
       .select()
       .from(summaries)
-      .where(eq(summaries.subject, sql.placeholder("subject")))
-      .prepare(),
+      .where(eq(summaries.subject, sql.placeholder("subject"))),
   );
 
   constructor(db: Database, clock: Clock) {

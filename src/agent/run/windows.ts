@@ -58,8 +58,7 @@ export class Windows {
     this.#db
       .select()
       .from(windows)
-      .where(eq(windows.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(windows.id, sql.placeholder("id"))),
   );
   /** The newest window of each continuity. */
   readonly #known = new Map<WindowRow["continuity"], WindowRow | undefined>();
@@ -69,8 +68,7 @@ export class Windows {
       .from(windows)
       .where(eq(windows.continuity, sql.placeholder("continuity")))
       .orderBy(desc(windows.id))
-      .limit(1)
-      .prepare(),
+      .limit(1),
   );
 
   /** The cycles from run `from` on, as far as they were read. A cycle that is kept never changes. */

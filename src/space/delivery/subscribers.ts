@@ -18,7 +18,7 @@ export const indexSubscriber = "index";
 export class Subscribers {
   readonly #db: Database;
   #known: Map<string, SubscriberRow> | undefined;
-  readonly #all = prepared(() => this.#db.select().from(subscribers).prepare());
+  readonly #all = prepared(() => this.#db.select().from(subscribers));
   readonly #advance = prepared(() =>
     this.#db
       .update(subscribers)
@@ -28,8 +28,7 @@ export class Subscribers {
         failures: 0,
         retryAt: null,
       })
-      .where(eq(subscribers.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(subscribers.id, sql.placeholder("id"))),
   );
 
   constructor(db: Database) {

@@ -41,19 +41,13 @@ export class Log {
   /** The page further back that was read last, for those who come along behind each other: its rows never change. */
   #page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
   readonly #newest = prepared(() =>
-    this.#db
-      .select({ seq: log.seq, messageCount: log.messageCount })
-      .from(log)
-      .orderBy(desc(log.seq))
-      .limit(1)
-      .prepare(),
+    this.#db.select({ seq: log.seq, messageCount: log.messageCount }).from(log).orderBy(desc(log.seq)).limit(1),
   );
   readonly #message = prepared(() =>
     this.#db
       .select()
       .from(log)
-      .where(eq(log.messageId, sql.placeholder("messageId")))
-      .prepare(),
+      .where(eq(log.messageId, sql.placeholder("messageId"))),
   );
   readonly #after = prepared(() =>
     this.#db
@@ -61,24 +55,20 @@ export class Log {
       .from(log)
       .where(gt(log.seq, sql.placeholder("cursor")))
       .orderBy(asc(log.seq))
-      .limit(sql.placeholder("limit"))
-      .prepare(),
+      .limit(sql.placeholder("limit")),
   );
 
   readonly #insert = prepared(() =>
-    this.#db
-      .insert(log)
-      .values({
-        seq: sql.placeholder("seq"),
-        type: sql.placeholder("type"),
-        entityId: sql.placeholder("entityId"),
-        messageId: sql.placeholder("messageId"),
-        messageCount: sql.placeholder("messageCount"),
-        routing: sql.placeholder("routing"),
-        outcome: sql.placeholder("outcome"),
-        frame: sql.placeholder("frame"),
-      })
-      .prepare(),
+    this.#db.insert(log).values({
+      seq: sql.placeholder("seq"),
+      type: sql.placeholder("type"),
+      entityId: sql.placeholder("entityId"),
+      messageId: sql.placeholder("messageId"),
+      messageCount: sql.placeholder("messageCount"),
+      routing: sql.placeholder("routing"),
+      outcome: sql.placeholder("outcome"),
+      frame: sql.placeholder("frame"),
+    }),
   );
 
   constructor(db: Database) {

@@ -61,14 +61,13 @@ export class Blocks {
   readonly #history: BlockHistory;
   readonly #documents = new OpenDocuments();
   readonly #all = prepared(() =>
-    this.#around.db.select().from(blocks).where(isNull(blocks.deletedAt)).orderBy(asc(blocks.label)).prepare(),
+    this.#around.db.select().from(blocks).where(isNull(blocks.deletedAt)).orderBy(asc(blocks.label)),
   );
   readonly #one = prepared(() =>
     this.#around.db
       .select()
       .from(blocks)
-      .where(and(eq(blocks.label, sql.placeholder("label")), isNull(blocks.deletedAt)))
-      .prepare(),
+      .where(and(eq(blocks.label, sql.placeholder("label")), isNull(blocks.deletedAt))),
   );
 
   constructor(around: Around) {

@@ -13,7 +13,7 @@ export class SharedBlocks {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #all = prepared(() =>
-    this.#db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)).prepare(),
+    this.#db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
   );
   readonly #list = new Remembered(() => this.#all().all());
 

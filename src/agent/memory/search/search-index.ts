@@ -75,7 +75,7 @@ export class SearchIndex {
   readonly #db: Database;
   readonly vectors: Vectors;
   readonly transaction: <T>(work: () => T) => T;
-  readonly #state = prepared(() => this.#db.select().from(searchState).prepare());
+  readonly #state = prepared(() => this.#db.select().from(searchState));
 
   constructor(db: Database, transaction: <T>(work: () => T) => T) {
     this.#db = db;

@@ -128,8 +128,7 @@ export class Vectors {
       .from(searchVectors)
       .where(gt(searchVectors.id, sql.placeholder("after")))
       .orderBy(asc(searchVectors.id))
-      .limit(1)
-      .prepare(),
+      .limit(1),
   );
 
   constructor(db: Database) {

@@ -16,14 +16,13 @@ export type McpRow = typeof mcpServers.$inferSelect;
 export class McpStore {
   readonly #db: Database;
   readonly #newest = prepared(() =>
-    this.#db.select({ id: mcpLists.id }).from(mcpLists).orderBy(desc(mcpLists.id)).limit(1).prepare(),
+    this.#db.select({ id: mcpLists.id }).from(mcpLists).orderBy(desc(mcpLists.id)).limit(1),
   );
   readonly #list = prepared(() =>
     this.#db
       .select({ tools: mcpLists.tools })
       .from(mcpLists)
-      .where(eq(mcpLists.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(mcpLists.id, sql.placeholder("id"))),
   );
 
   constructor(db: Database) {
