@@ -3,7 +3,6 @@ import { bodyLimit } from "hono/body-limit";
 import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
-import { archival } from "./archival.ts";
 import { blocks } from "./blocks.ts";
 
 import { crossOrigin } from "./cross-origin.ts";
@@ -87,7 +86,6 @@ export const routes = [
   blocks,
   spaceBlocks,
   plans,
-  archival,
   search,
   spaces,
   members,

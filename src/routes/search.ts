@@ -2,19 +2,16 @@ import { z } from "zod";
 import {
   defaultSearchLimit,
   maxSearchLimit,
-  QueryText,
   SearchAnswer,
-  SearchMode,
-  type SearchQuery,
-  SearchRole,
+  SearchQuery,
   SearchType,
   WorkspaceSearchAnswer,
 } from "../protocol/search.ts";
-import { Timestamp } from "../protocol/text.ts";
-import { unwrap } from "../shared/errors.ts";
+import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { withTimeout } from "../shared/timeouts.ts";
+import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { limitQuery } from "./route-parts.ts";
-import { searchAll } from "./search-all.ts";
 
 /** `messages,blocks` or `message,block`: as people write a list in an address. */
 const types = z
@@ -25,15 +22,9 @@ const types = z
   .optional()
   .meta({ type: "string", description: `Of ${SearchType.options.join(", ")}, with commas; all if left out` });
 
-const query = z.object({
-  q: QueryText,
-  mode: SearchMode.default("auto"),
-  types,
-  role: SearchRole.optional(),
-  from: Timestamp.optional(),
-  to: Timestamp.optional(),
-  limit: limitQuery(maxSearchLimit, defaultSearchLimit, "How many hits at most"),
-});
+const { query: q, ...fields } = SearchQuery.shape;
+const limit = limitQuery(maxSearchLimit, defaultSearchLimit, "How many hits at most");
+const query = z.object({ q, ...fields, types, limit });
 
 const searchQuery = ({ q, types: named = [], ...rest }: z.output<typeof query>): SearchQuery => ({
   ...rest,
@@ -64,3 +55,64 @@ search.route("GET /v1/search", {
   problems: ["invalid_request"],
   handle: (call) => searchAll(call.context, searchQuery(call.query)),
 });
+
+/** Agents that one search of a workspace asks, how many at a time, and how long each has. */
+const maxSearchedAgents = 200;
+const maxSearchedAtOnce = 6;
+export const agentTimeoutMs = 10_000;
+
+type Asked = { agentId: string; answer?: SearchAnswer; code?: string };
+
+const ask = async (context: HttpContext, agentId: string, query: SearchQuery): Promise<Asked> => {
+  try {
+    const asked = agentAt(context, agentId).search(context.var.principal.workspaceId, query);
+    return { agentId, answer: unwrap(await withTimeout(agentTimeoutMs, asked)) };
+  } catch (error) {
+    return { agentId, code: error instanceof ColloquyError ? error.code : "unavailable" };
+  }
+};
+
+/** Oldest first. */
+const agentsOf = async (context: HttpContext): Promise<{ ids: string[]; more: boolean }> => {
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = unwrap(await workspaceOf(context).entities({ type: "agent", limit: 100, cursor }));
+    ids.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && ids.length < maxSearchedAgents);
+  return { ids: ids.slice(0, maxSearchedAgents), more: cursor !== undefined || ids.length > maxSearchedAgents };
+};
+
+type Hit = WorkspaceSearchAnswer["items"][number];
+
+/** Each agent ranks its own; a message that several may read is answered once, as the one who ranks it best has it. */
+const merged = (hits: Hit[], most: number): Hit[] => {
+  const ranked = hits.toSorted((one, other) => other.score - one.score);
+  const same = Map.groupBy(ranked, ({ type, id, agentId }) => (type === "message" ? id : `${agentId} ${type} ${id}`));
+  return [...same.values()].flatMap(([best]) => best ?? []).slice(0, most);
+};
+
+/** Asks every agent of the caller's workspace, some at a time. One that does not answer fails none of the others. */
+const searchAll = async (context: HttpContext, query: SearchQuery): Promise<WorkspaceSearchAnswer> => {
+  const { ids, more } = await agentsOf(context);
+  const waiting = [...ids];
+  const asked: Asked[] = [];
+  const askNext = async (): Promise<void> => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) asked.push(await ask(context, id, query));
+  };
+  await Promise.all(Array.from({ length: maxSearchedAtOnce }, askNext));
+  const unreachable = asked.flatMap(({ agentId, code }) => (code === undefined ? [] : [{ agentId, code }]));
+  const notes = [
+    ...new Set(asked.flatMap(({ answer }) => answer?.notes ?? [])),
+    ...(more ? [`only the ${maxSearchedAgents} oldest agents were asked (maxSearchedAgents)`] : []),
+  ];
+  const hits = asked.flatMap(({ agentId, answer }) => answer?.items.map((hit) => ({ ...hit, agentId })) ?? []);
+  return {
+    items: merged(hits, query.limit),
+    nextCursor: null,
+    partial: notes.length > 0 || unreachable.length > 0,
+    notes,
+    unreachable,
+  };
+};

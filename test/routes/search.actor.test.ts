@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import { ArchivalEntry } from "../../src/protocol/archival.ts";
 import { SearchAnswer, type SearchHit, WorkspaceSearchAnswer } from "../../src/protocol/search.ts";
-import { agentTimeoutMs } from "../../src/routes/search-all.ts";
+import { agentTimeoutMs } from "../../src/routes/search.ts";
 import { call, expectOk, type House, ids, openHouse } from "../support/house.ts";
 import { shorten } from "../support/shorten.ts";
 import { problemIn } from "./operations.ts";

@@ -1,4 +1,4 @@
-import { asc, count, eq } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import type { Goal, PutGoal } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../shared/database.ts";
@@ -28,23 +28,27 @@ export class Goals {
 
   /** All of them, or, where one is refused, none. */
   setAll(entries: ({ id: string } & PutGoal)[]): void {
-    this.#db.transaction(() => {
-      for (const { id, ...changes } of entries) this.set(id, changes);
-    });
+    try {
+      this.#db.transaction(() => {
+        for (const { id, ...changes } of entries) this.set(id, changes);
+      });
+    } finally {
+      this.forget();
+    }
   }
 
   /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
   set(id: string, changes: PutGoal): Goal {
-    this.forget();
-    const now = this.#clock.now();
-    const known = this.#db.select().from(goals).where(eq(goals.id, id)).get();
+    const known = this.list().find((goal) => goal.id === id);
     const description = changes.description ?? known?.description;
     if (description === undefined) {
       throw new ColloquyError("invalid_request", `goal "${id}" is new: give it a description`);
     }
-    if (!known && (this.#db.select({ rows: count() }).from(goals).get()?.rows ?? 0) >= maxGoals) {
+    if (!known && this.list().length >= maxGoals) {
       throw new ColloquyError("limit_reached", `maxGoals (${maxGoals}) is reached; delete some first`);
     }
+    this.forget();
+    const now = this.#clock.now();
     const next = {
       description,
       status: changes.status ?? known?.status ?? "active",

@@ -1,4 +1,4 @@
-import { asc, count, eq, sql } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import { type Memory, maxMemoryCharacters } from "../../protocol/mind.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../shared/database.ts";
@@ -29,14 +29,17 @@ export class Memories {
 
   /** All of them, or, where one is refused, none. */
   setAll(entries: { key: string; value: string }[]): void {
-    this.#db.transaction(() => {
-      for (const { key, value } of entries) this.set(key, value);
-    });
+    try {
+      this.#db.transaction(() => {
+        for (const { key, value } of entries) this.set(key, value);
+      });
+    } finally {
+      this.forget();
+    }
   }
 
   /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
   set(key: string, value: string): Memory {
-    this.forget();
     const updatedAt = this.#clock.now();
     if (value === "") {
       this.delete(key);
@@ -48,32 +51,24 @@ export class Memories {
         `a memory holds at most ${maxMemoryCharacters} characters (maxMemoryCharacters); shorten "${key}"`,
       );
     }
-    const known = this.#db.select().from(memories).where(eq(memories.key, key)).get();
-    const others = this.#characters() - (known ? known.value.length : 0);
-    if (others + value.length > maxMemoriesCharacters) {
+    const others = this.list().filter((memory) => memory.key !== key);
+    const characters = others.reduce((sum, memory) => sum + memory.value.length, value.length);
+    if (characters > maxMemoriesCharacters) {
       throw new ColloquyError(
         "limit_reached",
         `all memories together hold at most ${maxMemoriesCharacters} characters (maxMemoriesCharacters); delete some first`,
       );
     }
-    if (!known && (this.#db.select({ rows: count() }).from(memories).get()?.rows ?? 0) >= maxMemories) {
+    if (others.length >= maxMemories) {
       throw new ColloquyError("limit_reached", `maxMemories (${maxMemories}) is reached; delete some first`);
     }
+    this.forget();
     this.#db
       .insert(memories)
       .values({ key, value, updatedAt })
       .onConflictDoUpdate({ target: memories.key, set: { value, updatedAt } })
       .run();
     return { key, value, updatedAt: isoTime(updatedAt) };
-  }
-
-  #characters(): number {
-    return (
-      this.#db
-        .select({ characters: sql<number>`coalesce(sum(length(${memories.value})), 0)` })
-        .from(memories)
-        .get()?.characters ?? 0
-    );
   }
 
   delete(key: string): boolean {
