@@ -1,6 +1,8 @@
 import { html, raw } from "hono/html";
-import { anchorOf, fieldsOf, type Html, kindOf } from "./docs-schema.ts";
-import type { ApiDocument, ApiOperation, ApiParameter } from "./openapi.ts";
+import type { HtmlEscapedString } from "hono/utils/html";
+import { type ApiDocument, type ApiOperation, type ApiParameter, componentPath, type JsonSchema } from "./openapi.ts";
+
+type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
 /** The look of /docs: no script, no font, nothing from elsewhere. */
 const docsStyle = `
@@ -44,6 +46,73 @@ ul.fields li { padding: 0.25rem 0; } .name { font-weight: 650; } .required { col
 @media (max-width: 48rem) { body { display: block; } nav { position: static; height: auto; border-right: 0;
   border-bottom: 1px solid var(--line); padding: 1.25rem; } nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; } }
 `;
+
+const anchorOf = (component: string): string => `schema-${component}`;
+
+const alternatives = (parts: Html[]): Html =>
+  html`${parts.flatMap((part, index) => (index === 0 ? [part] : [" | ", part]))}`;
+
+const choicesOf = ({ anyOf, oneOf }: JsonSchema): JsonSchema[] => anyOf ?? oneOf ?? [];
+
+/** A schema that stands in another one. */
+const inner = (held: JsonSchema["items"]): JsonSchema => (typeof held === "object" && !Array.isArray(held) ? held : {});
+
+/** The kind of a value in a few words; components are links. */
+const kindOf = (schema: JsonSchema): Html => {
+  const { $ref, items, additionalProperties } = schema;
+  if ($ref !== undefined) {
+    const name = $ref.slice(componentPath.length);
+    return html`<a href="#${anchorOf(name)}">${name}</a>`;
+  }
+  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
+  if (schema.enum) return alternatives(schema.enum.map((value) => html`<code>${JSON.stringify(value)}</code>`));
+  const choices = choicesOf(schema);
+  if (choices.length > 0) return alternatives(choices.map(kindOf));
+  if (items !== undefined) return html`array of ${kindOf(inner(items))}`;
+  if (typeof additionalProperties === "object" && !schema.properties) {
+    return html`map of ${kindOf(additionalProperties)}`;
+  }
+  if (schema.type === undefined) return html`any JSON`;
+  return html`${[schema.type].flat().join(" | ")}${schema.format ? ` (${schema.format})` : ""}`;
+};
+
+const range = (low: number | undefined, high: number | undefined, unit: string): string[] => {
+  const shownHigh = high !== undefined && high < Number.MAX_SAFE_INTEGER ? high : undefined;
+  const shownLow = low !== undefined && low > -Number.MAX_SAFE_INTEGER ? low : undefined;
+  if (shownLow === undefined && shownHigh === undefined) return [];
+  return [`${shownLow ?? "…"}–${shownHigh ?? "…"}${unit}`];
+};
+
+const boundsOf = (schema: JsonSchema): string =>
+  [
+    ...range(schema.minimum, schema.maximum, ""),
+    ...range(schema.minLength, schema.maxLength, " characters"),
+    ...range(undefined, schema.maxItems, " items"),
+    ...(schema.pattern === undefined || schema.pattern.length > 60 ? [] : [schema.pattern]),
+    ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
+  ].join(" · ");
+
+const field = (name: string, schema: JsonSchema, isRequired: boolean): Html => {
+  const bounds = boundsOf(schema);
+  return html`<li>
+    <code class="name">${name}</code>${isRequired ? html`<span class="required" title="required">*</span>` : ""}
+    <span class="kind">${kindOf(schema)}</span>${bounds ? html` <span class="bounds">${bounds}</span>` : ""}
+    ${schema.description ? html`<p>${schema.description}</p>` : ""} ${fieldsOf(schema)}
+  </li>`;
+};
+
+/** The fields of an object, or of each of the objects that it may be; nothing for what has none. */
+const fieldsOf = (schema: JsonSchema): Html => {
+  const { properties, required = [], items } = schema;
+  if (properties) {
+    return html`<ul class="fields">
+      ${Object.entries(properties).map(([name, held]) => field(name, inner(held), required.includes(name)))}
+    </ul>`;
+  }
+  if (items !== undefined) return fieldsOf(inner(items));
+  const choices = choicesOf(schema).filter(({ $ref }) => $ref === undefined);
+  return choices.length === 0 ? html`` : html`${choices.map(fieldsOf)}`;
+};
 
 /** /docs: the OpenAPI document as one page that needs no script and nothing from elsewhere. */
 const slug = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]+/g, "-");

@@ -3,7 +3,6 @@ import { idPattern } from "../protocol/ids.ts";
 import { Problem } from "../protocol/problem.ts";
 import { type ErrorCode, errorKind } from "../shared/errors.ts";
 import { accessDocs, isGuarded } from "./access.ts";
-import { ApiSchemas, type Json, type JsonObject } from "./api-schemas.ts";
 import type { Route } from "./route.ts";
 
 /** The parts of the OpenAPI document that belong to no route. */
@@ -52,9 +51,10 @@ const tags = [
 ];
 
 /** The OpenAPI 3.1 document, made from the definitions that route and validate. zod writes the schemas. */
-export type ApiParameter = { name: string; in: string; required: boolean; description: string; schema: Json };
-export type ApiContent = { [mediaType: string]: { schema: Json } };
-export type ApiResponse = { description: string; headers?: Json; content?: ApiContent };
+export type JsonSchema = z.core.JSONSchema.JSONSchema;
+export type ApiParameter = { name: string; in: string; required: boolean; description: string; schema: JsonSchema };
+type ApiContent = { [mediaType: string]: { schema: JsonSchema } };
+type ApiHeaders = Record<string, { description: string; schema: JsonSchema }>;
 export type ApiOperation = {
   operationId: string;
   tags: string[];
@@ -65,7 +65,7 @@ export type ApiOperation = {
   "x-who": string;
   parameters: ApiParameter[];
   requestBody?: { required: boolean; content: ApiContent };
-  responses: Record<string, ApiResponse>;
+  responses: Record<string, { description: string; headers?: ApiHeaders; content?: ApiContent }>;
 };
 export type ApiDocument = {
   openapi: "3.1.0";
@@ -73,39 +73,93 @@ export type ApiDocument = {
   servers: { url: string }[];
   tags: typeof tags;
   paths: Record<string, Record<string, ApiOperation>>;
-  components: { schemas: JsonObject; securitySchemes: typeof securitySchemes };
+  components: { schemas: Record<string, JsonSchema>; securitySchemes: typeof securitySchemes };
 };
 
-const ObjectSchema = z.looseObject({
-  properties: z.record(z.string(), z.record(z.string(), z.json())).default({}),
-  required: z.array(z.string()).default([]),
-});
+type Direction = "input" | "output";
 
-/** All schemas are added first and finished after: only then is it known which component names are taken twice. */
-type Unfinished<T> = () => T;
+export const componentPath = "#/components/schemas/";
 
-const parametersIn = (schemas: ApiSchemas, place: string, schema?: z.ZodType): Unfinished<ApiParameter[]> => {
-  if (!schema) return () => [];
-  const added = schemas.add(schema, "input");
-  return () => {
-    const { properties, required } = ObjectSchema.parse(schemas.finish(added));
-    return Object.entries(properties).map(([name, { description, example, ...rest }]) => ({
+/** A copy in which every reference is another one. */
+const withReferences = <Value>(value: Value, rename: (reference: string) => string): Value =>
+  JSON.parse(JSON.stringify(value), (key, held) => (key === "$ref" ? rename(held) : held));
+
+const withoutStrictness = (schema: JsonSchema | undefined): string =>
+  JSON.stringify(schema, (key, value) => (key === "additionalProperties" && value === false ? undefined : value));
+
+/**
+ * The schemas of a document. A schema with `.meta({id})` becomes a component; where what is accepted and what is answered
+ * differ (defaults), the answered one is `<id>Output`. Which ones do is known once all schemas were added, so until
+ * then a reference is `#/input/<id>` or `#/output/<id>`.
+ */
+class ApiSchemas {
+  readonly #definitions: Record<Direction, Map<string, JsonSchema>> = { input: new Map(), output: new Map() };
+
+  /** A schema in place; its components are kept. */
+  add(schema: z.ZodType, io: Direction): JsonSchema {
+    const {
+      $schema: _dialect,
+      $defs,
+      ...rest
+    } = z.toJSONSchema(schema, {
+      io,
+      unrepresentable: "any",
+      override: ({ jsonSchema }) => {
+        // Readable over exhaustive: format and bounds say it all. And what we answer may gain fields.
+        if (jsonSchema.format === "date-time" || jsonSchema.type === "integer") delete jsonSchema.pattern;
+        if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      },
+    });
+    for (const [name, definition] of Object.entries($defs ?? {})) this.#definitions[io].set(name, definition);
+    return this.#directed(rest, io);
+  }
+
+  /** All components, by name. */
+  components(): Record<string, JsonSchema> {
+    const all = (["input", "output"] as const).flatMap((io) =>
+      [...this.#definitions[io]].map(([name, { id: _id, ...schema }]) => {
+        return [this.nameOf(`#/${io}/${name}`), this.#directed(schema, io)] as const;
+      }),
+    );
+    return Object.fromEntries(all.sort(([one], [other]) => one.localeCompare(other)));
+  }
+
+  /** The component that a reference means. */
+  nameOf(reference: string): string {
+    const [, direction, name = ""] = reference.split("/");
+    // zod's name for a schema that refers to itself and has no id: here that is any JSON value.
+    if (/^__schema\d+$/.test(name)) return "JsonValue";
+    const [input, output] = [this.#definitions.input.get(name), this.#definitions.output.get(name)];
+    const differs = input && output && withoutStrictness(input) !== withoutStrictness(output);
+    return direction === "output" && differs ? `${name}Output` : name;
+  }
+
+  #directed(schema: JsonSchema, io: Direction): JsonSchema {
+    return withReferences(schema, (reference) => reference.replace("#/$defs/", `#/${io}/`));
+  }
+}
+
+const parametersIn = (schemas: ApiSchemas, place: string, schema?: z.ZodType): ApiParameter[] => {
+  const { properties = {}, required = [] } = schema ? schemas.add(schema, "input") : {};
+  return Object.entries(properties).map(([name, property]) => {
+    const { description = "", example, ...rest } = typeof property === "object" ? property : {};
+    return {
       name,
       in: place,
       required: place === "path" || required.includes(name),
-      description: typeof description === "string" ? description : "",
+      description,
       schema: rest,
       ...(example === undefined ? {} : { example }),
-    }));
-  };
+    };
+  });
 };
 
 type Content = Record<string, { schema: z.ZodType }>;
 
-const contentOf = (schemas: ApiSchemas, content: Content, direction: "input" | "output"): Unfinished<ApiContent> => {
-  const added = Object.entries(content).map(([type, { schema }]) => [type, schemas.add(schema, direction)] as const);
-  return () => Object.fromEntries(added.map(([type, schema]) => [type, { schema: schemas.finish(schema) }]));
-};
+const contentOf = (schemas: ApiSchemas, content: Content, direction: Direction): ApiContent =>
+  Object.fromEntries(
+    Object.entries(content).map(([type, { schema }]) => [type, { schema: schemas.add(schema, direction) }]),
+  );
 
 const json = (schema: z.ZodType): Content => ({ "application/json": { schema } });
 
@@ -124,7 +178,7 @@ const repeatProblems: ErrorCode[] = ["idempotency_mismatch", "idempotency_in_pro
 
 const retryAfter = { description: "When to try again, in seconds", schema: { type: "integer" as const } };
 
-type Answer = { description: string; headers?: Json; content?: Content };
+type Answer = { description: string; headers?: ApiHeaders; content?: Content };
 
 /** The problems of a route, by their status. */
 const problemsOf = ({ access, problems = [], body, ownBody, idempotent }: Route): Record<number, Answer> => {
@@ -170,21 +224,11 @@ const actingEntity: ApiParameter = {
   schema: { type: "string", pattern: idPattern("ent").source },
 };
 
-const operation = (schemas: ApiSchemas, route: Route): Unfinished<ApiOperation> => {
+const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
   const { tag, summary, description, ownBody } = route;
   const { who, security } = accessDocs[route.access];
-  const hasParams = Object.keys(route.params.shape).length > 0;
-  const parameters = [
-    parametersIn(schemas, "path", hasParams ? route.params : undefined),
-    parametersIn(schemas, "query", route.query),
-    parametersIn(schemas, "header", route.headers),
-  ];
-  const content = ownBody ?? (route.body && json(route.body));
-  const body = content && contentOf(schemas, content, "input");
-  const responses = Object.entries(answersOf(route)).map(
-    ([status, { content: held, ...answer }]) => [status, answer, held && contentOf(schemas, held, "output")] as const,
-  );
-  return () => ({
+  const body = ownBody ?? (route.body && json(route.body));
+  return {
     operationId: operationId(route.method.toLowerCase(), route.path),
     tags: [tag],
     summary,
@@ -192,29 +236,35 @@ const operation = (schemas: ApiSchemas, route: Route): Unfinished<ApiOperation> 
     security,
     "x-who": who,
     parameters: [
-      ...parameters.flatMap((finish) => finish()),
+      ...parametersIn(schemas, "path", route.params),
+      ...parametersIn(schemas, "query", route.query),
+      ...parametersIn(schemas, "header", route.headers),
       ...(security.some((scheme) => "secretKey" in scheme) ? [actingEntity] : []),
     ],
-    ...(body ? { requestBody: { required: true, content: body() } } : {}),
+    ...(body ? { requestBody: { required: true, content: contentOf(schemas, body, "input") } } : {}),
     responses: Object.fromEntries(
-      responses.map(([status, answer, held]) => [status, { ...answer, ...(held ? { content: held() } : {}) }]),
+      Object.entries(answersOf(route)).map(([status, { content, ...answer }]) => [
+        status,
+        { ...answer, ...(content ? { content: contentOf(schemas, content, "output") } : {}) },
+      ]),
     ),
-  });
+  };
 };
 
 export const documentApi = (routes: Route[]): ApiDocument => {
   const schemas = new ApiSchemas();
-  const operations = routes.map((route) => ({ ...route, finish: operation(schemas, route) }));
   const paths: ApiDocument["paths"] = {};
-  for (const { path, method, finish } of operations) {
-    paths[path] = { ...paths[path], [method.toLowerCase()]: finish() };
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(schemas, route) };
   }
-  return {
-    openapi: "3.1.0",
+  const components = { schemas: schemas.components(), securitySchemes };
+  const document = {
+    openapi: "3.1.0" as const,
     info: apiDescription,
     servers: [{ url: "/" }],
     tags,
     paths,
-    components: { schemas: schemas.components(), securitySchemes },
+    components,
   };
+  return withReferences(document, (reference) => componentPath + schemas.nameOf(reference));
 };
