@@ -18,7 +18,7 @@ import { inboxArea } from "./api/inbox.ts";
 import { memoryArea, plansArea, searchArea } from "./api/memory.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
 import { accept } from "./inbox/deliver.ts";
-import { subscribeBlock } from "./memory/blocks/subscribe-block.ts";
+import { subscribeBlock } from "./memory/blocks/block-subscriptions.ts";
 import { createRuntime } from "./runtime.ts";
 
 /** The methods that need the agent's runtime and nothing else of the object. */

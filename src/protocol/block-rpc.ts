@@ -3,8 +3,6 @@ import type {
   Block,
   BlockChange,
   BlockDetail,
-  BlockShare,
-  BlockSpace,
   BlockType,
   CreateBlock,
   EditBlock,
@@ -22,6 +20,9 @@ export type SharedBlockNote = {
   type: BlockType;
   permission: Permission;
 };
+
+/** An agent that may use a block, or a space whose people may, and how. */
+export type BlockGrant = { granteeId: string; permission: Permission; createdAt: string };
 
 /** Who edits a block. The caller has checked that it is that principal. */
 export type BlockPrincipal =
@@ -60,16 +61,10 @@ export interface BlockRpc {
   deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>>;
   /** Newest first. */
   blockHistory(workspaceId: string, label: string, page: PageRequest): Promise<Outcome<Page<BlockChange>>>;
-  blockShares(workspaceId: string, label: string): Promise<Outcome<BlockShare[]>>;
-  shareBlock(workspaceId: string, label: string, share: Omit<BlockShare, "createdAt">): Promise<Outcome<BlockShare>>;
-  blockSpaces(workspaceId: string, label: string): Promise<Outcome<BlockSpace[]>>;
-  /** The caller has checked that the agent is in the space. */
-  shareWithSpace(
-    workspaceId: string,
-    label: string,
-    space: Omit<BlockSpace, "createdAt">,
-  ): Promise<Outcome<BlockSpace>>;
-  /** `granteeId` is an agent's or a space's. */
+  /** Oldest first. */
+  blockGrants(workspaceId: string, label: string): Promise<Outcome<BlockGrant[]>>;
+  /** Of a space, the caller has checked that the agent is in it. */
+  shareBlock(workspaceId: string, label: string, grant: Omit<BlockGrant, "createdAt">): Promise<Outcome<BlockGrant>>;
   unshareBlock(workspaceId: string, label: string, granteeId: string): Promise<Outcome<null>>;
 
   /** From the agents that own blocks. */

@@ -12,6 +12,7 @@ import {
   PutBlockSpace,
   UpdateBlock,
 } from "../protocol/block.ts";
+import type { BlockGrant } from "../protocol/block-rpc.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkPartner } from "./check-references.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
@@ -26,6 +27,9 @@ export const versionQuery = z.object({ version: queryNumber(1, 1_000_000_000).op
 /** The author for the block's history: the person who acts, or the workspace's key. */
 const authorOf = ({ var: { principal } }: HttpContext): string =>
   principal.entityId === undefined ? "system" : `human:${principal.entityId}`;
+
+const shareOf = ({ granteeId, ...grant }: BlockGrant): BlockShare => ({ agentId: granteeId, ...grant });
+const spaceOf = ({ granteeId, ...grant }: BlockGrant): BlockSpace => BlockSpace.parse({ spaceId: granteeId, ...grant });
 
 /** The documents of agents. */
 export const blocks = new Resource("Blocks");
@@ -118,7 +122,10 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/shares", {
   access: "workspace",
   answers: [listOf(BlockShare), "All of them"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => onePage(unwrap(await agent.blockShares(workspaceId, params.label))),
+  handle: async ({ agent, workspaceId, params }) => {
+    const grants = unwrap(await agent.blockGrants(workspaceId, params.label));
+    return onePage(grants.filter(({ granteeId }) => granteeId.startsWith("ent_")).map(shareOf));
+  },
 });
 
 blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}", {
@@ -127,8 +134,8 @@ blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}", {
   body: PutBlockShare,
   answers: [z.object({ share: BlockShare }), "The share"],
   problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, workspaceId, params: { label, otherAgentId }, body: { permission } }) => ({
-    share: unwrap(await agent.shareBlock(workspaceId, label, { agentId: otherAgentId, permission })),
+  handle: async ({ agent, workspaceId, params: { label, otherAgentId }, body }) => ({
+    share: shareOf(unwrap(await agent.shareBlock(workspaceId, label, { granteeId: otherAgentId, ...body }))),
   }),
 });
 
@@ -145,7 +152,10 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/spaces", {
   access: "workspace",
   answers: [listOf(BlockSpace), "All of them"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => onePage(unwrap(await agent.blockSpaces(workspaceId, params.label))),
+  handle: async ({ agent, workspaceId, params }) => {
+    const grants = unwrap(await agent.blockGrants(workspaceId, params.label));
+    return onePage(grants.filter(({ granteeId }) => granteeId.startsWith("spc_")).map(spaceOf));
+  },
 });
 
 blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
@@ -160,7 +170,7 @@ blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
     if (!members?.some(({ id }) => id === agentId)) {
       throw new ColloquyError("not_found", "The agent is not in that space.");
     }
-    return { space: unwrap(await agent.shareWithSpace(workspaceId, label, { spaceId, permission: body.permission })) };
+    return { space: spaceOf(unwrap(await agent.shareBlock(workspaceId, label, { granteeId: spaceId, ...body }))) };
   },
 });
 

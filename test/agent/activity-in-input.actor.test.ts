@@ -158,7 +158,7 @@ describe.each(kinds)("a %s", (continuity) => {
     const owner = env.AGENT.getByName(designer.id);
     const theirs = CreateBlock.parse({ label: "rules", type: "core", content: "Be kind." });
     unwrap(await owner.createBlock(workspaceId, theirs, "system"));
-    unwrap(await owner.shareBlock(workspaceId, "rules", { agentId: analyst.id, permission: "ReadOnly" }));
+    unwrap(await owner.shareBlock(workspaceId, "rules", { granteeId: analyst.id, permission: "ReadOnly" }));
     await says(alpha, "Here they are.");
     const view = await context();
     const section = (name: string) => view.sections.find((each) => each.name === name);

@@ -96,7 +96,7 @@ describe("a consciousness", () => {
     const archive = await house.agent({ name: "Archive" });
     const owner = env.AGENT.getByName(archive.id);
     await create({ label: "rules", type: "core", content: "Be kind." }, owner);
-    unwrap(await owner.shareBlock(house.workspaceId, "rules", { agentId: analyst.id, permission: "Append" }));
+    unwrap(await owner.shareBlock(house.workspaceId, "rules", { granteeId: analyst.id, permission: "Append" }));
     const fence = (words: string) =>
       `<block:rules permission="Append" shared_from="Archive">\n${words}\n</block:rules>`;
     expect(await tell("Hello")).toBe(`STATE CHANGES:\n  BLOCKS:\n    - "rules" is now as below\n${fence("Be kind.")}`);
@@ -115,7 +115,7 @@ describe("a timeline", () => {
     const archive = await house.agent({ name: "Archive" });
     const owner = env.AGENT.getByName(archive.id);
     await create({ label: "rules", type: "core", description: "Who decides", content: "Be kind." }, owner);
-    unwrap(await owner.shareBlock(house.workspaceId, "rules", { agentId: analyst.id, permission: "ReadOnly" }));
+    unwrap(await owner.shareBlock(house.workspaceId, "rules", { granteeId: analyst.id, permission: "ReadOnly" }));
     await create({ label: "todo", type: "working", pinned: true, content: "Call Sara" });
     await create({ label: "persona", type: "core", content: "You count things." });
     await create({ label: "ticket", type: "working", content: "PROJ-123 is open." });

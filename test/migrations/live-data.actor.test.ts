@@ -268,11 +268,9 @@ test("[R1] a block stays shared with the agents and spaces of before the migrati
   `;
   const { id, workspaceId } = await open("agent", sql + shared);
   const agent = env.AGENT.getByName(id);
-  expect(unwrap(await agent.blockShares(workspaceId, "notes"))).toEqual([
-    { agentId: friend, permission: "Partner", createdAt: "1970-01-01T00:00:00.001Z" },
-  ]);
-  expect(unwrap(await agent.blockSpaces(workspaceId, "notes"))).toEqual([
-    { spaceId: space, permission: "ReadOnly", createdAt: "1970-01-01T00:00:00.002Z" },
+  expect(unwrap(await agent.blockGrants(workspaceId, "notes"))).toEqual([
+    { granteeId: friend, permission: "Partner", createdAt: "1970-01-01T00:00:00.001Z" },
+    { granteeId: space, permission: "ReadOnly", createdAt: "1970-01-01T00:00:00.002Z" },
   ]);
   expect(unwrap(await agent.spaceBlocks(workspaceId, space))).toMatchObject([
     { label: "notes", permission: "ReadOnly", sharedFrom: { agentId: id } },

@@ -4,11 +4,19 @@ import type { PageRequest } from "../../protocol/page.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
-import type { BlockServices } from "../memory/blocks/block-services.ts";
-import { blockView, detailOf } from "../memory/blocks/block-view.ts";
+import { blockView } from "../memory/blocks/block-view.ts";
 import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
-import { editShared, loadShared, readShared } from "../memory/blocks/shared-reading.ts";
-import { shareBlock, sharedView, shareWithSpace, unshare, unshareDeleted } from "../memory/blocks/sharing.ts";
+import {
+  type BlockServices,
+  editBlock,
+  loadBlock,
+  othersBlock,
+  ownPrincipal,
+  readShared,
+  shareBlock,
+  unshare,
+  unshareDeleted,
+} from "../memory/blocks/sharing.ts";
 import { originAuthor } from "../transfer/origin.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -16,14 +24,11 @@ import { cursorOf, page } from "./page.ts";
 /** How long others are asked for, in the service of one request. */
 const askMs = 15_000;
 
-const principalOf = ({ identity }: BlockServices, as: EditBlock["as"], author: string): BlockPrincipal => {
-  const { id, config } = identity.get();
-  return as === "agent" ? { kind: "agent", agentId: id, name: config.name } : { kind: "workspace", author };
-};
+const principalOf = (services: BlockServices, as: EditBlock["as"], author: string): BlockPrincipal =>
+  as === "agent" ? ownPrincipal(services) : { kind: "workspace", author };
 
-/** The block of another agent that has this label here: its own comes first. */
-const sharedAs = ({ blocks, sharedBlocks }: BlockServices, label: string): SharedBlockRow | undefined =>
-  blocks.find(label) ? undefined : sharedBlocks.find(label);
+const detail = (services: BlockServices, label: string, version?: number): Promise<BlockDetail> =>
+  loadBlock(services, label, timeoutSignal(askMs), { version });
 
 /** A reader may only pin a shared block; its owner sets all else. */
 const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinned, ...others }: UpdateBlock): void => {
@@ -34,13 +39,6 @@ const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinne
     );
   }
   if (pinned !== undefined) sharedBlocks.pin(row, pinned);
-};
-
-const detail = async (services: BlockServices, label: string, version?: number): Promise<BlockDetail> => {
-  const shared = sharedAs(services, label);
-  if (shared) return loadShared(services, shared, timeoutSignal(askMs), version);
-  const { row, value, rendered } = await services.blocks.read(label, version);
-  return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
 };
 
 const historyOf = ({ db, services }: AgentRuntime, label: string, { limit, cursor }: PageRequest) =>
@@ -63,15 +61,11 @@ export const blocksArea: Area<keyof BlockRpc> = {
   },
   block: ({ services }, label, version) => detail(services, label, version),
   editBlock: ({ services }, label, { as, ...wanted }, author, callId) => {
-    const shared = sharedAs(services, label);
-    if (!shared) return services.blocks.edit(label, { ...wanted, by: principalOf(services, as, author), callId });
-    const inPlace = as === "agent" ? {} : { author };
-    // Its owner may be asked again where its answer was lost.
-    const asked = { ...wanted, ...inPlace, callId: callId ?? services.ids.mint("key") };
-    return editShared(services, shared, asked, timeoutSignal(askMs));
+    const edit = { ...wanted, by: principalOf(services, as, author), callId };
+    return editBlock(services, label, edit, timeoutSignal(askMs));
   },
   updateBlock: async ({ services }, label, changes, author) => {
-    const shared = sharedAs(services, label);
+    const shared = othersBlock(services, label);
     if (shared) pinShared(services, shared, changes);
     else await services.blocks.update(label, changes, author);
     return detail(services, label);
@@ -82,10 +76,8 @@ export const blocksArea: Area<keyof BlockRpc> = {
     return null;
   },
   blockHistory: historyOf,
-  blockShares: ({ services }, label) => services.shares.agents(services.blocks.get(label).id),
-  shareBlock: ({ services }, label, share) => shareBlock(services, label, share, timeoutSignal(askMs)),
-  blockSpaces: ({ services }, label) => services.shares.spaces(services.blocks.get(label).id),
-  shareWithSpace: ({ services }, label, space) => shareWithSpace(services, label, space),
+  blockGrants: ({ services }, label) => services.shares.grants(services.blocks.get(label).id),
+  shareBlock: ({ services }, label, grant) => shareBlock(services, label, grant, timeoutSignal(askMs)),
   unshareBlock: async ({ services }, label, granteeId) => {
     await unshare(services, label, granteeId, timeoutSignal(askMs));
     return null;
@@ -104,12 +96,7 @@ export const blocksArea: Area<keyof BlockRpc> = {
       return (row && shares.viewFor(row, readerId)) ?? null;
     }),
   spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
-  readSharedBlock: async ({ services }, granteeId, label, version) => {
-    services.blocks.granted(label, granteeId);
-    const read = await services.blocks.read(label, version);
-    // The block may have been taken back while it was read.
-    return detailOf(sharedView(services, label, granteeId), { ...read, version: version ?? read.row.version });
-  },
+  readSharedBlock: ({ services }, granteeId, label, version) => services.blocks.detail(label, version, granteeId),
   editSharedBlock: ({ services }, label, { until, ...edit }) => {
     requireAwaited(services, { until });
     return services.blocks.edit(label, edit);

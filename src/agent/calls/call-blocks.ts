@@ -1,28 +1,15 @@
-import type { Permission, SpacePermission } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
-import type { BlockPrincipal } from "../../protocol/block-rpc.ts";
 import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { blockView, detailOf } from "../memory/blocks/block-view.ts";
-import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
-import { editShared, loadShared } from "../memory/blocks/shared-reading.ts";
-import { shareBlock, shareWithSpace, unshare } from "../memory/blocks/sharing.ts";
-import { permissionRefusal, verdictOn } from "../memory/documents/permission.ts";
-import type { CallBlocks } from "../tools/tool.ts";
+import { editBlock, loadBlock, othersBlock, ownPrincipal, shareBlock, unshare } from "../memory/blocks/sharing.ts";
+import { permissionRefusal, ranks, verdictOn } from "../memory/documents/permission.ts";
+import type { BlockGrantee, CallBlocks } from "../tools/tool.ts";
 import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
 import type { CallServices } from "./calls.ts";
 
 /** How one call reaches the agent's blocks, and those that others share with it: its own first. */
 
 const consentMinutes = 24 * 60;
-
-/** From the least that a permission lets an agent do to the most. */
-const ranks: Record<Permission, number> = { ReadOnly: 0, Partner: 1, Human: 1, Append: 2, ReadWrite: 3, Admin: 4 };
-
-const sharedOf = (services: CallServices, label: string, from?: string): SharedBlockRow | undefined => {
-  const isOwn = from === undefined && services.blocks.find(label) !== undefined;
-  return isOwn ? undefined : services.sharedBlocks.find(label, from);
-};
 
 const agentNamed = (services: CallServices, wanted: string): string => {
   const { id } = services.identity.get();
@@ -48,21 +35,8 @@ const spaceNamed = (services: CallServices, wanted: string): string => {
   throw new ColloquyError("conflict", `several of your spaces are named ${JSON.stringify(wanted)}: say which, ${ids}`);
 };
 
-/** An agent gives no more of a block than it has. */
-const requireRank = (services: CallServices, label: string, permission: Permission | SpacePermission): void => {
-  const own = services.blocks.get(label).permission;
-  if (ranks[permission] <= ranks[own]) return;
-  throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
-};
-
-/** In a replay, a share that is not there any more was taken back before the cut. */
-const onceOnly = async (replayed: boolean, takeBack: () => Promise<void>): Promise<void> => {
-  try {
-    await takeBack();
-  } catch (error) {
-    if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;
-  }
-};
+const granteeNamed = (services: CallServices, { agent, space }: BlockGrantee): string =>
+  space === undefined ? agentNamed(services, agent) : spaceNamed(services, space);
 
 /** The approval that these operations need; undefined where none. Throws where no consent can allow them. */
 const approvalOf = async (
@@ -72,24 +46,15 @@ const approvalOf = async (
   from: string | undefined,
   signal: AbortSignal,
 ): Promise<Approval | undefined> => {
-  const shared = sharedOf(services, label, from);
-  const permission = shared ? shared.permission : services.blocks.get(label).permission;
+  const { permission } = othersBlock(services, label, from) ?? services.blocks.get(label);
   const refused = operations.find(({ op }) => verdictOn(op, permission) === "refused");
   if (refused) throw permissionRefusal(refused.op, permission);
   if (operations.every(({ op }) => verdictOn(op, permission) === "allowed")) return undefined;
   const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes };
   if (permission === "Human") return asked;
-  const partner = shared
-    ? (await loadShared(services, shared, signal)).partnerEntityId
-    : services.blocks.get(label).partnerEntityId;
+  const { partnerEntityId: partner } = await loadBlock(services, label, signal, { from });
   if (!partner) throw new ColloquyError("forbidden", `"${label}" needs its partner's consent, and names no partner`);
   return { ...asked, approvers: [partner] };
-};
-
-/** As the call's own agent: with a person's consent, where one gave it. */
-const principalOf = ({ identity }: CallServices, consented: boolean): BlockPrincipal => {
-  const { id, config } = identity.get();
-  return { kind: "agent", agentId: id, name: config.name, consented };
 };
 
 export const callBlocks = (
@@ -101,22 +66,19 @@ export const callBlocks = (
     signal,
   }: { callId: string; replayed: boolean; consented: boolean; signal: AbortSignal },
 ): CallBlocks => ({
-  async load(label, { from, version }) {
-    const shared = sharedOf(services, label, from);
-    if (shared) return loadShared(services, shared, signal, version);
-    const { row, value, rendered } = await services.blocks.read(label, version);
-    if (version === undefined) services.blocks.touch(label);
-    return detailOf(blockView(row), { value, rendered, version: version ?? row.version });
+  async load(label, view) {
+    const block = await loadBlock(services, label, signal, view);
+    if (block.sharedFrom === undefined && view.version === undefined) services.blocks.touch(label);
+    return block;
   },
   edit(label, edit, from) {
-    const shared = sharedOf(services, label, from);
-    if (shared) return asUnknownOutcome(editShared(services, shared, { ...edit, callId, consented }, signal));
-    return services.blocks.edit(label, { ...edit, by: principalOf(services, consented), callId });
+    const by = ownPrincipal(services, consented);
+    return asUnknownOutcome(editBlock(services, label, { ...edit, by, callId }, signal, from));
   },
   approvalOf: (label, operations, from) => approvalOf(services, label, operations, from, signal),
   create: (block) => services.blocks.create(block, `agent:${services.identity.get().id}`, callId),
   async pin(label, pinned, from) {
-    const shared = sharedOf(services, label, from);
+    const shared = othersBlock(services, label, from);
     if (shared) services.sharedBlocks.pin(shared, pinned);
     else await services.blocks.pin(label, pinned, `agent:${services.identity.get().id}`);
   },
@@ -128,16 +90,20 @@ export const callBlocks = (
   },
   show: (label, viewport, section) =>
     services.blocks.update(label, { viewport, section }, `agent:${services.identity.get().id}`),
-  async share(label, agent, permission) {
-    requireRank(services, label, permission);
-    await shareBlock(services, label, { agentId: agentNamed(services, agent), permission }, signal);
+  async share(label, grantee, permission) {
+    const own = services.blocks.get(label).permission;
+    if (ranks[permission] > ranks[own]) {
+      throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
+    }
+    await shareBlock(services, label, { granteeId: granteeNamed(services, grantee), permission }, signal);
   },
-  unshare: (label, agent) => onceOnly(replayed, () => unshare(services, label, agentNamed(services, agent), signal)),
-  async shareWithSpace(label, space, permission) {
-    requireRank(services, label, permission);
-    await shareWithSpace(services, label, { spaceId: spaceNamed(services, space), permission });
+  async unshare(label, grantee) {
+    try {
+      await unshare(services, label, granteeNamed(services, grantee), signal);
+    } catch (error) {
+      // In a replay, a share that is not there any more was taken back before the cut.
+      if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;
+    }
   },
-  unshareFromSpace: (label, space) =>
-    onceOnly(replayed, () => unshare(services, label, spaceNamed(services, space), signal)),
   history: (label, limit) => services.blocks.history(label, undefined, limit),
 });

@@ -6,10 +6,11 @@ import { ColloquyError } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
-import type { BlockServices } from "../memory/blocks/block-services.ts";
+import type { BlockServices } from "../memory/blocks/sharing.ts";
 import type { CallOutcome } from "../records.ts";
 import { loggedRun, type RunRow, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";
+import type { Spaces } from "../spaces.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
 import { lookAt, serverDueAt } from "./due.ts";
 import { failed, outcomeOf } from "./outcome.ts";
@@ -311,6 +312,7 @@ const isAwaited = (row: CallRow, now: number): boolean =>
 
 /** The services of the modules that make calls and have them answered. */
 export type CallServices = BlockServices & {
+  spaces: Spaces;
   calls: Calls;
   runs: Runs;
   /** Runs `work` in one SQLite transaction: all of it or nothing is stored. */

@@ -1,6 +1,6 @@
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { blocksInInput, type KnownBlock, keyOf, type ShownBlocks, tokensOf } from "../context/blocks.ts";
-import { readShared } from "../memory/blocks/shared-reading.ts";
+import { readShared } from "../memory/blocks/sharing.ts";
 import type { InboxData } from "../records.ts";
 import type { RunServices } from "./run-services.ts";
 

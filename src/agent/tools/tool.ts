@@ -9,7 +9,6 @@ import type {
   EditBlock,
   EditedBlock,
   Permission,
-  SpacePermission,
 } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { Viewport } from "../../protocol/block-schema.ts";
@@ -49,6 +48,9 @@ export type CallArchival = {
   delete(id: string): boolean;
 };
 
+/** The name or the id of another agent of its spaces, or of a space of its own, whose people may use the block. */
+export type BlockGrantee = { agent: string; space?: undefined } | { agent?: undefined; space: string };
+
 /** The agent's blocks and those that others share with it, as one call reaches them. Refusals are thrown. */
 export type CallBlocks = {
   load(label: string, view: { from?: string | undefined; version?: number | undefined }): Promise<BlockDetail>;
@@ -60,12 +62,8 @@ export type CallBlocks = {
   pin(label: string, pinned: boolean, from?: string): Promise<void>;
   archive(label: string): Promise<void>;
   show(label: string, viewport: Viewport | null, section?: string): Promise<{ rendered: string }>;
-  /** `agent` is the name or the id of another agent of its spaces. */
-  share(label: string, agent: string, permission: Permission): Promise<void>;
-  unshare(label: string, agent: string): Promise<void>;
-  /** `space` is the name or the id of a space of its own: the people there may use the block. */
-  shareWithSpace(label: string, space: string, permission: SpacePermission): Promise<void>;
-  unshareFromSpace(label: string, space: string): Promise<void>;
+  share(label: string, grantee: BlockGrantee, permission: Permission): Promise<void>;
+  unshare(label: string, grantee: BlockGrantee): Promise<void>;
   /** Newest first. */
   history(label: string, limit: number): BlockChange[];
 };

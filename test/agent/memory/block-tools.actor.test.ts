@@ -55,7 +55,7 @@ const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {
     history: async (label = "notes", of?: EntityRef) =>
       unwrap(await stub(of).blockHistory(workspaceId, label, { limit: 100 })).items,
     share: async (permission: "ReadOnly" | "Append" | "Human", of: EntityRef, to: EntityRef) =>
-      unwrap(await stub(of).shareBlock(workspaceId, "notes", { agentId: to.id, permission })),
+      unwrap(await stub(of).shareBlock(workspaceId, "notes", { granteeId: to.id, permission })),
     unshare: async (of: EntityRef, from: EntityRef) =>
       unwrap(await stub(of).unshareBlock(workspaceId, "notes", from.id)),
     play: (steps: ScriptedStep[]) => {
@@ -110,8 +110,8 @@ describe("a block that an agent keeps with the people of a space", () => {
       { success: true },
       { error: { code: "not_found" } },
     ]);
-    const shared = unwrap(await env.AGENT.getByName(agent.id).blockSpaces(workspaceId, "notes"));
-    expect(shared).toMatchObject([{ spaceId: space.id, permission: "ReadWrite" }]);
+    const shared = unwrap(await env.AGENT.getByName(agent.id).blockGrants(workspaceId, "notes"));
+    expect(shared).toMatchObject([{ granteeId: space.id, permission: "ReadWrite" }]);
   });
 
   test("[D1] is changed on the version that the agent read, though a person was faster", async () => {

@@ -5,7 +5,7 @@ import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxBlockSnapshotBytes, maxBlockTail, maxBlockVersions, maxUndoSteps } from "../../bounds.ts";
+import { maxBlockSnapshotBytes, maxBlockVersions, maxOpenDocuments, maxUndoSteps } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
 import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit, Step } from "../documents/edit-document.ts";
@@ -13,37 +13,60 @@ import type { Loro } from "../documents/loro.ts";
 import { blockSnapshots, blockVersions } from "./schema.ts";
 
 /**
- * Versions of blocks, and the bytes that make their documents: a snapshot and what came after it.
+ * Versions of blocks, and the bytes that make their documents: a snapshot and what came after it. Documents that were
+ * opened stay open in memory, a cache of what is stored.
  *
  * Invariants
  * 1. Snapshot and updates after it are the document, whole: both change in the transaction of the edit.
  * 2. A tail of updates has a bounded length, and the versions that are kept a bounded number; the oldest go first.
+ * 3. A document that was changed and whose change was not stored is dropped before anybody reads it.
  */
 /** Bytes of a snapshot that one row holds. */
 const partBytes = 1024 * 1024;
 /** How many versions are kept where a history grew too large: the first number that makes it fit. */
 const shorterHistories = [200, 20, 0];
 
-export type VersionAuthor = { author: string; manner: string };
-
 export class BlockHistory {
   readonly #db: Database;
+  /** In the order of their use, the latest last. */
+  readonly #open = new Map<number, LoroDoc>();
 
   constructor(db: Database) {
     this.#db = db;
   }
 
+  /** The document of a block. Those that were used longest ago are closed. */
   open(loro: Loro, blockId: number): LoroDoc {
-    return openDocument(loro, this.#bytes(blockId));
+    const doc = this.#open.get(blockId) ?? this.#read(loro, blockId);
+    this.#open.delete(blockId);
+    this.#open.set(blockId, doc);
+    for (const id of this.#open.keys()) {
+      if (this.#open.size <= maxOpenDocuments) break;
+      this.drop(id);
+    }
+    return doc;
+  }
+
+  /** Closes a document, and forgets what of it is not stored. */
+  drop(blockId: number): void {
+    const doc = this.#open.get(blockId);
+    this.#open.delete(blockId);
+    doc?.free();
   }
 
   /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
   openForeign(loro: Loro, blockId: number): LoroDoc {
-    return openForeignDocument(loro, this.#bytes(blockId));
+    const { snapshot, updates } = this.#bytes(blockId);
+    return openForeignDocument(loro, snapshot ? [snapshot, ...updates] : updates);
+  }
+
+  #read(loro: Loro, blockId: number): LoroDoc {
+    const { snapshot, updates } = this.#bytes(blockId);
+    return openDocument(loro, updates, snapshot);
   }
 
   /** The snapshot and the updates after it, in order. */
-  #bytes(blockId: number): Uint8Array[] {
+  #bytes(blockId: number): { snapshot: Uint8Array | undefined; updates: Uint8Array[] } {
     const parts = this.#db
       .select({ bytes: blockSnapshots.bytes })
       .from(blockSnapshots)
@@ -56,47 +79,30 @@ export class BlockHistory {
       .where(and(eq(blockVersions.blockId, blockId), isNotNull(blockVersions.update)))
       .orderBy(asc(blockVersions.version))
       .all();
-    const snapshot = parts.length === 0 ? [] : [new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes)))];
-    return [...snapshot, ...updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : []))];
+    return {
+      snapshot: parts.length === 0 ? undefined : new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes))),
+      updates: updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
+    };
   }
 
   /** The stored content, without changes that exist in memory only. */
   newest(loro: Loro, blockId: number, schema: BlockSchema): Json {
-    const doc = this.open(loro, blockId);
+    const doc = this.#read(loro, blockId);
     const content = contentOf(doc, schema);
     doc.free();
     return content;
   }
 
-  append(
-    blockId: number,
-    commit: Omit<Commit, "update"> & { update: Uint8Array },
-    by: VersionAuthor,
-    now: number,
-  ): void {
-    const { version, kind, operations, state, update } = commit;
+  append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {
+    const bytes = update.length === 0 ? null : Buffer.from(update);
     this.#db
       .insert(blockVersions)
-      .values({
-        blockId,
-        version,
-        kind,
-        ...by,
-        operations,
-        state,
-        update: update.length === 0 ? null : Buffer.from(update),
-        createdAt: now,
-      })
+      .values({ blockId, ...version, ...by, update: bytes, createdAt: now })
       .run();
   }
 
-  /** Whether the tail after the snapshot has grown long. */
-  isLong(version: number, snapshotVersion: number): boolean {
-    return version - snapshotVersion >= maxBlockTail;
-  }
-
-  /** Puts all of the document into its snapshot, and forgets the oldest versions. True where it was made anew. */
-  fold(blockId: number, doc: LoroDoc, version: number): boolean {
+  /** Puts all of the document into its snapshot, and forgets the oldest versions. */
+  fold(blockId: number, doc: LoroDoc, version: number): void {
     let keep = maxBlockVersions;
     let bytes = snapshotOf(doc);
     for (const fewer of shorterHistories) {
@@ -120,7 +126,8 @@ export class BlockHistory {
       .delete(blockVersions)
       .where(and(mine, lt(blockVersions.version, version - keep)))
       .run();
-    return keep < maxBlockVersions;
+    // It was made anew, without the oldest of its history.
+    if (keep < maxBlockVersions) this.drop(blockId);
   }
 
   stateAt(blockId: number, version: number): string | undefined {
@@ -153,7 +160,7 @@ export class BlockHistory {
   }
 
   /** Newest first, those before `before`. */
-  page(blockId: number, before: number | undefined, limit: number): (BlockChange & { version: number })[] {
+  page(blockId: number, before: number | undefined, limit: number): BlockChange[] {
     const mine = eq(blockVersions.blockId, blockId);
     return this.#db
       .select()
@@ -163,9 +170,8 @@ export class BlockHistory {
       .limit(limit)
       .all()
       .map(({ version, author, manner, operations, createdAt }) => ({
-        version,
+        ...{ version, operations },
         author: `${author}:${manner}`,
-        operations,
         createdAt: isoTime(createdAt),
       }));
   }

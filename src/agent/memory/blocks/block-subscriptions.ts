@@ -6,11 +6,12 @@ import { spaceId } from "../../../protocol/ids.ts";
 import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
-import { AuthenticatedSockets, type Session } from "../../../sockets/authenticated-sockets.ts";
+import { AuthenticatedSockets, callerOf, type Session } from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { maxSubscriberFrames, maxSubscribers, subscriberAnswerMs, subscriberProofMs } from "../../bounds.ts";
-import { blockView, detailOf } from "./block-view.ts";
-import type { StoredChange } from "./blocks.ts";
+import type { Identity } from "../../identity.ts";
+import { blockView } from "./block-view.ts";
+import type { Blocks, StoredChange } from "./blocks.ts";
 import type { Shares } from "./shares.ts";
 
 /**
@@ -85,9 +86,7 @@ export class BlockSubscriptions {
     } else if (value !== undefined) {
       this.#tell(label, (from) => {
         const view = from === undefined ? blockView(row) : this.#around.shares.viewFor(row, from);
-        if (!view) return undefined;
-        const block = detailOf(view, { value, rendered: row.rendered, version: row.version });
-        return { type: "block.changed", cursor: row.version, block, by };
+        return view && { type: "block.changed", cursor: row.version, block: { ...view, value }, by };
       });
     }
   }
@@ -165,3 +164,30 @@ export class BlockSubscriptions {
     return (await env.SPACE.getByName(data.spaceId).describe({ ...principal, admin: false })).ok;
   }
 }
+
+type Subscribing = {
+  identity: Pick<Identity, "get">;
+  blocks: Pick<Blocks, "detail">;
+  subscriptions: BlockSubscriptions;
+};
+
+/** Opens a socket on a block of this agent: the welcome first, then each change as it is stored. */
+export const subscribeBlock = async (
+  { identity, blocks, subscriptions }: Subscribing,
+  request: Request,
+): Promise<Response> => {
+  const principal = callerOf(request);
+  if (principal.workspaceId !== identity.get().workspaceId) {
+    throw new ColloquyError("not_found", "there is no such agent");
+  }
+  const { searchParams } = new URL(request.url);
+  const label = searchParams.get("label") ?? "";
+  const from = searchParams.get("space") ?? undefined;
+  const block = await blocks.detail(label, undefined, from);
+  // Nothing is awaited after this, so that no change falls between the welcome and what follows it.
+  const [client, server] = Object.values(new WebSocketPair());
+  if (!client || !server) throw new Error("subscribeBlock: a WebSocketPair is two sockets");
+  subscriptions.accept(server, label, principal, from);
+  server.send(JSON.stringify({ type: "welcome", cursor: block.version, block }));
+  return new Response(null, { status: 101, webSocket: client });
+};

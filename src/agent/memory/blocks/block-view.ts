@@ -1,4 +1,4 @@
-import type { Block, BlockDetail, Json } from "../../../protocol/block.ts";
+import type { Block } from "../../../protocol/block.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import type { blocks } from "./schema.ts";
 
@@ -18,8 +18,3 @@ export const blockView = (row: BlockRow): Block => ({
   createdAt: isoTime(row.createdAt),
   updatedAt: isoTime(row.updatedAt),
 });
-
-export const detailOf = (
-  block: Block,
-  { value, rendered, version }: { value: Json; rendered: string; version: number },
-): BlockDetail => ({ ...block, value, rendered, version });

@@ -1,30 +1,30 @@
-import { and, asc, count, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type {
   BlockChange,
+  BlockDetail,
   CreateBlock,
-  EditBlock,
   EditedBlock,
   Json,
   Permission,
   UpdateBlock,
 } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
-import type { BlockPrincipal } from "../../../protocol/block-rpc.ts";
+import type { BlockPrincipal, SharedEdit } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxBlockCalls, maxBlocks, maxBlockUpdateBytes, maxDeletedBlocks, maxOpenDocuments } from "../../bounds.ts";
+import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes, maxDeletedBlocks } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
 import { checkBlockSchema } from "../documents/check-content.ts";
-import { contentAt, record, stateOf } from "../documents/document.ts";
+import { contentAt, openDocument, stateOf } from "../documents/document.ts";
 import { editDocument } from "../documents/edit-document.ts";
 import { fillDocument } from "../documents/fill-document.ts";
 import type { Loro } from "../documents/loro.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
 import { BlockHistory } from "./block-history.ts";
-import type { BlockRow } from "./block-view.ts";
+import { type BlockRow, blockView } from "./block-view.ts";
 import { changedSchema, checkFits } from "./changed-schema.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
 import { isSpaceId, type Shares } from "./shares.ts";
@@ -38,10 +38,7 @@ import { isSpaceId, type Shares } from "./shares.ts";
  * 3. The same call again changes nothing and is answered as before (R2).
  * 4. Every method that needs a document loads what opens it first, and does all else in one turn: two edits never meet.
  */
-export type BlockEdit = Pick<EditBlock, "operations" | "onVersion"> & {
-  by: BlockPrincipal;
-  callId?: string | undefined;
-};
+export type BlockEdit = Omit<SharedEdit, "until">;
 
 /** A stored change with its author; `value` is the content after it, where that was read. */
 export type StoredChange = { what: "edited" | "updated" | "deleted"; row: BlockRow; by: string; value?: Json };
@@ -49,7 +46,7 @@ export type StoredChange = { what: "edited" | "updated" | "deleted"; row: BlockR
 type Around = {
   db: Database;
   clock: Clock;
-  shares: Pick<Shares, "permissionOf">;
+  shares: Pick<Shares, "permissionOf" | "view">;
   transaction<T>(work: () => T): T;
   loadLoro(): Promise<Loro>;
   /** Called once it is stored. */
@@ -59,7 +56,6 @@ type Around = {
 export class Blocks {
   readonly #around: Around;
   readonly #history: BlockHistory;
-  readonly #documents = new OpenDocuments();
   readonly #all = prepared(() =>
     this.#around.db.select().from(blocks).where(isNull(blocks.deletedAt)).orderBy(asc(blocks.label)),
   );
@@ -119,16 +115,12 @@ export class Blocks {
     if (callId !== undefined && this.#answered(callId)) return this.get(input.label);
     const { db, clock, transaction } = this.#around;
     if (this.find(input.label)) throw new ColloquyError("name_taken", `there is a block "${input.label}" already`);
-    if ((db.select({ rows: count() }).from(blocks).where(isNull(blocks.deletedAt)).get()?.rows ?? 0) >= maxBlocks) {
+    if (this.list().length >= maxBlocks) {
       throw new ColloquyError("limit_reached", `maxBlocks (${maxBlocks}) is reached; delete some first`);
     }
     const now = clock.now();
-    const doc = new loro.LoroDoc();
-    doc.setPeerId("1");
-    const recording = record(doc);
-    const filled = { ...input, now: isoTime(now), ...(content === undefined ? {} : { content }) };
-    const value = fillDocument(doc, filled);
-    const { update, state } = recording.take();
+    const doc = openDocument(loro, []);
+    const { value, commit } = fillDocument(doc, { ...input, content, now: isoTime(now) });
     doc.free();
     const row = transaction(() => {
       const created = db
@@ -145,8 +137,7 @@ export class Blocks {
         })
         .returning()
         .get();
-      const first = { version: 1, kind: "edit" as const, operations: [], state, update };
-      this.#history.append(created.id, first, { author: by, manner: "create" }, now);
+      this.#history.append(created.id, commit, { author: by, manner: "create" }, now);
       if (callId !== undefined) this.#answer(callId, { version: 1, results: [] });
       return created;
     });
@@ -171,7 +162,7 @@ export class Blocks {
     const on = onVersion === undefined ? undefined : this.#history.requireState(row.id, onVersion, row.version);
     try {
       const edited = transaction(() => {
-        const doc = this.#open(loro, row.id);
+        const doc = this.#history.open(loro, row.id);
         const { commits, results, value } = editDocument(doc, {
           schema: row.schema,
           charLimit: row.charLimit,
@@ -195,7 +186,7 @@ export class Blocks {
         if (callId !== undefined) this.#answer(callId, { version, results });
         const next =
           commits.length === 0 ? row : this.#write(row.id, { rendered, version, updatedAt: now, lastUsedAt: now });
-        this.#foldIfLong(next, doc);
+        if (next.version - next.snapshotVersion >= maxBlockTail) this.#fold(next, doc);
         return { result: { rendered, value, version, results }, next };
       });
       if (edited.next !== row) {
@@ -203,24 +194,20 @@ export class Blocks {
       }
       return edited.result;
     } catch (error) {
-      this.#documents.drop(row.id);
+      this.#history.drop(row.id);
       throw error;
     }
   }
 
   /** Settings that are left out stay as they were. Throws where the content does not fit the new schema. */
-  async update(label: string, changes: UpdateBlock, by: string): Promise<BlockRow> {
-    const { viewport, section, schema, ...plain } = changes;
+  async update(label: string, { viewport, section, schema, ...plain }: UpdateBlock, by: string): Promise<BlockRow> {
     if (schema) checkBlockSchema(schema);
+    const loro = await this.#around.loadLoro();
     const row = this.get(label);
     const next = changedSchema(row.schema, { schema, viewport, section });
-    const loro = await this.#around.loadLoro();
-    const value = contentOf(this.#open(loro, row.id), next);
+    const value = contentOf(this.#history.open(loro, row.id), next);
     if (schema) checkFits(row.schema, next, value);
     const shown = next === row.schema ? {} : { schema: next, rendered: render(next, value) };
-    // Whatever was awaited: it may have been edited or deleted since.
-    const { version } = this.get(label);
-    if (version !== row.version) return this.update(label, changes, by);
     const settings = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
     const written = this.#write(row.id, { ...settings, ...shown, updatedAt: this.#around.clock.now() });
     this.#around.changed({ what: "updated", row: written, by, value });
@@ -253,7 +240,7 @@ export class Blocks {
         db.delete(blocks).where(eq(blocks.id, id)).run();
       }
     });
-    this.#documents.drop(row.id);
+    this.#history.drop(row.id);
     this.#around.changed({ what: "deleted", row, by: authorOf(by) });
     return row;
   }
@@ -268,13 +255,25 @@ export class Blocks {
     }
     const loro = await this.#around.loadLoro();
     const row = this.get(label);
-    const doc = this.#open(loro, row.id);
+    const doc = this.#history.open(loro, row.id);
     const state =
       version === undefined || version === row.version
         ? stateOf(doc)
         : this.#history.requireState(row.id, version, row.version);
     const value = contentAt(doc, row.schema, state);
     return { row, value, rendered: render(row.schema, value) };
+  }
+
+  /** The same with all that is told of it; as a grantee sees it, where one is named. Throws `not_found`. */
+  async detail(label: string, version?: number, granteeId?: string): Promise<BlockDetail> {
+    if (granteeId !== undefined) this.granted(label, granteeId);
+    const { row, value, rendered } = await this.read(label, version);
+    // The block may have been taken back while it was read.
+    const view =
+      granteeId === undefined
+        ? blockView(row)
+        : this.#around.shares.view(row, this.granted(label, granteeId).permission);
+    return { ...view, value, rendered, version: version ?? row.version };
   }
 
   /** All of its text, whatever is shown: what search is to find. */
@@ -293,10 +292,6 @@ export class Blocks {
     this.#write(this.get(label).id, { lastUsedAt: this.#around.clock.now() });
   }
 
-  #open(loro: Loro, blockId: number): LoroDoc {
-    return this.#documents.get(blockId, () => this.#history.open(loro, blockId));
-  }
-
   #write(id: number, changes: Partial<Omit<BlockRow, "id">>): BlockRow {
     return this.#around.db.update(blocks).set(changes).where(eq(blocks.id, id)).returning().get() as BlockRow;
   }
@@ -305,17 +300,12 @@ export class Blocks {
   async fold(label: string): Promise<void> {
     const loro = await this.#around.loadLoro();
     const row = this.find(label);
-    if (row) this.#around.transaction(() => this.#fold(row, this.#open(loro, row.id)));
-  }
-
-  #foldIfLong(row: BlockRow, doc: LoroDoc): void {
-    if (this.#history.isLong(row.version, row.snapshotVersion)) this.#fold(row, doc);
+    if (row) this.#around.transaction(() => this.#fold(row, this.#history.open(loro, row.id)));
   }
 
   #fold(row: BlockRow, doc: LoroDoc): void {
-    const isAnother = this.#history.fold(row.id, doc, row.version);
+    this.#history.fold(row.id, doc, row.version);
     this.#write(row.id, { snapshotVersion: row.version });
-    if (isAnother) this.#documents.drop(row.id);
   }
 
   #answered(callId: string): DoneEdit | undefined {
@@ -341,32 +331,3 @@ const mannerOf = (operations: BlockOperation["op"][]): string => {
   if (rights.includes("Delete")) return "delete";
   return rights.length > 0 && rights.every((right) => right === "Append") ? "append" : "edit";
 };
-
-/**
- * Documents that are open in memory: a cache of what is stored, least recently used out first.
- *
- * Invariants
- * 1. A document that was changed and whose change was not stored is dropped before anybody reads it.
- */
-export class OpenDocuments {
-  /** In the order of their use, the latest last. */
-  readonly #open = new Map<number, LoroDoc>();
-
-  /** The document of a block, opened by `open` where it is not yet. */
-  get(blockId: number, open: () => LoroDoc): LoroDoc {
-    const doc = this.#open.get(blockId) ?? open();
-    this.#open.delete(blockId);
-    this.#open.set(blockId, doc);
-    for (const id of this.#open.keys()) {
-      if (this.#open.size <= maxOpenDocuments) break;
-      this.drop(id);
-    }
-    return doc;
-  }
-
-  drop(blockId: number): void {
-    const doc = this.#open.get(blockId);
-    this.#open.delete(blockId);
-    doc?.free();
-  }
-}

@@ -4,6 +4,7 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
 import { checkField, checkItem } from "../documents/check-value.ts";
 import { ownField } from "../documents/in-words.ts";
+import { type Part, partsOf, valueOfPart } from "../documents/parts.ts";
 import { noSuchField, refusedEdit } from "../documents/refused-edit.ts";
 
 type Changes = {
@@ -17,11 +18,20 @@ const withViewport = (schema: PlainSchema, viewport: Viewport | null): PlainSche
   return viewport === null ? { type: "text" } : { type: "text", viewport };
 };
 
-const ofType = (old: BlockSchema, next: BlockSchema): void => {
-  if (old.type !== next.type) {
-    throw new ColloquyError("conflict", `a ${old.type} block does not become a ${next.type}: make another block`);
-  }
-  if (old.type === "map" && next.type === "map") {
+/** The parts of the next schema, each with what it was. */
+const pairsOf = (old: BlockSchema, next: BlockSchema): (Part & { old: PlainSchema | undefined })[] =>
+  partsOf(next).map((part) => ({ ...part, old: partsOf(old).find(({ name }) => name === part.name)?.schema }));
+
+const requireSameType = (old: BlockSchema, next: BlockSchema): void => {
+  if (old.type === next.type) return;
+  throw new ColloquyError("conflict", `a ${old.type} block does not become a ${next.type}: make another block`);
+};
+
+const requireSameTypes = (before: BlockSchema, after: BlockSchema): void => {
+  requireSameType(before, after);
+  for (const { old, schema: next } of pairsOf(before, after)) {
+    if (old) requireSameType(old, next);
+    if (old?.type !== "map" || next.type !== "map") continue;
     for (const { name, type } of next.fields) {
       const known = old.fields.find((field) => field.name === name);
       if (known && known.type !== type) {
@@ -29,16 +39,11 @@ const ofType = (old: BlockSchema, next: BlockSchema): void => {
       }
     }
   }
-  if (old.type !== "composite" || next.type !== "composite") return;
-  for (const { name, schema } of next.sections) {
-    const known = old.sections.find((section) => section.name === name);
-    if (known) ofType(known.schema, schema);
-  }
 };
 
 /** The schema as it is changed: a content that is there keeps its kind. The same object where nothing changes. */
 export const changedSchema = (old: BlockSchema, { schema, viewport, section }: Changes): BlockSchema => {
-  if (schema) ofType(old, schema);
+  if (schema) requireSameTypes(old, schema);
   const next = schema ?? old;
   if (viewport === undefined) return next;
   if (next.type !== "composite") {
@@ -54,14 +59,10 @@ export const changedSchema = (old: BlockSchema, { schema, viewport, section }: C
   };
 };
 
-type Part = { old: PlainSchema | undefined; next: PlainSchema; value: Json | undefined };
-
-const checkPart = ({ old, next, value }: Part): void => {
-  if (next.type === "map") {
-    for (const field of next.fields) {
-      const held = ownField(value, field.name);
-      if (held !== undefined) checkField(field, held);
-    }
+const checkPart = (old: PlainSchema | undefined, next: PlainSchema, value: Json | undefined): void => {
+  for (const field of next.type === "map" ? next.fields : []) {
+    const held = ownField(value, field.name);
+    if (held !== undefined) checkField(field, held);
   }
   if (next.type !== "list" || !Array.isArray(value)) return;
   const { itemSchema, maxItems = value.length } = next;
@@ -70,20 +71,10 @@ const checkPart = ({ old, next, value }: Part): void => {
   for (const item of value) checkItem(itemSchema, item);
 };
 
-const partsOf = (old: BlockSchema, next: BlockSchema, value: Json): Part[] => {
-  if (next.type !== "composite") return [{ old: old.type === "composite" ? undefined : old, next, value }];
-  const known = old.type === "composite" ? old.sections : [];
-  return next.sections.map(({ name, schema }) => ({
-    old: known.find((section) => section.name === name)?.schema,
-    next: schema,
-    value: ownField(value, name),
-  }));
-};
-
 /** Throws `conflict` where what the block holds breaks the schema that it would get. */
 export const checkFits = (old: BlockSchema, next: BlockSchema, value: Json): void => {
   try {
-    for (const part of partsOf(old, next, value)) checkPart(part);
+    for (const part of pairsOf(old, next)) checkPart(part.old, part.schema, valueOfPart(part, value));
   } catch (error) {
     if (!(error instanceof ColloquyError)) throw error;
     const reason = `what the block holds does not fit that schema, change it first: ${error.message}`;

@@ -1,11 +1,6 @@
-import { and, asc, count, eq, isNull, like } from "drizzle-orm";
-import {
-  type Block,
-  type BlockShare,
-  type BlockSpace,
-  type Permission,
-  SpacePermission,
-} from "../../../protocol/block.ts";
+import { and, asc, eq, isNull } from "drizzle-orm";
+import type { Block, Permission } from "../../../protocol/block.ts";
+import type { BlockGrant } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
@@ -14,13 +9,10 @@ import type { Identity } from "../../identity.ts";
 import { type BlockRow, blockView } from "./block-view.ts";
 import { blocks, shares } from "./schema.ts";
 
-/** The two kinds of grantees, by the prefix of their ids, and how many of each a block may have. */
-const limits = {
-  ent: { max: maxSharesOfBlock, refusal: `maxSharesOfBlock (${maxSharesOfBlock}) is reached; unshare it first` },
-  spc: { max: maxSpacesOfBlock, refusal: `maxSpacesOfBlock (${maxSpacesOfBlock}) is reached; take one back first` },
-};
-
 export const isSpaceId = (granteeId: string): boolean => granteeId.startsWith("spc_");
+
+const isShare = (blockId: number, granteeId: string) =>
+  and(eq(shares.blockId, blockId), eq(shares.granteeId, granteeId));
 
 /**
  * Which other agents, and the people of which spaces, may use this agent's blocks. A grantee is an agent or a space.
@@ -39,22 +31,15 @@ export class Shares {
     this.#identity = identity;
   }
 
-  /** Oldest first. */
-  agents(blockId: number): BlockShare[] {
-    return this.#of(blockId, "ent").map(({ granteeId, permission, createdAt }) => ({
-      agentId: granteeId,
-      permission,
-      createdAt: isoTime(createdAt),
-    }));
-  }
-
-  /** Oldest first. */
-  spaces(blockId: number): BlockSpace[] {
-    return this.#of(blockId, "spc").map(({ granteeId, permission, createdAt }) => ({
-      spaceId: granteeId,
-      permission: SpacePermission.parse(permission),
-      createdAt: isoTime(createdAt),
-    }));
+  /** With whom a block is shared, oldest first. */
+  grants(blockId: number): BlockGrant[] {
+    return this.#db
+      .select()
+      .from(shares)
+      .where(eq(shares.blockId, blockId))
+      .orderBy(asc(shares.createdAt), asc(shares.granteeId))
+      .all()
+      .map(({ granteeId, permission, createdAt }) => ({ granteeId, permission, createdAt: isoTime(createdAt) }));
   }
 
   /** The blocks that a grantee may use, as it sees them, by label. */
@@ -69,14 +54,16 @@ export class Shares {
       .map(({ row, permission }) => this.view(row, permission));
   }
 
-  /** Answers when it was first shared. Throws `limit_reached` past the kind's limit. */
-  put(blockId: number, granteeId: string, permission: Permission): string {
-    const kind = isSpaceId(granteeId) ? "spc" : "ent";
-    const { rows } = this.#db.select({ rows: count() }).from(shares).where(this.#ofKind(blockId, kind)).get() ?? {
-      rows: 0,
-    };
-    if (rows >= limits[kind].max && this.#find(blockId, granteeId) === undefined) {
-      throw new ColloquyError("limit_reached", limits[kind].refusal);
+  /** Throws `limit_reached` where the block has as many shares of that kind as it may. */
+  put(blockId: number, granteeId: string, permission: Permission): BlockGrant {
+    const isSpace = isSpaceId(granteeId);
+    const known = this.grants(blockId).filter((grant) => isSpaceId(grant.granteeId) === isSpace);
+    const isNew = known.every((grant) => grant.granteeId !== granteeId);
+    if (isNew && known.length >= (isSpace ? maxSpacesOfBlock : maxSharesOfBlock)) {
+      const bound = isSpace
+        ? `maxSpacesOfBlock (${maxSpacesOfBlock}) is reached; take one back first`
+        : `maxSharesOfBlock (${maxSharesOfBlock}) is reached; unshare it first`;
+      throw new ColloquyError("limit_reached", bound);
     }
     const { createdAt } = this.#db
       .insert(shares)
@@ -84,12 +71,12 @@ export class Shares {
       .onConflictDoUpdate({ target: [shares.blockId, shares.granteeId], set: { permission } })
       .returning()
       .get();
-    return isoTime(createdAt);
+    return { granteeId, permission, createdAt: isoTime(createdAt) };
   }
 
   /** Whether there was such a share. */
   remove(blockId: number, granteeId: string): boolean {
-    return this.#db.delete(shares).where(this.#is(blockId, granteeId)).returning().all().length > 0;
+    return this.#db.delete(shares).where(isShare(blockId, granteeId)).returning().all().length > 0;
   }
 
   /** The block is deleted. */
@@ -107,7 +94,7 @@ export class Shares {
     return granteeId === this.#identity.get().id ? row.permission : this.#find(row.id, granteeId);
   }
 
-  /** The same for one grantee; undefined where the block is not shared with it. */
+  /** The block as a grantee sees it; undefined where it is not shared with that one. */
   viewFor(row: BlockRow, granteeId: string): Block | undefined {
     const permission = this.#find(row.id, granteeId);
     return permission && this.view(row, permission);
@@ -119,24 +106,7 @@ export class Shares {
     return { ...blockView(row), permission, pinned: false, sharedFrom: { agentId, agentName: config.name } };
   }
 
-  #of(blockId: number, kind: keyof typeof limits) {
-    return this.#db
-      .select()
-      .from(shares)
-      .where(this.#ofKind(blockId, kind))
-      .orderBy(asc(shares.createdAt), asc(shares.granteeId))
-      .all();
-  }
-
   #find(blockId: number, granteeId: string): Permission | undefined {
-    return this.#db.select().from(shares).where(this.#is(blockId, granteeId)).get()?.permission;
-  }
-
-  #is(blockId: number, granteeId: string) {
-    return and(eq(shares.blockId, blockId), eq(shares.granteeId, granteeId));
-  }
-
-  #ofKind(blockId: number, kind: keyof typeof limits) {
-    return and(eq(shares.blockId, blockId), like(shares.granteeId, `${kind}_%`));
+    return this.#db.select().from(shares).where(isShare(blockId, granteeId)).get()?.permission;
   }
 }

@@ -14,14 +14,14 @@ import type { Loro } from "./loro.ts";
  */
 const writer = "1";
 
-/** The document that these snapshots and updates make, in the order in which they were stored. */
-export const openDocument = ({ LoroDoc }: Loro, updates: Uint8Array[]): LoroDoc => {
+/** The document that a snapshot and later updates make, in the order in which they were stored. */
+export const openDocument = ({ LoroDoc }: Loro, updates: Uint8Array[], snapshot?: Uint8Array): LoroDoc => {
   const doc = new LoroDoc();
-  // A version that changed nothing has no bytes.
-  const [first, ...rest] = updates.filter(({ length }) => length > 0);
   // By itself: in a batch, a snapshot without the oldest of its history is lost.
-  if (first) doc.import(first);
-  if (rest.length > 0) doc.importBatch(rest);
+  if (snapshot) doc.import(snapshot);
+  // Together: so a counter's fractions add up as they were counted. A version that changed nothing has no bytes.
+  const changes = updates.filter(({ length }) => length > 0);
+  if (changes.length > 0) doc.importBatch(changes);
   doc.setPeerId(writer);
   return doc;
 };

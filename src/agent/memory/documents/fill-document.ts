@@ -6,6 +6,8 @@ import { editPart } from "./apply-operation.ts";
 import { contentOf } from "./cells.ts";
 import { checkSize, keepBounds } from "./check-content.ts";
 import { checkFields } from "./check-value.ts";
+import { record } from "./document.ts";
+import type { Commit } from "./edit-document.ts";
 import { isObject } from "./in-words.ts";
 import { partsOf, valueOfPart } from "./parts.ts";
 import type { Writer } from "./permission.ts";
@@ -43,10 +45,14 @@ const fillingOf = (schema: PlainSchema, content: Json | undefined): ContentOpera
   }
 };
 
-type FirstContent = { schema: BlockSchema; content?: Json; charLimit: number; label: string; now: string };
+type FirstContent = { schema: BlockSchema; content?: Json | undefined; charLimit: number; label: string; now: string };
 
-/** Puts into an empty document what its block is created with. Answers the content. */
-export const fillDocument = (doc: LoroDoc, { schema, content, charLimit, label, now }: FirstContent): Json => {
+/** Puts into an empty document what its block is created with, as its first version. Answers the content too. */
+export const fillDocument = (
+  doc: LoroDoc,
+  { schema, content, charLimit, label, now }: FirstContent,
+): { value: Json; commit: Commit } => {
+  const recording = record(doc);
   const writer: Writer = { kind: "system", now };
   let keys = 0;
   const newKey = (): number => {
@@ -67,5 +73,6 @@ export const fillDocument = (doc: LoroDoc, { schema, content, charLimit, label, 
   keepBounds(doc, schema);
   const value = contentOf(doc, schema);
   checkSize(schema, value, charLimit);
-  return value;
+  const { update, state } = recording.take();
+  return { value, commit: { version: 1, kind: "edit", operations: [], state, update } };
 };

@@ -1,12 +1,20 @@
 import { z } from "zod";
-import { CreateBlock, Permission, SpacePermission } from "../../../protocol/block.ts";
+import { CreateBlock, PutBlockShare, PutBlockSpace } from "../../../protocol/block.ts";
 import { BlockOperations, maxOperations, operationNames } from "../../../protocol/block-operation.ts";
 import { Viewport } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { acts, type CallBlocks, defineTool, invalidInput, looks, type ToolContext } from "../tool.ts";
+import {
+  acts,
+  type BlockGrantee,
+  type CallBlocks,
+  defineTool,
+  invalidInput,
+  looks,
+  type ToolContext,
+} from "../tool.ts";
 
 /**
  * Blocks of memory. Their declarations are short, since every step of every agent pays for them: what they stand for
@@ -174,13 +182,9 @@ export const blockViewport = defineTool({
 const agent = z.string().min(1).max(64).optional().describe("Name or id of an agent of your spaces.");
 const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
 
-/** With whom it is shared: either an agent or the people of a space. */
-const sharing = <T>(
-  given: { agent?: string | undefined; space?: string | undefined },
-  { withAgent, withSpace }: { withAgent: (agent: string) => T; withSpace: (space: string) => T },
-): T => {
-  if (given.agent !== undefined && given.space === undefined) return withAgent(given.agent);
-  if (given.space !== undefined && given.agent === undefined) return withSpace(given.space);
+const granteeOf = ({ agent, space }: { agent?: string | undefined; space?: string | undefined }): BlockGrantee => {
+  if (agent !== undefined && space === undefined) return { agent };
+  if (space !== undefined && agent === undefined) return { space };
   throw new ColloquyError("tool_input_invalid", "give either agent or space");
 };
 
@@ -197,10 +201,9 @@ export const blockShare = defineTool({
   }),
   ...acts,
   async execute({ label: name, permission, ...given }, { blocks }) {
-    await sharing(given, {
-      withAgent: (other) => blocks.share(name, other, parsed(Permission, permission ?? "Append")),
-      withSpace: (where) => blocks.shareWithSpace(name, where, parsed(SpacePermission, permission ?? "ReadWrite")),
-    });
+    const grantee = granteeOf(given);
+    const wanted = grantee.space === undefined ? PutBlockShare : PutBlockSpace;
+    await blocks.share(name, grantee, parsed(wanted.shape.permission, permission));
     return { value: { success: true } };
   },
 });
@@ -212,10 +215,7 @@ export const blockUnshare = defineTool({
   input: z.object({ label, agent, space }),
   ...acts,
   async execute({ label: name, ...given }, { blocks }) {
-    await sharing(given, {
-      withAgent: (other) => blocks.unshare(name, other),
-      withSpace: (where) => blocks.unshareFromSpace(name, where),
-    });
+    await blocks.unshare(name, granteeOf(given));
     return { value: { success: true } };
   },
 });

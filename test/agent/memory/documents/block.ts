@@ -1,6 +1,6 @@
 import { contentOf } from "../../../../src/agent/memory/documents/cells.ts";
 import { checkBlockSchema } from "../../../../src/agent/memory/documents/check-content.ts";
-import { openDocument, stateOf } from "../../../../src/agent/memory/documents/document.ts";
+import { openDocument } from "../../../../src/agent/memory/documents/document.ts";
 import { editDocument, type Step } from "../../../../src/agent/memory/documents/edit-document.ts";
 import { fillDocument } from "../../../../src/agent/memory/documents/fill-document.ts";
 import type { Writer } from "../../../../src/agent/memory/documents/permission.ts";
@@ -30,10 +30,8 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
   let parsed = BlockSchema.parse(schema);
   checkBlockSchema(parsed);
   let doc = openDocument(loro, []);
-  fillDocument(doc, { schema: parsed, charLimit, label: "notes", now, ...(content === undefined ? {} : { content }) });
-  doc.commit();
-  const first = doc.export({ mode: "snapshot" });
-  const versions: Kept[] = [{ version: 1, kind: "edit", author: "nobody", state: stateOf(doc), update: first }];
+  const { commit } = fillDocument(doc, { schema: parsed, charLimit, label: "notes", now, content });
+  const versions: Kept[] = [{ ...commit, author: "nobody" }];
   const stateAt = (version: number) => versions.find((kept) => kept.version === version)?.state;
   const self = {
     versions,

@@ -180,7 +180,7 @@ describe("a snapshot without the oldest of its history", () => {
       return stateOf(whole);
     });
     const [, second = "", third = ""] = states;
-    const shallow = openDocument(loro, [shallowSnapshotOf(whole, second)]);
+    const shallow = openDocument(loro, [], shallowSnapshotOf(whole, second));
     const read = (state: string) => atState(shallow, state, () => shallow.getText("text").toString().length);
     expect([read(second), read(third)]).toEqual([2000, 3000]);
     expect(shallow.getText("text").toString()).toBe(whole.getText("text").toString());
@@ -192,10 +192,11 @@ describe("a snapshot without the oldest of its history", () => {
     fork.commit();
     shallow.import(fork.export({ mode: "update", from: shallow.version() }));
     expect(shallow.getText("text").toString()).toHaveLength(4006);
-    const again = openDocument(loro, [
+    const again = openDocument(
+      loro,
+      [shallow.export({ mode: "update", from: before })],
       shallowSnapshotOf(whole, second),
-      shallow.export({ mode: "update", from: before }),
-    ]);
+    );
     expect(again.getText("text").toString()).toBe(shallow.getText("text").toString());
   });
 });
