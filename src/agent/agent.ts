@@ -142,7 +142,7 @@ export class Agent extends DurableObject<Env> implements Own {
   deliver(text: DeliveryText): Promise<Outcome<{ cursor: number }>> {
     const delivery: Delivery = JSON.parse(text);
     return this.#with(delivery.space.workspaceId, ({ services, loop }) => {
-      const { cursor, asksForRun } = accept(services, delivery, () => loop.arm());
+      const { cursor, asksForRun } = accept(services, delivery);
       fault("agent.after-deliver", this.ctx);
       if (asksForRun) loop.wake();
       if (delivery.answers || delivery.left) services.wakeCalls();

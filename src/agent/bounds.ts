@@ -4,10 +4,9 @@
 export const maxInboxEvents = 5000;
 /** Dead events that are kept. Beyond it those that died first are evicted: messages to their space's history, others to the log. */
 export const maxDeadLetters = 1000;
-/** Waiting events that ask for no run. Beyond it the oldest are evicted: messages to their space's history, others to the log. */
+/** Overheard events, and the UTF-8 that they may fill, in bytes. Beyond it the oldest are evicted: messages to their space's history, others to the log. */
 export const maxOverheardEvents = 500;
-/** So many of the newest are kept when there are more than `maxOverheardEvents`, so that not every delivery evicts a few. */
-export const keptOverheardEvents = 250;
+export const maxOverheardBytes = 1024 * 1024;
 /** Events that one run takes, and the UTF-8 that they may fill, in bytes: a row holds 2 MB. */
 export const maxBatchEvents = 100;
 export const maxBatchBytes = 256 * 1024;

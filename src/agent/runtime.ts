@@ -21,8 +21,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const db = openDatabase(ctx.storage);
   const timers = new Timers(db, ctx.storage, systemClock, () => ({ agentId: services.identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
-  const arm = (): void => loop.arm();
   const services = createServices(db, ctx, env, systemClock, timers, {
+    armLoop: () => loop.arm(),
     stopRun: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),
@@ -33,7 +33,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const callWork: CallWork = new CallWork(services, {
     background,
     wakeLoop: () => loop.wake(),
-    handOver: (row) => acceptToolResult(services, row, arm),
+    handOver: (row) => acceptToolResult(services, row),
   });
   const summaryWork: SummaryWork = new SummaryWork(services, timers, background);
   const due = async (name: string): Promise<void> => {
@@ -44,11 +44,11 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     if (name === mcpTimer) return ctx.waitUntil(services.mcp.fetchDue());
     if (name === subscriptionsTimer) return services.subscriptions.onTimer();
     if (name === searchTimer) return ctx.waitUntil(services.search.work());
-    if (name === plansTimer) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt, arm));
+    if (name === plansTimer) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt));
     if (name === heartbeatTimer) {
       const { heartbeat } = services.identity.get().config;
       const now = services.clock.now();
-      services.transaction(() => beat(timers, heartbeat, now, (dueAt) => acceptHeartbeat(services, dueAt, arm)));
+      services.transaction(() => beat(timers, heartbeat, now, (dueAt) => acceptHeartbeat(services, dueAt)));
     }
     await faultOnceStored("plan.after-fire", ctx);
     loop.wake();

@@ -1,5 +1,5 @@
-import { sql } from "drizzle-orm";
-import { index, integer, real, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { getTableColumns, sql } from "drizzle-orm";
+import { index, integer, real, sqliteTable, sqliteView, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { ArchivalEntry, ArchivalSource } from "../protocol/archival.ts";
 import type { HookScheme } from "../protocol/hook.ts";
@@ -65,25 +65,54 @@ export const spaces = sqliteTable("spaces", {
   left: integer("left", { mode: "boolean" }).notNull().default(false),
 });
 
-/** What waits, was taken by the running run, or is dead. What a run acknowledged is gone from here. */
+/** An event as it came. `seq` is its place among all events, those of `inbox` and of `overheard`. */
+const event = {
+  seq: integer("seq").primaryKey(),
+  eventId: text("event_id").notNull(),
+  type: text("type").$type<InboxData["type"]>().notNull(),
+  data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
+  rootId: text("root_id").notNull(),
+  receivedAt: integer("received_at").notNull(),
+};
+
+/** What wakes the agent, was taken by a run, or is dead. What a run acknowledged is gone from here. */
 export const inbox = sqliteTable(
   "inbox",
   {
-    seq: integer("seq").primaryKey(),
-    eventId: text("event_id").notNull(),
-    type: text("type").$type<InboxData["type"]>().notNull(),
-    data: text("data", { mode: "json" }).$type<InboxData>().notNull(),
-    rootId: text("root_id").notNull(),
+    ...event,
+    /** False where it was taken from `overheard`. */
     wakes: integer("wakes", { mode: "boolean" }).notNull(),
     attempts: integer("attempts").notNull().default(0),
     status: text("status").$type<"pending" | "taken" | "dead">().notNull().default("pending"),
     lastError: text("last_error", { mode: "json" }).$type<Failure>(),
     /** Set once a run has taken it and given it back: not taken again before this time. Of a dead one, when it died. */
     retryAt: integer("retry_at"),
-    receivedAt: integer("received_at").notNull(),
   },
   // A message comes once already: it lies behind the cursor of its space. An index is a row more for each.
   (table) => [uniqueIndex("inbox_event_id").on(table.eventId).where(sql`type <> 'space_message'`)],
+);
+
+export type InboxRow = typeof inbox.$inferSelect;
+
+/** What wakes nobody, until a batch takes it into the inbox. Its bounds are in `inbox/dead-letters.ts`. */
+export const overheard = sqliteTable("overheard", event);
+
+/** An overheard event as a row of the inbox. */
+export const heardAs = (status: "pending" | "taken") => ({
+  ...getTableColumns(overheard),
+  wakes: sql<boolean>`0`.as("wakes"),
+  attempts: sql<number>`0`.as("attempts"),
+  status: sql<"pending" | "taken" | "dead">`${sql.raw(`'${status}'`)}`.as("status"),
+  lastError: sql<Failure | null>`null`.as("last_error"),
+  retryAt: sql<number | null>`null`.as("retry_at"),
+});
+
+/** The events of the inbox and those that were overheard. */
+export const events = sqliteView("events").as((query) =>
+  query
+    .select()
+    .from(inbox)
+    .unionAll(query.select(heardAs("pending")).from(overheard)),
 );
 
 /** Service events that were taken in before, by their sender's own key. */

@@ -6,7 +6,6 @@ import type { Timers } from "../timers/timers.ts";
 import { maxOpenCalls } from "./bounds.ts";
 import { Calls } from "./calls/calls.ts";
 import { Identity } from "./identity.ts";
-import { DeadLetters } from "./inbox/dead-letters.ts";
 import { DedupeKeys } from "./inbox/dedupe-keys.ts";
 import { Hooks } from "./inbox/hooks.ts";
 import { Inbox } from "./inbox/inbox.ts";
@@ -43,7 +42,7 @@ export const createServices = (
   env: Env,
   clock: Clock,
   timers: Timers,
-  work: Pick<RunServices, "stopRun" | "tellCall" | "wakeCalls" | "wantSummary"> & {
+  work: Pick<RunServices, "armLoop" | "stopRun" | "tellCall" | "wakeCalls" | "wantSummary"> & {
     background: (work: Promise<unknown>) => void;
   },
 ): RunServices => {
@@ -88,7 +87,6 @@ export const createServices = (
   const remembering = [
     identity,
     spaces,
-    inbox,
     journal,
     timers,
     runs,
@@ -131,7 +129,6 @@ export const createServices = (
     ids: createIds(env.SIGNING_SECRET),
     inbox,
     dedupeKeys: new DedupeKeys(db, clock),
-    deadLetters: new DeadLetters(db, clock, { inbox, spaces, identity }),
     spaces,
     roots: new Roots(db, clock),
     ledger,

@@ -103,10 +103,6 @@ export class Spaces {
       .run();
   }
 
-  leaveAllToHistory(left: Map<string, number>): void {
-    for (const [id, messages] of left) this.leaveToHistory(id, messages);
-  }
-
   leftToHistory(): { id: string; name: string; messages: number }[] {
     return this.#unread.get();
   }

@@ -1,7 +1,7 @@
 import { count, type SQL, sql } from "drizzle-orm";
 import { type DrizzleSqliteDODatabase, drizzle } from "drizzle-orm/durable-sqlite";
 import { migrate } from "drizzle-orm/durable-sqlite/migrator";
-import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { SQLiteColumn, SQLiteTable, SQLiteView } from "drizzle-orm/sqlite-core";
 
 export type Database = DrizzleSqliteDODatabase;
 
@@ -53,7 +53,7 @@ export class Remembered<Value> {
 }
 
 /** How many rows there are, or how many of them meet the condition. */
-export const countOf = (db: Database, table: SQLiteTable, isMeant?: SQL): number =>
+export const countOf = (db: Database, table: SQLiteTable | SQLiteView, isMeant?: SQL): number =>
   db.select({ rows: count() }).from(table).where(isMeant).get()?.rows ?? 0;
 
 /** `column IN values` as one bound parameter: SQLite in a Durable Object takes a hundred of them at most. */

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { keptOverheardEvents, maxBatchEvents, maxDedupeKeys, maxOverheardEvents } from "../../src/agent/bounds.ts";
+import { maxBatchEvents, maxDedupeKeys, maxOverheardBytes, maxOverheardEvents } from "../../src/agent/bounds.ts";
 import { DedupeKeys } from "../../src/agent/inbox/dedupe-keys.ts";
 import type { Delivery, DeliveryText, TriggerSource } from "../../src/protocol/rpc.ts";
 import { openDatabase } from "../../src/shared/database.ts";
@@ -62,12 +62,10 @@ test("[B3] messages that wake nobody never fill the inbox: the oldest are droppe
     expect(items.at(-1)?.data).toMatchObject({ message: { seq: many } });
     return items.length;
   };
-  expect(await hear(maxOverheardEvents + 40)).toBe(keptOverheardEvents);
-  expect(await hear(maxOverheardEvents - keptOverheardEvents)).toBe(maxOverheardEvents);
+  expect(await hear(maxOverheardEvents - 1)).toBe(maxOverheardEvents - 1);
+  expect(await hear(40)).toBe(maxOverheardEvents);
   await evictDurableObject(agentStub(analyst));
-  expect(await hear(1)).toBe(keptOverheardEvents);
-  expect(await hear(maxOverheardEvents - keptOverheardEvents)).toBe(maxOverheardEvents);
-  expect(await hear(1)).toBe(keptOverheardEvents);
+  expect(await hear(1)).toBe(maxOverheardEvents);
   expect(model.calls).toHaveLength(0);
 
   unwrap(
@@ -80,6 +78,32 @@ test("[B3] messages that wake nobody never fill the inbox: the oldest are droppe
   expect(read).toContain(`["Alpha", ${spaceId}] (${left} earlier messages: read_messages shows them)`);
   expect(read).toContain(`"quiet ${left}"`);
   expect(read).toContain('"@Analyst hello" [triggerSource: mention]');
+  expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
+});
+
+test("[B3] long messages that wake nobody are dropped beyond maxOverheardBytes, the oldest first", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const agent = env.AGENT.getByName(analyst.id);
+  const long = Array.from({ length: 40 }, () => ({ text: "ü".repeat(20_000), triggerSource: "none" as const }));
+  unwrap(await agent.deliver(deliveryOf(house.workspaceId, 0, long)));
+  const { items } = unwrap(await agent.inbox(house.workspaceId, { limit: 100 }));
+  expect(items).toHaveLength(Math.floor(maxOverheardBytes / 40_500));
+  expect(items.at(-1)).toMatchObject({ data: { message: { seq: long.length } }, wakes: false, status: "pending" });
+});
+
+test("messages that wake nobody come in the order of the log, before and after one that wakes", async () => {
+  const house = await openHouse();
+  const analyst = await house.agent({ name: "Analyst" });
+  const agent = env.AGENT.getByName(analyst.id);
+  const model = scripted(() => step(text("Read.")));
+  const mention = { text: "@Analyst hello", triggerSource: "mention" as const };
+  unwrap(await agent.deliver(deliveryOf(house.workspaceId, 0, quiet(2, 0))));
+  unwrap(await agent.deliver(deliveryOf(house.workspaceId, 2, [...quiet(1, 2), mention, ...quiet(2, 4)])));
+  const [run] = await ended(house.workspaceId, analyst, 1);
+  expect(run?.trigger).toMatchObject({ text: "@Analyst hello", eventCount: 6 });
+  const said = userTexts(model.calls[0])[0]?.match(/quiet \d|@Analyst hello/g);
+  expect(said).toEqual(["quiet 0", "quiet 1", "quiet 2", "@Analyst hello", "quiet 4", "quiet 5"]);
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
 });
 

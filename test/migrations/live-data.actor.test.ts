@@ -279,3 +279,39 @@ test("[R1] a block stays shared with the agents and spaces of before the migrati
   expect(tables).not.toHaveProperty("block_shares");
   expect(tables).not.toHaveProperty("block_spaces");
 });
+
+test("what an inbox of then had only overheard is overheard still, and read by the next run", async () => {
+  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/agent-0009"));
+  const service = JSON.stringify({ type: "service", serviceName: "s", payload: 1, root: { id: "r", kind: "service" } });
+  const answer = JSON.stringify({
+    ...{ type: "tool_result", toolCallId: "tc", tool: "lookUp", result: 7, failed: false },
+    ...{ activeSpaceId: null, root: { id: "used", kind: "person" } },
+  });
+  const columns = "seq, event_id, type, data, root_id, wakes, attempts, status, retry_at, received_at";
+  const waiting = `
+    DELETE FROM timers;
+    DELETE FROM plans;
+    INSERT INTO roots (id, wakes, updated_at) VALUES ('used', 99, 1);
+    INSERT INTO inbox (${columns}) VALUES (1, 'quiet', 'service', '${service}', 'r', 0, 0, 'pending', NULL, 1),
+      (2, 'muted', 'service', '${service}', 'used', 1, 0, 'pending', NULL, 1),
+      (3, 'retried', 'service', '${service}', 'used', 1, 1, 'pending', 5, 1),
+      (4, 'answer', 'tool_result', '${answer}', 'used', 1, 0, 'pending', NULL, 1),
+      (5, 'waking', 'service', '${service}', 'r', 1, 0, 'pending', NULL, 1),
+      (6, 'dead', 'service', '${service}', 'r', 0, 5, 'dead', 5, 1);
+  `;
+  const { id, workspaceId } = await open("agent", (fixtures[name] ?? "") + waiting);
+  const agent = env.AGENT.getByName(id);
+  unwrap(await agent.describe(workspaceId));
+  const idsIn = (table: string) =>
+    inside("agent", id, ({ sql }) =>
+      sql
+        .exec(`SELECT event_id FROM ${table} ORDER BY seq`)
+        .toArray()
+        .map(({ event_id }) => event_id),
+    );
+  expect(await idsIn("overheard")).toEqual(["quiet", "muted"]);
+  expect(await idsIn("inbox")).toEqual(["retried", "answer", "waking", "dead"]);
+  scripted(() => step(text("Still here.")));
+  unwrap(await agent.trigger(workspaceId, { serviceName: "test", payload: "Are you there?" }));
+  await vi.waitFor(async () => expect([await idsIn("overheard"), await idsIn("inbox")]).toEqual([[], ["dead"]]));
+});

@@ -82,7 +82,7 @@ const reached: [what: string, bound: string, file: string, code: string, test: s
   ["what a step says", "maxStepBytes", "agent/bounds.ts", "model_nonsense", "agent/models.actor.test.ts"],
   ["nonsense in a row", "maxInvalidSteps", "agent/bounds.ts", "model_nonsense", "agent/run-limits.actor.test.ts"],
   ["inbox", "maxInboxEvents", "agent/bounds.ts", "unavailable", "routes/hooks.actor.test.ts"],
-  ["dead events", "maxDeadLetters", "agent/bounds.ts", "(those that died first go)", "agent/dead-events.actor.test.ts"],
+  ["dead events", "maxDeadLetters", "agent/bounds.ts", "(those that died first go)", "agent/dead-letters.actor.test.ts"],
   ["a service's payload", "maxPayloadBytes", "agent/bounds.ts", "payload_too_large", "routes/hooks.actor.test.ts"],
   ["a message", "maxTextBytes", "protocol/text.ts", "text_too_long", "protocol/text.test.ts"],
   ["tool output", "maxToolOutputBytes", "agent/bounds.ts", "(a note)", "agent/calls/long.actor.test.ts"],

@@ -25,7 +25,7 @@ export const activityOf = (row: AgentRow, runtime: AgentRuntime): NonNullable<Ag
   const { services, timers, loop } = runtime;
   const state = loop.state();
   const { lastError } = row;
-  const refuses = services.inbox.refuses(row.config.limits.maxWakesPerRoot);
+  const refuses = services.inbox.isFull(1);
   const resumesAt = "resumesAt" in state ? state.resumesAt : undefined;
   const nextRetryAt = earliest([state.state === "backing_off" ? resumesAt : undefined, services.inbox.nextRetryAt()]);
   const nextPlanAt = timers.dueAt(plansTimer);

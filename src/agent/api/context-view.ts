@@ -8,7 +8,7 @@ import { compose } from "../context/compose.ts";
 import { limitsOf } from "../context/limits.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import { estimateText } from "../context/tokens.ts";
-import { triggerOf } from "../inbox/inbox.ts";
+import { triggerOf } from "../inbox/batch.ts";
 import { composingOf } from "../run/composing.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import type { RunServices } from "../run/run-services.ts";

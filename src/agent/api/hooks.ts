@@ -1,5 +1,5 @@
 import { fault, faultOnceStored } from "../../shared/fault.ts";
-import { receive } from "../inbox/receive.ts";
+import { acceptDelivery } from "../inbox/deliver.ts";
 import type { Area } from "./agent-runtime.ts";
 
 /** The agent's webhook addresses, and the deliveries that come by them. */
@@ -16,7 +16,7 @@ export const hooksArea: Area<"hooks" | "createHook" | "hook" | "updateHook" | "r
     },
     receive: async ({ services, loop }, hookId, delivery) => {
       fault("hook.before-receive", services.object);
-      const received = receive(services, hookId, delivery, () => loop.arm());
+      const received = acceptDelivery(services, hookId, delivery);
       await faultOnceStored("hook.after-receive", services.object);
       loop.wake();
       return received;

@@ -1,7 +1,8 @@
 import type { InboxItem } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
+import { discardDeadLetter, retryDeadLetter } from "../inbox/dead-letters.ts";
 import { acceptTrigger } from "../inbox/deliver.ts";
-import type { InboxRow } from "../inbox/inbox.ts";
+import type { InboxRow } from "../schema.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
@@ -25,20 +26,20 @@ const inboxView = (row: InboxRow): InboxItem => ({
 /** A service's way into the inbox, what waits there, and what becomes of dead letters. */
 export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEvents" | "discardEvent"> = {
   trigger: ({ services, loop }, event, idempotencyKey) => {
-    const accepted = acceptTrigger(services, event, idempotencyKey, () => loop.arm());
+    const accepted = acceptTrigger(services, event, idempotencyKey);
     loop.wake();
     return accepted;
   },
   inbox: ({ services }, { limit, cursor, status }) =>
     page(services.inbox.page(cursorOf(cursor) ?? 0, limit + 1, status), limit, (row) => row.seq, inboxView),
   retryEvent: ({ services, loop }, eventId) => {
-    const row = services.deadLetters.retry(eventId);
+    const row = retryDeadLetter(services, eventId);
     loop.arm();
     loop.wake();
     return inboxView(row);
   },
   retryDeadEvents: ({ services, loop }) => {
-    const retried = services.deadLetters.retryAll();
+    const retried = services.inbox.revive().length;
     if (retried > 0) {
       loop.arm();
       loop.wake();
@@ -46,7 +47,7 @@ export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEven
     return { retried };
   },
   discardEvent: ({ services }, eventId) => {
-    services.transaction(() => services.deadLetters.discard(eventId));
+    services.transaction(() => discardDeadLetter(services, eventId));
     return null;
   },
 };

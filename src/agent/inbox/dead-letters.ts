@@ -1,98 +1,52 @@
-import { and, count, desc, eq, type SQL } from "drizzle-orm";
-import type { Clock } from "../../shared/clock.ts";
-import type { Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
-import { maxDeadLetters, maxInboxEvents } from "../bounds.ts";
-import type { Identity } from "../identity.ts";
-import { inbox } from "../schema.ts";
-import type { Spaces } from "../spaces.ts";
-import type { Inbox, InboxRow } from "./inbox.ts";
+import type { InboxRow } from "../schema.ts";
+import type { InboxServices } from "./inbox-services.ts";
 
-/**
- * The dead events of the inbox. Runs with them have failed for good; a person retries or discards them.
- *
- * Invariants
- * 1. When a run has ended, at most `maxDeadLetters` are kept. Those that died first are evicted: messages to their
- *    space's history, as the agent is told; others to the log, which keeps their ids.
- * 2. They take no room from new events (`Inbox.isFull`).
- */
-export class DeadLetters {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #inbox: Inbox;
-  readonly #spaces: Spaces;
-  readonly #identity: Identity;
+/** Events that no run takes any more. Runs with dead ones have failed for good; a person retries or discards them. */
 
-  constructor(db: Database, clock: Clock, around: { inbox: Inbox; spaces: Spaces; identity: Identity }) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#inbox = around.inbox;
-    this.#spaces = around.spaces;
-    this.#identity = around.identity;
-  }
+/** Makes one pending again, without attempts. Throws `not_found`, and `conflict` for an event that is not dead. */
+export const retryDeadLetter = ({ inbox }: InboxServices, eventId: string): InboxRow => {
+  const status = inbox.byEventId(eventId)?.status;
+  const [revived] = status === "dead" ? inbox.revive(eventId) : [];
+  if (!revived) throw refusal(status, "retried");
+  return revived;
+};
 
-  /** Makes one pending again, without attempts. Throws `not_found`, and `conflict` for an event that is not dead. */
-  retry(eventId: string): InboxRow {
-    this.#inbox.forget();
-    // A retried event wakes the agent, even if it did not before.
-    const revived = this.#revive(eq(inbox.eventId, eventId), { wakes: true }).returning().get();
-    if (!revived) throw this.#refusal(eventId, "retried");
-    return revived;
-  }
+/** Deletes one, in a transaction. Throws `not_found`, and `conflict` for an event that is not dead. */
+export const discardDeadLetter = ({ inbox, spaces, identity }: InboxServices, eventId: string): void => {
+  const row = inbox.byEventId(eventId);
+  if (row?.status !== "dead") throw refusal(row?.status, "discarded");
+  inbox.acknowledge([row.seq]);
+  if (row.data.type !== "space_message" || identity.get().config.continuity !== "timeline") return;
+  const { spaceId, seq } = row.data.delivered.message;
+  spaces.settle(spaceId, { acknowledged: [seq], shownTo: 0 });
+};
 
-  /** Makes all of them pending again, even beyond `maxInboxEvents`. Answers how many. */
-  retryAll(): number {
-    this.#inbox.forget();
-    return this.#revive().returning({ seq: inbox.seq }).all().length;
-  }
+const refusal = (status: InboxRow["status"] | undefined, done: "retried" | "discarded"): ColloquyError =>
+  status === undefined
+    ? new ColloquyError("not_found", "there is no such event in the inbox")
+    : new ColloquyError("conflict", `only a dead event can be ${done}; this one is ${status}`);
 
-  /** Deletes one, in a transaction. Throws `not_found`, and `conflict` for an event that is not dead. */
-  discard(eventId: string): void {
-    const row = this.#db
-      .delete(inbox)
-      .where(and(isDead, eq(inbox.eventId, eventId)))
-      .returning()
-      .get();
-    if (!row) throw this.#refusal(eventId, "discarded");
-    if (row.data.type !== "space_message" || this.#identity.get().config.continuity !== "timeline") return;
-    const { spaceId, seq } = row.data.delivered.message;
-    this.#spaces.settle(spaceId, { acknowledged: [seq], shownTo: 0 });
-  }
-
-  /** Evicts those beyond `maxDeadLetters`, in the transaction that made events dead. */
-  evict(): void {
-    const dead = this.#db.select({ rows: count() }).from(inbox).where(isDead).get()?.rows ?? 0;
-    if (dead <= maxDeadLetters) return;
-    const { id: agentId } = this.#identity.get();
-    const first = this.#db
-      .select({ seq: inbox.seq })
-      .from(inbox)
-      .where(isDead)
-      .orderBy(desc(inbox.retryAt), desc(inbox.seq))
-      .limit(maxInboxEvents)
-      .offset(maxDeadLetters)
-      .all();
-    const rows = this.#inbox.rows(first.map(({ seq }) => seq));
-    this.#spaces.leaveAllToHistory(this.#inbox.leave(rows));
-    const others = rows.filter(({ type }) => type !== "space_message");
-    this.#inbox.acknowledge(others.map(({ seq }) => seq));
-    for (const { eventId, type, lastError } of others) {
-      log.warn("event.let_go", { agentId, eventId, type, code: lastError?.code });
+/** Deletes events that no run will take. Messages are left to their space's history, as the agent is told; the log tells of others. */
+export const leave = ({ inbox, spaces, identity }: InboxServices, rows: InboxRow[]): void => {
+  if (rows.length === 0) return;
+  inbox.drop(rows);
+  const { id: agentId } = identity.get();
+  const left = new Map<string, number>();
+  for (const { eventId, type, data, lastError } of rows) {
+    if (data.type !== "space_message") {
+      log.warn("event.let_go", { agentId, eventId, type, code: lastError?.code ?? "maxWakesPerRoot" });
+      continue;
     }
+    const { spaceId } = data.delivered.message;
+    left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
   }
+  for (const [spaceId, messages] of left) spaces.leaveToHistory(spaceId, messages);
+};
 
-  #revive(which?: SQL, more: { wakes?: true } = {}) {
-    const anew = { status: "pending", attempts: 0, retryAt: this.#clock.now(), ...more } as const;
-    return this.#db.update(inbox).set(anew).where(and(isDead, which));
-  }
+/** Keeps `maxDeadLetters`, those that died last, in the transaction that made events dead. */
+export const evictDeadLetters = (services: InboxServices): void => leave(services, services.inbox.deadBeyond());
 
-  #refusal(eventId: string, done: "retried" | "discarded"): ColloquyError {
-    const waiting = this.#inbox.byEventId(eventId);
-    return waiting
-      ? new ColloquyError("conflict", `only a dead event can be ${done}; this one is ${waiting.status}`)
-      : new ColloquyError("not_found", "there is no such event in the inbox");
-  }
-}
-
-const isDead = eq(inbox.status, "dead");
+/** Keeps what `maxOverheardEvents` and `maxOverheardBytes` allow, in the transaction that took events in. */
+export const evictOverheard = (services: InboxServices): void => leave(services, services.inbox.overheardBeyond());

@@ -1,14 +1,15 @@
 import type { TriggerAgent } from "../../protocol/agent.ts";
-import type { Delivery, Root } from "../../protocol/rpc.ts";
+import type { Delivery, ProvenDelivery, Root } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { maxInboxEvents, maxPayloadBytes } from "../bounds.ts";
+import { maxInboxEvents, maxPayloadBytes, sameBodyMs } from "../bounds.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { InboxData } from "../records.ts";
-import type { CallRow } from "../schema.ts";
+import type { CallRow, InboxRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/handling.ts";
-import type { NewEvent } from "./inbox.ts";
+import { evictOverheard } from "./dead-letters.ts";
+import { isAnswer, isRetry, type NewEvent, rootOf } from "./inbox.ts";
 import type { InboxServices } from "./inbox-services.ts";
 import { ownRoot } from "./roots.ts";
 
@@ -21,24 +22,47 @@ import { ownRoot } from "./roots.ts";
  * 2. The inbox, the cursor and the space's snapshot change in one transaction. It arms the watchdog if an event in it
  *    asks for a run.
  */
-/** Whether the inbox takes so many more. Events that ask for no run make way. In a transaction. */
-const hasRoom = (services: InboxServices, adding: number): boolean => {
-  if (!services.inbox.isFull(adding)) return true;
-  services.inbox.forget();
-  evictOverheard(services);
-  return !services.inbox.isFull(adding);
-};
-
-/** Throws `unavailable` while the inbox takes no more: the sender tries again. In a transaction. */
-export const requireRoom = (services: InboxServices, adding: number): void => {
-  if (hasRoom(services, adding)) return;
+/** Throws `unavailable` while the inbox takes no more: the sender tries again. */
+const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
+  if (!inbox.isFull(adding)) return;
   const reached = `maxInboxEvents (${maxInboxEvents}) is reached: the agent has not come to what waits.`;
   throw new ColloquyError("unavailable", `${reached} Try again later; its activity says what it does.`);
 };
 
-const evictOverheard = (services: InboxServices): void => {
-  const { id, config } = services.identity.get();
-  services.spaces.leaveAllToHistory(services.inbox.evictOverheard(config.limits.maxWakesPerRoot, id));
+/**
+ * Takes events in, and arms the watchdog if one of them wakes the agent. A root that has woken it as often as it may
+ * wakes it no more, except by an answer (B1). In a transaction.
+ */
+const enter = (services: InboxServices, events: NewEvent[]): void => {
+  const { maxWakesPerRoot } = services.identity.get().config.limits;
+  const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
+  const counts = services.roots.wakes(events.filter(bounded).map((event) => rootOf(event).id));
+  const isMuted = (event: NewEvent): boolean =>
+    bounded(event) && (counts.get(rootOf(event).id) ?? 0) >= maxWakesPerRoot;
+  const entering = events.map((event) => ({ ...event, wakes: event.wakes && !isMuted(event) }));
+  services.inbox.addAll(entering);
+  if (entering.some(({ wakes }) => wakes)) services.armLoop();
+};
+
+/** Takes in one event that asks for a run. In a transaction; throws while the inbox is full. */
+const enterOne = (services: InboxServices, eventId: string, data: InboxData): void => {
+  requireRoom(services, 1);
+  enter(services, [{ eventId, data, wakes: true }]);
+  evictOverheard(services);
+};
+
+/**
+ * Gives events to a run. Each root among `woken` wakes the agent once more; what else comes of one that has done so as
+ * often as it may is only heard from now on (B1). In a transaction.
+ */
+export const take = (services: InboxServices, rows: InboxRow[], woken: InboxRow[]): void => {
+  services.inbox.take(rows);
+  const { maxWakesPerRoot } = services.identity.get().config.limits;
+  const roots = new Set(woken.filter((row) => !isRetry(row)).map(({ rootId }) => rootId));
+  const muted = services.roots.count([...roots], maxWakesPerRoot);
+  if (muted.length === 0) return;
+  services.inbox.mute(muted);
+  evictOverheard(services);
 };
 
 /** Whether it brings only messages that wake nobody. Unless a run awaits one, the loop sleeps on. */
@@ -46,17 +70,13 @@ const isHeardOnly = ({ messages }: Delivery): boolean =>
   messages.length > 0 && messages.every(({ triggerSource }) => triggerSource === "none");
 
 /** Takes in a space's delivery. Answers the new cursor, and whether the loop is to wake. */
-export const accept = (
-  services: InboxServices,
-  delivery: Delivery,
-  armLoop: () => void,
-): { cursor: number; asksForRun: boolean } => {
+export const accept = (services: InboxServices, delivery: Delivery): { cursor: number; asksForRun: boolean } => {
   const agent = services.identity.get();
   if (delivery.space.workspaceId !== agent.workspaceId) throw new ColloquyError("not_found", "there is no such agent");
   let asksForRun = !isHeardOnly(delivery);
   const arm = (): void => {
     asksForRun = true;
-    armLoop();
+    services.armLoop();
   };
   const cursor = services.transaction(() => {
     const known = services.spaces.get(delivery.space.id);
@@ -79,10 +99,10 @@ export const accept = (
       const eventId = services.ids.deriveFrom("evt", agent.id, message.id);
       const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered };
       events.push({ eventId, data, wakes: triggerSource !== "none" });
-      if (triggerSource !== "none" || waiting.length > 0) arm();
+      if (waiting.length > 0) arm();
       for (const ordinal of waiting) given.push({ ordinal, eventId });
     }
-    services.inbox.addAll(events);
+    enter(services, events);
     for (const { ordinal, eventId } of given) giveTo(services, ordinal, eventId);
     const decided = (delivery.answers ?? [])
       .filter(({ seq }) => seq > from)
@@ -106,8 +126,7 @@ export const accept = (
 };
 
 /** Takes in the result of a call that no run waited for. In a transaction; throws while the inbox is full. */
-export const acceptToolResult = (services: InboxServices, call: CallRow, arm: () => void): void => {
-  requireRoom(services, 1);
+export const acceptToolResult = (services: InboxServices, call: CallRow): void => {
   const { callId: toolCallId, tool, outcome, activeSpaceId, root } = call;
   const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "tool_result", toolCallId);
   const result = outcome?.value ?? null;
@@ -116,12 +135,8 @@ export const acceptToolResult = (services: InboxServices, call: CallRow, arm: ()
     ...(outcome?.status === "expired" ? { expired: true as const } : {}),
     ...(isLateAnswer(tool) ? { late: true as const } : {}),
   };
-  services.inbox.add(
-    eventId,
-    { type: "tool_result", toolCallId, tool: tool.name, result, failed, ...bounded, activeSpaceId, root },
-    true,
-  );
-  arm();
+  const data = { type: "tool_result" as const, toolCallId, tool: tool.name, result, failed, ...bounded };
+  enterOne(services, eventId, { ...data, activeSpaceId, root });
 };
 
 /** Gives an answer to the run that waits for it. It begins no other run, and is acknowledged with that one. */
@@ -129,7 +144,7 @@ const giveTo = (services: InboxServices, ordinal: number, eventId: string): void
   const run = services.runs.at(ordinal);
   const event = services.inbox.byEventId(eventId);
   if (!run || run.completedAt !== null || event?.status !== "pending") return;
-  services.inbox.take([event.seq], services.identity.get().config.limits.maxWakesPerRoot);
+  services.inbox.take([event]);
   services.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
 
@@ -154,29 +169,67 @@ export const takeBackWait = (services: InboxServices, ordinal: number, callId: s
 export const placeWait = (services: InboxServices, ordinal: number, callId: string, seq: number): void =>
   services.transaction(() => takeBack(services, ordinal, services.waits.asked(callId, seq)));
 
-/** Takes in a service's event. The same idempotency key again is the same event. */
+/** Throws `payload_too_large`; `hint` says more of it. */
+const requireFitting = (what: string, payload: unknown, hint: string): void => {
+  const bytes = textBytes(JSON.stringify(payload));
+  if (bytes <= maxPayloadBytes) return;
+  throw new ColloquyError(
+    "payload_too_large",
+    `${what} has ${bytes} bytes; maxPayloadBytes is ${maxPayloadBytes}${hint}`,
+  );
+};
+
+/** Takes in a service's event; `once`: an id that is known brings no second one. */
+const acceptService = (services: InboxServices, eventId: string, event: TriggerAgent, once: boolean) =>
+  services.transaction(() => {
+    if (once && !services.dedupeKeys.firstSight(eventId)) return { eventId };
+    enterOne(services, eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } });
+    return { eventId };
+  });
+
+/** The same idempotency key again is the same event. Throws `payload_too_large`, and `unavailable` while the inbox is full. */
 export const acceptTrigger = (
   services: InboxServices,
   event: TriggerAgent,
   idempotencyKey: string | undefined,
-  arm: () => void,
 ): { eventId: string } => {
   const { id: agentId } = services.identity.get();
-  const bytes = textBytes(JSON.stringify(event.payload));
-  if (bytes > maxPayloadBytes) {
-    throw new ColloquyError("payload_too_large", `payload has ${bytes} bytes; maxPayloadBytes is ${maxPayloadBytes}`);
-  }
+  requireFitting("payload", event.payload, "");
   const eventId =
     idempotencyKey === undefined
       ? services.ids.mintOwned("evt", agentId)
       : services.ids.deriveOwned("evt", agentId, "trigger", idempotencyKey);
-  return services.transaction(() => {
-    if (idempotencyKey !== undefined && !services.dedupeKeys.firstSight(eventId)) return { eventId };
-    requireRoom(services, 1);
-    services.inbox.add(eventId, { type: "service", ...event, root: { id: eventId, kind: "service" } }, true);
-    arm();
-    return { eventId };
-  });
+  return acceptService(services, eventId, event, idempotencyKey !== undefined);
+};
+
+/**
+ * Takes in a webhook delivery. The same delivery again answers the same event (D5). Throws `not_found`,
+ * `payload_too_large`, and `unavailable` while the inbox is full.
+ */
+export const acceptDelivery = (
+  services: InboxServices,
+  hookId: string,
+  { name, payload }: ProvenDelivery,
+): { eventId: string } => {
+  const { name: serviceName } = services.hooks.get(hookId);
+  requireFitting("The delivery", payload, ". A template of the hook picks what the agent reads of it.");
+  return acceptService(services, idOfDelivery(services, hookId, name), { serviceName, payload }, true);
+};
+
+/**
+ * The id of a delivery's event. A delivery without an id is named by its body: the same body within `sameBodyMs` is the
+ * same delivery. Its event's id follows from the body and the stretch of `sameBodyMs` in which it came first, which is
+ * this one or the last.
+ */
+const idOfDelivery = (services: InboxServices, hookId: string, name: ProvenDelivery["name"]): string => {
+  const { id: agentId } = services.identity.get();
+  const idOf = (...names: (string | number)[]) => services.ids.deriveOwned("evt", agentId, "hook", hookId, ...names);
+  if ("id" in name) return idOf("id", name.id);
+  const now = services.clock.now();
+  const stretch = Math.floor(now / sameBodyMs);
+  const last = idOf("body", name.bodyHash, stretch - 1);
+  const isRecent = (services.dedupeKeys.seenAt(last) ?? Number.NEGATIVE_INFINITY) > now - sameBodyMs;
+  return isRecent ? last : idOf("body", name.bodyHash, stretch);
 };
 
 /** The root of a plan's event (B1): the event itself for a person's plan, else the setting run's root, else the agent's own. */
@@ -190,13 +243,11 @@ const rootOfPlan = (services: InboxServices, plan: PlanRow, eventId: string): Ro
 };
 
 /** Takes in a plan that is due. Its id follows from the plan and the due time. In a transaction. */
-export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number, arm: () => void): void => {
-  requireRoom(services, 1);
+export const acceptPlan = (services: InboxServices, plan: PlanRow, dueAt: number): void => {
   const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "plan", plan.id, dueAt);
   const { id: planId, name: planName, instruction } = plan;
   const root = rootOfPlan(services, plan, eventId);
-  services.inbox.add(eventId, { type: "plan", planId, planName, instruction, scheduledAt: isoTime(dueAt), root }, true);
-  arm();
+  enterOne(services, eventId, { type: "plan", planId, planName, instruction, scheduledAt: isoTime(dueAt), root });
 };
 
 const heartbeat = {
@@ -205,11 +256,10 @@ const heartbeat = {
   instruction: "Look at your goals, plans and memories: do what is due. If nothing is, call skip.",
 } as const;
 
-/** Takes in a heartbeat, unless the one before still waits. */
-export const acceptHeartbeat = (services: InboxServices, dueAt: number, arm: () => void): void => {
-  if (services.inbox.holdsPlan(heartbeat.planId) || !hasRoom(services, 1)) return;
+/** Takes in a heartbeat, unless the one before still waits or the inbox is full. In a transaction. */
+export const acceptHeartbeat = (services: InboxServices, dueAt: number): void => {
+  if (services.inbox.holdsPlan(heartbeat.planId) || services.inbox.isFull(1)) return;
   const eventId = services.ids.deriveOwned("evt", services.identity.get().id, "heartbeat", dueAt);
   const root: Root = { id: eventId, kind: "plan" };
-  services.inbox.add(eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root }, true);
-  arm();
+  enterOne(services, eventId, { type: "plan", ...heartbeat, scheduledAt: isoTime(dueAt), root });
 };

@@ -1,5 +1,4 @@
 import type { CallServices } from "../calls/calls.ts";
-import type { DeadLetters } from "./dead-letters.ts";
 import type { DedupeKeys } from "./dedupe-keys.ts";
 import type { Hooks } from "./hooks.ts";
 import type { Inbox } from "./inbox.ts";
@@ -10,8 +9,9 @@ import type { Waits } from "./waits.ts";
 export type InboxServices = CallServices & {
   inbox: Inbox;
   dedupeKeys: DedupeKeys;
-  deadLetters: DeadLetters;
   hooks: Hooks;
   roots: Roots;
   waits: Waits;
+  /** Sets the watchdog's timer: the loop has work. Belongs in the transaction that stores it. */
+  armLoop(): void;
 };

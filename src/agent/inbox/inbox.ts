@@ -1,38 +1,37 @@
-import { and, asc, count, desc, eq, gt, lt, max, min, ne, not, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, isNull, lt, lte, min, ne, not, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { Root } from "../../protocol/rpc.ts";
-import type { RunTrigger } from "../../protocol/run.ts";
-import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { among, type Database, prepared } from "../../shared/database.ts";
+import { among, countOf, type Database, prepared } from "../../shared/database.ts";
 import { jsonArrays } from "../../shared/json-arrays.ts";
-import { log } from "../../shared/log.ts";
-import { maxAttempts, maxBatchAttempts, maxBatchBytes, maxBatchEvents, maxInboxEvents } from "../bounds.ts";
-import { eventLine } from "../context/consciousness/inbox-message.ts";
-import { excerpt } from "../context/quote.ts";
-import { estimateText } from "../context/tokens.ts";
+import {
+  maxAttempts,
+  maxBatchAttempts,
+  maxBatchEvents,
+  maxDeadLetters,
+  maxInboxEvents,
+  maxOverheardBytes,
+  maxOverheardEvents,
+} from "../bounds.ts";
 import type { Failure, InboxData } from "../records.ts";
-import { inbox } from "../schema.ts";
-import { Overheard } from "./overheard.ts";
-import { inSpace, isAnswer, mutedBy, mutedByRoot, ready } from "./waking.ts";
+import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
+import { fitting } from "./batch.ts";
 
 /**
- * The agent's durable queue of events.
+ * The agent's durable queue of events. What wakes it lies in `inbox`, what does not in `overheard`, until a run takes it.
  *
  * Invariants
  * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, any other
  *    by an index.
  * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
- *    (R1). After `maxAttempts` failed runs it is dead (`DeadLetters`).
- * 3. Batches are taken in the order of arrival. The oldest events that ask for no run are evicted (messages to their
- *    history, others to the log) before they hold up events that wake, or fill the inbox.
+ *    (R1). After `maxAttempts` failed runs it is dead.
+ * 3. Batches are taken in the order of arrival, which `seq` is in both tables.
  * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is not counted
  *    again (B1).
- * 5. Every change of the waiting events, except adding to them, makes `#overheard` count again.
  */
-export type InboxRow = typeof inbox.$inferSelect;
 type Changes = SQLiteUpdateSetSource<typeof inbox>;
 
+/** `wakes`: it asks for a run. */
 export type NewEvent = { eventId: string; data: InboxData; wakes: boolean };
 
 /** Whether a run took the event before. */
@@ -43,150 +42,156 @@ export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
 
 const isMessage = ({ type }: InboxRow): boolean => type === "space_message";
 
-/** The space of a message, or the space where the call of a result was made. */
-export const homeOf = (data: InboxData): string | null => {
-  if (data.type === "space_message") return data.delivered.message.spaceId;
-  return data.type === "tool_result" ? data.activeSpaceId : null;
-};
-
 export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
   data.type === "space_message" ? data.delivered.root : data.root;
+
+/**
+ * Whether the event is an answer to the agent, which always wakes it. An expired or late result is not one: a server
+ * that is always late would make the agent ask for ever (B1).
+ */
+export const isAnswer = (data: InboxData): boolean => data.type === "tool_result" && !data.expired && !data.late;
+
+/** The same of rows. */
+const isAnswerRow = sql`(${inbox.type} = 'tool_result' and
+  coalesce(json_extract(${inbox.data}, '$.expired'), json_extract(${inbox.data}, '$.late')) is null)`;
+
+/** The event may be taken now. */
+const isReady = (from: typeof inbox | typeof events) =>
+  and(eq(from.status, "pending"), or(isNull(from.retryAt), lte(from.retryAt, sql.placeholder("now"))));
+
+/** The event came from this space, or is the result of a call that was made there. */
+const isOfSpace = sql`coalesce(json_extract(${events.data}, '$.delivered.message.spaceId'), json_extract(${events.data}, '$.activeSpaceId')) = ${sql.placeholder("spaceId")}`;
+
+const isDead = eq(inbox.status, "dead");
+
+/** The columns of `event`, of the rows of one JSON array. */
+const added = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, ${sql.placeholder("receivedAt")}`;
+const fromRows = sql`from json_each(${sql.placeholder("rows")}) where true`;
 
 export class Inbox {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #overheard: Overheard;
 
-  /** Inserts rows from one JSON array. The columns stand in the table's order. */
-  readonly #add = prepared(() =>
-    this.#db
-      .insert(inbox)
-      .select(
-        sql`select null, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 0, 'pending', null, null,
-          ${sql.placeholder("receivedAt")} from json_each(${sql.placeholder("rows")}) where true`,
-      )
-      .onConflictDoNothing(),
-  );
-  readonly #batch = prepared(() =>
-    this.#db.select().from(inbox).where(ready).orderBy(asc(inbox.seq)).limit(maxBatchEvents),
-  );
-  readonly #waking = prepared(() =>
-    this.#db
-      .select()
-      .from(inbox)
-      .where(and(ready, eq(inbox.wakes, true), not(mutedByRoot)))
-      .orderBy(asc(inbox.seq))
-      .limit(1),
-  );
-  readonly #wakingRoots = prepared(() =>
+  readonly #newest = prepared(() =>
     this.#db
       .select({
-        rootId: inbox.rootId,
-        retryAt: max(inbox.retryAt),
-        answers: sql<number>`max(${isAnswer})`,
+        seq: sql<number>`max(coalesce((select max(seq) from inbox), 0), coalesce((select max(seq) from overheard), 0))`,
       })
-      .from(inbox)
-      .where(and(ready, eq(inbox.wakes, true)))
-      .groupBy(inbox.rootId),
+      .from(sql`(select 1)`),
   );
-  readonly #unprocessed = prepared(() =>
+  readonly #add = prepared(() =>
+    this.#db.insert(inbox).select(sql`${added}, true, 0, 'pending', null, null ${fromRows}`).onConflictDoNothing(),
+  );
+  readonly #hear = prepared(() => this.#db.insert(overheard).select(sql`${added} ${fromRows}`));
+  /** Rows of both tables. */
+  readonly #events = (where: SQL | undefined, order: SQL, limit: number) =>
+    prepared(() => this.#db.select().from(events).where(where).orderBy(order).limit(limit));
+  readonly #pending = this.#events(isReady(events), asc(events.seq), maxBatchEvents);
+  readonly #before = this.#events(
+    and(isReady(events), lt(events.seq, sql.placeholder("seq"))),
+    desc(events.seq),
+    maxInboxEvents,
+  );
+  readonly #overheardIn = this.#events(
+    and(isReady(events), not(events.wakes), isOfSpace),
+    asc(events.seq),
+    maxOverheardEvents,
+  );
+  /** Messages have no index for it: who asks for one has just taken it in. */
+  readonly #byEventId = this.#events(eq(events.eventId, sql.placeholder("eventId")), desc(events.seq), 1);
+  readonly #waking = prepared(() => {
+    const where = and(isReady(inbox), inbox.wakes);
+    return this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(1);
+  });
+  /** The newest overheard event that lies beyond the bounds. */
+  readonly #beyond = prepared(() =>
     this.#db
-      .select({ seq: sql<number>`json_extract(${inbox.data}, '$.delivered.message.seq')` })
-      .from(inbox)
-      .where(and(eq(inbox.type, "space_message"), inSpace)),
+      .select({
+        seq: sql<number | null>`(select max(seq) from (
+          select seq, row_number() over newest as place, sum(octet_length(data)) over newest as bytes
+          from overheard window newest as (order by seq desc)
+        ) where place > ${sql.placeholder("most")} or bytes > ${sql.placeholder("mostBytes")})`,
+      })
+      .from(sql`(select 1)`),
   );
-  readonly #byEventId = prepared(() =>
-    this.#db
-      .select()
-      .from(inbox)
-      .where(eq(inbox.eventId, sql.placeholder("eventId")))
-      // Messages have no index for it: who asks for one has just taken it in.
-      .orderBy(desc(inbox.seq))
-      .limit(1),
-  );
+  readonly #unprocessed = prepared(() => {
+    const seq = sql<number>`json_extract(${events.data}, '$.delivered.message.seq')`;
+    const where = and(eq(events.type, "space_message"), isOfSpace);
+    return this.#db.select({ seq }).from(events).where(where);
+  });
   readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox));
-  readonly #before = prepared(() =>
-    this.#db
-      .select()
-      .from(inbox)
-      .where(and(ready, lt(inbox.seq, sql.placeholder("seq"))))
-      .orderBy(desc(inbox.seq)),
-  );
-
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
-    this.#overheard = new Overheard(db, clock);
   }
 
-  /** Whether so many more events are too many. Dead ones do not count. */
+  /** Whether so many more events are too many. Dead and overheard ones do not count. */
   isFull(adding: number): boolean {
     const rows = this.#count().get()?.rows ?? 0;
     // Counting the dead ones reads all rows, which is rarely needed.
     return rows + adding > maxInboxEvents && rows - this.counts().dead + adding > maxInboxEvents;
   }
 
-  /** Whether the inbox takes no more: it is full, and `evictOverheard` would make no room. */
-  refuses(maxWakes: number): boolean {
-    if (!this.isFull(1)) return false;
-    this.forget();
-    const makingWay = this.#overheard.tooMany(maxWakes).length;
-    return makingWay === 0 || this.isFull(1 - makingWay);
-  }
-
-  /** Takes an event in, unless its id is there already. */
-  add(eventId: string, data: InboxData, wakes: boolean): void {
-    this.addAll([{ eventId, data, wakes }]);
-  }
-
   /** Takes events in, in their order, except those whose ids are there already. */
-  addAll(events: NewEvent[]): void {
+  addAll(added: NewEvent[]): void {
+    if (added.length === 0) return;
     const receivedAt = this.#clock.now();
-    const rowOf = ({ eventId, data, wakes }: NewEvent) =>
-      [eventId, data.type, JSON.stringify(data), rootOf({ data }).id, wakes] as const;
-    for (const rows of jsonArrays(events.map(rowOf))) this.#add().run({ rows, receivedAt });
-    this.#overheard.count(events.length);
+    const first = (this.#newest().get()?.seq ?? 0) + 1;
+    const rows = added.map(({ eventId, data, wakes }, index) => {
+      return { wakes, row: [first + index, eventId, data.type, JSON.stringify(data), rootOf({ data }).id] };
+    });
+    const insert = (wakes: boolean): void => {
+      const query = wakes ? this.#add() : this.#hear();
+      const all = rows.flatMap((each) => (each.wakes === wakes ? [each.row] : []));
+      for (const some of jsonArrays(all)) query.run({ rows: some, receivedAt });
+    };
+    insert(true);
+    insert(false);
   }
 
-  /** The next `evictOverheard` counts anew. */
-  forget(): void {
-    this.#overheard.forget();
+  /** What else came of these roots wakes nobody any more. */
+  mute(rootIds: string[]): void {
+    const which = and(
+      eq(inbox.status, "pending"),
+      isNull(inbox.retryAt),
+      among(inbox.rootId, rootIds),
+      not(isAnswerRow),
+    );
+    const { seq, eventId, type, data, rootId, receivedAt } = inbox;
+    this.#db
+      .insert(overheard)
+      .select(this.#db.select({ seq, eventId, type, data, rootId, receivedAt }).from(inbox).where(which))
+      .run();
+    this.#db.delete(inbox).where(which).run();
   }
 
   /** Changes these events. */
   #set(seqs: number[], changes: Changes): void {
-    if (seqs.length === 0) return;
-    this.forget();
-    this.#db.update(inbox).set(changes).where(among(inbox.seq, seqs)).run();
+    if (seqs.length > 0) this.#db.update(inbox).set(changes).where(among(inbox.seq, seqs)).run();
   }
 
-  /**
-   * Evicts the oldest events that ask for no run, down to `keptOverheardEvents`, if there are more than
-   * `maxOverheardEvents`. Answers how many messages of each space; the log names the other events.
-   */
-  evictOverheard(maxWakes: number, agentId: string): Map<string, number> {
-    const oldest = this.#overheard.tooMany(maxWakes);
-    for (const { eventId, type, spaceId } of oldest) {
-      if (spaceId === null) log.warn("event.let_go", { agentId, eventId, type, code: "maxWakesPerRoot" });
-    }
-    this.#overheard.count(-oldest.length);
-    return this.#leave(oldest);
+  /** The oldest of more than `maxOverheardEvents`, or than `maxOverheardBytes` hold. */
+  overheardBeyond(): InboxRow[] {
+    const upTo = this.#beyond().get({ most: maxOverheardEvents, mostBytes: maxOverheardBytes })?.seq ?? null;
+    if (upTo === null) return [];
+    return this.#db
+      .select(heardAs("pending"))
+      .from(overheard)
+      .where(lte(overheard.seq, upTo))
+      .orderBy(overheard.seq)
+      .all();
   }
 
-  /** Leaves messages to their spaces' histories. Answers how many to each. */
-  leave(messages: InboxRow[]): Map<string, number> {
-    return this.#leave(
-      messages.flatMap(({ seq, data }) =>
-        data.type === "space_message" ? [{ seq, spaceId: data.delivered.message.spaceId }] : [],
-      ),
-    );
-  }
-
-  #leave(events: { seq: number; spaceId: string | null }[]): Map<string, number> {
-    const left = new Map<string, number>();
-    for (const { spaceId } of events) if (spaceId !== null) left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
-    this.acknowledge(events.map(({ seq }) => seq));
-    return left;
+  /** The dead ones beyond `maxDeadLetters` that died first. */
+  deadBeyond(): InboxRow[] {
+    return this.#db
+      .select()
+      .from(inbox)
+      .where(isDead)
+      .orderBy(desc(inbox.retryAt), desc(inbox.seq))
+      .limit(maxInboxEvents)
+      .offset(maxDeadLetters)
+      .all();
   }
 
   /**
@@ -194,40 +199,34 @@ export class Inbox {
    * whose batch has failed `maxBatchAttempts` times is taken alone, so that it spoils no other. An event that wakes is
    * in the batch: if too many overheard messages lie before it, the oldest are passed over.
    */
-  nextBatch(maxTokens: number, maxWakes: number): Batch {
-    const pending = this.#batch().all({ now: this.#clock.now() });
+  nextBatch(maxTokens: number): Batch {
+    const now = this.#clock.now();
+    const pending = this.#pending().all({ now });
     const suspect = pending.find((row) => row.attempts >= maxBatchAttempts);
     if (suspect) return { rows: [suspect], passed: [] };
     const rows = fitting(pending, maxTokens);
     if (rows.length === pending.length && pending.length < maxBatchEvents) return { rows, passed: [] };
-    const waking = this.nextWaking(maxWakes);
+    const waking = this.nextWaking();
     if (!waking || rows.some(({ seq }) => seq === waking.seq)) return { rows, passed: [] };
-    const newestFirst = [waking, ...this.#before().all({ seq: waking.seq, now: this.#clock.now() })];
+    const newestFirst = [waking, ...this.#before().all({ seq: waking.seq, now })];
     const fit = fitting(newestFirst.slice(0, maxBatchEvents), maxTokens);
     return { rows: fit.toReversed(), passed: newestFirst.slice(fit.length).filter(isMessage) };
   }
 
-  /** The first event that asks for a run, and whose root has not woken the agent `maxWakes` times. */
-  nextWaking(maxWakes: number): InboxRow | undefined {
-    return this.#waking().get({ maxWakes, now: this.#clock.now() });
+  /** The first event that asks for a run. */
+  nextWaking(): InboxRow | undefined {
+    return this.#waking().get({ now: this.#clock.now() });
   }
 
   /** The waiting events of a space that ask for no run. */
-  overheardIn(spaceId: string, maxWakes: number): InboxRow[] {
-    return this.#overheard.in(spaceId, maxWakes);
+  overheardIn(spaceId: string): InboxRow[] {
+    return this.#overheardIn().all({ spaceId, now: this.#clock.now() });
   }
 
   /** The `seq` in the space's log of each message that no run has acknowledged yet. */
   unprocessed(spaceId: string): Set<number> {
     const rows = this.#unprocessed().all({ spaceId });
     return new Set(rows.map(({ seq }) => seq));
-  }
-
-  /** The roots of the events that ask for a run now. `unbounded`: one of them wakes beyond its root's bound. */
-  wakingRoots(): { rootId: string; unbounded: boolean }[] {
-    return this.#wakingRoots()
-      .all({ now: this.#clock.now() })
-      .map((row) => ({ rootId: row.rootId, unbounded: isRetry(row) || row.answers === 1 }));
   }
 
   /** When the next event is due that pauses after a failure, in milliseconds since the epoch. */
@@ -242,7 +241,7 @@ export class Inbox {
 
   /** How many events wait to be taken or tried again, and how many are dead. */
   counts(): { events: number; dead: number } {
-    const rows = this.#db.select({ status: inbox.status, rows: count() }).from(inbox).groupBy(inbox.status).all();
+    const rows = this.#db.select({ status: events.status, rows: count() }).from(events).groupBy(events.status).all();
     const of = (status: InboxRow["status"]): number => rows.find((row) => row.status === status)?.rows ?? 0;
     return { events: of("pending"), dead: of("dead") };
   }
@@ -254,10 +253,10 @@ export class Inbox {
 
   /** Pending events that arrived after `seq`, the first `limit` of them, and how many there are in all. */
   arrivedAfter(seq: number, limit: number): { rows: InboxRow[]; total: number } {
-    const where = and(eq(inbox.status, "pending"), gt(inbox.seq, seq));
-    const rows = this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(limit).all();
+    const where = and(eq(events.status, "pending"), gt(events.seq, seq));
+    const rows = this.#db.select().from(events).where(where).orderBy(asc(events.seq)).limit(limit).all();
     if (rows.length < limit) return { rows, total: rows.length };
-    return { rows, total: this.#db.select({ rows: count() }).from(inbox).where(where).get()?.rows ?? 0 };
+    return { rows, total: countOf(this.#db, events, where) };
   }
 
   /** Whether an event of this plan waits or is being handled. */
@@ -271,13 +270,28 @@ export class Inbox {
     return row !== undefined;
   }
 
-  /** Gives the events to a run. Those that their root has muted by then wake no more, even if they are requeued. */
-  take(seqs: number[], maxWakes: number): void {
-    this.#set(seqs, { status: "taken", wakes: sql<boolean>`${inbox.wakes} and not ${mutedBy(maxWakes)}` });
+  /** Gives the events to a run. Overheard ones lie in the inbox from now on, and wake nobody there either. */
+  take(rows: InboxRow[]): void {
+    const seqs = rows.map(({ seq }) => seq);
+    this.#set(seqs, { status: "taken" });
+    if (rows.every(({ wakes }) => wakes)) return;
+    const heard = among(overheard.seq, seqs);
+    this.#db
+      .insert(inbox)
+      .select(this.#db.select(heardAs("taken")).from(overheard).where(heard))
+      .run();
+    this.#db.delete(overheard).where(heard).run();
   }
 
   acknowledge(seqs: number[]): void {
     if (seqs.length > 0) this.#db.delete(inbox).where(among(inbox.seq, seqs)).run();
+  }
+
+  /** Deletes events that no run took. */
+  drop(rows: InboxRow[]): void {
+    const seqs = rows.map(({ seq }) => seq);
+    this.acknowledge(seqs);
+    this.#db.delete(overheard).where(among(overheard.seq, seqs)).run();
   }
 
   /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
@@ -316,51 +330,23 @@ export class Inbox {
     this.#set(seqs, { status: "dead", lastError: error, retryAt: this.#clock.now() });
   }
 
+  /** Makes dead events pending again, without attempts: one, which then wakes the agent even if it did not before, or all. */
+  revive(eventId?: string): InboxRow[] {
+    const anew = { status: "pending", attempts: 0, retryAt: this.#clock.now() } as const;
+    return this.#db
+      .update(inbox)
+      .set(eventId === undefined ? anew : { ...anew, wakes: true })
+      .where(and(isDead, eventId === undefined ? undefined : eq(inbox.eventId, eventId)))
+      .returning()
+      .all();
+  }
+
   byEventId(eventId: string): InboxRow | undefined {
     return this.#byEventId().get({ eventId });
   }
 
   page(after: number, limit: number, status?: InboxRow["status"]): InboxRow[] {
-    const where = and(gt(inbox.seq, after), status && eq(inbox.status, status));
-    return this.#db.select().from(inbox).where(where).orderBy(asc(inbox.seq)).limit(limit).all();
+    const where = and(gt(events.seq, after), status && eq(events.status, status));
+    return this.#db.select().from(events).where(where).orderBy(asc(events.seq)).limit(limit).all();
   }
 }
-
-const triggerTextCharacters = 200;
-
-/** The trigger of a run that takes this batch: its newest event that wakes. */
-export const triggerOf = (batch: InboxRow[]): RunTrigger => {
-  const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
-  if (!newest) throw new Error("a run begins with at least one event");
-  const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
-  if (newest.data.type === "plan") {
-    const { planName, instruction } = newest.data;
-    return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
-  }
-  if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
-  if (newest.data.type === "tool_result") return { ...common, senderName: newest.data.tool };
-  const { message } = newest.data.delivered;
-  return {
-    ...common,
-    spaceId: message.spaceId,
-    senderName: message.sender.name,
-    text: excerpt(message.text ?? "", triggerTextCharacters),
-  };
-};
-
-/** The spaces that these events came from. */
-export const eventSpaces = (batch: InboxRow[]): string[] => [
-  ...new Set(batch.flatMap(({ data }) => homeOf(data) ?? [])),
-];
-
-/** The first rows that fit `maxBatchBytes` and `maxTokens`, at least one. */
-export const fitting = <Row extends { data: InboxData }>(rows: Row[], maxTokens: number): Row[] => {
-  let bytes = 0;
-  let tokens = 0;
-  const end = rows.findIndex(({ data }) => {
-    bytes += textBytes(JSON.stringify(data));
-    tokens += estimateText(eventLine(data));
-    return bytes > maxBatchBytes || tokens > maxTokens;
-  });
-  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
-};

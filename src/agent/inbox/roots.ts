@@ -28,7 +28,8 @@ export class Roots {
       .onConflictDoUpdate({
         target: roots.id,
         set: { wakes: sql`${roots.wakes} + 1`, updatedAt: sql`excluded.updated_at` },
-      });
+      })
+      .returning({ wakes: roots.wakes });
   });
 
   constructor(db: Database, clock: Clock) {
@@ -42,9 +43,10 @@ export class Roots {
     return new Map(rows.map((row) => [row.id, row.wakes]));
   }
 
-  count(ids: string[]): void {
+  /** Answers those that have woken the agent `maxWakes` times by now. */
+  count(ids: string[], maxWakes: number): string[] {
     const updatedAt = this.#clock.now();
-    for (const id of ids) this.#count().run({ id, updatedAt });
+    return ids.filter((id) => this.#count().get({ id, updatedAt }).wakes >= maxWakes);
   }
 
   forgetOld(): void {

@@ -2,6 +2,7 @@ import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
+import { evictDeadLetters } from "../inbox/dead-letters.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
@@ -107,12 +108,12 @@ const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], en
   if (ending.kind === "failed" && ending.events === "failed") {
     services.inbox.failed(run.events, ending.error, pauseAfter);
     const dead = services.inbox.rows(run.events).filter(({ status }) => status === "dead");
-    if (dead.length > 0) services.deadLetters.evict();
+    if (dead.length > 0) evictDeadLetters(services);
     return receiptsOf(dead);
   }
   if (ending.kind === "failed" && ending.events === "dead") {
     services.inbox.deadLetter(run.events, ending.error);
-    services.deadLetters.evict();
+    evictDeadLetters(services);
     return receiptsOf(services.inbox.rows(run.events));
   }
   if (ending.kind === "failed" && ending.events === "requeued") {

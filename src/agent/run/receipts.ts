@@ -1,9 +1,9 @@
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { endWaitMs } from "../bounds.ts";
 import { excerpt } from "../context/quote.ts";
-import type { InboxRow } from "../inbox/inbox.ts";
 import type { Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
+import type { InboxRow } from "../schema.ts";
 import { Channel, type ReadFrame } from "./channel.ts";
 import type { RunServices } from "./run-services.ts";
 

@@ -1,7 +1,7 @@
 import type { Message } from "../../protocol/message.ts";
-import type { InboxRow } from "../inbox/inbox.ts";
 import type { JournalRow } from "../journal.ts";
 import type { Shown } from "../records.ts";
+import type { InboxRow } from "../schema.ts";
 import { isSeen } from "../spaces.ts";
 import type { RunServices } from "./run-services.ts";
 

@@ -1,9 +1,11 @@
 import type { ArchivalSource } from "../../protocol/archival.ts";
 import type { Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
-import { homeOf, type InboxRow, rootOf } from "../inbox/inbox.ts";
+import { homeOf } from "../inbox/batch.ts";
+import { rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
 import type { RunRow } from "../runs.ts";
+import type { InboxRow } from "../schema.ts";
 import type { RunServices } from "./run-services.ts";
 
 /** The run's events. Answers that it waited for, and the events of runs that it absorbed, have joined them. */

@@ -1,5 +1,7 @@
 import { renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
-import { eventSpaces, isRetry, triggerOf } from "../../inbox/inbox.ts";
+import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
+import { leave } from "../../inbox/dead-letters.ts";
+import { take } from "../../inbox/deliver.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { partsWith } from "../composing.ts";
@@ -11,31 +13,20 @@ import { nextBatch, prepareCycle } from "./prepare-cycle.ts";
 
 const previewEvents = 10;
 
-/** Whether a waiting event may wake this agent. B1 bounds fresh events; a retry and an answer always may. */
-const somethingWakes = (services: RunServices): boolean => {
-  const waiting = services.inbox.wakingRoots();
-  const wakes = services.roots.wakes(waiting.map(({ rootId }) => rootId));
-  const { maxWakesPerRoot } = services.identity.get().config.limits;
-  return waiting.some(({ rootId, unbounded }) => unbounded || (wakes.get(rootId) ?? 0) < maxWakesPerRoot);
-};
-
 /**
  * Begins a cycle, if a waiting event may wake this agent. One transaction stores the run and its inbox message, takes
  * its events and counts their roots.
  */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
-  if (!somethingWakes(services)) return undefined;
+  if (!services.inbox.nextWaking()) return undefined;
   const { rows: batch, passed } = nextBatch(services);
   if (batch.length === 0) return undefined;
   return services.transaction(() => {
-    services.spaces.leaveAllToHistory(services.inbox.leave(passed));
+    leave(services, passed);
     const prepared = prepareCycle(services, batch, ordinalAfter(newest));
     const window = services.windows.save(prepared.window);
     const agent = services.identity.get();
-    const fresh = batch.filter((row) => !isRetry(row));
-    const events = batch.map((row) => row.seq);
-    services.inbox.take(events, agent.config.limits.maxWakesPerRoot);
-    services.roots.count([...new Set(fresh.map((row) => row.rootId))]);
+    take(services, batch, batch);
     services.journal.hold(prepared.ordinal, true);
     const inboxRow = services.journal.append({
       runOrdinal: prepared.ordinal,
@@ -53,7 +44,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
       {
         id: services.ids.deriveOwned("run", agent.id, prepared.ordinal),
         trigger: triggerOf(batch),
-        events,
+        events: batch.map(({ seq }) => seq),
         roots: [...new Set(batch.map((row) => row.rootId))],
         continuity: "consciousness",
         spaceIds: eventSpaces(batch),

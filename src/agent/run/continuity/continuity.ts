@@ -1,9 +1,9 @@
 import type { AgentConfig } from "../../../protocol/agent.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
 import type { Snapshot } from "../../context/compose.ts";
-import type { InboxRow } from "../../inbox/inbox.ts";
 import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
+import type { InboxRow } from "../../schema.ts";
 import type { Composing } from "../composing.ts";
 import type { RunServices } from "../run-services.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";

@@ -17,7 +17,7 @@ import type {
   TimelineSnapshot,
   Trigger,
 } from "../../context/timeline/snapshot.ts";
-import { homeOf } from "../../inbox/inbox.ts";
+import { homeOf } from "../../inbox/batch.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { factsOf } from "../../tools/registry.ts";

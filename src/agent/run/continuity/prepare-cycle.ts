@@ -3,8 +3,9 @@ import { maxSkippedLines } from "../../bounds.ts";
 import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
 import { eventLine, renderInboxMessage } from "../../context/consciousness/inbox-message.ts";
 import { toldState } from "../../context/consciousness/state.ts";
-import type { Batch, InboxRow } from "../../inbox/inbox.ts";
+import type { Batch } from "../../inbox/inbox.ts";
 import type { Dropped, LeftToHistory, ToldState } from "../../records.ts";
+import type { InboxRow } from "../../schema.ts";
 import { toolsetOf } from "../../tools/toolset.ts";
 import { composingOf } from "../composing.ts";
 import { headOf } from "../head.ts";
@@ -47,7 +48,7 @@ const batchShare = 0.5;
 export const nextBatch = (services: RunServices): Batch => {
   const { config, correction } = composingOf(services);
   const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
-  return services.inbox.nextBatch(budget * batchShare, services.identity.get().config.limits.maxWakesPerRoot);
+  return services.inbox.nextBatch(budget * batchShare);
 };
 
 /** `ordinal` is that of the run. */

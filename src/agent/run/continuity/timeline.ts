@@ -1,5 +1,6 @@
 import type { ActiveRun } from "../../context/timeline/snapshot.ts";
-import { eventSpaces, type InboxRow, isRetry, triggerOf } from "../../inbox/inbox.ts";
+import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
+import { take } from "../../inbox/deliver.ts";
 import type { InboxData } from "../../records.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { toolsetOf } from "../../tools/toolset.ts";
@@ -10,14 +11,10 @@ import { composeInvocation, composeShorter } from "./compose-invocation.ts";
 import type { Continuity } from "./continuity.ts";
 import { begunBy, gatherTimeline } from "./gather-timeline.ts";
 
-/** The event of the next run: the first that may wake this agent. */
-const nextEvent = (services: RunServices): InboxRow | undefined =>
-  services.inbox.nextWaking(services.identity.get().config.limits.maxWakesPerRoot);
-
 /** Begins a run with one event. The run gathers its input itself. */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
   const agent = services.identity.get();
-  const row = nextEvent(services);
+  const row = services.inbox.nextWaking();
   if (!row) return undefined;
   return services.transaction(() => {
     const ordinal = ordinalAfter(newest);
@@ -26,19 +23,16 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
     const window = services.windows.save(services.windows.windowFor(head, toolset, ordinal, "timeline"));
     const spaceIds = eventSpaces([row]);
     const [home] = spaceIds;
-    const { maxWakesPerRoot } = agent.config.limits;
     // Overheard messages are acknowledged with this run. The history shows them.
-    const overheard = home === undefined ? [] : services.inbox.overheardIn(home, maxWakesPerRoot);
-    const events = [row, ...overheard].map(({ seq }) => seq);
-    services.inbox.take(events, maxWakesPerRoot);
-    if (!isRetry(row)) services.roots.count([row.rootId]);
+    const events = [row, ...(home === undefined ? [] : services.inbox.overheardIn(home))];
+    take(services, events, [row]);
     services.journal.hold(ordinal, true);
     return services.runs.begin(
       {
         id: services.ids.deriveOwned("run", agent.id, ordinal),
         continuity: "timeline",
         trigger: triggerOf([row]),
-        events,
+        events: events.map(({ seq }) => seq),
         roots: [row.rootId],
         spaceIds,
         windowId: window.id,
@@ -76,7 +70,7 @@ export const timeline: Continuity = {
   past: () => [],
   shorten: composeShorter,
   next: async (services, composing, signal) => {
-    const row = nextEvent(services);
+    const row = services.inbox.nextWaking();
     const events = row ? [row] : [];
     const ordinal = services.runs.nextOrdinal();
     const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());

@@ -1,13 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { APICallError } from "ai";
 import { expect, onTestFinished, test, vi } from "vitest";
-import {
-  maxAttempts,
-  maxBatchEvents,
-  maxDeadLetters,
-  maxInboxEvents,
-  maxOverheardEvents,
-} from "../../src/agent/bounds.ts";
+import { maxAttempts, maxBatchEvents, maxDeadLetters, maxInboxEvents } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { answer, refusal, step, text } from "../support/scripted-model.ts";
@@ -172,11 +166,12 @@ test("[B3] an agent whose inbox is full says which bound refuses what comes", as
     ok: false,
     problem: { code: "unavailable", detail: expect.stringContaining("maxInboxEvents") },
   });
-  // Messages that wake nobody make way.
+  // Messages that wake nobody take no room.
   await sql(
     analyst,
-    `UPDATE inbox SET type = 'space_message', wakes = 0, retry_at = null, data = '{"type":"space_message","delivered":{"message":{"spaceId":"s"}}}'
-     WHERE seq <= ${maxOverheardEvents + 1}`,
+    `INSERT INTO overheard SELECT seq, event_id, type, data, root_id, received_at FROM inbox WHERE event_id = 'z1'`,
   );
-  expect((await activity())?.refusing).toBeUndefined();
+  await sql(analyst, "DELETE FROM inbox WHERE event_id = 'z1'");
+  expect(await activity()).not.toHaveProperty("refusing");
+  expect((await activity())?.waiting.events).toBe(maxInboxEvents);
 });

@@ -1,0 +1,53 @@
+import type { RunTrigger } from "../../protocol/run.ts";
+import { textBytes } from "../../protocol/text.ts";
+import { maxBatchBytes } from "../bounds.ts";
+import { eventLine } from "../context/consciousness/inbox-message.ts";
+import { excerpt } from "../context/quote.ts";
+import { estimateText } from "../context/tokens.ts";
+import type { InboxData } from "../records.ts";
+import type { InboxRow } from "../schema.ts";
+
+/** The space of a message, or the space where the call of a result was made. */
+export const homeOf = (data: InboxData): string | null => {
+  if (data.type === "space_message") return data.delivered.message.spaceId;
+  return data.type === "tool_result" ? data.activeSpaceId : null;
+};
+
+const triggerTextCharacters = 200;
+
+/** The trigger of a run that takes this batch: its newest event that wakes. */
+export const triggerOf = (batch: InboxRow[]): RunTrigger => {
+  const newest = batch.findLast((row) => row.wakes) ?? batch.at(-1);
+  if (!newest) throw new Error("a run begins with at least one event");
+  const common = { type: newest.type, eventId: newest.eventId, eventCount: batch.length };
+  if (newest.data.type === "plan") {
+    const { planName, instruction } = newest.data;
+    return { ...common, senderName: planName, text: excerpt(instruction, triggerTextCharacters) };
+  }
+  if (newest.data.type === "service") return { ...common, senderName: newest.data.serviceName };
+  if (newest.data.type === "tool_result") return { ...common, senderName: newest.data.tool };
+  const { message } = newest.data.delivered;
+  return {
+    ...common,
+    spaceId: message.spaceId,
+    senderName: message.sender.name,
+    text: excerpt(message.text ?? "", triggerTextCharacters),
+  };
+};
+
+/** The spaces that these events came from. */
+export const eventSpaces = (batch: InboxRow[]): string[] => [
+  ...new Set(batch.flatMap(({ data }) => homeOf(data) ?? [])),
+];
+
+/** The first rows that fit `maxBatchBytes` and `maxTokens`, at least one. */
+export const fitting = <Row extends { data: InboxData }>(rows: Row[], maxTokens: number): Row[] => {
+  let bytes = 0;
+  let tokens = 0;
+  const end = rows.findIndex(({ data }) => {
+    bytes += textBytes(JSON.stringify(data));
+    tokens += estimateText(eventLine(data));
+    return bytes > maxBatchBytes || tokens > maxTokens;
+  });
+  return end === -1 ? rows : rows.slice(0, Math.max(1, end));
+};
