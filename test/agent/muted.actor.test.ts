@@ -136,7 +136,7 @@ test("[R1] [B1] a dead event that a person picks runs again, though its root's b
   expect(await inboxOf(house.workspaceId, listener)).toEqual([]);
 });
 
-test("[B1] events that wait when their root has woken the agent as often as it may wake it no more", async () => {
+test("[B1] events that wait when their root has woken the agent its last time wake it no more", async () => {
   const { house, husam, listener, space, gate } = await readingTalk({ maxWakesPerRoot: 1 });
   // So many answers to its message came while it was read, and a retry of one.
   const many = 5 * maxBatchEvents;
