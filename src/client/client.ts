@@ -148,15 +148,15 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
 
 const maxPages = 10;
 
-/** The items of all pages, up to ten pages. */
-export const allItems = async <Item>(page: (cursor?: string) => Promise<Page<Item>>): Promise<Item[]> => {
+/** The items of all pages, up to ten pages. `list` is given the place of each page. */
+export const allItems = async <Item>(list: (page: { cursor?: string }) => Promise<Page<Item>>): Promise<Item[]> => {
   const items: Item[] = [];
-  let cursor: string | undefined;
+  let page: { cursor?: string } = {};
   for (let count = 0; count < maxPages; count += 1) {
-    const { items: next, nextCursor } = await page(cursor);
+    const { items: next, nextCursor } = await list(page);
     items.push(...next);
     if (nextCursor === null) break;
-    cursor = nextCursor;
+    page = { cursor: nextCursor };
   }
   return items;
 };

@@ -38,7 +38,7 @@ export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceLi
 
   const once = async (): Promise<void> => {
     try {
-      const spaces = await allItems((cursor) => client.listSpaces({ limit: 50, ...(cursor && { cursor }) }));
+      const spaces = await allItems((page) => client.listSpaces({ limit: 50, ...page }));
       if (!closed) update(() => ({ status: "ready", spaces, problem: null }));
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;

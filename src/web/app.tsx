@@ -1,8 +1,7 @@
 import { useMemo } from "react";
 import { createClient } from "../client/index.ts";
-import { type Session, type SignedOutReason, useSession } from "./session/session.ts";
+import { type Session, SignedInContext, type SignedOutReason, useSession } from "./session/session.ts";
 import { SignIn } from "./session/sign-in.tsx";
-import { SignedInContext } from "./session/signed-in.ts";
 import { Shell } from "./shell/shell.tsx";
 import { Toasts } from "./toasts/toasts.tsx";
 
@@ -21,12 +20,9 @@ export const App = () => {
 
 type SignedInAppProps = { session: Session; onSignOut: (reason: SignedOutReason) => void };
 
-const SignedInApp = ({ session, onSignOut }: SignedInAppProps) => {
-  const { token, entityId } = session;
-  const signedIn = useMemo(
-    () => ({ client: createClient({ baseUrl: location.origin, token }), entityId, signOut: onSignOut }),
-    [token, entityId, onSignOut],
-  );
+const SignedInApp = ({ session: { token, entityId }, onSignOut: signOut }: SignedInAppProps) => {
+  const client = useMemo(() => createClient({ baseUrl: location.origin, token }), [token]);
+  const signedIn = useMemo(() => ({ client, entityId, signOut }), [client, entityId, signOut]);
   return (
     <SignedInContext value={signedIn}>
       <Shell />

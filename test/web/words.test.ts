@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { day, daysAgo } from "../../src/web/look/time.ts";
+import { day, daysAgo } from "../../src/web/look/time.tsx";
 import { sessionOf } from "../../src/web/session/session.ts";
 import { byActivity, preview, withOpenSpace, withReadMarks } from "../../src/web/spaces/space-items.ts";
 import { presence, presenceText } from "../../src/web/timeline/presence.ts";

@@ -11,7 +11,7 @@ import {
 import { ListView } from "./list-view.tsx";
 import { LogView } from "./log-view.tsx";
 import { MapView } from "./map-view.tsx";
-import { type May, mayNothing, type Part } from "./part.ts";
+import { type May, mayNothing, type Part, readOnlyMark } from "./part.tsx";
 import { TextView } from "./text-view.tsx";
 
 type BlockContentProps = {
@@ -36,7 +36,7 @@ export const BlockContent = ({ block, state, live, space, may }: BlockContentPro
     <section key={name} className="block-section stack" aria-label={name}>
       <h3 className="baseline">
         {name}
-        {readOnly && <span className="block-read-only tone-none">read-only</span>}
+        {readOnly && readOnlyMark}
       </h3>
       {description && <p className="field-hint">{description}</p>}
       <PlainView

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "react";
 import { type BlockChange, type BlockRef, messageOf, type Page, type SpaceState } from "../../client/index.ts";
-import { LinkButton } from "../look/link-button.tsx";
-import { full, short } from "../look/time.ts";
-import { useSignedIn } from "../session/signed-in.ts";
+import { LinkButton } from "../look/button.tsx";
+import { Time } from "../look/time.tsx";
+import { useSignedIn } from "../session/session.ts";
 import { authorName, changeWords } from "./block-words.ts";
 
 type BlockHistoryProps = { block: BlockRef; version: number; space: SpaceState };
@@ -14,6 +14,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
   const [pages, setPages] = useState<Page<BlockChange> | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [read, setRead] = useState<{ version: number; rendered: string } | null>(null);
+  const fail = (error: unknown): void => setProblem(messageOf(error));
 
   // `version` is a dependency so that each new version requests the history again.
   useEffect(() => {
@@ -27,11 +28,9 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
     };
   }, [client, spaceId, agentId, label, version]);
 
-  const fail = (error: unknown): void => setProblem(messageOf(error));
-  const more = async (): Promise<void> => {
-    if (!pages?.nextCursor) return;
-    const next = await client.blockHistory(block, { cursor: pages.nextCursor, limit: 50 });
-    setPages({ items: [...pages.items, ...next.items], nextCursor: next.nextCursor });
+  const more = async (cursor: string, items: readonly BlockChange[]): Promise<void> => {
+    const next = await client.blockHistory(block, { cursor, limit: 50 });
+    setPages({ items: [...items, ...next.items], nextCursor: next.nextCursor });
   };
 
   const look = async (wanted: number): Promise<void> => {
@@ -41,6 +40,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
     setProblem(null);
   };
 
+  const { items = [], nextCursor = null } = pages ?? {};
   return (
     <section aria-label="History">
       {problem && (
@@ -49,7 +49,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
         </p>
       )}
       <ol>
-        {pages?.items.map((change) => {
+        {items.map((change) => {
           const author = authorName(change.author, space, change.authorName);
           const isRead = read?.version === change.version;
           return (
@@ -61,19 +61,17 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
                 aria-label={`Version ${change.version}: ${author} ${changeWords(change)}`}
                 onClick={() => void look(change.version).catch(fail)}
               >
-                <span className="block-version-words wrap">
+                <span className="wrap">
                   <strong>{author}</strong> {changeWords(change)}
                 </span>
-                <time className="soft numeric" dateTime={change.createdAt} title={full(change.createdAt)}>
-                  {short(change.createdAt)}
-                </time>
+                <Time iso={change.createdAt} className="soft numeric" />
               </button>
-              {isRead && <pre className="block-version-read wrap tiny">{read.rendered || "(it was empty)"}</pre>}
+              {isRead && <pre className="wrap tiny">{read.rendered || "(it was empty)"}</pre>}
             </li>
           );
         })}
       </ol>
-      {pages?.nextCursor && <LinkButton onClick={() => void more().catch(fail)}>Show older</LinkButton>}
+      {nextCursor && <LinkButton onClick={() => void more(nextCursor, items).catch(fail)}>Show older</LinkButton>}
     </section>
   );
 };

@@ -1,14 +1,14 @@
 import { useEffect, useState } from "react";
-import type { Block, BlockDetail, BlockState, SpaceState } from "../../client/index.ts";
+import type { Block, BlockDetail, BlockState, LiveBlock, PendingEdit, SpaceState } from "../../client/index.ts";
 import { useBlock } from "../../client/react.ts";
-import { IconButton } from "../look/icon.tsx";
-import { full, short } from "../look/time.ts";
-import { useSignedIn } from "../session/signed-in.ts";
+import { Button, IconButton } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
+import { short, Time } from "../look/time.tsx";
+import { useSignedIn, useSignedOut } from "../session/session.ts";
 import { BlockContent } from "./block-content.tsx";
 import { BlockHistory } from "./block-history.tsx";
-import { authorName } from "./block-words.ts";
-import { mayNothing, mayWith } from "./part.ts";
-import { RefusedEdits } from "./refused-edits.tsx";
+import { authorName, editWords } from "./block-words.ts";
+import { mayNothing, mayWith } from "./part.tsx";
 
 /** `shared`: the block as the list of the space's blocks has it. */
 type BlockViewProps = { space: SpaceState; shared: Block };
@@ -17,46 +17,34 @@ type BlockViewProps = { space: SpaceState; shared: Block };
 export const BlockView = ({ space, shared }: BlockViewProps) => {
   const { label } = shared;
   const { agentId = "", agentName = "" } = shared.sharedFrom ?? {};
-  const { client, signOut } = useSignedIn();
+  const { client } = useSignedIn();
   const { state, live } = useBlock(client, space.spaceId, agentId, label);
   const [isHistoryShown, setHistoryShown] = useState(false);
   const { block, connection } = state;
   const announced = useAnnouncement(state, space);
-
-  useEffect(() => {
-    if (connection.status === "closed" && connection.reason === "signed_out") signOut("expired");
-  }, [connection, signOut]);
+  useSignedOut(connection);
 
   const ended = endedWords(state);
   if (!block) return <p className="block-note soft">{ended ?? "Loading …"}</p>;
   const may = connection.status === "closed" ? mayNothing : mayWith(block.permission);
-  const undo = (): void => void live?.edit([{ op: "undo" }]);
+  const tool = (icon: "undo" | "clock", title: string) => ({ icon, size: 18, label: title, title });
   return (
     <div className="block stack">
       <p className="small soft">
         {agentName} keeps it{permissionWords[block.permission] ?? "; you may read it"}.
       </p>
-      {block.description !== "" && <p className="block-description wrap">{block.description}</p>}
+      {block.description !== "" && <p className="pretty wrap">{block.description}</p>}
       {ended && <p className="block-ended notice tone-warning">{ended}</p>}
       <RefusedEdits edits={state.edits} live={live} />
       <BlockContent block={block} state={state} live={live} space={space} may={may} />
       <div className="block-foot row between">
         <LastChange block={block} state={state} space={space} />
-        <span className="block-foot-buttons">
+        <span>
           {may.change && (
-            <IconButton
-              icon="undo"
-              size={18}
-              label="Undo your last change"
-              title="Undo your last change"
-              onClick={undo}
-            />
+            <IconButton {...tool("undo", "Undo your last change")} onClick={() => live?.edit([{ op: "undo" }])} />
           )}
           <IconButton
-            icon="clock"
-            size={18}
-            label="History"
-            title="History"
+            {...tool("clock", "History")}
             aria-expanded={isHistoryShown}
             onClick={() => setHistoryShown((isShown) => !isShown)}
           />
@@ -100,15 +88,44 @@ const useAnnouncement = ({ block, changedBy }: BlockState, space: SpaceState): s
 };
 
 const LastChange = ({ block, state, space }: { block: BlockDetail; state: BlockState; space: SpaceState }) => {
-  if (state.connection.status === "reconnecting" || state.connection.status === "offline") {
-    return <span className="block-last tiny soft">The connection is lost. Reconnecting …</span>;
+  const { connection, edits, changedBy } = state;
+  const isLost = connection.status === "reconnecting" || connection.status === "offline";
+  const isSaving = edits.some(({ status }) => status.kind !== "refused");
+  if (isLost || isSaving) {
+    return <span className="tiny soft">{isLost ? "The connection is lost. Reconnecting …" : "Saving …"}</span>;
   }
-  if (state.edits.some(({ status }) => status.kind !== "refused"))
-    return <span className="block-last tiny soft">Saving …</span>;
-  const by = state.changedBy === null ? "Changed" : `${authorName(state.changedBy, space)} changed it`;
+  const by = changedBy === null ? "Changed" : `${authorName(changedBy, space)} changed it`;
   return (
-    <time className="block-last tiny soft" dateTime={block.updatedAt} title={full(block.updatedAt)}>
+    <Time iso={block.updatedAt} className="tiny soft">
       {by} · {short(block.updatedAt)}
-    </time>
+    </Time>
   );
 };
+
+/** Edits that were not stored, with the reason and the written text: to retry, copy or discard. */
+const RefusedEdits = ({ edits, live }: { edits: readonly PendingEdit[]; live: LiveBlock | null }) => (
+  <div role="alert" className="block-refusals stack">
+    {edits.map(({ key, operations, status }) => {
+      const [operation] = operations;
+      if (status.kind !== "refused" || !operation) return null;
+      const { doing, text } = editWords(operation);
+      return (
+        <div key={key} className="notice stack">
+          <p className="icon-line wrap">
+            <Icon name="warning" size={17} />
+            <span>
+              {doing} was not stored. {status.message}
+            </span>
+          </p>
+          {text !== "" && <p className="block-text block-excerpt wrap">{text}</p>}
+          <div className="buttons">
+            <Button onClick={() => live?.retry(key)}>Try again</Button>
+            <Button look="plain" onClick={() => live?.discard(key)}>
+              Discard
+            </Button>
+          </div>
+        </div>
+      );
+    })}
+  </div>
+);

@@ -1,9 +1,9 @@
 import { useCallback, useState } from "react";
 import type { Block, SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { IconButton } from "../look/icon.tsx";
-import { LinkButton } from "../look/link-button.tsx";
-import { useSignedIn } from "../session/signed-in.ts";
+import { IconButton, LinkButton } from "../look/button.tsx";
+import { Panel } from "../look/panel.tsx";
+import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 import { BlockView } from "./block-view.tsx";
 import "./blocks-panel.css";
@@ -21,8 +21,6 @@ const lastDoing = ({ messages, active, members }: SpaceState): string => {
   return [said?.id, ...active.map(({ entityId }) => entityId), ...agents].join(" ");
 };
 
-const takeFocus = (element: HTMLElement | null): void => element?.focus();
-
 /** The blocks that the space's agents share with its people: beside the timeline, or as a sheet over it. */
 export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   const { client } = useSignedIn();
@@ -32,27 +30,21 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
   const list = useRequest(useCallback(() => client.listBlocks(spaceId), [client, spaceId, doing]));
   const [chosen, setChosen] = useState<Block | null>(null);
   // The only block of a space opens by itself.
-  const [only = null, ...others] = list.answer ?? [];
-  const alone = others.length === 0 ? only : null;
+  const alone = list.answer?.length === 1 ? (list.answer[0] ?? null) : null;
   // The open block stays when the list changes, since a person may be writing in it.
   if (chosen === null && alone !== null) setChosen(alone);
   const open = chosen ?? alone;
   const isBackShown = open !== null && (alone === null || keyOf(alone) !== keyOf(open));
+  const heading = (
+    <>
+      {isBackShown && <IconButton icon="back" label="All blocks" onClick={() => setChosen(null)} />}
+      <h2 className="ellipsis">{open?.label ?? "Blocks"}</h2>
+    </>
+  );
   return (
     <>
       <button type="button" className="blocks-veil veil" tabIndex={-1} aria-hidden="true" onClick={onClose} />
-      <aside
-        className="blocks panel"
-        aria-label="Blocks"
-        tabIndex={-1}
-        ref={takeFocus}
-        onKeyDown={(event) => event.key === "Escape" && onClose()}
-      >
-        <div className="panel-head">
-          {isBackShown && <IconButton icon="back" label="All blocks" onClick={() => setChosen(null)} />}
-          <h2 className="ellipsis">{open?.label ?? "Blocks"}</h2>
-          <IconButton icon="close" label="Close blocks" onClick={onClose} />
-        </div>
+      <Panel name="Blocks" heading={heading} className="blocks" onClose={onClose}>
         <div className="blocks-body">
           {open ? (
             <BlockView key={keyOf(open)} space={state} shared={open} />
@@ -60,7 +52,7 @@ export const BlocksPanel = ({ state, onClose }: BlocksPanelProps) => {
             <BlockList blocks={list.answer} problem={list.problem} onOpen={setChosen} onRetry={list.again} />
           )}
         </div>
-      </aside>
+      </Panel>
     </>
   );
 };
@@ -90,15 +82,15 @@ const BlockList = ({ blocks, problem, onOpen, onRetry }: BlockListProps) => {
     );
   }
   return (
-    <ul className="blocks-list">
+    <ul>
       {blocks.map((block) => {
         const { agentId = "", agentName = "" } = block.sharedFrom ?? {};
         const preview = block.rendered.split("\n").find((line) => line.trim() !== "");
         return (
           <li key={keyOf(block)}>
-            <button type="button" className="blocks-row row hoverable" onClick={() => onOpen(block)}>
+            <button type="button" className="row hoverable" onClick={() => onOpen(block)}>
               <Avatar id={agentId} name={agentName} type="agent" size={30} />
-              <span className="blocks-row-words words">
+              <span className="words">
                 <span className="ellipsis medium">{block.label}</span>
                 <span className="ellipsis small soft">{block.description || preview || `kept by ${agentName}`}</span>
               </span>

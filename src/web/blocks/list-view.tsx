@@ -1,10 +1,9 @@
 import { fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
-import { IconButton } from "../look/icon.tsx";
-import { AddLine } from "./add-line.tsx";
-import { InlineEdit } from "./inline-edit.tsx";
+import { IconButton } from "../look/button.tsx";
 import { inWords, itemFrom, shapeOf, withWords } from "./item-shape.ts";
 import { useKeyedItems } from "./keyed-items.ts";
-import type { Part } from "./part.ts";
+import { AddLine, InlineEdit } from "./line-edit.tsx";
+import type { Part } from "./part.tsx";
 
 type ListPart = Part<Extract<PlainSchema, { type: "list" }>>;
 
@@ -18,17 +17,17 @@ export const ListView = ({ schema, value, may, name, onEdit }: ListPart) => {
   return (
     <>
       {items.length === 0 && <p className="soft">Nothing on it yet.</p>}
-      <ol className="block-items" aria-label={name}>
+      <ol className="if-filled" aria-label={name}>
         {rows.map(({ key, item }, index) => (
-          <ListItem
-            key={key}
-            item={item}
-            place={index + 1}
-            isFresh={key > first}
-            may={may}
-            onSet={(next) => onEdit({ op: "set_item", index, item: next })}
-            onDelete={() => onEdit({ op: "delete_item", index })}
-          />
+          <li key={key} className="block-item" data-fresh={key > first}>
+            <ListItem
+              item={item}
+              place={index + 1}
+              may={may}
+              onSet={(next) => onEdit({ op: "set_item", index, item: next })}
+              onDelete={() => onEdit({ op: "delete_item", index })}
+            />
+          </li>
         ))}
       </ol>
       {may.append && itemFrom("x", schema, items) !== undefined && <AddLine label={`Add to ${name}`} onAdd={add} />}
@@ -39,16 +38,16 @@ export const ListView = ({ schema, value, may, name, onEdit }: ListPart) => {
 type ListItemProps = {
   item: Json;
   place: number;
-  isFresh: boolean;
   may: ListPart["may"];
   onSet: (item: Json) => void;
   onDelete: () => void;
 };
 
-const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps) => {
+const ListItem = ({ item, place, may, onSet, onDelete }: ListItemProps) => {
   const { words, wordsIn, isDone, rest } = shapeOf(item);
+  const isStruck = isDone === true;
   return (
-    <li className="block-item" data-fresh={isFresh}>
+    <>
       {isDone === undefined ? (
         <span className="block-item-place small soft numeric" aria-hidden="true">
           {place}
@@ -62,16 +61,16 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
           onChange={(event) => onSet({ ...fieldsOf(item), done: event.target.checked })}
         />
       )}
-      <span className="block-item-words words">
+      <span className="grow words">
         {may.change && wordsIn !== undefined ? (
           <InlineEdit
             label={`Item ${place}`}
             words={words}
-            isStruck={isDone === true}
+            isStruck={isStruck}
             onSave={(text) => onSet(withWords(item, text))}
           />
         ) : (
-          <span className="block-plain" data-struck={isDone === true}>
+          <span className="block-plain" data-struck={isStruck}>
             {words}
           </span>
         )}
@@ -86,6 +85,6 @@ const ListItem = ({ item, place, isFresh, may, onSet, onDelete }: ListItemProps)
         )}
       </span>
       {may.remove && <IconButton icon="bin" size={17} label={`Delete ${words}`} onClick={onDelete} />}
-    </li>
+    </>
   );
 };

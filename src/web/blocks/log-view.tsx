@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
-import { LinkButton } from "../look/link-button.tsx";
-import { full, short } from "../look/time.ts";
-import { AddLine } from "./add-line.tsx";
+import { LinkButton } from "../look/button.tsx";
+import { Time } from "../look/time.tsx";
 import { inWords } from "./item-shape.ts";
-import type { Part } from "./part.ts";
+import { AddLine } from "./line-edit.tsx";
+import type { Part } from "./part.tsx";
 
 type LogSchema = Extract<PlainSchema, { type: "log" }>;
 
@@ -24,9 +24,8 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
   const [isWhole, setWhole] = useState(false);
   const entries = itemsOf(value);
   const most = isWhole ? mostShown : Math.min(schema.displayLimit, mostShown);
-  const shown = entries.slice(-most);
-  const firstPlace = entries.length - shown.length;
-  const rows = shown.map((entry, index) => ({ entry, place: firstPlace + index }));
+  const shown = entries.slice(-most).toReversed();
+  const fields = schema.entryFields.map(nameOf);
   return (
     <>
       {may.append && isOfWords(schema) && (
@@ -34,8 +33,8 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
       )}
       {entries.length === 0 && <p className="soft">Nothing written yet.</p>}
       <ol className="stack" aria-label={name} reversed>
-        {rows.toReversed().map(({ entry, place }) => (
-          <LogEntry key={place} entry={entry} fields={schema.entryFields.map(nameOf)} />
+        {shown.map((entry, index) => (
+          <LogEntry key={entries.length - index} entry={entry} fields={fields} />
         ))}
       </ol>
       {!isWhole && entries.length > shown.length && (
@@ -47,31 +46,22 @@ export const LogView = ({ schema, value, may, name, onEdit }: Part<LogSchema>) =
   );
 };
 
-const LogEntry = ({ entry, fields }: { entry: Json; fields: string[] }) => {
+const LogEntry = ({ entry, fields: [first = "message", ...others] }: { entry: Json; fields: string[] }) => {
   const { timestamp, agent, ...held } = fieldsOf(entry);
-  const [first = "message", ...others] = fields;
   const isTime = typeof timestamp === "string" && !Number.isNaN(Date.parse(timestamp));
+  const rest = others.filter((name) => held[name] !== undefined);
   return (
     <li className="block-entry wrap">
       <p className="baseline small soft">
         {typeof agent === "string" && <strong>{agent}</strong>}
-        {isTime ? (
-          <time dateTime={timestamp} title={full(timestamp)}>
-            {short(timestamp)}
-          </time>
-        ) : (
-          <span>just now</span>
-        )}
+        {isTime ? <Time iso={timestamp} /> : <span>just now</span>}
       </p>
       <p>{inWords(held[first])}</p>
-      {others.map(
-        (name) =>
-          held[name] !== undefined && (
-            <p key={name} className="block-item-rest wrap small soft">
-              {name}: {inWords(held[name])}
-            </p>
-          ),
-      )}
+      {rest.map((name) => (
+        <p key={name} className="block-item-rest wrap small soft">
+          {name}: {inWords(held[name])}
+        </p>
+      ))}
     </li>
   );
 };

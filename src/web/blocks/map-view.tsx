@@ -1,10 +1,9 @@
 import { type Field, fieldsOf, itemsOf, type Json, type PlainSchema } from "../../client/index.ts";
-import { IconButton } from "../look/icon.tsx";
-import { AddLine } from "./add-line.tsx";
-import { InlineEdit } from "./inline-edit.tsx";
+import { IconButton } from "../look/button.tsx";
 import { inWords } from "./item-shape.ts";
 import { useKeyedItems } from "./keyed-items.ts";
-import { type May, mayNothing, type Part } from "./part.ts";
+import { AddLine, InlineEdit } from "./line-edit.tsx";
+import { type May, mayNothing, type Part, readOnlyMark } from "./part.tsx";
 
 type MapPart = Part<Extract<PlainSchema, { type: "map" }>>;
 
@@ -16,7 +15,7 @@ export const MapView = ({ schema, value, may, name, onEdit }: MapPart) => {
         <div key={field.name} className="block-field">
           <dt className="baseline field-label soft">
             {field.name}
-            {field.readOnly && <span className="block-read-only tone-none">read-only</span>}
+            {field.readOnly && readOnlyMark}
           </dt>
           <dd>
             <FieldValue
@@ -48,89 +47,76 @@ const FieldValue = (props: FieldValueProps) => {
   }
 };
 
-const YesNo = ({ field, value, may, onEdit }: FieldValueProps) => (
+const YesNo = ({ field: { name: field }, value, may, onEdit }: FieldValueProps) => (
   <label className="block-yes-no row">
     <input
       type="checkbox"
       checked={value === true}
       disabled={!may.change}
-      aria-label={field.name}
-      onChange={(event) => onEdit({ op: "set_field", field: field.name, value: event.target.checked })}
+      aria-label={field}
+      onChange={({ target }) => onEdit({ op: "set_field", field, value: target.checked })}
     />
     <span>{value === undefined ? "not said" : inWords(value)}</span>
   </label>
 );
 
-const Counter = ({ field: { name }, value, may, onEdit }: FieldValueProps) => {
-  const step = (by: number, sign: string, label: string) =>
-    may.change && (
-      <button
-        type="button"
-        className="block-step hoverable"
-        aria-label={`${label}: ${name}`}
-        onClick={() => onEdit({ op: "increment", field: name, by })}
-      >
+const Counter = ({ field: { name: field }, value, may, onEdit }: FieldValueProps) => {
+  const step = (by: number, sign: string, label: string) => {
+    const count = (): void => onEdit({ op: "increment", field, by });
+    return (
+      <button type="button" className="block-step hoverable" aria-label={`${label}: ${field}`} onClick={count}>
         {sign}
       </button>
     );
+  };
   return (
     <span className="block-counter row numeric">
-      {step(-1, "−", "One less")}
-      <output aria-label={name}>{inWords(value ?? 0)}</output>
-      {step(1, "+", "One more")}
+      {may.change && step(-1, "−", "One less")}
+      <output aria-label={field}>{inWords(value ?? 0)}</output>
+      {may.change && step(1, "+", "One more")}
     </span>
   );
 };
 
-const FieldList = ({ field: { name }, value, may, onEdit }: FieldValueProps) => {
+const FieldList = ({ field: { name: field }, value, may, onEdit }: FieldValueProps) => {
   const { rows } = useKeyedItems(itemsOf(value));
+  const remove = (index: number): void => onEdit({ op: "remove_from_list", field, index });
   return (
     <>
-      {rows.length === 0 && <span className="block-unset soft">nothing yet</span>}
-      <ul className="block-field-items" aria-label={name}>
+      {rows.length === 0 && <span className="soft">nothing yet</span>}
+      <ul aria-label={field}>
         {rows.map(({ key, item }, index) => (
           <li key={key} className="row between wrap">
             <span>{inWords(item)}</span>
             {may.remove && (
-              <IconButton
-                icon="bin"
-                size={16}
-                label={`Delete ${inWords(item)}`}
-                onClick={() => onEdit({ op: "remove_from_list", field: name, index })}
-              />
+              <IconButton icon="bin" size={16} label={`Delete ${inWords(item)}`} onClick={() => remove(index)} />
             )}
           </li>
         ))}
       </ul>
       {may.append && (
-        <AddLine
-          label={`Add to ${name}`}
-          onAdd={(words) => onEdit({ op: "append_to_list", field: name, value: words })}
-        />
+        <AddLine label={`Add to ${field}`} onAdd={(value) => onEdit({ op: "append_to_list", field, value })} />
       )}
     </>
   );
 };
 
 /** Words for a number field become a number if they read as one; else the server refuses them with a reason. */
-const written = (field: Field, words: string): Json =>
-  field.type === "number" && words.trim() !== "" && Number.isFinite(Number(words)) ? Number(words) : words;
+const written = ({ type }: Field, words: string): Json =>
+  type === "number" && Number.isFinite(Number(words)) ? Number(words) : words;
 
 const Words = ({ field, value, may, onEdit }: FieldValueProps) => {
-  if (!may.change) {
-    return value === undefined ? (
-      <span className="block-unset soft">not said</span>
-    ) : (
-      <span className="block-plain">{inWords(value)}</span>
+  const words = inWords(value);
+  if (may.change) {
+    return (
+      <InlineEdit
+        label={field.name}
+        words={words}
+        placeholder="not said"
+        inputMode={field.type === "number" ? "decimal" : "text"}
+        onSave={(text) => onEdit({ op: "set_field", field: field.name, value: written(field, text) })}
+      />
     );
   }
-  return (
-    <InlineEdit
-      label={field.name}
-      words={inWords(value)}
-      placeholder="not said"
-      inputMode={field.type === "number" ? "decimal" : "text"}
-      onSave={(words) => onEdit({ op: "set_field", field: field.name, value: written(field, words) })}
-    />
-  );
+  return value === undefined ? <span className="soft">not said</span> : <span className="block-plain">{words}</span>;
 };

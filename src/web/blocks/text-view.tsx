@@ -1,8 +1,9 @@
 import { type KeyboardEvent, useState } from "react";
 import type { PlainSchema } from "../../client/index.ts";
+import { Button } from "../look/button.tsx";
 import { Icon } from "../look/icon.tsx";
 import { authorName } from "./block-words.ts";
-import type { Part } from "./part.ts";
+import type { Part } from "./part.tsx";
 
 type TextPart = Part<Extract<PlainSchema, { type: "text" }>>;
 
@@ -16,26 +17,23 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
   const text = typeof value === "string" ? value : "";
 
   if (draft === null) {
+    const edit = (): void => setDraft(version === null ? null : { text, onVersion: version });
     return (
       <>
         {text === "" ? <p className="soft">Nothing written yet.</p> : <p className="block-text wrap">{text}</p>}
         {may.change && (
-          <button
-            type="button"
-            className="button block-edit"
-            disabled={version === null}
-            onClick={() => version !== null && setDraft({ text, onVersion: version })}
-          >
+          <Button disabled={version === null} onClick={edit}>
             <Icon name="pencil" size={17} /> Edit
-          </button>
+          </Button>
         )}
       </>
     );
   }
 
+  const close = (): void => setDraft(null);
   const save = (): void => {
     if (draft.text !== text) onEdit({ op: "set_text", text: draft.text }, draft.onVersion);
-    setDraft(null);
+    close();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const isSave = event.key === "Enter" && (event.ctrlKey || event.metaKey);
@@ -43,7 +41,7 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
     event.preventDefault();
     event.stopPropagation();
     if (isSave) save();
-    else setDraft(null);
+    else close();
   };
   const isOlder = version !== null && version > draft.onVersion;
   return (
@@ -59,7 +57,7 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
         onKeyDown={onKeyDown}
       />
       {isOlder && (
-        <div className="block-meanwhile notice stack" role="status">
+        <div className="notice stack" role="status">
           <p>
             {changedBy === null ? "Somebody" : authorName(changedBy, space)} changed it meanwhile. Saving keeps both.
             Now it says:
@@ -68,12 +66,12 @@ export const TextView = ({ value, may, name, space, version, changedBy, onEdit }
         </div>
       )}
       <div className="buttons">
-        <button type="button" className="button button-primary" onClick={save}>
+        <Button look="primary" onClick={save}>
           Save
-        </button>
-        <button type="button" className="button button-plain" onClick={() => setDraft(null)}>
+        </Button>
+        <Button look="plain" onClick={close}>
           Cancel
-        </button>
+        </Button>
       </div>
     </div>
   );

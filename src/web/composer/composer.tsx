@@ -138,11 +138,11 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on 
         </button>
       </div>
       <div className="composer-foot between tiny soft">
-        <span id="composer-hint" className="composer-hint">
+        <span id="composer-hint">
           <kbd>Enter</kbd> sends · <kbd>Shift</kbd> <kbd>Enter</kbd> breaks the line · <kbd>@</kbd> mentions
         </span>
         {bytes >= bytesShownFrom && (
-          <span className="composer-bytes numeric" data-too-long={isTooLong} role="status">
+          <span className="numeric" data-too-long={isTooLong} role="status">
             {number.format(bytes)} of {number.format(maxTextBytes)} bytes
           </span>
         )}

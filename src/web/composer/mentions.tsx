@@ -67,7 +67,7 @@ export const MentionList = ({ id, members, selected, onPick }: MentionListProps)
           onPick(member);
         }}
       >
-        <Avatar id={member.id} name={member.name} type={member.type} size={24} />
+        <Avatar {...member} size={24} />
         <span>{member.name}</span>
         <TypeBadge type={member.type} />
       </div>

@@ -1,6 +1,7 @@
 import { useCallback, useState } from "react";
 import type { Message, SpaceState } from "../../client/index.ts";
-import { Icon, IconButton } from "../look/icon.tsx";
+import { IconButton } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
 import { recall, remember } from "../storage.ts";
 
 export type Reply = {
@@ -27,7 +28,7 @@ export const useReply = ({ spaceId, messages }: Pick<SpaceState, "spaceId" | "me
 export const ReplyStrip = ({ name, text, onCancel }: { name: string; text: string; onCancel: () => void }) => (
   <div className="reply-strip row small soft">
     <Icon name="reply" size={16} />
-    <p className="reply-strip-words words" role="status">
+    <p className="grow words" role="status">
       <span className="ellipsis">
         Answering <strong>{name}</strong>
       </span>

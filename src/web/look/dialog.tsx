@@ -1,6 +1,6 @@
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, startTransition, useActionState, useEffect, useId, useRef } from "react";
 import { messageOf } from "../../client/index.ts";
-import { IconButton } from "./icon.tsx";
+import { Button, IconButton } from "./button.tsx";
 
 type DialogProps = {
   title: string;
@@ -25,25 +25,14 @@ export const Dialog = (props: DialogProps) => {
   const { title, cancelLabel, submitLabel, isDangerous = false, isReady = true, onClose, onSubmit, children } = props;
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const [problem, setProblem] = useState<string | null>(null);
-  const [isBusy, setBusy] = useState(false);
+  const submit = (): Promise<string | null> => onSubmit().then(() => null, messageOf);
+  const [problem, action, isBusy] = useActionState(submit, null);
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     dialog?.querySelector<HTMLElement>("[data-initial-focus]")?.focus();
     return () => dialog?.close();
   }, []);
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    setBusy(true);
-    setProblem(null);
-    try {
-      await onSubmit();
-    } catch (error) {
-      setProblem(messageOf(error));
-      setBusy(false);
-    }
-  };
   return (
     <dialog
       ref={element}
@@ -60,24 +49,26 @@ export const Dialog = (props: DialogProps) => {
         </h2>
         <IconButton icon="close" label="Close" onClick={onClose} />
       </div>
-      <form className="dialog-body" onSubmit={(event) => void submit(event)}>
+      <form
+        // Not as the form's `action`: React would then reset the form, and untick its boxes, after a refusal.
+        onSubmit={(event) => {
+          event.preventDefault();
+          startTransition(action);
+        }}
+      >
         {children}
         {problem && (
           <p className="field-error" role="alert" id={dialogProblemId}>
             {problem}
           </p>
         )}
-        <div className="dialog-actions">
-          <button type="button" className="button button-plain" data-initial-focus onClick={onClose}>
+        <div className="dialog-actions row">
+          <Button look="plain" data-initial-focus onClick={onClose}>
             {cancelLabel}
-          </button>
-          <button
-            type="submit"
-            className={isDangerous ? "button button-danger" : "button button-primary"}
-            disabled={isBusy || !isReady}
-          >
+          </Button>
+          <Button type="submit" look={isDangerous ? "danger" : "primary"} disabled={isBusy || !isReady}>
             {submitLabel}
-          </button>
+          </Button>
         </div>
       </form>
     </dialog>

@@ -1,5 +1,3 @@
-import type { ComponentProps } from "react";
-
 const paths = {
   send: "M4 11.5 20 4l-5 16.5-3.5-6.5L4 11.5Zm7.5 2.5L20 4",
   people:
@@ -41,18 +39,4 @@ export const Icon = ({ name, size = 20 }: { name: IconName; size?: number }) => 
   >
     <path d={paths[name]} />
   </svg>
-);
-
-type IconButtonProps = ComponentProps<"button"> & { icon: IconName; label: string; size?: number };
-
-/** A button that shows nothing but an icon; `label` is its name. */
-export const IconButton = ({ icon, label, size = 20, className, ...button }: IconButtonProps) => (
-  <button
-    type="button"
-    className={className ? `icon-button ${className}` : "icon-button"}
-    aria-label={label}
-    {...button}
-  >
-    <Icon name={icon} size={size} />
-  </button>
 );

@@ -28,7 +28,9 @@ export const ConnectionBanner = ({ connection }: { connection: ConnectionState }
   return (
     <div role="status">
       {shown !== null && words !== null && (
-        <p className={`connection small tone-${connection.status === "closed" ? "danger" : "warning"}`}>{words}</p>
+        <p className={`connection small medium tone-${connection.status === "closed" ? "danger" : "warning"}`}>
+          {words}
+        </p>
       )}
     </div>
   );

@@ -1,6 +1,7 @@
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { Icon, IconButton } from "../look/icon.tsx";
+import { IconButton } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
 import { presence } from "../timeline/presence.ts";
 
 type SpaceHeaderProps = {
@@ -21,24 +22,17 @@ export const SpaceHeader = ({ name, state, panel, onPanel, onMenu }: SpaceHeader
   const { members } = state;
   const toggle = (name: Panel) => ({
     type: "button" as const,
-    className: "space-header-members soft",
+    className: "panel-toggle icon-button medium",
     "aria-expanded": panel === name,
     onClick: () => onPanel(name),
   });
   return (
     <header className="space-header panel-head">
       <IconButton icon="menu" className="only-narrow" label="Show spaces" onClick={onMenu} />
-      <h1 className="space-header-name ellipsis">{name}</h1>
+      <h1 className="ellipsis">{name}</h1>
       <div className="space-header-faces" aria-hidden="true">
         {members.slice(0, shownFaces).map((member) => (
-          <Avatar
-            key={member.id}
-            id={member.id}
-            name={member.name}
-            type={member.type}
-            size={26}
-            active={member.type === "agent" && busy.has(member.id)}
-          />
+          <Avatar key={member.id} {...member} size={26} active={member.type === "agent" && busy.has(member.id)} />
         ))}
       </div>
       <button {...toggle("blocks")} aria-label="Blocks" title="What the agents here keep with you">

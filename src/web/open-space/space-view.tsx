@@ -4,7 +4,7 @@ import { useSpace } from "../../client/react.ts";
 import { BlocksPanel } from "../blocks/blocks-panel.tsx";
 import { Composer } from "../composer/composer.tsx";
 import { useReply } from "../composer/reply.tsx";
-import { useSignedIn } from "../session/signed-in.ts";
+import { useSignedIn, useSignedOut } from "../session/session.ts";
 import type { OpenSpace } from "../spaces/space-items.ts";
 import { Announcer } from "../timeline/announcer.tsx";
 import { presence, presenceText } from "../timeline/presence.ts";
@@ -28,7 +28,7 @@ type SpaceViewProps = {
 };
 
 export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceViewProps) => {
-  const { client, entityId, signOut } = useSignedIn();
+  const { client, entityId } = useSignedIn();
   const { state, live } = useSpace(client, spaceId);
   const [isAtBottom, setAtBottom] = useState(true);
   const [panel, setPanel] = useState<Panel | null>(null);
@@ -47,15 +47,14 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
   );
   useEffect(() => () => onChange(null), [onChange]);
   useEffect(() => live?.onProblem(({ detail }) => toast(detail)), [live, toast]);
-  useEffect(() => {
-    if (connection.status === "closed" && connection.reason === "signed_out") signOut("expired");
-  }, [connection, signOut]);
+  useSignedOut(connection);
 
+  const closePanel = (): void => setPanel(null);
   const name = openName ?? listed?.name ?? "";
   const others = state.members.filter((member) => member.id !== entityId);
   const replied = reply.message && quotedIn(state, reply.message.id);
   return (
-    <div className="space-view" data-panel={panel ?? undefined}>
+    <div className="space-view">
       <section className="space-column" aria-label={name || "Space"}>
         <SpaceHeader
           name={name}
@@ -90,10 +89,8 @@ export const SpaceView = ({ spaceId, listed, onMenu, onChange, onLeave }: SpaceV
         </div>
         <Announcer state={state} />
       </section>
-      {panel === "members" && (
-        <MembersPanel state={state} spaceName={name} onClose={() => setPanel(null)} onLeave={onLeave} />
-      )}
-      {panel === "blocks" && <BlocksPanel state={state} onClose={() => setPanel(null)} />}
+      {panel === "members" && <MembersPanel state={state} spaceName={name} onClose={closePanel} onLeave={onLeave} />}
+      {panel === "blocks" && <BlocksPanel state={state} onClose={closePanel} />}
     </div>
   );
 };

@@ -1,5 +1,5 @@
-import { useCallback, useEffect, useState } from "react";
-import { readToken, type TokenClaims } from "../../client/index.ts";
+import { createContext, use, useCallback, useEffect, useState } from "react";
+import { type Client, type ConnectionState, readToken, type TokenClaims } from "../../client/index.ts";
 import { recall, remember } from "../storage.ts";
 
 /** The signed-in person, by the token of their link. */
@@ -69,7 +69,26 @@ export const sessionOf = (text: string, now: number): SessionState => {
   const token = text.trim().replace(/^.*#token=/s, "");
   const claims = readToken(token);
   if (!claims) return { status: "out", reason: "not_a_token" };
-  return claims.expiresAt <= now
-    ? { status: "out", reason: "expired" }
-    : { status: "in", session: { token, ...claims } };
+  if (claims.expiresAt <= now) return { status: "out", reason: "expired" };
+  return { status: "in", session: { token, ...claims } };
+};
+
+/** The signed-in person and their client, for every part of the page. */
+export type SignedIn = { client: Client; entityId: string; signOut: (reason: SignedOutReason) => void };
+
+export const SignedInContext = createContext<SignedIn | null>(null);
+
+export const useSignedIn = (): SignedIn => {
+  const signedIn = use(SignedInContext);
+  if (!signedIn) throw new Error("useSignedIn is for the parts of the page that a signed-in person sees");
+  return signedIn;
+};
+
+/** Signs out once a stream has ended because no valid token is left. */
+export const useSignedOut = (connection: ConnectionState): void => {
+  const { signOut } = useSignedIn();
+  const hasEnded = connection.status === "closed" && connection.reason === "signed_out";
+  useEffect(() => {
+    if (hasEnded) signOut("expired");
+  }, [hasEnded, signOut]);
 };

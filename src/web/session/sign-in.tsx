@@ -1,4 +1,5 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
+import { Button } from "../look/button.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
 import type { SignedOutReason } from "./session.ts";
@@ -15,19 +16,13 @@ const words: Record<SignedOutReason, string | null> = {
 export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn: (text: string) => void }) => {
   const [text, setText] = useState("");
   const trouble = words[reason];
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (text.trim() !== "") onSignIn(text);
-  };
   return (
-    <main className="sign-in">
-      <div className="sign-in-theme">
-        <ThemeToggle />
-      </div>
+    <main className="sign-in centered">
+      <ThemeToggle />
       <div className="sign-in-card raised">
         <Wordmark size="large" />
-        <h1 className="sign-in-title">Sign in with your link</h1>
-        <p className="sign-in-text soft">
+        <h1>Sign in with your link</h1>
+        <p className="soft">
           People and AI agents share spaces here. Your personal link opens yours: whoever runs this Colloquy gives it to
           you. On your own machine, <code>npm start</code> prints one for each person.
         </p>
@@ -36,7 +31,7 @@ export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn
             {trouble}
           </p>
         )}
-        <form className="sign-in-form" onSubmit={submit}>
+        <form className="stack" action={() => onSignIn(text)}>
           <label className="field">
             <span className="field-label">Link or token</span>
             <input
@@ -50,9 +45,9 @@ export const SignIn = ({ reason, onSignIn }: { reason: SignedOutReason; onSignIn
               aria-describedby={trouble ? "sign-in-trouble" : undefined}
             />
           </label>
-          <button type="submit" className="button button-primary" disabled={text.trim() === ""}>
+          <Button type="submit" look="primary" disabled={text.trim() === ""}>
             Sign in
-          </button>
+          </Button>
         </form>
       </div>
     </main>

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { messageOf } from "../../client/index.ts";
 
 type Requested<Answer> = { answer: Answer | null; problem: string | null };
@@ -22,9 +22,9 @@ export const useRequest = <Answer>(request: () => Promise<Answer>): Requested<An
     };
   }, [request, tries]);
 
-  const again = useCallback(() => {
+  const again = (): void => {
     setState(nothing);
     setTries((count) => count + 1);
-  }, []);
+  };
   return { ...state, again };
 };

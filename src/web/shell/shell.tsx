@@ -1,16 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { SpaceListItem, SpaceListState } from "../../client/index.ts";
+import type { SpaceListState } from "../../client/index.ts";
 import { useSpaces } from "../../client/react.ts";
-import { Icon, IconButton } from "../look/icon.tsx";
+import { Button, IconButton } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
 import { SpaceView } from "../open-space/space-view.tsx";
-import { useSignedIn } from "../session/signed-in.ts";
+import { useSignedIn } from "../session/session.ts";
 import { NewSpaceDialog } from "../spaces/new-space-dialog.tsx";
 import { Sidebar } from "../spaces/sidebar.tsx";
 import { byActivity, type OpenSpace, type ReadMarks, withOpenSpace, withReadMarks } from "../spaces/space-items.ts";
 import { useSpaceAddress } from "../spaces/use-space-address.ts";
 import "./shell.css";
-
-const noSpaces: readonly SpaceListItem[] = [];
 
 /** The page of a signed-in person: their spaces at the side, the open one in the middle. */
 export const Shell = () => {
@@ -24,10 +23,8 @@ export const Shell = () => {
   const [marks, setMarks] = useState<ReadMarks>({});
   const follow = useCallback((next: OpenSpace | null) => {
     setOpen(next);
-    const readSeq = next?.readSeq ?? null;
-    if (next === null || readSeq === null) return;
-    const { spaceId: id } = next;
-    setMarks((all) => (all[id] === readSeq ? all : { ...all, [id]: readSeq }));
+    const { spaceId: id = "", readSeq = null } = next ?? {};
+    if (readSeq !== null) setMarks((all) => (all[id] === readSeq ? all : { ...all, [id]: readSeq }));
   }, []);
 
   const problem = state.status === "loading" ? null : state.problem;
@@ -36,8 +33,8 @@ export const Shell = () => {
     if (problem?.code === "unauthorized") signOut("refused");
   }, [problem, signOut]);
 
-  const spaces =
-    state.status === "ready" ? byActivity(withOpenSpace(withReadMarks(state.spaces, marks), open)) : noSpaces;
+  const listedSpaces = state.status === "ready" ? state.spaces : [];
+  const spaces = byActivity(withOpenSpace(withReadMarks(listedSpaces, marks), open));
   const shownId = spaceId ?? spaces[0]?.id ?? null;
   const listed = spaces.find((space) => space.id === shownId);
   const unread = spaces.reduce((sum, space) => sum + (space.unreadCount ?? 0), 0);
@@ -46,7 +43,9 @@ export const Shell = () => {
     document.title = `${unread > 0 ? `(${unread}) ` : ""}${name ? `${name} · ` : ""}Colloquy`;
   }, [unread, listed?.name]);
 
+  const openDrawer = (): void => setDrawerOpen(true);
   const closeDrawer = useCallback(() => setDrawerOpen(false), []);
+  const create = (): void => setCreating(true);
   const leaveSpace = (): void => {
     go(null);
     refresh();
@@ -63,21 +62,21 @@ export const Shell = () => {
         openId={shownId}
         isOpen={isDrawerOpen}
         onClose={closeDrawer}
-        onCreate={() => setCreating(true)}
+        onCreate={create}
         onRetry={refresh}
       />
-      <main className="shell-main" ref={main} tabIndex={-1} inert={isDrawerOpen}>
+      <main ref={main} tabIndex={-1} inert={isDrawerOpen}>
         {shownId !== null && state.status !== "loading" ? (
           <SpaceView
             key={shownId}
             spaceId={shownId}
             listed={listed}
-            onMenu={() => setDrawerOpen(true)}
+            onMenu={openDrawer}
             onChange={follow}
             onLeave={leaveSpace}
           />
         ) : (
-          <NoSpace list={state} onMenu={() => setDrawerOpen(true)} onCreate={() => setCreating(true)} />
+          <NoSpace list={state} onMenu={openDrawer} onCreate={create} />
         )}
       </main>
       {isCreating && (
@@ -99,7 +98,7 @@ type NoSpaceProps = { list: SpaceListState; onMenu: () => void; onCreate: () => 
 
 const NoSpace = ({ list, onMenu, onCreate }: NoSpaceProps) => (
   <div className="no-space centered">
-    <IconButton icon="menu" className="only-narrow no-space-menu" label="Show spaces" onClick={onMenu} />
+    <IconButton icon="menu" className="only-narrow" label="Show spaces" onClick={onMenu} />
     {list.status === "ready" && (
       <>
         <h1>No space is open</h1>
@@ -108,9 +107,9 @@ const NoSpace = ({ list, onMenu, onCreate }: NoSpaceProps) => (
             ? "You are not in any space yet. Create one, or ask somebody to add you to theirs."
             : "Pick one at the side."}
         </p>
-        <button type="button" className="button button-primary" onClick={onCreate}>
+        <Button look="primary" onClick={onCreate}>
           <Icon name="plus" size={18} /> New space
-        </button>
+        </Button>
       </>
     )}
   </div>

@@ -2,18 +2,15 @@ import { useCallback, useState } from "react";
 import { allItems, type Space } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
 import { Dialog, dialogProblemId } from "../look/dialog.tsx";
-import { useSignedIn } from "../session/signed-in.ts";
+import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
 
 type NewSpaceDialogProps = { onClose: () => void; onCreated: (space: Space) => void };
 
 export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
   const { client, entityId } = useSignedIn();
-  const listed = useCallback(
-    () => allItems((cursor) => client.listEntities({ limit: 100, ...(cursor && { cursor }) })),
-    [client],
-  );
-  const { answer: entities, problem } = useRequest(listed);
+  const list = useCallback(() => allItems((page) => client.listEntities({ limit: 100, ...page })), [client]);
+  const { answer: entities, problem } = useRequest(list);
   const contacts = entities?.filter(({ id, type }) => id !== entityId && type !== "service");
   const [name, setName] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
@@ -21,16 +18,10 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
   const toggle = (id: string): void => setChosen((ids) => new Set(ids.symmetricDifference(new Set([id]))));
   const create = async (): Promise<void> =>
     onCreated(await client.createSpace({ name: name.trim(), members: [entityId, ...chosen] }));
+  const labels = { title: "New space", cancelLabel: "Cancel", submitLabel: "Create" };
 
   return (
-    <Dialog
-      title="New space"
-      cancelLabel="Cancel"
-      submitLabel="Create"
-      isReady={name.trim() !== ""}
-      onClose={onClose}
-      onSubmit={create}
-    >
+    <Dialog {...labels} isReady={name.trim() !== ""} onClose={onClose} onSubmit={create}>
       <label className="field">
         <span className="field-label">Name</span>
         <input
@@ -50,7 +41,7 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
         {contacts?.map((contact) => (
           <label key={contact.id} className="option hoverable">
             <input type="checkbox" checked={chosen.has(contact.id)} onChange={() => toggle(contact.id)} />
-            <Avatar id={contact.id} name={contact.name} type={contact.type} size={28} />
+            <Avatar {...contact} size={28} />
             <span>{contact.name}</span>
             <TypeBadge type={contact.type} />
           </label>

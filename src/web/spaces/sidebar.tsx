@@ -1,13 +1,14 @@
 import { useCallback, useEffect, useRef } from "react";
-import type { SpaceListItem, SpaceListState } from "../../client/index.ts";
+import { maxUnreadCount, type SpaceListItem, type SpaceListState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { IconButton } from "../look/icon.tsx";
-import { LinkButton } from "../look/link-button.tsx";
+import { IconButton, LinkButton } from "../look/button.tsx";
 import { ThemeToggle } from "../look/theme.tsx";
+import { Time } from "../look/time.tsx";
 import { Wordmark } from "../look/wordmark.tsx";
-import { useSignedIn } from "../session/signed-in.ts";
+import { useSignedIn } from "../session/session.ts";
 import { useRequest } from "../session/use-request.ts";
-import { SpaceLink } from "./space-link.tsx";
+import { preview } from "./space-items.ts";
+import { addressOf } from "./use-space-address.ts";
 import "./sidebar.css";
 
 type SidebarProps = {
@@ -41,41 +42,33 @@ export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRet
     };
   }, [isOpen, onClose]);
 
+  const veil = { className: "sidebar-veil veil", "data-open": isOpen, onClick: onClose };
   return (
     <>
-      <button
-        type="button"
-        className="sidebar-veil veil"
-        data-open={isOpen}
-        tabIndex={-1}
-        aria-hidden="true"
-        onClick={onClose}
-      />
+      <button type="button" tabIndex={-1} aria-hidden="true" {...veil} />
       <nav className="sidebar" data-open={isOpen} aria-label="Spaces" ref={drawer}>
         <div className="sidebar-head row between">
           <Wordmark />
           <IconButton icon="plus" label="New space" onClick={onCreate} />
         </div>
-        <ul className="sidebar-list">
+        <ul>
           {spaces.map((space) => (
-            <SpaceLink key={space.id} space={space} youId={entityId} isOpen={space.id === openId} onOpen={onClose} />
+            <SpaceLink key={space.id} space={space} isOpen={space.id === openId} onOpen={onClose} />
           ))}
         </ul>
-        {list.status === "loading" && <p className="sidebar-note small soft">Loading your spaces …</p>}
+        {list.status === "loading" && <p className="small soft">Loading your spaces …</p>}
         {list.status === "failed" && (
-          <p className="sidebar-note small soft" role="alert">
+          <p className="small soft" role="alert">
             Your spaces could not be loaded. {list.problem.message} <LinkButton onClick={onRetry}>Try again</LinkButton>
           </p>
         )}
-        {list.status === "ready" && spaces.length === 0 && (
-          <p className="sidebar-note small soft">You are in no space yet.</p>
-        )}
+        {list.status === "ready" && spaces.length === 0 && <p className="small soft">You are in no space yet.</p>}
         <div className="sidebar-foot row">
-          <span className="you row">
+          <span className="row">
             {you && (
               <>
-                <Avatar id={you.id} name={you.name} type={you.type} size={28} />
-                <span className="you-name ellipsis medium">{you.name}</span>
+                <Avatar {...you} size={28} />
+                <span className="ellipsis medium">{you.name}</span>
               </>
             )}
           </span>
@@ -84,5 +77,32 @@ export const Sidebar = ({ list, spaces, openId, isOpen, onClose, onCreate, onRet
         </div>
       </nav>
     </>
+  );
+};
+
+const SpaceLink = ({ space, isOpen, onOpen }: { space: SpaceListItem; isOpen: boolean; onOpen: () => void }) => {
+  const { entityId } = useSignedIn();
+  const unread = space.unreadCount ?? 0;
+  const current = isOpen ? "page" : undefined;
+  return (
+    <li>
+      <a
+        className="space-link hoverable"
+        href={addressOf(space.id)}
+        aria-current={current}
+        data-unread={unread > 0}
+        onClick={onOpen}
+      >
+        <span className="ellipsis medium">{space.name}</span>
+        {space.lastMessage && <Time iso={space.lastMessage.createdAt} className="tiny soft numeric" />}
+        <span className="ellipsis small soft">{preview(space, entityId)}</span>
+        {unread > 0 && (
+          <span className="space-link-unread">
+            {unread >= maxUnreadCount ? `${maxUnreadCount}+` : unread}
+            <span className="visually-hidden"> unread</span>
+          </span>
+        )}
+      </a>
+    </li>
   );
 };

@@ -29,7 +29,7 @@ const components: Components = {
   h4: ({ children }) => <h6>{children}</h6>,
   h5: ({ children }) => <h6>{children}</h6>,
   table: ({ children }) => (
-    <div className="markdown-table">
+    <div>
       <table>{children}</table>
     </div>
   ),

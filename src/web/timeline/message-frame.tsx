@@ -1,8 +1,8 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import type { EntityType, Message } from "../../client/index.ts";
 import { Avatar, TypeBadge } from "../look/avatar.tsx";
-import { IconButton } from "../look/icon.tsx";
-import { clock, full } from "../look/time.ts";
+import { IconButton } from "../look/button.tsx";
+import { clock, Time } from "../look/time.tsx";
 import type { Quoted } from "./quoted.ts";
 import "./message.css";
 
@@ -22,16 +22,26 @@ type MessageFrameProps = {
 
 /** The common shape of messages: sender, time and content. */
 export const MessageFrame = (props: MessageFrameProps) => {
-  const { sender, createdAt, opensGroup, isActive = false, isDimmed = false, isTarget = false, ...more } = props;
-  const { onLeft, onReply, children } = more;
+  const {
+    sender,
+    createdAt,
+    opensGroup,
+    isActive = false,
+    isDimmed,
+    isTarget = false,
+    onLeft,
+    onReply,
+    children,
+  } = props;
   const element = useRef<HTMLElement>(null);
   useEffect(() => {
     if (isTarget) element.current?.focus({ preventScroll: true });
   }, [isTarget]);
-  const time = createdAt && (
-    <time className="message-time tiny soft numeric" dateTime={createdAt} title={full(createdAt)}>
-      {clock(createdAt)}
-    </time>
+  const at = createdAt && clock(createdAt);
+  const time = at && (
+    <Time iso={createdAt} className="tiny soft numeric">
+      {at}
+    </Time>
   );
   return (
     <article
@@ -43,13 +53,13 @@ export const MessageFrame = (props: MessageFrameProps) => {
       onBlur={onLeft}
       data-opens-group={opensGroup}
       data-dimmed={isDimmed}
-      aria-label={createdAt ? `${sender.name}, ${clock(createdAt)}` : `${sender.name}, writing`}
+      aria-label={`${sender.name}, ${at ?? "writing"}`}
     >
       <div className="message-gutter">{opensGroup ? <Avatar {...sender} active={isActive} /> : time}</div>
       <div>
         {opensGroup && (
           <div className="message-head baseline">
-            <span className="message-sender wrap">{sender.name}</span>
+            <span className="wrap">{sender.name}</span>
             <TypeBadge type={sender.type} />
             {time}
           </div>
@@ -67,12 +77,12 @@ export const MessageFrame = (props: MessageFrameProps) => {
 
 /** The reason why an agent speaks here: "because Husam asked in Project Alpha", as far as that space shares it. */
 export const OriginLine = ({ origin }: { origin: NonNullable<Message["origin"]> }) => {
-  const { sourceSpaceName, sourceSenderName, sourceEvent } = origin;
+  const { sourceSpaceName = "another space", sourceSenderName, sourceEvent } = origin;
   return (
     <span className="message-line small soft" title={sourceEvent}>
       because {sourceSenderName ? <strong>{sourceSenderName}</strong> : "something was"}
       {sourceSenderName ? " asked in " : " said in "}
-      <strong>{sourceSpaceName ?? "another space"}</strong>
+      <strong>{sourceSpaceName}</strong>
     </span>
   );
 };

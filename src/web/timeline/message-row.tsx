@@ -1,13 +1,14 @@
 import { memo } from "react";
-import type { Member, Message } from "../../client/index.ts";
+import type { Member } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
 import { Icon } from "../look/icon.tsx";
-import { day } from "../look/time.ts";
+import { day } from "../look/time.tsx";
 import { ToolCallCard } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, OriginLine, QuoteLine } from "./message-frame.tsx";
+import { list } from "./presence.ts";
 import type { Quoted } from "./quoted.ts";
-import type { Reader } from "./rows.ts";
+import type { Reader, ShownMessage } from "./rows.ts";
 
 /** The actions of a row; the same functions for all rows. */
 export type RowActions = {
@@ -18,7 +19,6 @@ export type RowActions = {
 };
 
 type MessageRowProps = {
-  message: Message;
   /** The current name of its sender. */
   senderName: string;
   names: readonly string[];
@@ -26,12 +26,9 @@ type MessageRowProps = {
   quoted: Quoted | null;
   /** The names of those whose answer it waits for. */
   awaited: string | null;
-  opensDay: boolean;
-  opensGroup: boolean;
-  opensUnread: boolean;
-  readers: readonly Reader[];
   isTarget: boolean;
-} & RowActions;
+} & ShownMessage &
+  RowActions;
 
 export const MessageRow = memo((props: MessageRowProps) => {
   const { message, senderName, names, members, quoted, awaited, opensDay, opensGroup, opensUnread, readers } = props;
@@ -72,15 +69,14 @@ export const MessageRow = memo((props: MessageRowProps) => {
 });
 
 const shownReaders = 3;
-const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 /** The members who have read up to a message, as small faces at its end. */
 const ReaderFaces = ({ readers }: { readers: readonly Reader[] }) => {
   const words = `Read by ${list.format(readers.map((reader) => reader.words))}`;
   return (
     <span className="readers" role="img" aria-label={words} title={words}>
-      {readers.slice(0, shownReaders).map(({ id, name, type }) => (
-        <Avatar key={id} id={id} name={name} type={type} size={16} />
+      {readers.slice(0, shownReaders).map((reader) => (
+        <Avatar key={reader.id} {...reader} size={16} />
       ))}
     </span>
   );

@@ -10,7 +10,8 @@ export type Doing = {
 export const nameOf = (state: Pick<SpaceState, "members">, entityId: string, fallback = "Someone"): string =>
   state.members.find((member) => member.id === entityId)?.name ?? fallback;
 
-const list = new Intl.ListFormat("en", { type: "conjunction" });
+/** "A, B, and C" */
+export const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 /** The members whom a message asked and who have said nothing since; null for a message that waits for nobody. */
 export const awaited = (message: Message, state: Pick<SpaceState, "members" | "messages">): string | null => {
@@ -26,12 +27,13 @@ export const awaited = (message: Message, state: Pick<SpaceState, "members" | "m
 /** One entry for each active participant. An activity of an agent counts in the order of the lines below. */
 export const presence = (state: SpaceState): Doing[] => {
   const found = new Map<string, Doing["doing"]>();
+  const add = (entityId: string, doing: Doing["doing"]): unknown => found.has(entityId) || found.set(entityId, doing);
   for (const { entityId, speaks } of state.streams) found.set(entityId, speaks ? "writing" : "using a tool");
-  for (const { entityId } of state.active) if (!found.has(entityId)) found.set(entityId, "thinking");
-  for (const { entityId } of state.backingOff) if (!found.has(entityId)) found.set(entityId, "trying again soon");
+  for (const { entityId } of state.active) add(entityId, "thinking");
+  for (const { entityId } of state.backingOff) add(entityId, "trying again soon");
   for (const message of state.messages) {
     const names = message.sender.type === "agent" ? awaited(message, state) : null;
-    if (names !== null && !found.has(message.sender.id)) found.set(message.sender.id, `waiting for ${names}`);
+    if (names !== null) add(message.sender.id, `waiting for ${names}`);
   }
   for (const { entityId } of state.typing) found.set(entityId, "typing");
   return [...found].map(([entityId, doing]) => ({ entityId, name: nameOf(state, entityId), doing }));

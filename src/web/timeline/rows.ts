@@ -7,22 +7,23 @@ import {
   type RunningStream,
   type SpaceState,
 } from "../../client/index.ts";
-import { isSameDay } from "../look/time.ts";
+import { isSameDay } from "../look/time.tsx";
 
 /** A row of the timeline. Rows are a pure function of the space's state. */
 export type Row = { key: string } & (
-  | {
-      kind: "message";
-      message: Message;
-      opensDay: boolean;
-      opensGroup: boolean;
-      opensUnread: boolean;
-      readers: readonly Reader[];
-    }
+  | ({ kind: "message" } & ShownMessage)
   | { kind: "stream"; stream: RunningStream; opensGroup: boolean }
   | { kind: "outgoing"; outgoing: OutgoingMessage; opensGroup: boolean }
   | { kind: "note"; note: Note }
 );
+
+export type ShownMessage = {
+  message: Message;
+  opensDay: boolean;
+  opensGroup: boolean;
+  opensUnread: boolean;
+  readers: readonly Reader[];
+};
 
 /** Messages of one sender form a group while less than this lies between them. */
 const groupMs = 5 * 60 * 1000;

@@ -1,5 +1,5 @@
 import type { LiveSpace, Note, SpaceState } from "../../client/index.ts";
-import { LinkButton } from "../look/link-button.tsx";
+import { LinkButton } from "../look/button.tsx";
 import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
 import { MessageFrame, QuoteLine } from "./message-frame.tsx";

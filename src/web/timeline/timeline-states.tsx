@@ -1,13 +1,15 @@
 import type { SpaceState } from "../../client/index.ts";
 import { Avatar } from "../look/avatar.tsx";
-import { day } from "../look/time.ts";
+import { Button } from "../look/button.tsx";
+import { day } from "../look/time.tsx";
+import { list } from "./presence.ts";
 
 export const TimelineLoading = () => (
   <div className="timeline centered" role="status">
     <span className="visually-hidden">Loading messages</span>
     <div className="timeline-skeleton" aria-hidden="true">
       {[72, 48, 86, 34, 60].map((width) => (
-        <div key={width} className="timeline-skeleton-row">
+        <div key={width}>
           <span />
           <div>
             <i style={{ width: "7rem" }} />
@@ -22,14 +24,10 @@ export const TimelineLoading = () => (
 export const TimelineFailed = ({ message, onRetry }: { message: string; onRetry: () => void }) => (
   <div className="timeline centered" role="alert">
     <h2 className="title">The messages could not be loaded</h2>
-    <p className="timeline-state-text soft">{message}</p>
-    <button type="button" className="button" onClick={onRetry}>
-      Try again
-    </button>
+    <p className="soft">{message}</p>
+    <Button onClick={onRetry}>Try again</Button>
   </div>
 );
-
-const list = new Intl.ListFormat("en", { type: "conjunction" });
 
 export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members" | "you" | "space">) => {
   const others = members.filter((member) => member.id !== you?.id);
@@ -38,13 +36,13 @@ export const TimelineEmpty = ({ members, you, space }: Pick<SpaceState, "members
   const addressed = space?.wakePolicy === "addressed" && space.router === undefined && others.length > 1;
   return (
     <div className="timeline centered">
-      <div className="timeline-state-faces">
+      <div className="row">
         {others.slice(0, 5).map((member) => (
-          <Avatar key={member.id} id={member.id} name={member.name} type={member.type} size={48} />
+          <Avatar key={member.id} {...member} size={48} />
         ))}
       </div>
       <h2 className="title">Nothing said yet</h2>
-      <p className="timeline-state-text soft">
+      <p className="soft">
         {others.length === 0
           ? "You are alone here. What you write stays for whoever joins."
           : `${list.format(others.slice(0, 5).map((member) => member.name))} will see what you write.`}

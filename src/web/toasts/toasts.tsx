@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useCallback, useContext, useState } from "react";
-import { Icon, IconButton } from "../look/icon.tsx";
+import { IconButton } from "../look/button.tsx";
+import { Icon } from "../look/icon.tsx";
 import "./toasts.css";
 
 type Toast = { id: number; text: string };

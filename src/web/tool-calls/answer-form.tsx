@@ -79,7 +79,7 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
   };
   const label = (
     <>
-      {field.label} {!field.isRequired && <span className="call-optional soft">optional</span>}
+      {field.label} {!field.isRequired && <span className="soft">optional</span>}
     </>
   );
   const below = (

@@ -20,7 +20,7 @@ export const ChartView = ({ chart }: { chart: Chart }) => {
     <figure className="call-figure chart stack">
       {(title || unit) && (
         <figcaption>
-          {title} {unit && <span className="chart-unit soft">{unit}</span>}
+          {title} {unit && <span className="soft">{unit}</span>}
         </figcaption>
       )}
       <div ref={frame} role="img" aria-label={`${name}. Its values are in the table below.`}>
@@ -35,7 +35,7 @@ export const ChartView = ({ chart }: { chart: Chart }) => {
           ))}
         </ul>
       )}
-      <details className="chart-values">
+      <details>
         <summary className="soft">Values as a table</summary>
         <TableView table={{ title: "", columns, rows, more: 0 }} />
       </details>
@@ -88,9 +88,9 @@ const Plot = ({ chart: { type, labels, series }, width }: { chart: Chart; width:
   const gap = Math.min(10, slot * 0.2);
   const wide = Math.max(1, Math.min(64, (slot - gap) / series.length - 1));
   return (
-    <svg className="chart-plot" width={width} height={height} aria-hidden="true">
+    <svg width={width} height={height} aria-hidden="true">
       {marks.map(({ value, words }) => (
-        <g key={value} className="chart-mark" data-zero={value === 0}>
+        <g key={value} data-zero={value === 0}>
           <line x1={left} x2={width - 6} y1={yOf(value)} y2={yOf(value)} />
           <text x={left - 8} y={yOf(value)} textAnchor="end" dominantBaseline="central">
             {words}
@@ -111,7 +111,7 @@ const Plot = ({ chart: { type, labels, series }, width }: { chart: Chart; width:
             if (value === null) return null;
             const title = <title>{`${labels[index]}${name ? `, ${name}` : ""}: ${number.format(value)}`}</title>;
             return type === "line" ? (
-              <circle key={index} className="chart-point" cx={xOf(index)} cy={yOf(value)} r={slot < 16 ? 1.2 : 3}>
+              <circle key={index} cx={xOf(index)} cy={yOf(value)} r={slot < 16 ? 1.2 : 3}>
                 {title}
               </circle>
             ) : (
@@ -143,9 +143,9 @@ const Pie = ({ chart: { labels, series } }: { chart: Chart }) => {
   const slices = slicesOf(series[0]?.values ?? []);
   return (
     <div className="chart-pie row">
-      <svg className="chart-plot" width={size} height={size} aria-hidden="true">
+      <svg width={size} height={size} aria-hidden="true">
         {slices.map((slice) => (
-          <path key={slice.index} className="chart-slice" style={hue(slice.index)} d={arc(slice)}>
+          <path key={slice.index} style={hue(slice.index)} d={arc(slice)}>
             <title>{`${labels[slice.index]}: ${percent.format(slice.share)}`}</title>
           </path>
         ))}
@@ -154,7 +154,7 @@ const Pie = ({ chart: { labels, series } }: { chart: Chart }) => {
         {slices.map(({ index, value, share: part }) => (
           <li key={index} className="row" style={hue(index)}>
             <span>{labels[index]}</span>
-            <span className="value-number numeric soft">
+            <span className="numeric soft">
               {number.format(value)} · {percent.format(part)}
             </span>
           </li>

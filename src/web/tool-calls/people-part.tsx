@@ -1,6 +1,6 @@
 import { useId, useRef } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
-import { clock, full } from "../look/time.ts";
+import { clock, full } from "../look/time.tsx";
 import { AnswerForm } from "./answer-form.tsx";
 import { choiceOf, questionOf } from "./choice.ts";
 import { ChoiceForm } from "./choice-form.tsx";
@@ -35,7 +35,7 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
                 {clock(answer.at)}
               </time>
               {answer.note && (
-                <span className="call-note soft" dir="auto">
+                <span className="soft" dir="auto">
                   {answer.note}
                 </span>
               )}

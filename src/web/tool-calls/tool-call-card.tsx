@@ -1,7 +1,7 @@
 import { memo, type ReactNode, useEffect, useId, useState } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
 import { Icon } from "../look/icon.tsx";
-import { useSignedIn } from "../session/signed-in.ts";
+import { useSignedIn } from "../session/session.ts";
 import { chartOf } from "./chart.ts";
 import { ChartView } from "./chart-view.tsx";
 import { choiceOf, questionOf } from "./choice.ts";
@@ -28,7 +28,7 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
       {awaits && <PeoplePart {...{ spaceId, call, awaits, members, standing, now }} />}
       {output !== undefined && !isSameValue(output, call.input) && <Result output={output} isAnswer={isAsking} />}
       {error && error.code !== "approval_rejected" && (
-        <p className="call-error">
+        <p className="icon-line">
           <Icon name="warning" size={16} /> <span dir="auto">{error.message}</span>
         </p>
       )}
@@ -51,13 +51,13 @@ const CallFrame = ({ name, chip, children }: { name: string; chip: Chip; childre
     <section className="call" data-tone={chip.tone} tabIndex={-1} aria-label={`${title}, ${chip.words}`}>
       <header className="call-head row">
         <Icon name="tool" size={16} />
-        <h3 className="call-title" title={name}>
+        <h3 title={name}>
           {title}
-          {server && <span className="call-server soft"> {server}</span>}
+          {server && <span className="soft"> {server}</span>}
         </h3>
-        <span className={`call-chip tiny tone-${chip.tone}`}>{chip.words}</span>
+        <span className={`tiny tone-${chip.tone}`}>{chip.words}</span>
       </header>
-      <div className="call-body stack">{children}</div>
+      <div className="call-body if-filled stack">{children}</div>
     </section>
   );
 };

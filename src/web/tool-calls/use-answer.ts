@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { z } from "zod";
 import { ColloquyError, type ToolAnswer } from "../../client/index.ts";
-import { useSignedIn } from "../session/signed-in.ts";
+import { useSignedIn } from "../session/session.ts";
 import { recall, remember } from "../storage.ts";
 import type { Drafts } from "./schema-form.ts";
 

@@ -1,4 +1,4 @@
-import { full } from "../look/time.ts";
+import { full } from "../look/time.tsx";
 import { titleOf } from "./titles.ts";
 
 /** A JSON value laid out for a reader: as fields, tables and texts, never as JSON. */

@@ -15,7 +15,7 @@ export const ValueView = ({ value }: { value: Laid }) => {
         </span>
       );
     case "number":
-      return <span className="value-number numeric">{value.text}</span>;
+      return <span className="numeric">{value.text}</span>;
     case "link":
       return (
         <a className="value-text" href={value.href} target="_blank" rel="noopener noreferrer nofollow ugc">
@@ -49,9 +49,7 @@ const More = ({ count }: { count: number }) => (count > 0 ? <p className="soft">
 const LongText = ({ text }: { text: string }) => (
   <details className="value-long">
     <summary>
-      <span className="value-long-beginning" dir="auto">
-        {text.slice(0, 160)}…
-      </span>
+      <span dir="auto">{text.slice(0, 160)}…</span>
     </summary>
     <p className="value-text" dir="auto">
       {text}
@@ -83,7 +81,7 @@ export const TableView = ({ table: { title, columns, rows, more } }: { table: Ta
     {title && <figcaption>{title}</figcaption>}
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
     <section className="table-frame" tabIndex={0} aria-label={title || "Table"}>
-      <table className="table">
+      <table>
         <thead>
           <tr>
             {columns.map(({ label, isNumeric }, index) => (

@@ -30,3 +30,5 @@ export const mayWith = (permission: Block["permission"]): May => {
 
 /** For a part that is read-only. */
 export const mayNothing: May = { append: false, change: false, remove: false };
+
+export const readOnlyMark = <span className="block-read-only tone-none">read-only</span>;
