@@ -1,4 +1,5 @@
-import { type ReactNode, type SubmitEvent, useId, useMemo, useRef, useState } from "react";
+import { type SubmitEvent, useId, useMemo, useRef, useState } from "react";
+import { Button } from "../look/button.tsx";
 import { type Draft, type FormField, fieldsOf, formResult, keyOf } from "./schema-form.ts";
 import { type Answering, useDrafts } from "./use-answer.ts";
 
@@ -18,8 +19,8 @@ export const AnswerForm = ({ toolCallId, schema, isDisabled, answering }: Answer
       answering.send(checked);
       return;
     }
-    const [wrong] = Object.keys(checked.problems);
-    form.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(wrong ?? "")}"]`)?.focus();
+    const [wrong = ""] = Object.keys(checked.problems);
+    form.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(wrong)}"]`)?.focus();
   };
   return (
     <form ref={form} className="call-form stack" onSubmit={submit} noValidate>
@@ -40,9 +41,9 @@ export const AnswerForm = ({ toolCallId, schema, isDisabled, answering }: Answer
         );
       })}
       <div className="buttons">
-        <button type="submit" className="button button-primary" disabled={isDisabled}>
+        <Button type="submit" look="primary" disabled={isDisabled}>
           Send the answer
-        </button>
+        </Button>
       </div>
     </form>
   );
@@ -60,33 +61,27 @@ type FieldViewProps = {
 const seenOptions = 5;
 
 const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewProps) => {
+  const { kind, label, hint, isRequired, options = [], isLong, input } = field;
   const id = useId();
-  const described = [field.hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
+  const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(" ") || undefined;
   const control = {
     id,
     "data-field": keyOf(field),
     disabled: isDisabled,
     "aria-invalid": problem !== null,
     "aria-describedby": described,
-    "aria-required": field.isRequired,
-  } as const;
-  const text = typeof draft === "string" ? draft : "";
-  const written = {
-    ...control,
-    className: "input",
-    value: text,
-    onChange: (event: { target: { value: string } }) => onChange(event.target.value),
+    "aria-required": isRequired,
   };
-  const label = (
+  const name = (
     <>
-      {field.label} {!field.isRequired && <span className="soft">optional</span>}
+      {label} {!isRequired && <span className="soft">optional</span>}
     </>
   );
   const below = (
     <>
-      {field.hint && (
+      {hint && (
         <span id={`${id}-hint`} className="field-hint">
-          {field.hint}
+          {hint}
         </span>
       )}
       {problem && (
@@ -96,84 +91,75 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
       )}
     </>
   );
-  const labelled = (inner: ReactNode) => (
+
+  if (kind === "yes-no") {
+    return (
+      <div className="field">
+        <label className="call-check row">
+          <input
+            {...control}
+            type="checkbox"
+            checked={draft === true}
+            onChange={(event) => onChange(event.target.checked)}
+          />
+          <span className="field-label">{label}</span>
+        </label>
+        {below}
+      </div>
+    );
+  }
+
+  const isOne = kind === "one-of";
+  const isList = isOne && options.length > seenOptions;
+  if (options.length > 0 && !isList) {
+    const ticked = [draft].flat().map(String);
+    return (
+      <fieldset className="field" aria-describedby={described} disabled={isDisabled}>
+        <legend className="field-label">{name}</legend>
+        {options.map((option, index) => (
+          <label key={option.key} className="call-check row">
+            <input
+              type={isOne ? "radio" : "checkbox"}
+              name={id}
+              data-field={index === 0 ? keyOf(field) : undefined}
+              checked={ticked.includes(option.key)}
+              onChange={({ target }) => onChange(isOne ? option.key : toggled(ticked, option.key, target.checked))}
+            />
+            {option.label}
+          </label>
+        ))}
+        {below}
+      </fieldset>
+    );
+  }
+
+  const text = typeof draft === "string" ? draft : "";
+  const written = {
+    ...control,
+    className: "input",
+    value: text,
+    onChange: (event: { target: { value: string } }) => onChange(event.target.value),
+    ...input,
+  };
+  return (
     <div className="field">
       <label className="field-label" htmlFor={id}>
-        {label}
+        {name}
       </label>
-      {inner}
+      {isList && (
+        <select {...written}>
+          <option value="">{isRequired ? "Please choose" : "None"}</option>
+          {options.map((option) => (
+            <option key={option.key} value={option.key}>
+              {option.label}
+            </option>
+          ))}
+        </select>
+      )}
+      {!isList && (isLong ? <textarea {...written} rows={3} /> : <input {...written} />)}
       {below}
     </div>
   );
-
-  switch (field.kind) {
-    case "yes-no":
-      return (
-        <div className="field">
-          <label className="call-check row">
-            <input
-              {...control}
-              type="checkbox"
-              checked={draft === true}
-              onChange={(event) => onChange(event.target.checked)}
-            />
-            <span className="field-label">{field.label}</span>
-          </label>
-          {below}
-        </div>
-      );
-    case "number":
-      return labelled(<input {...written} inputMode={field.isInteger ? "numeric" : "decimal"} />);
-    case "date":
-      return labelled(<input {...written} type={field.input} />);
-    case "lines":
-      return labelled(<textarea {...written} rows={3} placeholder="One on each line" />);
-    case "json":
-      return labelled(<textarea {...written} className="input call-json" rows={3} spellCheck={false} />);
-    case "text":
-      return labelled(
-        field.isLong ? (
-          <textarea {...written} rows={3} dir="auto" />
-        ) : (
-          <input {...written} type={field.input} dir="auto" />
-        ),
-      );
-    case "one-of":
-    case "some-of": {
-      const isOne = field.kind === "one-of";
-      if (isOne && field.options.length > seenOptions) {
-        return labelled(
-          <select {...written}>
-            <option value="">{field.isRequired ? "Please choose" : "None"}</option>
-            {field.options.map((option) => (
-              <option key={option.key} value={option.key}>
-                {option.label}
-              </option>
-            ))}
-          </select>,
-        );
-      }
-      const ticked = Array.isArray(draft) ? draft : [text];
-      return (
-        <fieldset className="field" aria-describedby={described} disabled={isDisabled}>
-          <legend className="field-label">{label}</legend>
-          {field.options.map((option, index) => (
-            <label key={option.key} className="call-check row">
-              <input
-                type={isOne ? "radio" : "checkbox"}
-                name={id}
-                data-field={index === 0 ? keyOf(field) : undefined}
-                checked={ticked.includes(option.key)}
-                onChange={({ target }) => onChange(isOne ? option.key : toggled(ticked, option.key, target.checked))}
-              />
-              {option.label}
-            </label>
-          ))}
-          {below}
-        </fieldset>
-      );
-    }
-  }
 };
 
 /** The ticked keys with one more, or without it. */

@@ -1,6 +1,6 @@
 import { type CSSProperties, type RefObject, useLayoutEffect, useRef, useState } from "react";
 import { type Chart, labelEvery, type Slice, scaleOf, share, slicesOf } from "./chart.ts";
-import { lay, number } from "./value-layout.ts";
+import { number } from "./value-layout.ts";
 import { TableView } from "./value-view.tsx";
 import "./chart-view.css";
 
@@ -15,7 +15,7 @@ export const ChartView = ({ chart }: { chart: Chart }) => {
     { label: "", isNumeric: false },
     ...series.map((one) => ({ label: one.name || unit || "Value", isNumeric: true })),
   ];
-  const rows = labels.map((label, index) => [lay(label), ...series.map(({ values }) => lay(values[index]))]);
+  const rows = labels.map((label, index) => [label, ...series.map(({ values }) => values[index])]);
   return (
     <figure className="call-figure chart stack">
       {(title || unit) && (

@@ -5,19 +5,34 @@ const maxSeries = 8;
 
 const Label = z.union([z.string().max(200), z.number()]).transform(String);
 const list = <Item extends z.ZodType>(item: Item, max = maxPoints) => z.array(item).min(1).max(max);
+
 const Values = list(z.number().nullable());
-const Series = z
-  .object({ name: z.string().max(200).optional(), values: Values.optional(), data: Values.optional() })
-  .transform(({ name, values, data }) => ({ name, values: values ?? data }));
+const Unnamed = Values.transform((values): ChartSeries[] => [{ name: "", values }]);
+const Series = z.object({ name: z.string().max(200).optional(), values: Values.optional(), data: Values.optional() });
+const Named = list(Series, maxSeries).transform((all): ChartSeries[] =>
+  all.flatMap(({ name, values, data }, index) => {
+    const given = values ?? data;
+    return given ? [{ name: name ?? `Series ${index + 1}`, values: given }] : [];
+  }),
+);
+const Points = list(z.object({ label: Label, value: z.number() }));
 
 const ChartInput = z.object({
   type: z.enum(["bar", "line", "pie"]),
-  title: z.string().max(300).optional(),
-  unit: z.string().max(40).optional(),
-  labels: z.array(Label).max(maxPoints).optional(),
-  series: z.union([list(Series, maxSeries), Values]).optional(),
-  values: Values.optional(),
-  data: z.union([list(z.object({ label: Label, value: z.number() })), Values]).optional(),
+  title: z.string().max(300).default(""),
+  unit: z.string().max(40).default(""),
+  labels: z.array(Label).max(maxPoints).default([]),
+  values: Unnamed.optional(),
+  series: z.union([Named, Unnamed]).optional(),
+  data: z
+    .union([
+      Points.transform((points) => ({
+        labels: points.map(({ label }) => label),
+        series: [{ name: "", values: points.map(({ value }) => value) }],
+      })),
+      Unnamed.transform((series) => ({ labels: undefined, series })),
+    ])
+    .optional(),
 });
 
 export type ChartSeries = { name: string; values: (number | null)[] };
@@ -31,45 +46,21 @@ export type Chart = {
   series: ChartSeries[];
 };
 
-type Parsed = z.infer<typeof ChartInput>;
-
-const isValues = (list: readonly unknown[]): list is (number | null)[] =>
-  list.every((one) => typeof one === "number" || one === null);
-
-const seriesOf = ({ series, values, data }: Parsed): { labels?: string[]; series: ChartSeries[] } => {
-  const plain =
-    values ?? (series && isValues(series) ? series : undefined) ?? (data && isValues(data) ? data : undefined);
-  if (plain) return { series: [{ name: "", values: plain }] };
-  if (data && !isValues(data)) {
-    return { labels: data.map((one) => one.label), series: [{ name: "", values: data.map((one) => one.value) }] };
-  }
-  if (!series || isValues(series)) return { series: [] };
-  return {
-    series: series.flatMap((one, index) =>
-      one.values ? [{ name: one.name ?? `Series ${index + 1}`, values: one.values }] : [],
-    ),
-  };
-};
-
 /** The chart that a call's input describes; null for an input that cannot be drawn. */
 export const chartOf = (input: unknown): Chart | null => {
   const parsed = ChartInput.safeParse(input);
   if (!parsed.success) return null;
-  const { type, title = "", unit = "" } = parsed.data;
-  const found = seriesOf(parsed.data);
-  const size = Math.max(0, ...found.series.map(({ values }) => values.length));
+  const { type, title, unit, values, data } = parsed.data;
+  const found = values ?? parsed.data.series ?? data?.series ?? [];
+  const size = Math.max(0, ...found.map((one) => one.values.length));
   if (size === 0) return null;
-  const given = found.labels ?? parsed.data.labels ?? [];
-  const labels = Array.from(
-    { length: Math.max(size, Math.min(given.length, maxPoints)) },
-    (_, index) => given[index] ?? String(index + 1),
-  );
-  const series = found.series.map(({ name, values }) => ({
-    name,
-    values: labels.map((_, index) => values[index] ?? null),
-  }));
-  if (type === "pie" && !series[0]?.values.some((value) => value !== null && value > 0)) return null;
-  return { type, title, unit, labels, series: type === "pie" ? series.slice(0, 1) : series };
+  const given = data?.labels ?? parsed.data.labels;
+  const length = Math.max(size, given.length);
+  const labels = Array.from({ length }, (_, index) => given[index] ?? String(index + 1));
+  const series = found.map((one) => ({ ...one, values: labels.map((_, index) => one.values[index] ?? null) }));
+  if (type !== "pie") return { type, title, unit, labels, series };
+  const isDrawn = series[0]?.values.some((value) => value !== null && value > 0);
+  return isDrawn ? { type, title, unit, labels, series: series.slice(0, 1) } : null;
 };
 
 /** An axis with round marks, from `low` to `high`. */
@@ -82,8 +73,7 @@ export const scaleOf = (series: readonly ChartSeries[], count = 5): Scale => {
   const values = series.flatMap(({ values: all }) => all.filter((value) => value !== null));
   const min = Math.min(0, ...values);
   const max = Math.max(0, ...values);
-  const span = max - min || 1;
-  const rough = span / count;
+  const rough = (max - min || 1) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = (roundSteps.find((one) => one * power >= rough) ?? 10) * power;
   const from = Math.floor(min / step);
@@ -101,15 +91,13 @@ export type Slice = { index: number; value: number; share: number; from: number;
 /** The slices of a pie, in turns from the top. A value that is not above 0 has no slice. */
 export const slicesOf = (values: readonly (number | null)[]): Slice[] => {
   const total = values.reduce<number>((sum, value) => sum + Math.max(0, value ?? 0), 0);
-  let from = 0;
-  const slices: Slice[] = [];
-  for (const [index, value] of values.entries()) {
-    if (value === null || value <= 0) continue;
-    const part = value / total;
-    slices.push({ index, value, share: part, from, to: from + part });
-    from += part;
-  }
-  return slices;
+  let to = 0;
+  return values.flatMap((value, index) => {
+    if (value === null || value <= 0) return [];
+    const from = to;
+    to += value / total;
+    return [{ index, value, share: value / total, from, to }];
+  });
 };
 
 /** The interval of the labels that fit in `width`, where each takes `labelWidth`. */

@@ -1,3 +1,4 @@
+import { Button } from "../look/button.tsx";
 import { toggled } from "./answer-form.tsx";
 import { type Choice, choiceResult } from "./choice.ts";
 import type { Option } from "./schema-form.ts";
@@ -49,14 +50,9 @@ export const ChoiceForm = ({ toolCallId, choice, question, schema, isDisabled, a
       </fieldset>
       {choice.isMultiple && (
         <div className="buttons">
-          <button
-            type="button"
-            className="button button-primary"
-            disabled={isDisabled || chosen.length === 0}
-            onClick={() => send(chosen)}
-          >
+          <Button look="primary" disabled={isDisabled || chosen.length === 0} onClick={() => send(chosen)}>
             {chosen.length > 0 ? `Choose ${chosen.length}` : "Choose"}
-          </button>
+          </Button>
         </div>
       )}
     </>

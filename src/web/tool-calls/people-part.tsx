@@ -1,6 +1,7 @@
-import { useId, useRef } from "react";
+import { useRef } from "react";
 import type { Member, ToolCall } from "../../client/index.ts";
-import { clock, full } from "../look/time.tsx";
+import { Button } from "../look/button.tsx";
+import { clock, Time } from "../look/time.tsx";
 import { AnswerForm } from "./answer-form.tsx";
 import { choiceOf, questionOf } from "./choice.ts";
 import { ChoiceForm } from "./choice-form.tsx";
@@ -31,9 +32,9 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
             <li key={answer.entityId}>
               <strong>{members.find(({ id }) => id === answer.entityId)?.name ?? answer.name}</strong>{" "}
               {wordsOf(answer.approved)}{" "}
-              <time className="tiny soft numeric" dateTime={answer.at} title={full(answer.at)}>
+              <Time iso={answer.at} className="tiny soft numeric">
                 {clock(answer.at)}
-              </time>
+              </Time>
               {answer.note && (
                 <span className="soft" dir="auto">
                   {answer.note}
@@ -50,11 +51,7 @@ export const PeoplePart = ({ spaceId, call, awaits, members, standing, now }: Pe
             .filter(Boolean)
             .join(" · ")}
         </span>
-        {left && (
-          <time dateTime={awaits.expiresAt} title={full(awaits.expiresAt)}>
-            Expires {left}
-          </time>
-        )}
+        {left && <Time iso={awaits.expiresAt}>Expires {left}</Time>}
       </div>
     </div>
   );
@@ -87,7 +84,6 @@ const maxNote = 1000;
 /** Approve or reject, with an optional note. */
 const ApprovalForm = ({ toolCallId, mayAnswer, isDisabled, answering }: ApprovalFormProps) => {
   const [{ note = "" }, change] = useDrafts(toolCallId);
-  const noteId = useId();
   const decide = (approved: boolean): void => {
     const said = String(note).trim();
     answering.send({ result: { approved, ...(said === "" ? {} : { note: said }) } });
@@ -95,28 +91,23 @@ const ApprovalForm = ({ toolCallId, mayAnswer, isDisabled, answering }: Approval
   return (
     <>
       {mayAnswer && (
-        <div className="field">
-          <label className="visually-hidden" htmlFor={noteId}>
-            Note
-          </label>
-          <input
-            id={noteId}
-            className="input"
-            placeholder="A note, if you like"
-            maxLength={maxNote}
-            value={String(note)}
-            dir="auto"
-            onChange={(event) => change({ note: event.target.value })}
-          />
-        </div>
+        <input
+          className="input"
+          aria-label="Note"
+          placeholder="A note, if you like"
+          maxLength={maxNote}
+          value={String(note)}
+          dir="auto"
+          onChange={(event) => change({ note: event.target.value })}
+        />
       )}
       <div className="buttons">
-        <button type="button" className="button button-primary" disabled={isDisabled} onClick={() => decide(true)}>
+        <Button look="primary" disabled={isDisabled} onClick={() => decide(true)}>
           Approve
-        </button>
-        <button type="button" className="button button-danger" disabled={isDisabled} onClick={() => decide(false)}>
+        </Button>
+        <Button look="danger" disabled={isDisabled} onClick={() => decide(false)}>
           Reject
-        </button>
+        </Button>
       </div>
     </>
   );

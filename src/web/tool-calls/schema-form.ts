@@ -1,3 +1,4 @@
+import type { InputHTMLAttributes } from "react";
 import type { ToolAnswer } from "../../client/index.ts";
 import { titleOf } from "./titles.ts";
 import { isRecord } from "./value-layout.ts";
@@ -6,30 +7,32 @@ export type Json = Extract<ToolAnswer, { result: unknown }>["result"];
 
 export type Option = { key: string; label: string; hint?: string; value: Json };
 
-/** A field of a form. `path` is the place of its value in the result; it is empty for the result itself. */
-export type FormField = {
-  path: string[];
-  label: string;
-  hint?: string;
-  isRequired: boolean;
-  /** Its content before anybody has touched it. */
-  initial: Draft;
-} & FieldKind;
-
 /** The content of a field while it is filled in: a text, a tick, or the keys of options. */
 export type Draft = string | boolean | readonly string[];
 
-type Limits = { min?: number; max?: number };
+/** The content of a form, by the keys of its fields. */
+export type Drafts = Readonly<Record<string, Draft>>;
 
-export type FieldKind =
-  | ({ kind: "text"; input: "text" | "email" | "url"; isLong: boolean } & Limits)
-  | ({ kind: "number"; isInteger: boolean } & Limits)
-  | { kind: "yes-no" }
-  | { kind: "date"; input: "date" | "datetime-local" | "time" }
-  | { kind: "one-of"; options: Option[] }
-  | ({ kind: "some-of"; options: Option[] } & Limits)
-  | ({ kind: "lines" } & Limits)
-  | { kind: "json" };
+type Checked = { value: Json | undefined } | { problem: string };
+
+type FieldKind = {
+  kind: "text" | "number" | "yes-no" | "date" | "one-of" | "some-of" | "lines" | "json";
+  /** Its content before anybody has touched it. */
+  initial: Draft;
+  /** Those that it offers. Any other field but a yes-no is written. */
+  options?: Option[];
+  /** Whether its text takes several lines. */
+  isLong?: boolean;
+  /** More about the element that it is written in. */
+  input?: InputHTMLAttributes<HTMLElement>;
+  /** The value of a text without spaces around it, or its problem in words for the person. */
+  read?(text: string): Checked;
+  /** The same for the chosen options. */
+  pick?(options: Option[]): Checked;
+};
+
+/** A field of a form. `path` is the place of its value in the result; it is empty for the result itself. */
+export type FormField = FieldKind & { path: string[]; label: string; hint?: string; isRequired: boolean };
 
 type Schema = Record<string, unknown>;
 
@@ -46,10 +49,15 @@ const hintOf = (schema: Schema): { hint?: string } => {
   return hint === undefined ? {} : { hint };
 };
 
-const limits = (schema: Schema, min: string, max: string): Limits => ({
-  ...(typeof schema[min] === "number" ? { min: schema[min] } : {}),
-  ...(typeof schema[max] === "number" ? { max: schema[max] } : {}),
-});
+const problem = (words: string): Checked => ({ problem: words });
+
+/** Checks a number, or how many of a `unit` there are, against the limits of a schema. */
+const sizeProblem = (size: number, min: unknown, max: unknown, unit = ""): Checked | null => {
+  const count = (limit: number): string => (unit === "" ? `${limit}` : `${limit} ${unit}${limit === 1 ? "" : "s"}`);
+  if (typeof min === "number" && size < min) return problem(`At least ${count(min)}, please.`);
+  if (typeof max === "number" && size > max) return problem(`At most ${count(max)}, please.`);
+  return null;
+};
 
 const textOf = (value: unknown): string =>
   isRecord(value) || Array.isArray(value) ? JSON.stringify(value) : String(value);
@@ -69,158 +77,138 @@ const optionsOf = (schema: Schema): Option[] | null => {
   }));
 };
 
-const dateInputs = { date: "date", "date-time": "datetime-local", time: "time" } as const;
+const dateInputs = new Map([
+  ["date", "date"],
+  ["date-time", "datetime-local"],
+  ["time", "time"],
+]);
 
 /** A nullable type counts as that type: a field that is left empty is left out of the result. */
 const typeOf = ({ type }: Schema): unknown => (Array.isArray(type) ? type.find((one) => one !== "null") : type);
 
+/** A field that is written, with the schema's default in it. */
+const written = ({ default: value = "" }: Schema, field: Omit<FieldKind, "initial">): FieldKind => ({
+  initial: typeof value === "string" ? value : JSON.stringify(value),
+  ...field,
+});
+
+/** The space checks a pattern, not the page: a pattern from a call could block the page for ever. */
 const textKind = (schema: Schema): FieldKind => {
-  const format = textAt(schema, "format") ?? "";
-  if (format in dateInputs) return { kind: "date", input: dateInputs[format as keyof typeof dateInputs] };
-  const input = format === "email" ? "email" : format === "uri" ? "url" : "text";
-  const size = limits(schema, "minLength", "maxLength");
-  const isLong = (size.max ?? 0) > 200 || format === "textarea";
-  return { kind: "text", input, isLong, ...size };
+  const { format, minLength, maxLength } = schema;
+  const date = dateInputs.get(String(format));
+  if (date) {
+    // A date has no zone. A time of a day is sent with the zone of the person.
+    const zoned = (text: string): string => (format === "date-time" ? new Date(text).toISOString() : text);
+    return written(schema, { kind: "date", input: { type: date }, read: (text) => ({ value: zoned(text) }) });
+  }
+  const type = format === "email" ? "email" : format === "uri" ? "url" : "text";
+  const isLong = Number(maxLength ?? 0) > 200 || format === "textarea";
+  const read = (text: string): Checked => {
+    const size = sizeProblem([...text].length, minLength, maxLength, "character");
+    if (size) return size;
+    if (type === "email" && !/^\S+@\S+\.\S+$/.test(text)) return problem("Please enter an e-mail address.");
+    if (type === "url" && !URL.canParse(text)) return problem("Please enter an address such as https://…");
+    return { value: text };
+  };
+  return written(schema, { kind: "text", isLong, input: { dir: "auto", ...(isLong ? {} : { type }) }, read });
 };
 
-const kindOf = (schema: Schema): FieldKind => {
-  const options = optionsOf(schema);
-  if (options) return { kind: "one-of", options };
-  switch (typeOf(schema)) {
-    case "boolean":
-      return { kind: "yes-no" };
-    case "number":
-    case "integer":
-      return { kind: "number", isInteger: typeOf(schema) === "integer", ...limits(schema, "minimum", "maximum") };
-    case "array": {
-      const items = isRecord(schema.items) ? schema.items : {};
-      const some = optionsOf(items);
-      const size = limits(schema, "minItems", "maxItems");
-      if (some) return { kind: "some-of", options: some, ...size };
-      return typeOf(items) === "string" ? { kind: "lines", ...size } : { kind: "json" };
+const numberKind = (schema: Schema): FieldKind => {
+  const isInteger = typeOf(schema) === "integer";
+  const read = (text: string): Checked => {
+    const value = Number(text);
+    if (!Number.isFinite(value)) return problem("Please enter a number.");
+    if (isInteger && !Number.isInteger(value)) return problem("Please enter a whole number.");
+    return sizeProblem(value, schema.minimum, schema.maximum) ?? { value };
+  };
+  return written(schema, { kind: "number", input: { inputMode: isInteger ? "numeric" : "decimal" }, read });
+};
+
+const jsonKind = (schema: Schema): FieldKind => {
+  const read = (text: string): Checked => {
+    try {
+      return { value: JSON.parse(text) as Json };
+    } catch {
+      return problem("Please enter JSON.");
     }
-    case "string":
-      return textKind(schema);
-    default:
-      return typeOf(schema) === undefined && !isRecord(schema.properties) ? textKind(schema) : { kind: "json" };
-  }
+  };
+  return written(schema, {
+    kind: "json",
+    isLong: true,
+    input: { className: "input call-json", spellCheck: false },
+    read,
+  });
 };
 
-const initialOf = (kind: FieldKind, value: unknown): Draft => {
-  if (kind.kind === "yes-no") return value === true;
-  if (kind.kind === "one-of") return kind.options.find((option) => option.value === value)?.key ?? "";
-  if (kind.kind === "some-of") {
-    const chosen: unknown[] = Array.isArray(value) ? value : [];
-    return kind.options.filter((option) => chosen.includes(option.value)).map(({ key }) => key);
+const arrayKind = (schema: Schema, isRequired: boolean): FieldKind => {
+  const { minItems, maxItems } = schema;
+  const items = isRecord(schema.items) ? schema.items : {};
+  const given: unknown[] = Array.isArray(schema.default) ? schema.default : [];
+  const options = optionsOf(items);
+  if (options) {
+    const initial = options.filter(({ value }) => given.includes(value)).map(({ key }) => key);
+    const pick = (chosen: Option[]): Checked => {
+      if (chosen.length === 0 && !isRequired && !minItems) return { value: undefined };
+      const value = chosen.map((option) => option.value);
+      return sizeProblem(value.length, minItems, maxItems, "choice") ?? { value };
+    };
+    return { kind: "some-of", options, initial, pick };
   }
-  if (kind.kind === "lines") return Array.isArray(value) ? value.join("\n") : "";
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (typeOf(items) !== "string") return jsonKind(schema);
+  const read = (text: string): Checked => {
+    const lines = text.split("\n").map((line) => line.trim());
+    const value = lines.filter((line) => line !== "");
+    return sizeProblem(value.length, minItems, maxItems, "line") ?? { value };
+  };
+  const input = { placeholder: "One on each line" };
+  return { kind: "lines", isLong: true, input, initial: given.join("\n"), read };
 };
 
-type Place = { path: string[]; labels: string[]; isRequired: boolean; depth: number };
+const kindOf = (schema: Schema, isRequired: boolean): FieldKind => {
+  const options = optionsOf(schema);
+  if (options) {
+    const initial = options.find(({ value }) => value === schema.default)?.key ?? "";
+    return { kind: "one-of", options, initial, pick: ([chosen]) => ({ value: chosen?.value }) };
+  }
+  const type = typeOf(schema);
+  if (type === "boolean") return { kind: "yes-no", initial: schema.default === true };
+  if (type === "number" || type === "integer") return numberKind(schema);
+  if (type === "array") return arrayKind(schema, isRequired);
+  return type === "string" || (type === undefined && !isRecord(schema.properties))
+    ? textKind(schema)
+    : jsonKind(schema);
+};
 
-const fieldsAt = (schema: Schema, { path, labels, isRequired, depth }: Place): FormField[] => {
-  if (isRecord(schema.properties) && depth > 0) {
-    const required: unknown[] = Array.isArray(schema.required) ? schema.required : [];
-    return Object.entries(schema.properties).flatMap(([name, property]) => {
-      const inner = isRecord(property) ? property : {};
-      const place = {
-        path: [...path, name],
-        labels: [...labels, textAt(inner, "title") ?? titleOf(name)],
-        isRequired: isRequired && required.includes(name),
-        depth: depth - 1,
-      };
-      return fieldsAt(inner, place);
+type Place = { path: string[]; labels: string[]; isRequired: boolean };
+
+const fieldsAt = (schema: Schema, { path, labels, isRequired }: Place): FormField[] => {
+  if (!isRecord(schema.properties) || path.length === maxDepth) {
+    const label = labels.join(" · ") || "Answer";
+    return [{ path, label, isRequired, ...hintOf(schema), ...kindOf(schema, isRequired) }];
+  }
+  const required: unknown[] = Array.isArray(schema.required) ? schema.required : [];
+  return Object.entries(schema.properties).flatMap(([name, property]) => {
+    const inner = isRecord(property) ? property : {};
+    return fieldsAt(inner, {
+      path: [...path, name],
+      labels: [...labels, textAt(inner, "title") ?? titleOf(name)],
+      isRequired: isRequired && required.includes(name),
     });
-  }
-  const kind = kindOf(schema);
-  const label = labels.join(" · ") || "Answer";
-  return [{ path, label, isRequired, ...hintOf(schema), ...kind, initial: initialOf(kind, schema.default) }];
+  });
 };
 
 /** The fields that a JSON Schema asks for, in its order. A schema of no object is one field. */
 export const fieldsOf = (schema: unknown): FormField[] =>
-  fieldsAt(isRecord(schema) ? schema : {}, { path: [], labels: [], isRequired: true, depth: maxDepth }).slice(
-    0,
-    maxFields,
-  );
+  fieldsAt(isRecord(schema) ? schema : {}, { path: [], labels: [], isRequired: true }).slice(0, maxFields);
 
 export const keyOf = ({ path }: FormField): string => path.join(".");
 
-/** The content of a form, by the keys of its fields. */
-export type Drafts = Readonly<Record<string, Draft>>;
-
-type Checked = { value: Json | undefined } | { problem: string };
-
-const problem = (words: string): Checked => ({ problem: words });
-const missing = problem("Please fill this in.");
-
-/** Checks a number, or how many of a `unit` there are, against its limits. */
-const checkSize = (size: number, { min, max }: Limits, unit = ""): Checked | null => {
-  const count = (limit: number): string => (unit === "" ? `${limit}` : `${limit} ${unit}${limit === 1 ? "" : "s"}`);
-  if (min !== undefined && size < min) return problem(`At least ${count(min)}, please.`);
-  if (max !== undefined && size > max) return problem(`At most ${count(max)}, please.`);
-  return null;
-};
-
-const checkNumber = (text: string, field: Extract<FormField, { kind: "number" }>): Checked => {
-  const value = Number(text);
-  if (!Number.isFinite(value)) return problem("Please enter a number.");
-  if (field.isInteger && !Number.isInteger(value)) return problem("Please enter a whole number.");
-  return checkSize(value, field) ?? { value };
-};
-
-/** The space checks a pattern, not the page: a pattern from a call could block the page for ever. */
-const checkText = (text: string, field: Extract<FormField, { kind: "text" }>): Checked => {
-  const size = checkSize([...text].length, field, "character");
-  if (size) return size;
-  if (field.input === "email" && !/^\S+@\S+\.\S+$/.test(text)) return problem("Please enter an e-mail address.");
-  if (field.input === "url" && !URL.canParse(text)) return problem("Please enter an address such as https://…");
-  return { value: text };
-};
-
-/** A date has no zone. A time of a day is sent with the zone of the person. */
-const dateValue = (text: string, input: Extract<FormField, { kind: "date" }>["input"]): string =>
-  input === "datetime-local" ? new Date(text).toISOString() : text;
-
-const parseJson = (text: string): Checked => {
-  try {
-    return { value: JSON.parse(text) as Json };
-  } catch {
-    return problem("Please enter JSON.");
-  }
-};
-
-const checkWritten = (field: FormField, text: string): Checked => {
-  const trimmed = text.trim();
-  if (trimmed === "") return field.isRequired ? missing : { value: undefined };
-  switch (field.kind) {
-    case "number":
-      return checkNumber(trimmed, field);
-    case "text":
-      return checkText(trimmed, field);
-    case "date":
-      return { value: dateValue(trimmed, field.input) };
-    case "one-of":
-      return { value: field.options.find(({ key }) => key === text)?.value };
-    case "lines": {
-      const lines = text.split("\n").map((line) => line.trim());
-      const filled = lines.filter((line) => line !== "");
-      return checkSize(filled.length, field, "line") ?? { value: filled };
-    }
-    default:
-      return parseJson(trimmed);
-  }
-};
-
-const check = (field: FormField, draft: Draft): Checked => {
+const check = ({ options = [], isRequired, read, pick }: FormField, draft: Draft): Checked => {
   if (typeof draft === "boolean") return { value: draft };
-  if (typeof draft === "string") return checkWritten(field, draft);
-  if (field.kind !== "some-of") return { value: undefined };
-  if (draft.length === 0 && !field.isRequired && !field.min) return { value: undefined };
-  const chosen = field.options.filter(({ key }) => draft.includes(key)).map(({ value }) => value);
-  return checkSize(chosen.length, field, "choice") ?? { value: chosen };
+  const text = typeof draft === "string" ? draft.trim() : null;
+  if (text === "") return isRequired ? problem("Please fill this in.") : { value: undefined };
+  if (text !== null && read) return read(text);
+  return pick?.(options.filter(({ key }) => [draft].flat().includes(key))) ?? { value: undefined };
 };
 
 type JsonObject = { [name: string]: Json };

@@ -9,7 +9,7 @@ import { parsePartialJson } from "./partial-json.ts";
 import { PeoplePart } from "./people-part.tsx";
 import { type Chip, chipOf, standingOf } from "./standing.ts";
 import { toolTitle } from "./titles.ts";
-import { isRecord, isSameValue, lay, tableOf } from "./value-layout.ts";
+import { isNothing, isRecord, isSameValue, tableOf } from "./value-layout.ts";
 import { TableView, ValueView } from "./value-view.tsx";
 import "./tool-call-card.css";
 
@@ -87,10 +87,7 @@ const CallInput = ({ name, input, isAsking }: { name: string; input: unknown; is
   );
 };
 
-const Fields = ({ value }: { value: unknown }) => {
-  const laid = lay(value);
-  return laid.kind === "nothing" ? null : <ValueView value={laid} />;
-};
+const Fields = ({ value }: { value: unknown }) => (isNothing(value) ? null : <ValueView value={value} />);
 
 /** An answer of one property shows as that property's value. */
 const bare = (answer: unknown): unknown => {
@@ -100,14 +97,14 @@ const bare = (answer: unknown): unknown => {
 
 const Result = ({ output, isAnswer }: { output: unknown; isAnswer: boolean }) => {
   const headingId = useId();
-  const laid = lay(isAnswer ? bare(output) : output);
-  if (laid.kind === "nothing") return null;
+  const value = isAnswer ? bare(output) : output;
+  if (isNothing(value)) return null;
   return (
     <section className="call-result stack" aria-labelledby={headingId}>
       <h4 id={headingId} className="tiny soft">
         {isAnswer ? "Answer" : "Result"}
       </h4>
-      <ValueView value={laid} />
+      <ValueView value={value} />
     </section>
   );
 };

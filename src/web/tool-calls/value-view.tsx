@@ -1,77 +1,89 @@
-import type { Laid, LaidField, Table } from "./value-layout.ts";
+import { full } from "../look/time.tsx";
+import { titleOf } from "./titles.ts";
+import { isNothing, isRecord, number, recordTable, type Table } from "./value-layout.ts";
 import "./value-view.css";
 
-/** A JSON value as fields, lists, tables and texts. A long text is folded. */
-export const ValueView = ({ value }: { value: Laid }) => {
-  switch (value.kind) {
-    case "nothing":
-      return <span className="soft">–</span>;
-    case "text":
-      return value.isLong ? (
-        <LongText text={value.text} />
-      ) : (
-        <span className="value-text" dir="auto">
-          {value.text}
-        </span>
-      );
-    case "number":
-      return <span className="numeric">{value.text}</span>;
-    case "link":
-      return (
-        <a className="value-text" href={value.href} target="_blank" rel="noopener noreferrer nofollow ugc">
-          {value.href}
-        </a>
-      );
-    case "list":
-      return (
-        <>
-          <ul className="value-list">
-            {value.items.map((item, index) => (
-              <li key={index}>
-                <ValueView value={item} />
-              </li>
-            ))}
-          </ul>
-          <More count={value.more} />
-        </>
-      );
-    case "table": {
-      const columns = value.columns.map((label) => ({ label, isNumeric: false }));
-      return <TableView table={{ title: "", columns, rows: value.rows, more: value.more }} />;
-    }
-    case "fields":
-      return <FieldsView fields={value.fields} more={value.more} />;
-  }
+const maxDepth = 6;
+const maxItems = 50;
+const longCharacters = 320;
+const longLines = 5;
+
+type ValueViewProps = { value: unknown /** Deeper values show as JSON. */; depth?: number };
+
+/** A JSON value as fields, lists, tables and texts, within bounds. A long text is folded. */
+export const ValueView = ({ value, depth = maxDepth }: ValueViewProps) => {
+  if (isNothing(value)) return <span className="soft">–</span>;
+  if (typeof value === "number") return <span className="numeric">{number.format(value)}</span>;
+  if (typeof value === "string") return <TextView text={value} />;
+  if (typeof value === "boolean") return <TextView text={value ? "yes" : "no"} />;
+  if (depth <= 0) return <TextView text={JSON.stringify(value)} />;
+  if (Array.isArray(value)) return <ListView items={value} depth={depth - 1} />;
+  return isRecord(value) ? <FieldsView fields={Object.entries(value)} depth={depth - 1} /> : null;
 };
 
 const More = ({ count }: { count: number }) => (count > 0 ? <p className="soft">and {count} more</p> : null);
 
-const LongText = ({ text }: { text: string }) => (
-  <details className="value-long">
-    <summary>
-      <span dir="auto">{text.slice(0, 160)}…</span>
-    </summary>
-    <p className="value-text" dir="auto">
-      {text}
-    </p>
-  </details>
-);
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/;
 
-const isBlock = ({ kind }: Laid): boolean => kind === "fields" || kind === "table";
+const TextView = ({ text }: { text: string }) => {
+  if (/^https?:\/\/\S+$/i.test(text) && URL.canParse(text)) {
+    return (
+      <a className="value-text" href={text} target="_blank" rel="noopener noreferrer nofollow ugc">
+        {text}
+      </a>
+    );
+  }
+  if (text.length > longCharacters || text.split("\n").length > longLines) {
+    return (
+      <details className="value-long">
+        <summary>
+          <span dir="auto">{text.slice(0, 160)}…</span>
+        </summary>
+        <p className="value-text" dir="auto">
+          {text}
+        </p>
+      </details>
+    );
+  }
+  return (
+    <span className="value-text" dir="auto">
+      {isoTime.test(text) && !Number.isNaN(Date.parse(text)) ? full(text) : text}
+    </span>
+  );
+};
 
-const FieldsView = ({ fields, more }: { fields: readonly LaidField[]; more: number }) => (
+const ListView = ({ items, depth }: { items: readonly unknown[]; depth: number }) => {
+  const shown = items.slice(0, maxItems);
+  const more = items.length - shown.length;
+  const table = recordTable(shown);
+  if (table) return <TableView table={{ ...table, more }} />;
+  return (
+    <>
+      <ul className="value-list">
+        {shown.map((item, index) => (
+          <li key={index}>
+            <ValueView value={item} depth={depth} />
+          </li>
+        ))}
+      </ul>
+      <More count={more} />
+    </>
+  );
+};
+
+const FieldsView = ({ fields, depth }: { fields: [name: string, value: unknown][]; depth: number }) => (
   <>
     <dl className="value-fields">
-      {fields.map(({ key, label, value }) => (
-        <div key={key} className="value-field" data-block={isBlock(value)}>
-          <dt className="soft">{label}</dt>
+      {fields.slice(0, maxItems).map(([name, value]) => (
+        <div key={name} className="value-field">
+          <dt className="soft">{titleOf(name)}</dt>
           <dd>
-            <ValueView value={value} />
+            <ValueView value={value} depth={depth} />
           </dd>
         </div>
       ))}
     </dl>
-    <More count={more} />
+    <More count={fields.length - maxItems} />
   </>
 );
 
@@ -96,7 +108,7 @@ export const TableView = ({ table: { title, columns, rows, more } }: { table: Ta
             <tr key={index}>
               {row.map((value, column) => (
                 <td key={column} data-numeric={columns[column]?.isNumeric ?? false}>
-                  <ValueView value={value} />
+                  <ValueView value={value} depth={3} />
                 </td>
               ))}
             </tr>
