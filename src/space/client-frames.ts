@@ -10,7 +10,7 @@ import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames
 import { post } from "./posting.ts";
 import { markRead } from "./read-marks.ts";
 import type { SpaceServices } from "./services.ts";
-import type { SpaceSession } from "./sockets/space-sockets.ts";
+import type { SpaceSession } from "./space-sockets.ts";
 import { answerToolCall } from "./tool-call-events.ts";
 
 const windowSeconds = frameWindowMs / 1000;

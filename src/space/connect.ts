@@ -7,7 +7,7 @@ import { marksOf } from "./read-marks.ts";
 import { acting } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace } from "./settings.ts";
-import { requireSocketRoom } from "./sockets/space-sockets.ts";
+import { requireSocketRoom } from "./space-sockets.ts";
 
 /** A socket's `?cursor=`. Undefined means from now on. */
 const cursorOf = (url: string): number | undefined => {

@@ -7,7 +7,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { type MemberRow, publicMember } from "./members.ts";
 import { runs, seen, spaceIn } from "./rights.ts";
 import type { Append, SpaceServices } from "./services.ts";
-import type { SpaceSession } from "./sockets/space-sockets.ts";
+import type { SpaceSession } from "./space-sockets.ts";
 import { cancelCallsOf } from "./tool-call-events.ts";
 
 /** Puts `entity` into the space; an agent begins to follow the log with its own joining. In a transaction. */

@@ -11,13 +11,13 @@ import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { Log, type LogRow, type NewEvent } from "./log/log.ts";
+import { createLog, type LogRow, type NewEvent } from "./log/log.ts";
 import { createMembers } from "./members.ts";
 import { createDecisions } from "./router/decisions.ts";
-import { Router } from "./router/router.ts";
-import { RouterLedger } from "./router/router-ledger.ts";
+import { createRouter } from "./router/router.ts";
+import { createRouterLedger } from "./router/router-ledger.ts";
 import { createSettings } from "./settings.ts";
-import { createSockets } from "./sockets/space-sockets.ts";
+import { createSockets } from "./space-sockets.ts";
 import { LiveStreams } from "./streams/live-streams.ts";
 import { createToolCalls } from "./tool-calls/tool-calls.ts";
 
@@ -30,10 +30,10 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const timers = new Timers(db, ctx.storage, clock, whose, [deliverTimer]);
   const jobs = new Jobs({ db, timers, clock, whose, waitUntil: (work) => ctx.waitUntil(work) });
   const members = createMembers(db);
-  const log = new Log(db);
+  const log = createLog(db);
   const subscribers = new Subscribers(db);
   const decisions = createDecisions(db);
-  const ledger = new RouterLedger(db);
+  const ledger = createRouterLedger(db);
   const toolCalls = createToolCalls(db);
   const sockets = createSockets(ctx, env, timers, clock);
   const live = new LiveStreams(clock, (frame) => {
@@ -80,7 +80,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ...{ db, clock, timers, jobs, settings, members, log, subscribers, decisions, toolCalls, sockets, live, delivery },
     ...{ transaction, record },
     ids: createIds(env.SIGNING_SECRET),
-    router: new Router({ ...around, jobs, ledger, record }),
+    router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),
     groupCommit: new GroupCommit(ctx.storage),
     /** Bytes that the database holds now. */

@@ -25,7 +25,7 @@ import { memberIn, spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import type { SpaceServices } from "./services.ts";
 import { createServices } from "./services.ts";
-import { socketsTimer } from "./sockets/space-sockets.ts";
+import { socketsTimer } from "./space-sockets.ts";
 import { readChannel } from "./streams/channel.ts";
 import { answerToolCall, callsTimer, onCallsTimer, recordToolCall } from "./tool-call-events.ts";
 

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { deliverTimer } from "../../src/space/delivery/delivery.ts";
-import { Log } from "../../src/space/log/log.ts";
+import { createLog } from "../../src/space/log/log.ts";
 import { join } from "../../src/space/membership.ts";
 import { createServices } from "../../src/space/services.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";
@@ -39,7 +39,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
     expect(failing).toThrow("rolled back");
     expect(known()).toEqual(before);
     parts.record((append) => append({ type: "member.left", entityId: ben.id, name: ben.name }));
-    expect(known().newest).toEqual(new Log(parts.db).after(0, 100));
+    expect(known().newest).toEqual(createLog(parts.db).after(0, 100));
     expect(before).toMatchObject({ robo: undefined, members: 2, follows: undefined, anyAgent: false });
   });
 });

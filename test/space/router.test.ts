@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import type { Message } from "../../src/protocol/message.ts";
 import { route } from "../../src/rehearsal/route.ts";
 import { maxRouterDescriptionCharacters, maxRouterTextCharacters } from "../../src/space/bounds.ts";
-import { wakesIn } from "../../src/space/router/answer.ts";
-import { type RoutedAgent, type RouterQuestion, routerPrompt } from "../../src/space/router/prompt.ts";
+import { type RoutedAgent, type RouterQuestion, routerPrompt, wakesIn } from "../../src/space/router/prompt.ts";
 
 const analyst: RoutedAgent = { id: "ent_ANALYST", name: "Analyst", description: "Answers questions about figures" };
 const scout: RoutedAgent = { id: "ent_SCOUT", name: "Scout Two" };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { maxMembers } from "../../src/protocol/space.ts";
 import { frameWindowMs, maxMemberFrames, maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
 import { createMemberRates, RateWindow } from "../../src/space/client-rates.ts";
-import { requireSocketRoom } from "../../src/space/sockets/space-sockets.ts";
+import { requireSocketRoom } from "../../src/space/space-sockets.ts";
 
 /** Sockets of these members, each with so many. */
 const held = (counts: Record<string, number>) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Tail } from "../../src/space/log/tail.ts";
+import { createTail } from "../../src/space/log/tail.ts";
 
 type Row = { seq: number; frame: string };
 
@@ -11,7 +11,7 @@ const rows = (from: number, to: number): Row[] =>
 const seqs = (page: Row[] | undefined): number[] | undefined => page?.map(({ seq }) => seq);
 
 test("the newest rows are answered where all are kept; undefined where one is missing", () => {
-  const tail = new Tail<Row>(1000);
+  const tail = createTail<Row>(1000);
   expect(tail.after(0, 10)).toBeUndefined();
   for (const row of rows(5, 8)) tail.add(row);
   expect(seqs(tail.after(4, 2))).toEqual([5, 6]);
@@ -24,7 +24,7 @@ test("the newest rows are answered where all are kept; undefined where one is mi
 });
 
 test("[B3] at most maxLength characters are kept: the oldest rows go first", () => {
-  const tail = new Tail<Row>(100);
+  const tail = createTail<Row>(100);
   for (const row of rows(1, 10)) tail.add(row);
   expect(seqs(tail.after(0, 20))).toHaveLength(10);
   tail.add(rowOf(11));
@@ -37,7 +37,7 @@ test("[B3] at most maxLength characters are kept: the oldest rows go first", () 
 });
 
 test("rows that were read are kept before the newer ones as far as there is room", () => {
-  const tail = new Tail<Row>(60);
+  const tail = createTail<Row>(60);
   tail.adopt(rows(3, 6));
   expect(seqs(tail.after(2, 10))).toEqual([3, 4, 5, 6]);
   tail.adopt(rows(5, 6));

@@ -1,11 +1,11 @@
-import { and, asc, count, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
 import { type Database, prepared } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
 import { type CallMessage, type CallOutcome, log } from "../schema.ts";
 import type { Routing } from "../wake.ts";
-import { Tail } from "./tail.ts";
+import { createTail } from "./tail.ts";
 
 /**
  * The space's one append-only sequence of events.
@@ -34,32 +34,21 @@ export type NewEvent = DurableEvent extends infer Event
 /** The rows between two ordinals: (`over`, `upTo`]. */
 export type Ordinals = { over: number; upTo: number };
 
-export class Log {
-  readonly #db: Database;
-  #head: Head | undefined;
-  readonly #tail = new Tail<LogRow>(maxTailLength);
-  /** The page further back that was read last, for those who come along behind each other: its rows never change. */
-  #page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
-  readonly #newest = prepared(() =>
-    this.#db.select({ seq: log.seq, messageCount: log.messageCount }).from(log).orderBy(desc(log.seq)).limit(1),
-  );
-  readonly #message = prepared(() =>
-    this.#db
-      .select()
-      .from(log)
-      .where(eq(log.messageId, sql.placeholder("messageId"))),
-  );
-  readonly #after = prepared(() =>
-    this.#db
-      .select()
-      .from(log)
-      .where(gt(log.seq, sql.placeholder("cursor")))
-      .orderBy(asc(log.seq))
-      .limit(sql.placeholder("limit")),
-  );
+export type Log = ReturnType<typeof createLog>;
 
-  readonly #insert = prepared(() =>
-    this.#db.insert(log).values({
+export const createLog = (db: Database) => {
+  let known: Head | undefined;
+  const tail = createTail<LogRow>(maxTailLength);
+  /** The page further back that was read last, for those who come along behind each other: its rows never change. */
+  let page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
+  const counts = { seq: log.seq, messageCount: log.messageCount };
+  const newest = prepared(() => db.select(counts).from(log).orderBy(desc(log.seq)).limit(1));
+  const hasId = eq(log.messageId, sql.placeholder("messageId"));
+  const message = prepared(() => db.select().from(log).where(hasId));
+  const [isLater, limit] = [gt(log.seq, sql.placeholder("cursor")), sql.placeholder("limit")];
+  const rowsAfter = prepared(() => db.select().from(log).where(isLater).orderBy(asc(log.seq)).limit(limit));
+  const insert = prepared(() =>
+    db.insert(log).values({
       seq: sql.placeholder("seq"),
       type: sql.placeholder("type"),
       entityId: sql.placeholder("entityId"),
@@ -71,100 +60,77 @@ export class Log {
     }),
   );
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  head(): Head {
-    this.#head ??= this.#newest().get() ?? { seq: 0, messageCount: 0 };
-    return this.#head;
-  }
+  const head = (): Head => (known ??= newest().get() ?? { seq: 0, messageCount: 0 });
 
   /** The head and the newest rows are read anew when they are asked for next. */
-  forget(): void {
-    this.#head = undefined;
-    this.#page = undefined;
-    this.#tail.forget();
-  }
-
-  /** Gives the event the next place. Belongs in the transaction that makes it true. */
-  append(event: NewEvent): LogRow {
-    const head = this.head();
-    const row = rowOf(event, head.seq + 1, head.messageCount);
-    this.#insert().run(row);
-    this.#head = { seq: row.seq, messageCount: row.messageCount };
-    this.#tail.add(row);
-    return row;
-  }
-
-  findMessage(messageId: string): LogRow | undefined {
-    return this.#message().get({ messageId });
-  }
+  const forget = (): void => {
+    known = undefined;
+    page = undefined;
+    tail.forget();
+  };
 
   /** The events after `cursor`, in order. */
-  after(cursor: number, limit: number): LogRow[] {
-    const kept = this.#tail.after(cursor, limit);
+  const after = (cursor: number, limit: number): LogRow[] => {
+    const kept = tail.after(cursor, limit);
     if (kept) return kept;
-    if (this.#page?.cursor === cursor && this.#page.limit === limit) return this.#page.rows;
-    const rows = this.#after().all({ cursor, limit });
-    if (rows.at(-1)?.seq === this.head().seq) this.#tail.adopt(rows);
-    else if (lengthOf(rows) <= maxTailLength) this.#page = { cursor, limit, rows };
+    if (page?.cursor === cursor && page.limit === limit) return page.rows;
+    const rows = rowsAfter().all({ cursor, limit });
+    if (rows.at(-1)?.seq === head().seq) tail.adopt(rows);
+    else if (lengthOf(rows) <= maxTailLength) page = { cursor, limit, rows };
     return rows;
-  }
+  };
 
-  /** The event at `seq`. */
-  at(seq: number): LogRow | undefined {
-    const [row] = this.after(seq - 1, 1);
-    return row?.seq === seq ? row : undefined;
-  }
+  const isBetween = ({ over, upTo }: Ordinals) =>
+    and(isNotNull(log.messageId), gt(log.messageCount, over), lte(log.messageCount, upTo));
 
-  /** How many messages there are up to and with `seq`. */
-  countAt(seq: number): number {
-    const row = this.#db
-      .select({ messageCount: log.messageCount })
-      .from(log)
-      .where(lte(log.seq, seq))
-      .orderBy(desc(log.seq))
-      .limit(1)
-      .get();
-    return row?.messageCount ?? 0;
-  }
+  return {
+    head,
+    forget,
+    after,
 
-  /** The messages between two ordinals, oldest first. */
-  messages({ over, upTo }: Ordinals): Message[] {
-    return this.#db
-      .select({ frame: log.frame })
-      .from(log)
-      .where(and(isNotNull(log.messageId), gt(log.messageCount, over), lte(log.messageCount, upTo)))
-      .orderBy(asc(log.messageCount))
-      .all()
-      .map((row) => messageOf(row.frame));
-  }
+    /** Gives the event the next place. Belongs in the transaction that makes it true. */
+    append(event: NewEvent): LogRow {
+      const { seq, messageCount } = head();
+      const row = rowOf(event, seq + 1, messageCount);
+      insert().run(row);
+      known = { seq: row.seq, messageCount: row.messageCount };
+      tail.add(row);
+      return row;
+    },
 
-  /** How many of the messages between two ordinals are not `entityId`'s own, counted no further than `most`. */
-  countOthers(entityId: string, { over, upTo }: Ordinals, most: number): number {
-    const others = this.#db
-      .select({ seq: log.seq })
-      .from(log)
-      .where(
-        and(
-          isNotNull(log.messageId),
-          gt(log.messageCount, over),
-          lte(log.messageCount, upTo),
-          ne(log.entityId, entityId),
-        ),
-      )
-      .orderBy(asc(log.messageCount))
-      .limit(most)
-      .as("others");
-    return this.#db.select({ others: count() }).from(others).get()?.others ?? 0;
-  }
+    findMessage: (messageId: string): LogRow | undefined => message().get({ messageId }),
 
-  clear(): void {
-    this.forget();
-    this.#db.delete(log).run();
-  }
-}
+    /** The event at `seq`. */
+    at(seq: number): LogRow | undefined {
+      const [row] = after(seq - 1, 1);
+      return row?.seq === seq ? row : undefined;
+    },
+
+    /** How many messages there are up to and with `seq`. */
+    countAt(seq: number): number {
+      const upTo = db.select(counts).from(log).where(lte(log.seq, seq)).orderBy(desc(log.seq)).limit(1).get();
+      return upTo?.messageCount ?? 0;
+    },
+
+    /** The messages between two ordinals, oldest first. */
+    messages(between: Ordinals): Message[] {
+      const frames = db.select({ frame: log.frame }).from(log).where(isBetween(between)).orderBy(asc(log.messageCount));
+      return frames.all().map(({ frame }) => messageOf(frame));
+    },
+
+    /** How many of the messages between two ordinals are not `entityId`'s own, counted no further than `most`. */
+    countOthers(entityId: string, between: Ordinals, most: number): number {
+      const isOthers = and(isBetween(between), ne(log.entityId, entityId));
+      const others = db.select({ seq: log.seq }).from(log).where(isOthers).orderBy(asc(log.messageCount)).limit(most);
+      return others.all().length;
+    },
+
+    clear(): void {
+      forget();
+      db.delete(log).run();
+    },
+  };
+};
 
 const lengthOf = (rows: LogRow[]): number => rows.reduce((sum, { frame }) => sum + frame.length, 0);
 

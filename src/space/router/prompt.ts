@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Message } from "../../protocol/message.ts";
 import { line, raw, rest, text, word } from "../../shared/line-form.ts";
 import { excerpt } from "../../shared/quote.ts";
@@ -50,4 +51,45 @@ export const routerPrompt = (question: RouterQuestion): { system: string; user: 
     ...messages.map((message, index) => messageLine(message, index === messages.length - 1 ? " ← DECIDE" : "")),
   ];
   return { system, user: lines.join("\n") };
+};
+
+/** Objects of an answer that are looked at. */
+const maxObjects = 50;
+
+const Answer = z.object({ wake: z.union([z.array(z.unknown()), z.string().transform((one) => [one])]) });
+
+/** The object that opens at `start`, as JSON; empty where it is never closed. */
+const objectAt = (text: string, start: number): string => {
+  let depth = 0;
+  // A quoted text, whole; else one brace.
+  for (const { 0: token, index } of text.slice(start).matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+    if (token === "{") depth += 1;
+    else if (token === "}") depth -= 1;
+    if (depth === 0) return text.slice(start, start + index + 1);
+  }
+  return "";
+};
+
+const wakeAt = (text: string, start: number): unknown[] | undefined => {
+  try {
+    return Answer.safeParse(JSON.parse(objectAt(text, start))).data?.wake;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+};
+
+const fold = (name: string): string => name.normalize("NFC").trim().replace(/^@/, "").toLowerCase();
+
+/**
+ * The agents that a model's answer wakes, by id, in the order of `agents`. Whatever stands around the JSON (fences,
+ * prose, thoughts) is passed over, and the last `wake` counts; names are taken for ids, and unknown ones ignored.
+ * Undefined: the answer holds no `wake`.
+ */
+export const wakesIn = (text: string, agents: readonly RoutedAgent[]): string[] | undefined => {
+  const places = [...text.matchAll(/\{/g)].map(({ index }) => index).slice(-maxObjects);
+  const wake = places.map((place) => wakeAt(text, place)).findLast((found) => found !== undefined);
+  if (!wake) return undefined;
+  const named = new Set(wake.flatMap((one) => (typeof one === "string" ? [fold(one)] : [])));
+  return agents.filter(({ id, name }) => named.has(id.toLowerCase()) || named.has(fold(name))).map(({ id }) => id);
 };

@@ -3,10 +3,9 @@ import type { Database } from "../../shared/database.ts";
 import { routerLedgerMemoryMs } from "../bounds.ts";
 import { routerLedger } from "../schema.ts";
 
-/** The tokens that were reserved for one call, and on which day. */
-export type Reservation = { day: string; tokens: number };
-
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+export type RouterLedger = ReturnType<typeof createRouterLedger>;
 
 /**
  * B2: the router's tokens a day (UTC), in the space's own object.
@@ -16,40 +15,30 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
  * 2. A reservation counts as spent from the start; settling puts what was billed in its place. So a call that was cut
  *    off, and may have been billed, is never forgotten.
  */
-export class RouterLedger {
-  readonly #db: Database;
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  /** Undefined where it does not fit; then nothing is reserved. */
-  reserve(now: number, tokens: number, limit: number): Reservation | undefined {
-    const day = dayOf(now);
-    const row = this.#db.select().from(routerLedger).where(eq(routerLedger.day, day)).get();
-    if (!row) this.#forgetBefore(dayOf(now - routerLedgerMemoryMs));
-    if ((row?.tokens ?? 0) + tokens > limit) return undefined;
-    this.#add(day, tokens);
-    return { day, tokens };
-  }
-
-  settle({ day, tokens }: Reservation, billed: number): void {
-    if (billed !== tokens) this.#add(day, billed - tokens);
-  }
-
-  clear(): void {
-    this.#db.delete(routerLedger).run();
-  }
-
-  #forgetBefore(day: string): void {
-    this.#db.delete(routerLedger).where(lt(routerLedger.day, day)).run();
-  }
-
-  #add(day: string, tokens: number): void {
-    this.#db
-      .insert(routerLedger)
+export const createRouterLedger = (db: Database) => {
+  const add = (day: string, tokens: number): void => {
+    const sum = sql`${routerLedger.tokens} + ${tokens}`;
+    db.insert(routerLedger)
       .values({ day, tokens })
-      .onConflictDoUpdate({ target: routerLedger.day, set: { tokens: sql`${routerLedger.tokens} + ${tokens}` } })
+      .onConflictDoUpdate({ target: routerLedger.day, set: { tokens: sum } })
       .run();
-  }
-}
+  };
+  return {
+    /** Answers how to settle it. Undefined where it does not fit; then nothing is reserved. */
+    reserve(now: number, tokens: number, limit: number): ((billed: number) => void) | undefined {
+      const day = dayOf(now);
+      const row = db.select().from(routerLedger).where(eq(routerLedger.day, day)).get();
+      const isOld = lt(routerLedger.day, dayOf(now - routerLedgerMemoryMs));
+      if (!row) db.delete(routerLedger).where(isOld).run();
+      if ((row?.tokens ?? 0) + tokens > limit) return undefined;
+      add(day, tokens);
+      return (billed) => {
+        if (billed !== tokens) add(day, billed - tokens);
+      };
+    },
+
+    clear(): void {
+      db.delete(routerLedger).run();
+    },
+  };
+};

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Env } from "../../env.ts";
-import type { Clock } from "../../shared/clock.ts";
-import { ColloquyError } from "../../shared/errors.ts";
-import { AuthenticatedSockets, type Session } from "../../sockets/authenticated-sockets.ts";
-import type { Timers } from "../../timers/timers.ts";
-import { keyProofAnswerMs, keyProofLeadMs, keyProofMs, maxSockets, maxSocketsPerMember } from "../bounds.ts";
+import type { Env } from "../env.ts";
+import type { Clock } from "../shared/clock.ts";
+import { ColloquyError } from "../shared/errors.ts";
+import { AuthenticatedSockets, type Session } from "../sockets/authenticated-sockets.ts";
+import type { Timers } from "../timers/timers.ts";
+import { keyProofAnswerMs, keyProofLeadMs, keyProofMs, maxSockets, maxSocketsPerMember } from "./bounds.ts";
 
 export const socketsTimer = "sockets";
 
