@@ -26,7 +26,8 @@ import type { Timers } from "./timers.ts";
 export const jobsTimer = "jobs";
 /** After a crash, a job that was running runs again within this time. */
 export const jobLeaseMs = 5000;
-const defaultPauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
+/** The pauses after runs that threw. */
+const pauses: Pauses = { firstMs: 1000, longestMs: 10 * 60_000 };
 
 type Job = typeof jobs.$inferSelect;
 
@@ -38,8 +39,6 @@ export type JobHandler = {
    * undefined where it is done. The signal aborts when the job is dropped.
    */
   run(job: Pick<Job, "key" | "attempts" | "payload">, signal: AbortSignal): Promise<number | undefined>;
-  /** The pause after a run that threw, in milliseconds. Left out, it grows from 1 second to 10 minutes. */
-  pauseMs?(attempts: number, error: unknown): number;
 };
 
 type NewJob = Pick<Job, "kind" | "key"> & { dueAt?: number; payload?: unknown };
@@ -47,7 +46,6 @@ type NewJob = Pick<Job, "kind" | "key"> & { dueAt?: number; payload?: unknown };
 type Run = {
   leasedUntil: number;
   controller: AbortController;
-  work: Promise<void>;
   /** It was set while it ran: when it is to run again. */
   againAt: number | undefined;
 };
@@ -71,7 +69,6 @@ export class Jobs {
   /** The handler of each kind, and its runs by key. */
   readonly #kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
   #willWake = false;
-  #stopped = false;
 
   constructor(surroundings: Surroundings) {
     this.#around = surroundings;
@@ -98,20 +95,6 @@ export class Jobs {
     if (dueAt <= now) this.#wakeSoon();
   }
 
-  /** Has the job run at `dueAt`, unless it runs earlier. What failed before still counts. */
-  setNoLater(job: NewJob & { dueAt: number }): void {
-    const known = this.find(job.kind, job.key);
-    const run = this.#run(job.kind, job.key);
-    const knownDueAt = run ? run.againAt : known?.dueAt;
-    if (known && knownDueAt !== undefined && knownDueAt <= job.dueAt) return;
-    this.set(job);
-    if (known) this.#around.db.update(jobs).set({ attempts: known.attempts }).where(named(job)).run();
-  }
-
-  find(kind: string, key: string): Job | undefined {
-    return this.#around.db.select().from(jobs).where(named({ kind, key })).get();
-  }
-
   /** The job is not wanted any more. A run of it is aborted with `reason`. */
   drop(kind: string, key: string, reason: ColloquyError): void {
     this.#around.db.delete(jobs).where(named({ kind, key })).run();
@@ -124,14 +107,6 @@ export class Jobs {
   /** The timer `jobs` went off. */
   onTimer(): void {
     this.#wake();
-  }
-
-  /** The object is being deleted: aborts all runs, and stores nothing more. Resolves when they have ended. */
-  async stop(reason: ColloquyError): Promise<void> {
-    this.#stopped = true;
-    const runs = [...this.#kinds.values()].flatMap(({ running }) => [...running.values()]);
-    for (const { controller } of runs) controller.abort(reason);
-    await Promise.all(runs.map(({ work }) => work));
   }
 
   #run(kind: string, key: string): Run | undefined {
@@ -151,7 +126,6 @@ export class Jobs {
 
   /** Begins what is due and has room, renews the leases that end, and sets the timer. */
   #wake(): void {
-    if (this.#stopped) return;
     const { db, clock, timers, waitUntil } = this.#around;
     const now = clock.now();
     let next = never;
@@ -184,40 +158,36 @@ export class Jobs {
     const { db, clock } = this.#around;
     const job = { kind, key, attempts: attempts + 1, payload };
     const controller = new AbortController();
-    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, work: Promise.resolve(), againAt: undefined };
+    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, againAt: undefined };
     running.set(key, run);
     // Counted before it runs: a run that crashes its object counts too.
     db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
-    run.work = this.#do(job, handler, run).finally(() => {
+    return this.#do(job, handler, run).finally(() => {
       running.delete(key);
       this.#wake();
     });
-    return run.work;
   }
 
   async #do(job: Omit<Job, "dueAt">, handler: JobHandler, run: Run): Promise<void> {
     try {
       this.#ended(job, await handler.run(job, run.controller.signal), run.againAt);
     } catch (error) {
-      if (!run.controller.signal.aborted) this.#failed(job, handler, run, error);
+      if (!run.controller.signal.aborted) this.#failed(job, run, error);
       else if (run.againAt !== undefined) this.#ended(job, run.againAt, undefined);
     }
   }
 
   /** The earlier of both times is when it runs again. */
   #ended(job: Pick<Job, "kind" | "key">, one: number | undefined, other: number | undefined): void {
-    if (this.#stopped) return;
     const { db } = this.#around;
     const dueAt = Math.ceil(Math.min(one ?? never, other ?? never));
     if (dueAt === never) db.delete(jobs).where(named(job)).run();
     else db.update(jobs).set({ dueAt, attempts: 0 }).where(named(job)).run();
   }
 
-  #failed({ kind, key, attempts }: Omit<Job, "dueAt">, handler: JobHandler, { againAt }: Run, error: unknown): void {
-    if (this.#stopped) return;
+  #failed({ kind, key, attempts }: Omit<Job, "dueAt">, { againAt }: Run, error: unknown): void {
     const { db, clock } = this.#around;
-    const pauseMs = handler.pauseMs?.(attempts, error) ?? backoff(attempts - 1, defaultPauses);
-    const dueAt = Math.ceil(Math.max(againAt ?? 0, clock.now() + pauseMs));
+    const dueAt = Math.ceil(Math.max(againAt ?? 0, clock.now() + backoff(attempts - 1, pauses)));
     db.update(jobs).set({ attempts, dueAt }).where(named({ kind, key })).run();
     const fields = { ...this.#around.whose?.(), job: kind, key, attempts };
     if (!(error instanceof ColloquyError && error.retryable)) log.error("job.failed", error, fields);

@@ -1,7 +1,6 @@
-import { asc, eq, isNotNull, min, sql } from "drizzle-orm";
+import { asc, eq, isNotNull, sql } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
 import { type Database, prepared } from "../../shared/database.ts";
-import type { Failure } from "../records.ts";
 import { summaries } from "../schema.ts";
 import type { Folded, WindowRow } from "./windows.ts";
 
@@ -51,40 +50,20 @@ export class Summaries {
       .run();
   }
 
-  /** The summaries that are due, the longest due first. */
-  due(): SummaryRow[] {
-    const now = this.#clock.now();
-    const rows = this.#db
-      .select()
-      .from(summaries)
-      .where(isNotNull(summaries.tryAt))
-      .orderBy(asc(summaries.tryAt), asc(summaries.subject))
-      .all();
-    return rows.filter(({ tryAt }) => (tryAt ?? now) <= now);
-  }
-
-  nextTryAt(): number | null {
-    return (
-      this.#db
-        .select({ at: min(summaries.tryAt) })
-        .from(summaries)
-        .get()?.at ?? null
-    );
+  /** The summary that is wanted and to be tried first; undefined where none is wanted. */
+  next(): (SummaryRow & { tryAt: number }) | undefined {
+    const { tryAt, subject } = summaries;
+    const row = this.#db.select().from(summaries).where(isNotNull(tryAt)).orderBy(asc(tryAt), asc(subject)).get();
+    return row && row.tryAt !== null ? { ...row, tryAt: row.tryAt } : undefined;
   }
 
   folded(subject: string, folded: { text: string; base: number; upTo: number }): void {
-    this.#set(subject, { ...folded, tryAt: this.#clock.now(), failures: 0, lastError: null });
+    this.update(subject, { ...folded, tryAt: this.#clock.now(), failures: 0, lastError: null });
   }
 
   /** Nothing more is wanted of it for now. */
   done(subject: string): void {
-    this.#set(subject, { tryAt: null, failures: 0, lastError: null });
-  }
-
-  /** It is tried again at `tryAt`. */
-  failed(subject: string, lastError: Failure, tryAt: number): void {
-    const failures = (this.find(subject)?.failures ?? 0) + 1;
-    this.#set(subject, { failures, lastError, tryAt });
+    this.update(subject, { tryAt: null, failures: 0, lastError: null });
   }
 
   /** Lets failed summaries be tried again at once. */
@@ -96,7 +75,7 @@ export class Summaries {
     this.#db.delete(summaries).where(eq(summaries.subject, subject)).run();
   }
 
-  #set(subject: string, values: Partial<SummaryRow>): void {
+  update(subject: string, values: Partial<SummaryRow>): void {
     this.#db
       .update(summaries)
       .set({ ...values, updatedAt: this.#clock.now() })

@@ -5,8 +5,7 @@ import type { Timers } from "../../timers/timers.ts";
 import { summaryFirstRetryMs, summaryLongestRetryMs, watchdogMs } from "../bounds.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
-import { foldCycles } from "./fold-cycles.ts";
-import { foldMessages } from "./fold-messages.ts";
+import { foldCycles, foldMessages } from "./fold.ts";
 
 /**
  * Has summaries written in the agent's own time, chunk after chunk.
@@ -45,7 +44,7 @@ export class SummaryWork {
   /** The config or a secret changed: failed summaries are tried again now. */
   reconsider(): void {
     this.#services.summaries.reconsider();
-    if (this.#services.summaries.nextTryAt() !== null) this.fired();
+    if (this.#services.summaries.next()) this.fired();
   }
 
   /** The timer `summaries` went off. */
@@ -70,34 +69,30 @@ export class SummaryWork {
   }
 
   async #work(): Promise<void> {
-    for (let [row] = this.#due(); row; [row] = this.#due()) {
+    const { summaries, clock } = this.#services;
+    for (let row = summaries.next(); row; row = summaries.next()) {
+      if (row.tryAt > clock.now()) return this.#timers.set(summariesTimer, row.tryAt);
       await this.#fold(row);
       if (this.#stop.signal.aborted) return;
     }
-    const next = this.#services.summaries.nextTryAt();
-    if (next === null) this.#timers.clear(summariesTimer);
-    else this.#timers.set(summariesTimer, next);
-  }
-
-  #due(): SummaryRow[] {
-    return this.#services.summaries.due();
+    this.#timers.clear(summariesTimer);
   }
 
   async #fold(row: SummaryRow): Promise<void> {
     const { summaries, identity, ledger, clock } = this.#services;
     const { signal } = this.#stop;
     const { config, id: agentId } = identity.get();
+    const { subject, failures } = row;
     try {
-      if (config.context.compaction.strategy !== "recursive_summarization") return summaries.done(row.subject);
-      if (row.subject === ownCycles) await foldCycles(this.#services, row, signal);
-      else await foldMessages(this.#services, row, signal);
+      if (config.context.compaction.strategy !== "recursive_summarization") return summaries.done(subject);
+      await (subject === ownCycles ? foldCycles : foldMessages)(this.#services, row, signal);
     } catch (error) {
       if (signal.aborted) return;
       const { code, message, retryAfterMs } = classifyFailure(error);
-      const pausedUntil = () => clock.now() + backoff(summaries.find(row.subject)?.failures ?? 0, pauses, retryAfterMs);
-      const tryAt = code === "budget_exhausted" ? ledger.resetsAt() : pausedUntil();
-      summaries.failed(row.subject, { code, message }, tryAt);
-      log.warn("summary.failed", { agentId, subject: row.subject, code, reason: message });
+      const paused = clock.now() + backoff(failures, pauses, retryAfterMs);
+      const tryAt = code === "budget_exhausted" ? ledger.resetsAt() : paused;
+      summaries.update(subject, { failures: failures + 1, lastError: { code, message }, tryAt });
+      log.warn("summary.failed", { agentId, subject, code, reason: message });
     }
   }
 }
