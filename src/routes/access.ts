@@ -7,80 +7,69 @@ import { systemClock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
 
-/**
- * The callers that a route admits. The actor behind it may refuse more.
- * - `public`: anybody
- * - `signature`: the sender of a webhook, whose signature the route itself checks
- * - `operator`: the deployment's operator only
- * - `secretKey`: a workspace's secret key only
- * - `workspace`: a secret key, or an entity of role `admin`
- * - `entity`: a secret key or any entity; the workspace is asked for its standing
- * - `space`: a secret key or any entity; the space decides
- * - `stream`: as `space`, and a token may stand in the query
- * - `watch`: as `workspace`, and a token may stand in the query
- */
-export type GuardedAccess = "operator" | "secretKey" | "workspace" | "entity" | "space" | "stream" | "watch";
-export type Access = "public" | "signature" | GuardedAccess;
-
-export const isGuarded = (access: Access): access is GuardedAccess => access !== "public" && access !== "signature";
-
 const key = [{ secretKey: [] }, { secretKeyHeader: [] }];
 const keyOrToken = [...key, { entityToken: [] }];
 const keyOrAnyToken = [...keyOrToken, { queryToken: [] }];
 
-/** Each access in the OpenAPI document. */
-export const accessDocs: Record<Access, { who: string; security: Record<string, string[]>[] }> = {
+type Admission = {
+  /** The callers and their credentials in the OpenAPI document. */
+  who: string;
+  security: Record<string, string[]>[];
+  /** The entities that are admitted beside a secret key: those that the workspace still knows, or its admins. */
+  entities?: "known" | "admins" | "none";
+  queryToken?: true;
+};
+
+/** The callers that a route admits. The actor behind it may refuse more. */
+export const accesses = {
   public: { who: "anybody", security: [] },
+  /** The route itself checks the signature. */
   signature: { who: "who holds the hook's secret", security: [] },
   operator: { who: "the operator", security: [{ operatorKey: [] }] },
-  secretKey: { who: "the workspace's secret key", security: key },
-  workspace: { who: "the workspace's secret key, or an entity of role admin", security: keyOrToken },
-  entity: { who: "the workspace's secret key, or an entity for itself", security: keyOrToken },
+  secretKey: { who: "the workspace's secret key", security: key, entities: "none" },
+  workspace: {
+    who: "the workspace's secret key, or an entity of role admin",
+    security: keyOrToken,
+    entities: "admins",
+  },
+  entity: { who: "the workspace's secret key, or an entity for itself", security: keyOrToken, entities: "known" },
+  /** The space decides. */
   space: { who: "the workspace's secret key, or an entity in its spaces", security: keyOrToken },
-  stream: { who: "a member of the space; a secret key acting as one", security: keyOrAnyToken },
-  watch: { who: "the workspace's secret key, or an entity of role admin", security: keyOrAnyToken },
-};
+  stream: { who: "a member of the space; a secret key acting as one", security: keyOrAnyToken, queryToken: true },
+  watch: {
+    ...{ who: "the workspace's secret key, or an entity of role admin", security: keyOrAnyToken },
+    ...{ entities: "admins", queryToken: true },
+  },
+} as const satisfies Record<string, Admission>;
+export type Access = keyof typeof accesses;
 
-/** The entity as its workspace knows it now: its token stops when it is removed, and it may be an admin. */
-const withStanding = async ({ env }: HttpContext, principal: Principal): Promise<Principal> => {
-  if (principal.kind === "key") return principal;
-  const { workspaceId, entityId } = principal;
-  const standing = await standingOf(env.WORKSPACE.getByName(workspaceId), workspaceId, entityId);
-  if (!standing) throw new ColloquyError("unauthorized", "The token's entity is not in its workspace any more.");
-  return { ...principal, admin: standing.role === "admin" };
-};
+export const isGuarded = (access: Access): boolean => access !== "public" && access !== "signature";
 
-const principalAt = async (context: HttpContext, access: GuardedAccess, principal: Principal): Promise<Principal> => {
-  switch (access) {
-    case "operator":
-      throw new ColloquyError("forbidden", "Only the operator may do that: send ADMIN_KEY as the bearer.");
-    case "secretKey":
-      if (principal.kind === "key") return principal;
-      throw new ColloquyError("forbidden", "Only the workspace's secret key may do that, not an entity's token.");
-    case "workspace":
-    case "watch": {
-      const known = await withStanding(context, principal);
-      if (known.kind === "key" || known.admin) return known;
-      throw new ColloquyError("forbidden", "Only the workspace's secret key or an entity of role admin may do that.");
-    }
-    case "entity":
-      return withStanding(context, principal);
-    case "space":
-    case "stream":
-      return principal;
+/** The caller as the route admits it. A token stops when its entity is removed, which its workspace knows. */
+const admitted = async (context: HttpContext, { entities }: Admission, principal: Principal): Promise<Principal> => {
+  if (principal.kind === "key" || entities === undefined) return principal;
+  if (entities === "none") {
+    throw new ColloquyError("forbidden", "Only the workspace's secret key may do that, not an entity's token.");
   }
+  const { workspaceId, entityId } = principal;
+  const standing = await standingOf(context.env.WORKSPACE.getByName(workspaceId), workspaceId, entityId);
+  if (!standing) throw new ColloquyError("unauthorized", "The token's entity is not in its workspace any more.");
+  const admin = standing.role === "admin";
+  if (admin || entities === "known") return { ...principal, admin };
+  throw new ColloquyError("forbidden", "Only the workspace's secret key or an entity of role admin may do that.");
 };
 
 /**
  * Authenticates the caller and counts the request: under the caller, or, if the credentials are wrong, under the
  * address. After too many wrong ones from an address nothing is looked up for it any more; a token still proves itself.
  */
-const callerOf = async ({ env, req: { raw }, var: { ids } }: HttpContext, access: GuardedAccess): Promise<Caller> => {
+const callerOf = async (context: HttpContext, allowQueryToken: boolean): Promise<Caller> => {
+  const { env, req } = context;
   const counting = { env, waitUntil };
-  const address = addressOf(raw);
+  const address = addressOf(req.raw);
   try {
-    const caller = await authenticate(raw, env, ids, {
-      allowQueryToken: access === "stream" || access === "watch",
+    const caller = await authenticate(req.raw, env, context.get("ids"), {
+      allowQueryToken,
       now: systemClock.now(),
       beforeLookUp: () => requireRoom(counting, "stranger", address),
     });
@@ -94,10 +83,15 @@ const callerOf = async ({ env, req: { raw }, var: { ids } }: HttpContext, access
 };
 
 /** Lets the caller of a guarded route in, as the context's `principal`, or throws the refusal. */
-export const admit = async (context: HttpContext, access: GuardedAccess): Promise<void> => {
-  const caller = await callerOf(context, access);
-  if (caller.kind !== "operator") context.set("principal", await principalAt(context, access, caller));
-  else if (access !== "operator") {
+export const admit = async (context: HttpContext, access: Access): Promise<void> => {
+  const admission: Admission = accesses[access];
+  const caller = await callerOf(context, admission.queryToken === true);
+  if (access === "operator" && caller.kind === "operator") return;
+  if (access === "operator") {
+    throw new ColloquyError("forbidden", "Only the operator may do that: send ADMIN_KEY as the bearer.");
+  }
+  if (caller.kind === "operator") {
     throw new ColloquyError("forbidden", "The operator has no place inside a workspace: use its secret key.");
   }
+  context.set("principal", await admitted(context, admission, caller));
 };

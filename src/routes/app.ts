@@ -4,7 +4,6 @@ import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { blocks } from "./blocks.ts";
-
 import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";
@@ -50,10 +49,6 @@ const idsOf = (secret: string | undefined): Ids => {
 export const app = new Hono<HttpEnv>();
 
 app.use(crossOrigin);
-app.use(async (context, next) => {
-  context.set("ids", idsOf(context.env.SIGNING_SECRET));
-  await next();
-});
 const limited = bodyLimit({
   maxSize: maxBodyBytes,
   onError: () => {
@@ -65,10 +60,11 @@ const isShort = (request: Request): boolean => {
   const declared = request.headers.get("content-length");
   return declared !== null && Number(declared) <= maxBodyBytes && !request.headers.has("transfer-encoding");
 };
-// The body of an import is bounded as it is read.
-app.use((context, next) =>
-  context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next),
-);
+app.use((context, next) => {
+  context.set("ids", idsOf(context.env.SIGNING_SECRET));
+  // The body of an import is bounded as it is read.
+  return context.req.path === importPath || isShort(context.req.raw) ? next() : limited(context, next);
+});
 
 export const routes = [
   workspaces,

@@ -9,8 +9,8 @@ export type HttpEnv = { Bindings: Env; Variables: { ids: Ids; principal: Princip
 export type HttpContext = Context<HttpEnv>;
 
 /** The caller's own workspace. */
-export const workspaceOf = ({ env, var: { principal } }: HttpContext): WorkspaceRpc =>
-  env.WORKSPACE.getByName(principal.workspaceId);
+export const workspaceOf = (context: HttpContext): WorkspaceRpc =>
+  context.env.WORKSPACE.getByName(context.get("principal").workspaceId);
 
 export const agentAt = ({ env }: HttpContext, agentId: string): AgentRpc => env.AGENT.getByName(agentId);
 

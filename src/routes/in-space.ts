@@ -6,7 +6,7 @@ import { type HttpContext, workspaceOf } from "./http-context.ts";
 const refusedForRights: ErrorCode[] = ["not_found", "forbidden", "not_a_member"];
 
 const standingAt = (context: HttpContext, entityId: string): Promise<Standing | undefined> =>
-  standingOf(workspaceOf(context), context.var.principal.workspaceId, entityId);
+  standingOf(workspaceOf(context), context.get("principal").workspaceId, entityId);
 
 /**
  * Asks a space as the caller. Only where the space refuses an entity is the workspace asked whether it is an admin,
@@ -16,7 +16,7 @@ export const inSpace = async <T>(
   context: HttpContext,
   act: (principal: Principal) => Promise<Outcome<T>>,
 ): Promise<T> => {
-  const { principal } = context.var;
+  const principal = context.get("principal");
   const outcome = await act(principal);
   if (outcome.ok || principal.kind === "key" || !refusedForRights.includes(outcome.problem.code))
     return unwrap(outcome);
@@ -26,7 +26,7 @@ export const inSpace = async <T>(
 
 /** Whether the caller has the workspace's rights, as the workspace knows it now. */
 export const mayOwn = async (context: HttpContext): Promise<boolean> => {
-  const { principal } = context.var;
+  const principal = context.get("principal");
   return principal.kind === "key" || (await standingAt(context, principal.entityId))?.role === "admin";
 };
 
@@ -38,7 +38,7 @@ export const actingEntityId = ({ entityId }: Principal): string => {
 
 /** Lets a person or a service speak and read. An agent does so through its runs only, so that it knows of it. */
 export const requireParticipant = async (context: HttpContext): Promise<void> => {
-  const { principal } = context.var;
+  const principal = context.get("principal");
   const entityId = actingEntityId(principal);
   if (principal.kind === "entity" || (await standingAt(context, entityId))?.type !== "agent") return;
   throw new ColloquyError("forbidden", "An agent speaks and reads through its runs: act as a person or a service.");

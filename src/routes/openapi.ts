@@ -2,7 +2,7 @@ import { z } from "zod";
 import { idPattern } from "../protocol/ids.ts";
 import { Problem } from "../protocol/problem.ts";
 import { type ErrorCode, errorKind } from "../shared/errors.ts";
-import { accessDocs, isGuarded } from "./access.ts";
+import { accesses, isGuarded } from "./access.ts";
 import type { Route } from "./route.ts";
 
 /** The parts of the OpenAPI document that belong to no route. */
@@ -226,7 +226,7 @@ const actingEntity: ApiParameter = {
 
 const operation = (schemas: ApiSchemas, route: Route): ApiOperation => {
   const { tag, summary, description, ownBody } = route;
-  const { who, security } = accessDocs[route.access];
+  const { who, security } = accesses[route.access];
   const body = ownBody ?? (route.body && json(route.body));
   return {
     operationId: operationId(route.method.toLowerCase(), route.path),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { IdPrefix, OwnedPrefix } from "../protocol/ids.ts";
 import { Label } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import type { HttpContext } from "./http-context.ts";
+import type { Ids } from "../shared/ids.ts";
 
 /** An id in a path. `requireIssued` checks it, so its schema only describes it. */
 export const pathId = (prefix: IdPrefix, what: string) =>
@@ -45,11 +45,14 @@ export const pathSchema = (path: string, described: Record<string, z.ZodType<str
   return z.object(Object.fromEntries(names.map((name) => [name, schemas[name] ?? z.never()])));
 };
 
+/** Whether every parameter of a path is an id, which `requireIssued` checks. */
+export const holdsIdsOnly = ({ shape }: z.ZodObject): boolean => Object.keys(shape).every((name) => name in issuedIds);
+
 /** Refuses a path with an id that was not issued here, before any actor is asked (S6). */
-export const requireIssued = ({ req, var: { ids } }: HttpContext): void => {
-  const parameters: Record<string, string> = req.param();
-  for (const [name, id] of Object.entries(parameters)) {
+export const requireIssued = (ids: Ids, parameters: Record<string, string>): void => {
+  for (const name in parameters) {
     const issued = issuedIds[name];
+    const id = parameters[name] ?? "";
     if (!issued) continue;
     const isHere =
       ids.isIssued(issued.prefix, id) &&

@@ -6,7 +6,7 @@ import { requireSound } from "../shared/sound-json.ts";
 import { type Access, admit, isGuarded } from "./access.ts";
 import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
-import { pathSchema, requireIssued } from "./path-parameters.ts";
+import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
 import { misshapen } from "./problems.ts";
 import { IdempotencyHeaders, idempotencyHeader } from "./route-parts.ts";
 
@@ -14,7 +14,7 @@ import { IdempotencyHeaders, idempotencyHeader } from "./route-parts.ts";
  * A route's one definition says who may call it, what it takes and what it answers. Routing, validation and the OpenAPI
  * document are made from it, so what is documented is what is parsed.
  */
-type Description<Query = z.ZodType, Headers = z.ZodType, Body = z.ZodType, Answer = z.ZodType> = {
+type Description<Query = z.ZodType, Headers = z.ZodObject, Body = z.ZodType, Answer = z.ZodType> = {
   summary: string;
   description?: string;
   access: Access;
@@ -63,24 +63,9 @@ type Call<Address, Query, Headers, Body, Answer> = {
   once(make: (newId: NewId) => Promise<z.output<Answer>>): Promise<z.output<Answer>>;
 };
 
-type Handler<Address, Query, Headers, Body, Answer> = {
-  /** Schemas of path parameters in place of the usual ones. */
-  params?: Record<string, z.ZodType<string>>;
-  handle(call: Call<Address, Query, Headers, Body, Answer>): Promise<z.output<Answer> | Response>;
-};
-
 const jsonType = /^application\/(?:[a-z.-]+\+)?json(?:;\s*[a-z0-9-]+=[^;]+)*$/i;
 
-/** The JSON that a text is; undefined where it is none. */
-const jsonIn = (text: string): unknown => {
-  try {
-    return text === "" ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
-/** The body as JSON, for a schema: an empty object where the request has neither a body nor a content type. */
+/** A body as JSON, for a schema. A request without a body and content type has an empty object. */
 const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
   const type = req.header("content-type");
   if (type === undefined && text === "") return {};
@@ -91,8 +76,23 @@ const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
   throw new ColloquyError("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
 };
 
+/** The JSON that a text is; undefined where it is none. Refuses what no schema should see. */
+const soundJsonIn = (text: string): unknown => {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  requireSound(json);
+  return json;
+};
+
 const queryIn = ({ req }: HttpContext): unknown =>
   Object.fromEntries(Object.entries(req.queries()).map(([name, all]) => [name, all.length === 1 ? all[0] : all]));
+
+const headersIn = ({ req }: HttpContext, names: string[]): unknown =>
+  Object.fromEntries(names.map((name) => [name, req.header(name)]));
 
 const parse = (schema: z.ZodType, value: unknown, where: string): unknown => {
   const parsed = schema.safeParse(value);
@@ -113,7 +113,7 @@ export class Resource {
   route<
     Address extends string,
     Query extends z.ZodType,
-    Headers extends z.ZodType,
+    Headers extends z.ZodObject,
     Body extends z.ZodType,
     Answer extends z.ZodType,
   >(
@@ -122,41 +122,45 @@ export class Resource {
       params: described,
       handle,
       ...description
-    }: Description<Query, Headers, Body, Answer> & Handler<Address, Query, Headers, Body, Answer>,
+    }: Description<Query, Headers, Body, Answer> & {
+      /** Schemas of path parameters in place of the usual ones. */
+      params?: Record<string, z.ZodType<string>>;
+      handle(call: Call<Address, Query, Headers, Body, Answer>): Promise<z.output<Answer> | Response>;
+    },
   ): void {
     const [method = "", path = ""] = address.split(" ");
     const { access, query, body, answers, idempotent, status = 200 } = description;
     const headers = idempotent ? IdempotencyHeaders : description.headers;
     const params = pathSchema(path, described);
+    const guarded = isGuarded(access);
+    const idsOnly = guarded && holdsIdsOnly(params);
+    const headerNames = Object.keys(headers?.shape ?? {});
 
     const respond = async (context: HttpContext): Promise<Response> => {
       const { req } = context;
-      if (isGuarded(access)) {
+      const inPath: Record<string, string> = req.param();
+      if (guarded) {
         await admit(context, access);
-        requireIssued(context);
+        requireIssued(context.get("ids"), inPath);
       }
       // A handler that reads the body itself checks it as it reads. To read a body that is not there takes time too.
-      const text = isGuarded(access) && !description.ownBody && req.raw.body ? await req.text() : "";
-      const json = jsonIn(text);
-      requireSound(json);
+      const text = guarded && !description.ownBody && req.raw.body ? await req.text() : "";
+      const json = text === "" ? undefined : soundJsonIn(text);
+      const principal = context.get("principal");
+      const { agentId, spaceId } = inPath;
       const parsed = {
         query: query && parse(query, queryIn(context), "query"),
-        params: parse(params, req.param(), "path"),
-        headers: headers && parse(headers, req.header(), "headers"),
+        params: idsOnly ? inPath : parse(params, inPath, "path"),
+        headers: headers && parse(headers, headersIn(context, headerNames), "headers"),
         body: body && parse(body, bodyIn(context, text, json), "body"),
       };
-      const { principal } = context.var;
       const answer = await handle({
         ...parsed,
         context,
         principal,
         workspaceId: principal?.workspaceId,
-        get agent() {
-          return agentAt(context, req.param("agentId") ?? "");
-        },
-        get space() {
-          return spaceAt(context, req.param("spaceId") ?? "");
-        },
+        agent: agentId === undefined ? undefined : agentAt(context, agentId),
+        space: spaceId === undefined ? undefined : spaceAt(context, spaceId),
         idempotencyKey: req.header(idempotencyHeader),
         once: (make) => {
           if (!answers) throw new Error(`${address} has no answer to give again`);
