@@ -47,6 +47,7 @@ export const createServices = (
   },
 ): RunServices => {
   const { background, ...own } = work;
+  const ids = createIds(env.SIGNING_SECRET);
   const identity = new Identity(db, clock, env.SIGNING_SECRET);
   const spaces = new Spaces(db);
   const journal = new Journal(db, clock);
@@ -82,7 +83,7 @@ export const createServices = (
   const memories = new Memories(db, clock);
   const goals = new Goals(db, clock);
   const plans = new Plans(db, clock, timers, transaction);
-  const sharedBlocks = new SharedBlocks(db, clock);
+  const sharedBlocks: SharedBlocks = new SharedBlocks({ db, clock, env, ids, identity, blocks: () => blocks });
   /** Whatever keeps in memory what it read. */
   const remembering = [
     identity,
@@ -101,9 +102,13 @@ export const createServices = (
   const forget = (): void => {
     for (const each of remembering) each.forget();
   };
-  const shares = new Shares(db, clock, identity);
+  const shares: Shares = new Shares({
+    ...{ db, clock, env, ids, identity },
+    blocks: () => blocks,
+    subscriptions: () => subscriptions,
+  });
   const subscriptions = new BlockSubscriptions({ ctx, env, timers, clock, shares });
-  const blocks = new Blocks({
+  const blocks: Blocks = new Blocks({
     ...{ db, clock, shares, transaction, loadLoro },
     changed: (change) => subscriptions.changed(change),
   });
@@ -126,7 +131,7 @@ export const createServices = (
     windows,
     summaries: new Summaries(db, clock),
     mcp,
-    ids: createIds(env.SIGNING_SECRET),
+    ids,
     inbox,
     dedupeKeys: new DedupeKeys(db, clock),
     spaces,

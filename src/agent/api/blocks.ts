@@ -5,18 +5,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { blockView } from "../memory/blocks/block-view.ts";
-import type { SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
-import {
-  type BlockServices,
-  editBlock,
-  loadBlock,
-  othersBlock,
-  ownPrincipal,
-  readShared,
-  shareBlock,
-  unshare,
-  unshareDeleted,
-} from "../memory/blocks/sharing.ts";
+import { type BlockServices, ownPrincipal, type SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { originAuthor } from "../transfer/origin.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -27,8 +16,8 @@ const askMs = 15_000;
 const principalOf = (services: BlockServices, as: EditBlock["as"], author: string): BlockPrincipal =>
   as === "agent" ? ownPrincipal(services) : { kind: "workspace", author };
 
-const detail = (services: BlockServices, label: string, version?: number): Promise<BlockDetail> =>
-  loadBlock(services, label, timeoutSignal(askMs), { version });
+const detail = ({ sharedBlocks }: BlockServices, label: string, version?: number): Promise<BlockDetail> =>
+  sharedBlocks.load(label, timeoutSignal(askMs), { version });
 
 /** A reader may only pin a shared block; its owner sets all else. */
 const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinned, ...others }: UpdateBlock): void => {
@@ -52,7 +41,7 @@ const historyOf = ({ db, services }: AgentRuntime, label: string, { limit, curso
 /** The agent's blocks: its own, those that it shares, and those that others share with it. */
 export const blocksArea: Area<keyof BlockRpc> = {
   blocks: async ({ services }) => {
-    const shared = await readShared(services, services.sharedBlocks.list(), timeoutSignal(askMs));
+    const shared = await services.sharedBlocks.read(services.sharedBlocks.list(), timeoutSignal(askMs));
     return [...services.blocks.list().map(blockView), ...shared];
   },
   createBlock: async ({ services }, block, author, callId) => {
@@ -62,24 +51,24 @@ export const blocksArea: Area<keyof BlockRpc> = {
   block: ({ services }, label, version) => detail(services, label, version),
   editBlock: ({ services }, label, { as, ...wanted }, author, callId) => {
     const edit = { ...wanted, by: principalOf(services, as, author), callId };
-    return editBlock(services, label, edit, timeoutSignal(askMs));
+    return services.sharedBlocks.edit(label, edit, timeoutSignal(askMs));
   },
   updateBlock: async ({ services }, label, changes, author) => {
-    const shared = othersBlock(services, label);
+    const shared = services.sharedBlocks.find(label);
     if (shared) pinShared(services, shared, changes);
     else await services.blocks.update(label, changes, author);
     return detail(services, label);
   },
   deleteBlock: async ({ services }, label, as, author) => {
     const row = services.blocks.delete(label, principalOf(services, as, author));
-    await unshareDeleted(services, row, timeoutSignal(askMs));
+    await services.shares.unshareDeleted(row, timeoutSignal(askMs));
     return null;
   },
   blockHistory: historyOf,
   blockGrants: ({ services }, label) => services.shares.grants(services.blocks.get(label).id),
-  shareBlock: ({ services }, label, grant) => shareBlock(services, label, grant, timeoutSignal(askMs)),
+  shareBlock: ({ services }, label, grant) => services.shares.share(label, grant, timeoutSignal(askMs)),
   unshareBlock: async ({ services }, label, granteeId) => {
-    await unshare(services, label, granteeId, timeoutSignal(askMs));
+    await services.shares.unshare(label, granteeId, timeoutSignal(askMs));
     return null;
   },
   noteSharedBlock: ({ services }, note) => {
@@ -87,7 +76,7 @@ export const blocksArea: Area<keyof BlockRpc> = {
     return null;
   },
   dropSharedBlock: ({ services }, ownerId, label) => {
-    services.sharedBlocks.drop(ownerId, label);
+    services.sharedBlocks.drop({ ownerId, label });
     return null;
   },
   readSharedBlocks: ({ services: { blocks, shares } }, readerId, labels) =>

@@ -1,7 +1,7 @@
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
-import { editBlock, loadBlock, othersBlock, ownPrincipal, shareBlock, unshare } from "../memory/blocks/sharing.ts";
+import { ownPrincipal } from "../memory/blocks/shared-blocks.ts";
 import { permissionRefusal, ranks, verdictOn } from "../memory/documents/permission.ts";
 import type { BlockGrantee, CallBlocks } from "../tools/tool.ts";
 import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
@@ -46,13 +46,13 @@ const approvalOf = async (
   from: string | undefined,
   signal: AbortSignal,
 ): Promise<Approval | undefined> => {
-  const { permission } = othersBlock(services, label, from) ?? services.blocks.get(label);
+  const { permission } = services.sharedBlocks.find(label, from) ?? services.blocks.get(label);
   const refused = operations.find(({ op }) => verdictOn(op, permission) === "refused");
   if (refused) throw permissionRefusal(refused.op, permission);
   if (operations.every(({ op }) => verdictOn(op, permission) === "allowed")) return undefined;
   const asked = { required: true, quorum: 1, expiresInMinutes: consentMinutes };
   if (permission === "Human") return asked;
-  const { partnerEntityId: partner } = await loadBlock(services, label, signal, { from });
+  const { partnerEntityId: partner } = await services.sharedBlocks.load(label, signal, { from });
   if (!partner) throw new ColloquyError("forbidden", `"${label}" needs its partner's consent, and names no partner`);
   return { ...asked, approvers: [partner] };
 };
@@ -67,18 +67,18 @@ export const callBlocks = (
   }: { callId: string; replayed: boolean; consented: boolean; signal: AbortSignal },
 ): CallBlocks => ({
   async load(label, view) {
-    const block = await loadBlock(services, label, signal, view);
+    const block = await services.sharedBlocks.load(label, signal, view);
     if (block.sharedFrom === undefined && view.version === undefined) services.blocks.touch(label);
     return block;
   },
   edit(label, edit, from) {
     const by = ownPrincipal(services, consented);
-    return asUnknownOutcome(editBlock(services, label, { ...edit, by, callId }, signal, from));
+    return asUnknownOutcome(services.sharedBlocks.edit(label, { ...edit, by, callId }, signal, from));
   },
   approvalOf: (label, operations, from) => approvalOf(services, label, operations, from, signal),
   create: (block) => services.blocks.create(block, `agent:${services.identity.get().id}`, callId),
   async pin(label, pinned, from) {
-    const shared = othersBlock(services, label, from);
+    const shared = services.sharedBlocks.find(label, from);
     if (shared) services.sharedBlocks.pin(shared, pinned);
     else await services.blocks.pin(label, pinned, `agent:${services.identity.get().id}`);
   },
@@ -95,11 +95,11 @@ export const callBlocks = (
     if (ranks[permission] > ranks[own]) {
       throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
     }
-    await shareBlock(services, label, { granteeId: granteeNamed(services, grantee), permission }, signal);
+    await services.shares.share(label, { granteeId: granteeNamed(services, grantee), permission }, signal);
   },
   async unshare(label, grantee) {
     try {
-      await unshare(services, label, granteeNamed(services, grantee), signal);
+      await services.shares.unshare(label, granteeNamed(services, grantee), signal);
     } catch (error) {
       // In a replay, a share that is not there any more was taken back before the cut.
       if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;

@@ -6,7 +6,7 @@ import { ColloquyError } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
-import type { BlockServices } from "../memory/blocks/sharing.ts";
+import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { CallOutcome } from "../records.ts";
 import { loggedRun, type RunRow, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";

@@ -1,6 +1,5 @@
 import type { ComposedConfig } from "../context/agent-state.ts";
 import { blocksInInput, type KnownBlock, keyOf, type ShownBlocks, tokensOf } from "../context/blocks.ts";
-import { readShared } from "../memory/blocks/sharing.ts";
 import type { InboxData } from "../records.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -45,7 +44,7 @@ const othersBlocks = async (
   const rows = services.sharedBlocks
     .list()
     .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
-  const read = await readShared(services, rows, signal);
+  const read = await services.sharedBlocks.read(rows, signal);
   return read.map((block) =>
     knownBlock(config, block, { usedAt: Date.parse(block.updatedAt), owner: block.sharedFrom }),
   );

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Env } from "../../../env.ts";
+import type { Block } from "../../../protocol/block.ts";
 import type { BlockFrame } from "../../../protocol/block-events.ts";
 import { closeCodes } from "../../../protocol/events.ts";
 import { spaceId } from "../../../protocol/ids.ts";
@@ -10,9 +11,8 @@ import { AuthenticatedSockets, callerOf, type Session } from "../../../sockets/a
 import type { Timers } from "../../../timers/timers.ts";
 import { maxSubscriberFrames, maxSubscribers, subscriberAnswerMs, subscriberProofMs } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
-import { blockView } from "./block-view.ts";
+import { type BlockRow, blockView } from "./block-view.ts";
 import type { Blocks, StoredChange } from "./blocks.ts";
-import type { Shares } from "./shares.ts";
 
 /**
  * Sockets that follow blocks: each is told of its block as the block is seen from where the socket subscribed.
@@ -38,7 +38,7 @@ type Around = {
   env: Pick<Env, "WORKSPACE" | "SPACE">;
   timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
-  shares: Pick<Shares, "viewFor">;
+  shares: { viewFor(row: BlockRow, granteeId: string): Block | undefined };
 };
 
 const notSharedHere = "it is not shared with this space any more";

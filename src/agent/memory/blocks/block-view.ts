@@ -18,3 +18,6 @@ export const blockView = (row: BlockRow): Block => ({
   createdAt: isoTime(row.createdAt),
   updatedAt: isoTime(row.updatedAt),
 });
+
+/** Whether a grantee is a space, and not an agent. */
+export const isSpaceId = (granteeId: string): boolean => granteeId.startsWith("spc_");

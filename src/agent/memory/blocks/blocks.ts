@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type {
+  Block,
   BlockChange,
   BlockDetail,
   CreateBlock,
@@ -24,10 +25,9 @@ import type { Loro } from "../documents/loro.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
 import { BlockHistory } from "./block-history.ts";
-import { type BlockRow, blockView } from "./block-view.ts";
+import { type BlockRow, blockView, isSpaceId } from "./block-view.ts";
 import { changedSchema, checkFits } from "./changed-schema.ts";
 import { blockCalls, blocks, type DoneEdit } from "./schema.ts";
-import { isSpaceId, type Shares } from "./shares.ts";
 
 /**
  * An agent's blocks.
@@ -46,7 +46,10 @@ export type StoredChange = { what: "edited" | "updated" | "deleted"; row: BlockR
 type Around = {
   db: Database;
   clock: Clock;
-  shares: Pick<Shares, "permissionOf" | "view">;
+  shares: {
+    permissionOf(row: BlockRow, granteeId: string): Permission | undefined;
+    view(row: BlockRow, permission: Permission): Block;
+  };
   transaction<T>(work: () => T): T;
   loadLoro(): Promise<Loro>;
   /** Called once it is stored. */
