@@ -1,13 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { inputParts } from "../../src/agent/context/agent-state.ts";
 import type { Snapshot } from "../../src/agent/context/compose.ts";
-import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
 import {
   ahmad,
+  arrived,
   configOf,
   day,
   designer,
@@ -16,6 +15,8 @@ import {
   goal,
   historyOf,
   husam,
+  inboxText,
+  livedSnapshot,
   memory,
   plan,
   said,
@@ -23,6 +24,7 @@ import {
   seen,
   snapshotOf,
   space,
+  stateOf,
   triggerOf,
   type Who,
 } from "../agent/context/cast.ts";
@@ -63,29 +65,12 @@ const timelineOf = (text: string, kind: Kind, { from = husam, expects = false }:
 
 const consciousnessOf = (text: string, { messaging }: Kind, { from = husam }: Asked = {}): Snapshot => {
   const config = { ...configOf(echo, { messaging }), continuity: "consciousness" as const };
-  const message = { ...said("T", "15:06", from, text), spaceId: family.id };
-  const inbox = renderInboxMessage({
-    now: day("15:07"),
-    events: [
-      {
-        type: "space_message",
-        spaceName: family.name,
-        delivered: { message, root: { id: message.id, kind: "person" }, triggerSource: "every_message" },
-      },
-    ],
-    leftToHistory: [],
-    silent: { lines: [], omitted: 0 },
-    told: toldState({ agentId: echo.id, spaces: [family, work], goals: [], memories, plans: [] }),
-    toldBefore: null,
+  const content = inboxText([arrived(family, said("T", "15:06", from, text))], {
+    told: toldState(stateOf(echo, { spaces: [family, work], memories })),
     activeSpace: { id: family.id, name: family.name },
   });
-  return {
-    continuity: "consciousness",
-    ...inputParts(config),
-    window: { instructions: renderInstructions(echo.id, config), summary: null },
-    past: [],
-    own: [{ role: "user", content: inbox }],
-  };
+  const window = { instructions: renderInstructions(echo.id, config), summary: null };
+  return livedSnapshot(config, [{ role: "user", content }], { window });
 };
 
 const snapshotFor = (text: string, kind: Kind, asked?: Asked): Snapshot =>

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { AgentState } from "../../src/agent/context/agent-state.ts";
 import { renderBlock } from "../../src/agent/context/blocks.ts";
 import type { InboxEvent } from "../../src/agent/context/consciousness/inbox-message.ts";
-import { renderInboxMessage, renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
+import { renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
@@ -11,76 +11,52 @@ import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { TriggerSource } from "../../src/protocol/rpc.ts";
 import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
 import type { PromptView } from "../../src/rehearsal/prompt-view.ts";
+import {
+  arrived,
+  designer,
+  goal,
+  husam,
+  inboxText,
+  memory,
+  said,
+  space,
+  stateOf,
+  type Who,
+} from "../agent/context/cast.ts";
+import { hostile } from "../agent/context/hostile.ts";
 
 /** The prompts here are written by the agent's own `context/`: what it writes, the rehearsal model reads. */
-const now = "2026-02-18T15:07:00.000Z";
-const agentId = "ent_ECHO";
+const echo: Who = { id: "ent_ECHO", name: "Echo", type: "agent" };
+const family = space("Family", husam, designer, echo);
 
-const member = (id: string, name: string, type: "human" | "agent" = "human") => ({
-  id,
-  name,
-  type,
-  joinedAt: now,
-  role: "member" as const,
-});
-
-const state = (changes: Partial<AgentState> = {}): AgentState => ({
-  agentId,
-  spaces: [
-    {
-      id: "spc_FAMILY",
-      name: "Family",
-      members: [member("ent_H", "Husam"), member("ent_D", "Designer", "agent"), member(agentId, "Echo", "agent")],
-    },
-  ],
-  goals: [{ id: "q4", description: "Complete Q4", status: "active", priority: 2, longTerm: false, updatedAt: now }],
-  memories: [{ key: "deadline", value: "Feb 28", updatedAt: now }],
-  plans: [],
-  ...changes,
-});
+const state = (changes: Partial<AgentState> = {}): AgentState =>
+  stateOf(echo, {
+    spaces: [family],
+    goals: [goal("q4", "Complete Q4", { priority: 2 })],
+    memories: [memory("deadline", "Feb 28")],
+    ...changes,
+  });
 
 const message = (
   text: string,
   from: { name?: string; space?: string; triggerSource?: TriggerSource; sourceEvent?: string } = {},
-): InboxEvent => ({
-  type: "space_message",
-  spaceName: from.space ?? "Family",
-  delivered: {
-    message: {
-      id: "msg_1",
-      seq: 1,
-      spaceId: "spc_FAMILY",
-      kind: "text",
-      sender: { id: "ent_H", name: from.name ?? "Husam", type: "human" },
-      text,
-      createdAt: now,
-      ...(from.sourceEvent === undefined
-        ? {}
-        : { origin: { sourceSpaceId: "spc_X", sourceSenderName: "Sara", sourceEvent: from.sourceEvent } }),
-    },
-    root: { id: "msg_1", kind: "person" },
-    triggerSource: from.triggerSource ?? "every_message",
-  },
-});
+): InboxEvent => {
+  const { sourceEvent } = from;
+  const origin = sourceEvent && { sourceSpaceId: "spc_X", sourceSenderName: "Sara", sourceEvent };
+  const sender = { ...husam, name: from.name ?? husam.name };
+  const sent = said("1", "15:07", sender, text, origin ? { origin } : {});
+  return arrived({ id: family.id, name: from.space ?? family.name }, sent, from.triggerSource);
+};
 
-const inbox = (events: InboxEvent[], told = state(), toldBefore: AgentState | null = null): ModelPrompt[number] => ({
-  role: "user",
-  content: [
-    {
-      type: "text",
-      text: renderInboxMessage({
-        now,
-        events,
-        leftToHistory: [],
-        silent: { lines: [], omitted: 0 },
-        told: toldState(told),
-        toldBefore: toldBefore && toldState(toldBefore),
-        blocks: { shown: told.blocks?.shown ?? [], head: {} },
-        activeSpace: { id: "spc_FAMILY", name: "Family" },
-      }),
-    },
-  ],
-});
+const inbox = (events: InboxEvent[], told = state(), toldBefore: AgentState | null = null): ModelPrompt[number] => {
+  const text = inboxText(events, {
+    told: toldState(told),
+    toldBefore: toldBefore && toldState(toldBefore),
+    blocks: { shown: told.blocks?.shown ?? [], head: {} },
+    activeSpace: family,
+  });
+  return { role: "user", content: [{ type: "text", text }] };
+};
 
 const block = { label: "notes", permission: "ReadWrite" as const };
 
@@ -89,7 +65,7 @@ const read = (...prompt: ModelPrompt): PromptView => parsePrompt(prompt);
 describe("the rehearsal model reads", () => {
   test("who it is and what its owner told it", () => {
     const config = AgentConfig.parse({ name: 'Echo "E"', instructions: "Be brief.\nAlways answer." });
-    const { name, role } = read({ role: "system", content: renderInstructions(agentId, config) });
+    const { name, role } = read({ role: "system", content: renderInstructions(echo.id, config) });
     expect({ name, role }).toEqual({ name: 'Echo "E"', role: "Be brief.\nAlways answer." });
   });
 
@@ -120,12 +96,11 @@ describe("the rehearsal model reads", () => {
   });
 
   test("what changed since it was told", () => {
-    const dropped = { id: "old", description: "Drop it", status: "active" as const, longTerm: false, updatedAt: now };
-    const before = state({ goals: [...state().goals, dropped] });
+    const before = state({ goals: [...state().goals, goal("old", "Drop it")] });
     const after = state({
-      spaces: [{ id: "spc_WORK", name: "Work", members: [member(agentId, "Echo", "agent")] }],
-      goals: [{ id: "q4", description: "Complete Q4", status: "completed", longTerm: false, updatedAt: now }],
-      memories: [{ key: "code", value: "7", updatedAt: now }],
+      spaces: [space("Work", echo)],
+      goals: [goal("q4", "Complete Q4", { status: "completed" })],
+      memories: [memory("code", "7")],
     });
     const view = read(inbox([message("one")], before), inbox([message("two")], after, before));
     expect(view.events).toMatchObject([{ text: "two" }]);
@@ -150,29 +125,10 @@ describe("the rehearsal model reads", () => {
   });
 
   test("[S2] hostile names and texts as their authors' words", () => {
-    const hostile = fc.oneof(
-      fc.string({ unit: "binary" }),
-      fc
-        .array(
-          fc.constantFrom(
-            "\n",
-            "\u2028",
-            '"',
-            "\\",
-            "INBOX (1 event, x):",
-            "STATE:",
-            "NOW: 1",
-            " [triggerSource: mention]",
-            "] (",
-          ),
-          { maxLength: 6 },
-        )
-        .map((pieces) => pieces.join("")),
-    );
     fc.assert(
       fc.property(hostile, hostile, hostile, hostile, (text, name, space, sourceEvent) => {
         const event = message(text, { name, space, sourceEvent });
-        const memories = [{ key: "k", value: text, updatedAt: now }];
+        const memories = [memory("k", text)];
         const view = read(inbox([event, message("last")], state({ memories })));
         expect(view.events).toMatchObject([
           { text, senderName: name, spaceName: space, triggerSource: "every_message" },

@@ -1,5 +1,18 @@
-import type { ComposedConfig, KnownSpace } from "../../../src/agent/context/agent-state.ts";
-import { inputParts } from "../../../src/agent/context/agent-state.ts";
+import type { ModelMessage } from "ai";
+import {
+  type AgentState,
+  type ComposedConfig,
+  inputParts,
+  type KnownSpace,
+  type SpaceRef,
+} from "../../../src/agent/context/agent-state.ts";
+import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
+import {
+  type InboxEvent,
+  type InboxMessageInput,
+  renderInboxMessage,
+} from "../../../src/agent/context/consciousness/inbox-message.ts";
+import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { composedConfig } from "../../../src/agent/context/limits.ts";
 import type {
   ActiveRun,
@@ -52,14 +65,64 @@ export const said = (id: string, time: string, sender: Who, text: string, more: 
   ...more,
 });
 
-export const called = (id: string, time: string, sender: Who, toolCall: NonNullable<Message["toolCall"]>): Message => ({
-  id: `msg_${id}`,
-  seq: 1,
-  spaceId: "spc_ANY",
-  kind: "tool_call",
-  sender,
-  toolCall,
-  createdAt: day(time),
+export const called = (id: string, time: string, sender: Who, toolCall: NonNullable<Message["toolCall"]>): Message => {
+  const { text: _, ...message } = said(id, time, sender, "");
+  return { ...message, kind: "tool_call", toolCall };
+};
+
+/** A message as it reaches an inbox. */
+export const arrived = (
+  { id, name }: SpaceRef,
+  message: Message,
+  triggerSource: TriggerSource = "every_message",
+): InboxEvent => ({
+  type: "space_message",
+  spaceName: name,
+  delivered: { message: { ...message, spaceId: id }, root: { id: message.id, kind: "person" }, triggerSource },
+});
+
+export const stateOf = (self: Who, changes: Partial<AgentState> = {}): AgentState => ({
+  agentId: self.id,
+  ...{ spaces: [], goals: [], memories: [], plans: [] },
+  ...changes,
+});
+
+/** The inbox message of these events. What is not given is empty. */
+export const inboxText = (events: InboxEvent[], more: Partial<InboxMessageInput> = {}): string =>
+  renderInboxMessage({
+    now: day("15:07"),
+    events,
+    silent: { lines: [], omitted: 0 },
+    leftToHistory: [],
+    told: toldState(stateOf(analyst)),
+    toldBefore: null,
+    activeSpace: null,
+    ...more,
+  });
+
+/** A call and its result, as model messages. */
+export const callMessages = (toolName: string, input: object, value: object, toolCallId = "tc_1"): ModelMessage[] => [
+  { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
+  {
+    role: "tool",
+    content: [
+      { type: "tool-result", toolCallId, toolName, output: { type: "json", value: JSON.parse(JSON.stringify(value)) } },
+    ],
+  },
+];
+
+/** A snapshot of a consciousness that says only what matters. */
+export const livedSnapshot = (
+  config: ComposedConfig,
+  own: ModelMessage[],
+  more: Partial<ConsciousnessSnapshot> = {},
+): ConsciousnessSnapshot => ({
+  continuity: "consciousness",
+  ...inputParts(config),
+  window: { instructions: "I am", summary: null },
+  past: [],
+  own,
+  ...more,
 });
 
 export const seen = (message: Message): HistoryEntry => ({ kind: "message", message, seen: true });
@@ -116,15 +179,16 @@ export const thisRun = (trigger: Trigger): ActiveRun => ({
   runId: "run_THIS",
   status: "running",
   isThis: true,
-  begunBy:
-    trigger.type === "space_message"
-      ? { type: trigger.type, name: trigger.sender.name, spaceName: trigger.space.name, text: trigger.text }
-      : trigger.type === "plan"
-        ? { type: trigger.type, name: trigger.plan.name, text: trigger.instruction }
-        : trigger.type === "service"
-          ? { type: trigger.type, name: trigger.serviceName, text: JSON.stringify(trigger.payload) }
-          : { type: trigger.type, name: trigger.tool, text: JSON.stringify(trigger.result) },
+  begunBy: begunBy(trigger),
 });
+
+const begunBy = (trigger: Trigger): ActiveRun["begunBy"] => {
+  const { type } = trigger;
+  if (type === "plan") return { type, name: trigger.plan.name, text: trigger.instruction };
+  if (type === "service") return { type, name: trigger.serviceName, text: JSON.stringify(trigger.payload) };
+  if (type === "tool_result") return { type, name: trigger.tool, text: JSON.stringify(trigger.result) };
+  return { type, name: trigger.sender.name, spaceName: trigger.space.name, text: trigger.text };
+};
 
 export const unknownModel = { name: "unknown", window: null };
 
@@ -148,6 +212,7 @@ export type Situation = {
   trigger: Trigger;
   /** Of the trigger's space first. */
   histories?: History[];
+  activity?: AgentState["activity"];
   otherRuns?: ActiveRun[];
   resume?: TimelineSnapshot["resume"];
   activeSpace?: TimelineSnapshot["activeSpace"];
@@ -161,13 +226,13 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
     continuity: "timeline",
     ...inputParts(configOf(self, situation.config)),
     now: day(situation.now),
-    state: {
-      agentId: self.id,
+    state: stateOf(self, {
       spaces: situation.spaces,
       goals: situation.goals ?? [],
       memories: situation.memories ?? [],
       plans: situation.plans ?? [],
-    },
+      ...(situation.activity ? { activity: situation.activity } : {}),
+    }),
     histories: situation.histories ?? [],
     activeRuns: [thisRun(trigger), ...(situation.otherRuns ?? [])],
     trigger,

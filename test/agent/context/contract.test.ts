@@ -2,23 +2,24 @@ import type { ModelMessage } from "ai";
 import { describe, expect, test } from "vitest";
 import type { Deed } from "../../../src/agent/context/activity.ts";
 import type { Continuity } from "../../../src/agent/context/agent-state.ts";
-import { inputParts } from "../../../src/agent/context/agent-state.ts";
 import type { Snapshot } from "../../../src/agent/context/compose.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
 import type { InboxEvent } from "../../../src/agent/context/consciousness/inbox-message.ts";
-import { renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
 import { prefixReuse } from "../../../src/agent/context/prefix.ts";
 import type { Trigger } from "../../../src/agent/context/timeline/snapshot.ts";
 import {
   analyst,
+  arrived,
   configOf,
   day,
   fresh,
   goal,
   historyOf,
   husam,
+  inboxText,
+  livedSnapshot,
   memory,
   plan,
   said,
@@ -62,36 +63,16 @@ const eventOf = (trigger: Trigger): InboxEvent => {
     return { type: "plan", planName: trigger.plan.name, instruction: trigger.instruction };
   }
   if (trigger.type !== "space_message") return trigger;
-  return {
-    type: "space_message",
-    spaceName: alpha.name,
-    delivered: {
-      message: { ...question, spaceId: alpha.id },
-      root: { id: question.id, kind: "person" },
-      triggerSource: trigger.triggerSource,
-    },
-  };
+  return arrived(alpha, question, trigger.triggerSource);
 };
 
 const snapshots: Record<Continuity, (trigger: Trigger, own?: ModelMessage[]) => Snapshot> = {
   consciousness: (trigger, own = []) => {
     const config = configOf(analyst, { continuity: "consciousness" });
-    const text = renderInboxMessage({
-      now: day("15:07"),
-      events: [eventOf(trigger)],
-      silent: { lines: [], omitted: 0 },
-      leftToHistory: [],
-      told: toldState(state),
-      toldBefore: null,
-      activeSpace: trigger.type === "space_message" ? alpha : null,
-    });
-    return {
-      continuity: "consciousness",
-      ...inputParts(config),
-      window: { instructions: renderInstructions(analyst.id, config), summary: null },
-      past: [],
-      own: [{ role: "user", content: text }, ...own],
-    };
+    const active = trigger.type === "space_message" ? alpha : null;
+    const content = inboxText([eventOf(trigger)], { told: toldState(state), activeSpace: active });
+    const window = { instructions: renderInstructions(analyst.id, config), summary: null };
+    return livedSnapshot(config, [{ role: "user", content }, ...own], { window });
   },
   timeline: (trigger, own = []) =>
     snapshotOf({
@@ -178,9 +159,9 @@ test("the next run of a timeline repeats everything above the first line that ch
 test("[B3] others' activity stands late in a timeline's input: what precedes it stays unchanged", () => {
   const history = Array.from({ length: 40 }, (_, index) => seen(said(`${index}`, "12:00", sarah, `Line ${index}`)));
   const asOf = (activity: Deed[] | undefined) => {
-    const snapshot = snapshotOf({ ...state, now: "15:07", trigger: asked, histories: [historyOf(alpha, history)] });
     const told = activity === undefined ? {} : { activity: { deeds: activity, dropped: [] } };
-    return compose({ ...snapshot, state: { ...snapshot.state, ...told } });
+    const histories = [historyOf(alpha, history)];
+    return compose(snapshotOf({ ...state, ...told, now: "15:07", trigger: asked, histories }));
   };
   const deed = { spaceId: "spc_DEV", spaceName: "Dev", agentName: "Designer", did: "answered" } as const;
   const one = asOf([{ ...deed, seq: 1, at: day("15:01") }]);

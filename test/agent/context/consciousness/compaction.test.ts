@@ -1,13 +1,12 @@
 import type { ModelMessage } from "ai";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact, selfSummary } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { summaryMessage } from "../../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
-import { analyst, configOf } from "../cast.ts";
+import { analyst, callMessages, configOf, livedSnapshot } from "../cast.ts";
 
 const words = (count: number): string => "word ".repeat(count);
 
@@ -67,13 +66,7 @@ const idsOf = (messages: ModelMessage[], type: "tool-call" | "tool-result"): str
 
 const own: ModelMessage[] = [
   { role: "user", content: "INBOX now" },
-  { role: "assistant", content: [{ type: "tool-call", toolCallId: "own", toolName: "read_messages", input: {} }] },
-  {
-    role: "tool",
-    content: [
-      { type: "tool-result", toolCallId: "own", toolName: "read_messages", output: { type: "text", value: "all" } },
-    ],
-  },
+  ...callMessages("read_messages", {}, ["all"], "own"),
 ];
 
 test("a compaction keeps the newest cycles, whole, in order, and within the budget", () => {
@@ -104,13 +97,8 @@ test("a compacted input never parts a call from its result, nor touches the runn
       const summary = compaction?.summary ?? null;
       const kept = cycles.slice(compaction?.keptFrom ?? 0);
       const context = { maxTokens: limit.maxTokens + 1000, reservedResponseTokens: 300 };
-      const composed = compose({
-        continuity: "consciousness",
-        ...inputParts(configOf(analyst, { continuity: "consciousness", context })),
-        window: { instructions: "I am", summary },
-        past: kept,
-        own,
-      });
+      const config = configOf(analyst, { continuity: "consciousness", context });
+      const composed = compose(livedSnapshot(config, own, { window: { instructions: "I am", summary }, past: kept }));
       const whole = kept.slice(composed.firstCycle).flatMap(({ messages }) => messages);
       expect(composed.messages).toEqual([...summaryMessage(summary), ...whole, ...own]);
       expect(idsOf(composed.messages, "tool-result")).toEqual(idsOf(composed.messages, "tool-call"));

@@ -1,6 +1,5 @@
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
-import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
@@ -8,7 +7,7 @@ import { composedConfig } from "../../../../src/agent/context/limits.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
 import { correct } from "../../../../src/agent/context/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
-import { unknownModel } from "../cast.ts";
+import { livedSnapshot, unknownModel } from "../cast.ts";
 
 const config = composedConfig(
   AgentConfig.parse({ name: "A", context: { maxTokens: 4000, reservedResponseTokens: 500 } }),
@@ -27,13 +26,7 @@ const own: ModelMessage[] = [{ role: "user", content: "INBOX now" }];
 
 test("the input is the summary, the past untouched, and the running cycle", () => {
   const past = [cycle("one", 5), cycle("two", 5)];
-  const composed = compose({
-    continuity: "consciousness",
-    ...inputParts(config),
-    window: { instructions: "I am", summary: "- before" },
-    past,
-    own,
-  });
+  const composed = compose(livedSnapshot(config, own, { window: { instructions: "I am", summary: "- before" }, past }));
   expect(composed.instructions).toBe("I am");
   expect(composed.messages.slice(1)).toEqual([...past.flatMap(({ messages }) => messages), ...own]);
   expect(composed.messages[0]?.content).toContain("- before");
@@ -42,13 +35,7 @@ test("the input is the summary, the past untouched, and the running cycle", () =
 
 test("what does not fit is left out from the oldest on, whole, and named", () => {
   const past = Array.from({ length: 20 }, (_, index) => cycle(`c${index}`, 300));
-  const composed = compose({
-    continuity: "consciousness",
-    ...inputParts(config),
-    window: { instructions: "I am", summary: null },
-    past,
-    own,
-  });
+  const composed = compose(livedSnapshot(config, own, { past }));
   expect(composed.tokens).toBeLessThanOrEqual(3500);
   expect(composed.firstCycle).toBeGreaterThan(0);
   expect(composed.messages).toHaveLength((20 - composed.firstCycle) * 2 + 1);
@@ -57,15 +44,7 @@ test("what does not fit is left out from the oldest on, whole, and named", () =>
 
 test("the running cycle is never left out", () => {
   const huge: ModelMessage[] = [{ role: "user", content: "word ".repeat(10_000) }];
-  expect(
-    compose({
-      continuity: "consciousness",
-      ...inputParts(config),
-      window: { instructions: "", summary: null },
-      past: [cycle("a", 1)],
-      own: huge,
-    }).messages,
-  ).toEqual(huge);
+  expect(compose(livedSnapshot(config, huge, { past: [cycle("a", 1)] })).messages).toEqual(huge);
 });
 
 test("a compaction keeps the newest cycles whole and each older one's own last words", () => {

@@ -1,16 +1,32 @@
 import type { ModelMessage } from "ai";
 import { expect, test } from "vitest";
 import type { AgentState, KnownSpace } from "../../../../src/agent/context/agent-state.ts";
-import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
 import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
-import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import { renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
-import { agent, configOf, day, goal, husam, memory, muhammad, plan, said, sarah, space } from "../cast.ts";
+import {
+  agent,
+  arrived,
+  callMessages,
+  configOf,
+  day,
+  goal,
+  husam,
+  inboxText,
+  livedSnapshot,
+  memory,
+  muhammad,
+  plan,
+  said,
+  sarah,
+  space,
+  stateOf,
+} from "../cast.ts";
 import { readable } from "../readable.ts";
 
 /** Whole inputs of a consciousness over several cycles, as a model is given them. */
@@ -22,24 +38,7 @@ const standing = "instructions-consciousness-simple.golden.txt";
 const family = space("Family", husam, muhammad, self);
 const dev = space("Dev Channel", self, sarah, agent("DevBot"));
 
-const state = (changes: Partial<AgentState> = {}): AgentState => ({
-  agentId: self.id,
-  spaces: [family, dev],
-  goals: [],
-  memories: [],
-  plans: [],
-  ...changes,
-});
-
-const arrived = ({ id, name }: KnownSpace, message: Message): InboxEvent => ({
-  type: "space_message",
-  spaceName: name,
-  delivered: {
-    message: { ...message, spaceId: id },
-    root: { id: message.id, kind: "person" },
-    triggerSource: "every_message",
-  },
-});
+const state = (changes: Partial<AgentState> = {}): AgentState => stateOf(self, { spaces: [family, dev], ...changes });
 
 type Inbox = {
   time: string;
@@ -51,11 +50,8 @@ type Inbox = {
 
 const inbox = ({ time, events, now, before, active }: Inbox): ModelMessage => ({
   role: "user",
-  content: renderInboxMessage({
+  content: inboxText(events, {
     now: day(time),
-    events,
-    silent: { lines: [], omitted: 0 },
-    leftToHistory: [],
     told: toldState(now),
     toldBefore: before === null ? null : toldState(before),
     activeSpace: active,
@@ -65,21 +61,7 @@ const inbox = ({ time, events, now, before, active }: Inbox): ModelMessage => ({
 let calls = 0;
 const call = (toolName: string, input: object, value: object): ModelMessage[] => {
   calls += 1;
-  const toolCallId = `tc_${calls}`;
-  return [
-    { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
-    {
-      role: "tool",
-      content: [
-        {
-          type: "tool-result",
-          toolCallId,
-          toolName,
-          output: { type: "json", value: JSON.parse(JSON.stringify(value)) },
-        },
-      ],
-    },
-  ];
+  return callMessages(toolName, input, value, `tc_${calls}`);
 };
 
 const entryOf = (message: Message) => ({
@@ -90,18 +72,12 @@ const entryOf = (message: Message) => ({
   timestamp: message.createdAt,
 });
 
+const entered = (spaceId: string, spaceName: string, messages: Message[], totalMessages: number) => ({
+  ...{ spaceId, spaceName, history: messages.map(entryOf), totalMessages },
+});
+
 const enter = ({ id, name }: KnownSpace, ...messages: Message[]): ModelMessage[] =>
-  call(
-    "enter_space",
-    { spaceId: id },
-    {
-      success: true,
-      spaceId: id,
-      spaceName: name,
-      history: messages.map(entryOf),
-      totalMessages: messages.length,
-    },
-  );
+  call("enter_space", { spaceId: id }, { success: true, ...entered(id, name, messages, messages.length) });
 
 const say = (text: string, messageId: string): ModelMessage[] =>
   call("send_message", { text }, { success: true, messageId, status: "delivered" });
@@ -125,54 +101,42 @@ const switching: Cycle = {
 
 test("seed 003: an agent that moves between spaces sees in later cycles where it was, and why", async () => {
   const thanks = said("5", "14:10", sarah, "Thanks! Who asked for it?", {});
-  const composed = compose({
-    continuity: "consciousness",
-    ...inputParts(config),
-    window: { instructions, summary: null },
-    past: [switching],
-    own: [inbox({ time: "14:10:01", events: [arrived(dev, thanks)], now: state(), before: state(), active: family })],
+  const own = inbox({
+    time: "14:10:01",
+    events: [arrived(dev, thanks)],
+    now: state(),
+    before: state(),
+    active: family,
   });
+  const composed = compose(
+    livedSnapshot(config, [own], { window: { instructions, summary: null }, past: [switching] }),
+  );
   await expect(readable(composed, standing)).toMatchFileSnapshot("./space-switching.golden.txt");
 });
 
 test("seed 003: a foreign space, words with no active space, and messages before the window", async () => {
   const refused = (code: string, message: string) => ({ success: false, error: { code, message } });
   const asked = said("60", "14:20", sarah, "What did Husam say first?");
-  const composed = compose({
-    continuity: "consciousness",
-    ...inputParts(config),
-    window: { instructions, summary: null },
-    past: [],
-    own: [
-      inbox({ time: "14:20:01", events: [arrived(dev, asked)], now: state(), before: null, active: null }),
-      ...call(
-        "send_message",
-        { text: "One moment" },
-        refused("no_active_space", "no space is active: call enter_space first"),
-      ),
-      ...call(
-        "enter_space",
-        { spaceId: "spc_ELSEWHERE" },
-        refused("not_a_member", "you are not a member of that space; YOUR SPACES lists yours"),
-      ),
-      ...call(
-        "enter_space",
-        { spaceId: dev.id, limit: 1 },
-        {
-          success: true,
-          spaceId: dev.id,
-          spaceName: dev.name,
-          history: [entryOf(asked)],
-          totalMessages: 61,
-        },
-      ),
-      ...call(
-        "read_messages",
-        { offset: 60, limit: 50 },
-        { messages: [entryOf(said("0", "09:00", husam, "Welcome, all"))], total: 61 },
-      ),
-    ],
-  });
+  const own = [
+    inbox({ time: "14:20:01", events: [arrived(dev, asked)], now: state(), before: null, active: null }),
+    ...call(
+      "send_message",
+      { text: "One moment" },
+      refused("no_active_space", "no space is active: call enter_space first"),
+    ),
+    ...call(
+      "enter_space",
+      { spaceId: "spc_ELSEWHERE" },
+      refused("not_a_member", "you are not a member of that space; YOUR SPACES lists yours"),
+    ),
+    ...call("enter_space", { spaceId: dev.id, limit: 1 }, { success: true, ...entered(dev.id, dev.name, [asked], 61) }),
+    ...call(
+      "read_messages",
+      { offset: 60, limit: 50 },
+      { messages: [entryOf(said("0", "09:00", husam, "Welcome, all"))], total: 61 },
+    ),
+  ];
+  const composed = compose(livedSnapshot(config, own, { window: { instructions, summary: null } }));
   await expect(readable(composed, standing)).toMatchFileSnapshot("./refusals-and-paging.golden.txt");
 });
 
@@ -194,24 +158,17 @@ test("plans, goals and memories are told as they change, in absolute times; due 
     memories: [],
   });
   const due: InboxEvent = { type: "plan", planName: "Follow up", instruction: "Ask Designer" };
-  const composed = compose({
-    continuity: "consciousness",
-    ...inputParts(config),
-    window: { instructions, summary: "- Husam asked for the Q4 numbers; I posted them in Project Alpha." },
-    past: [
-      {
-        runId: "run_1",
-        messages: [
-          inbox({ time: "15:07", events: [arrived(family, request)], now: before, before: null, active: null }),
-          end("Nothing to do yet; I planned to follow up."),
-        ],
-      },
-    ],
-    own: [
-      inbox({ time: "17:07", events: [due], now: after, before, active: null }),
-      { role: "user", content: renderInboxPreview([{ ...due, planName: "Daily Report", instruction: "Post it" }], 1) },
-    ],
-  });
+  const preview = renderInboxPreview([{ ...due, planName: "Daily Report", instruction: "Post it" }], 1);
+  const own = [
+    inbox({ time: "17:07", events: [due], now: after, before, active: null }),
+    { role: "user", content: preview } as const,
+  ];
+  const messages = [
+    inbox({ time: "15:07", events: [arrived(family, request)], now: before, before: null, active: null }),
+    end("Nothing to do yet; I planned to follow up."),
+  ];
+  const window = { instructions, summary: "- Husam asked for the Q4 numbers; I posted them in Project Alpha." };
+  const composed = compose(livedSnapshot(config, own, { window, past: [{ runId: "run_1", messages }] }));
   await expect(readable(composed, standing)).toMatchFileSnapshot("./plans.golden.txt");
 });
 
@@ -236,13 +193,15 @@ test("a compaction leaves the summaries, and the newest cycles whole", async () 
   const truncated = compact(past, "- Introduced myself in Family.", { strategy: "truncate", ...limits });
   for (const [name, compaction] of Object.entries({ self_summaries: kept, truncate: truncated })) {
     expect(compaction?.keptFrom).toBe(3);
-    const composed = compose({
-      continuity: "consciousness",
-      ...inputParts(config),
-      window: { instructions, summary: compaction?.summary ?? null },
-      past: past.slice(compaction?.keptFrom),
-      own: [inbox({ time: "15:09", events: [arrived(family, request)], now: state(), before: null, active: family })],
+    const window = { instructions, summary: compaction?.summary ?? null };
+    const own = inbox({
+      time: "15:09",
+      events: [arrived(family, request)],
+      now: state(),
+      before: null,
+      active: family,
     });
+    const composed = compose(livedSnapshot(config, [own], { window, past: past.slice(compaction?.keptFrom) }));
     await expect(readable(composed, standing)).toMatchFileSnapshot(`./compacted-${name}.golden.txt`);
   }
 });

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
-import { renderInboxMessage } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
 import type { Origin } from "../../../../src/protocol/message.ts";
-import { goal, memory, plan } from "../cast.ts";
+import { analyst, arrived, goal, human, inboxText, memory, plan, said, stateOf } from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { linesOf, Reader, readOrigin } from "../reader.ts";
 
@@ -18,24 +17,14 @@ type Said = {
   origin: Origin | undefined;
 };
 
-const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxEvent => ({
-  type: "space_message",
-  spaceName: space,
-  delivered: {
-    message: {
-      id: "msg_1",
-      seq: 1,
-      spaceId: "spc_1",
-      ...(call ? { kind: "tool_call", toolCall: { id: "tc_1", status: "complete", ...call } } : { kind: "text", text }),
-      sender: { id: "ent_1", name: sender, type: "human" },
-      createdAt: "2026-02-18T15:07:00.000Z",
-      ...(replyTo === undefined ? {} : { replyTo }),
-      ...(origin === undefined ? {} : { origin }),
-    },
-    root: { id: "msg_1", kind: "person" },
-    triggerSource: "every_message",
-  },
-});
+const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxEvent => {
+  const { text: _, ...message } = said("1", "15:07", { ...human("1"), name: sender }, text);
+  const content = call
+    ? { kind: "tool_call" as const, toolCall: { id: "tc_1", status: "complete" as const, ...call } }
+    : { text };
+  const notes = { ...(replyTo === undefined ? {} : { replyTo }), ...(origin === undefined ? {} : { origin }) };
+  return arrived({ id: "spc_1", name: space }, { ...message, ...content, ...notes });
+};
 
 const event: fc.Arbitrary<InboxEvent> = fc.oneof(
   fc
@@ -48,16 +37,8 @@ const event: fc.Arbitrary<InboxEvent> = fc.oneof(
       origin: fc.option(hostileOrigin, { nil: undefined }),
     })
     .map(asEvent),
-  fc.record({
-    type: fc.constant("plan" as const),
-    planName: hostile,
-    instruction: hostile,
-  }),
-  fc.record({
-    type: fc.constant("service" as const),
-    serviceName: hostile,
-    payload: hostileJson,
-  }),
+  fc.record({ type: fc.constant("plan" as const), planName: hostile, instruction: hostile }),
+  fc.record({ type: fc.constant("service" as const), serviceName: hostile, payload: hostileJson }),
   fc.record({
     type: fc.constant("tool_result" as const),
     tool: fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
@@ -122,21 +103,10 @@ const read = (line: string): unknown => {
   return { space, sender, said, replyTo, origin };
 };
 
-const nothing = { agentId: "ent_ME", spaces: [], goals: [], memories: [], plans: [] };
-
 test("[S2] hostile names, texts and payloads come back from the inbox exactly, and add no line", () => {
   fc.assert(
     fc.property(fc.array(event, { minLength: 1, maxLength: 4 }), (events) => {
-      const text = renderInboxMessage({
-        now: "2026-02-18T15:07:00.000Z",
-        events,
-        leftToHistory: [],
-        silent: { lines: [], omitted: 0 },
-        told: toldState(nothing),
-        toldBefore: toldState(nothing),
-        activeSpace: null,
-      });
-      const lines = linesOf(text);
+      const lines = linesOf(inboxText(events, { toldBefore: toldState(stateOf(analyst)) }));
       expect(lines).toHaveLength(events.length + 3);
       expect(lines.slice(1, -2).map(read)).toEqual(events.map(facts));
     }),
@@ -149,7 +119,7 @@ test("[S2] spaces, goals, memories and plans cannot leave their lines, and come 
     fc.property(fc.array(hostile, { minLength: 7, maxLength: 7 }), (texts) => {
       const [space = "", member = "", described = "", value = "", name = "", instruction = "", cron = ""] = texts;
       const told = toldState({
-        agentId: "ent_ME",
+        agentId: analyst.id,
         spaces: [{ id: "spc_1", name: space, members: [{ id: "ent_1", name: member, type: "human", joinedAt: "" }] }],
         goals: [goal("g", described)],
         memories: [memory("k", value)],

@@ -1,63 +1,27 @@
 import { expect, test } from "vitest";
-import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
-import { renderInboxMessage, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import { type InboxEvent, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import { analyst, arrived, called, goal, husam, inboxText, memory, said, space, stateOf } from "../cast.ts";
 
-const joinedAt = "2026-02-18T14:00:00.000Z";
-const family = {
-  id: "spc_FAMILY",
-  name: "Family",
-  members: [
-    { id: "ent_HUSAM", name: "Husam", type: "human" as const, joinedAt },
-    { id: "ent_ME", name: "Analyst", type: "agent" as const, joinedAt },
-  ],
-};
-const state = toldState({
-  agentId: "ent_ME",
-  spaces: [family],
-  goals: [
-    {
-      id: "q4",
-      description: "Complete Q4",
-      status: "active",
-      priority: 2,
-      longTerm: false,
-      updatedAt: joinedAt,
-    },
-  ],
-  memories: [{ key: "deadline", value: "Feb 28", updatedAt: joinedAt }],
-  plans: [],
-});
+const family = space("Family", husam, analyst);
+const state = toldState(
+  stateOf(analyst, {
+    spaces: [family],
+    goals: [goal("q4", "Complete Q4", { priority: 2 })],
+    memories: [memory("deadline", "Feb 28")],
+  }),
+);
 
-const message = (text: string, more: object = {}): InboxEvent => ({
-  type: "space_message",
-  spaceName: "Family",
-  delivered: {
-    message: {
-      id: "msg_1",
-      seq: 7,
-      spaceId: "spc_FAMILY",
-      kind: "text",
-      sender: { id: "ent_HUSAM", name: "Husam", type: "human" },
-      text,
-      createdAt: joinedAt,
-      ...more,
-    },
-    root: { id: "msg_1", kind: "person" },
-    triggerSource: "every_message",
-  },
-});
-
-const now = "2026-02-18T15:07:00.000Z";
+const message = (text: string, more: object = {}): InboxEvent => arrived(family, said("1", "14:00", husam, text, more));
+const unchanged = { told: state, toldBefore: state };
 
 test("a tool call of another agent tells its name, input, status, and what came of it", () => {
-  const tellOf = (toolCall: object) => {
-    const event = message("", { kind: "tool_call", text: undefined, toolCall: { id: "tc_1", ...toolCall } });
-    const input = { now, events: [event], silent: { lines: [], omitted: 0 }, leftToHistory: [] };
-    const whole = renderInboxMessage({ ...input, told: state, toldBefore: state, activeSpace: null });
-    return { line: whole.split("\n")[1] ?? "", glance: renderInboxPreview([event], 1) };
+  const tellOf = (toolCall: Parameters<typeof called>[3]) => {
+    const event = arrived(family, called("1", "14:00", husam, toolCall));
+    const line = inboxText([event], unchanged).split("\n")[1] ?? "";
+    return { line, glance: renderInboxPreview([event], 1) };
   };
-  const call = { name: "deploy", input: { version: "1.2" } };
+  const call = { id: "tc_1", name: "deploy", input: { version: "1.2" } };
   const waiting = tellOf({ ...call, status: "requires_action" });
   expect(waiting.line).toContain('called deploy({"version":"1.2"}) [requires_action]');
   expect(waiting.glance).toContain('"Husam": called "deploy" [requires_action]');
@@ -65,41 +29,31 @@ test("a tool call of another agent tells its name, input, status, and what came 
   expect(failed.line).toContain('[error] → {"error":{"code":"tool_failed","message":"no\\nlight"}}');
 });
 test("the first inbox message of a window tells the whole state", async () => {
-  const text = renderInboxMessage({
-    now,
-    events: [
-      message("Tell Muhammad the meeting is at 3pm"),
-      message("Here it is", {
-        replyTo: "msg_0",
-        origin: {
-          sourceSpaceId: "spc_ALPHA",
-          sourceSpaceName: "Project Alpha",
-          sourceSenderName: "Ahmad",
-          sourceEvent: "Send the report",
-        },
-      }),
-      { type: "service", serviceName: "jira", payload: { issue: "PROJ-123" } },
-      {
-        type: "tool_result",
-        tool: "confirmAction",
-        toolCallId: "tc_1",
-        result: { confirmed: true },
+  const events: InboxEvent[] = [
+    message("Tell Muhammad the meeting is at 3pm"),
+    message("Here it is", {
+      replyTo: "msg_0",
+      origin: {
+        sourceSpaceId: "spc_ALPHA",
+        sourceSpaceName: "Project Alpha",
+        sourceSenderName: "Ahmad",
+        sourceEvent: "Send the report",
       },
-    ],
-    leftToHistory: [],
-    silent: { lines: [], omitted: 0 },
-    told: state,
-    toldBefore: null,
-    activeSpace: null,
-  });
-  await expect(text).toMatchFileSnapshot("./first-inbox.golden.txt");
+    }),
+    { type: "service", serviceName: "jira", payload: { issue: "PROJ-123" } },
+    {
+      type: "tool_result",
+      tool: "confirmAction",
+      toolCallId: "tc_1",
+      result: { confirmed: true },
+    },
+  ];
+  await expect(inboxText(events, { told: state })).toMatchFileSnapshot("./first-inbox.golden.txt");
 });
 
 test("a later inbox message tells what was read in silence, and only what changed", async () => {
   const before = { ...state, MEMORIES: { old: '"old": "gone soon"' }, GOALS: {} };
-  const text = renderInboxMessage({
-    now,
-    events: [message("And now?")],
+  const text = inboxText([message("And now?")], {
     leftToHistory: [{ id: "spc_FAMILY", name: "Family", messages: 12 }],
     silent: { lines: ['["Family", spc_FAMILY] "Husam" (human, id: ent_HUSAM, msg_0): "Option A"'], omitted: 2 },
     told: state,
@@ -110,16 +64,7 @@ test("a later inbox message tells what was read in silence, and only what change
 });
 
 test("nothing changed, nothing is told", () => {
-  const text = renderInboxMessage({
-    now,
-    events: [message("hi")],
-    leftToHistory: [],
-    silent: { lines: [], omitted: 0 },
-    told: state,
-    toldBefore: state,
-    activeSpace: family,
-  });
-  expect(text).not.toContain("STATE");
+  expect(inboxText([message("hi")], { ...unchanged, activeSpace: family })).not.toContain("STATE");
 });
 
 test("a preview shows fifty characters and how many wait", () => {
@@ -129,10 +74,7 @@ test("a preview shows fifty characters and how many wait", () => {
 });
 
 test("of memories that do not fit, the newest are told, of the others that they are kept", () => {
-  const memories = [
-    { key: "old", value: "words ".repeat(50), updatedAt: "2026-02-18T09:00:00.000Z" },
-    { key: "new", value: "short", updatedAt: "2026-02-18T10:00:00.000Z" },
-  ];
-  const told = toldState({ agentId: "ent_ME", spaces: [], goals: [], memories, plans: [] }, 20);
+  const memories = [memory("old", "words ".repeat(50)), memory("new", "short", "10:00")];
+  const told = toldState(stateOf(analyst, { memories }), 20);
   expect(told.MEMORIES).toEqual({ old: '"old" is kept, not shown: get_memories reads it', new: '"new": "short"' });
 });

@@ -2,12 +2,11 @@ import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { maxActivityLines } from "../../../../src/agent/bounds.ts";
 import type { Deed } from "../../../../src/agent/context/activity.ts";
-import { inputParts } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../../../src/agent/context/timeline/snapshot.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
-import { analyst, configOf, goal, memory, plan, thisRun } from "../cast.ts";
+import { analyst, day, fresh, goal, husam, memory, plan, said, snapshotOf } from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { Reader } from "../reader.ts";
 import { type Entry, parseTimeline } from "./parse-timeline.ts";
@@ -15,7 +14,7 @@ import { type Entry, parseTimeline } from "./parse-timeline.ts";
 /** A property is a thousand inputs. */
 vi.setConfig({ testTimeout: 30_000 });
 
-const at = "2026-02-18T15:07:00.000Z";
+const at = day("15:07");
 
 const sender = fc.oneof(
   fc.record({ id: fc.constant("ent_1"), name: hostile, type: fc.constantFrom("human" as const, "agent" as const) }),
@@ -123,25 +122,19 @@ const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
   .map(({ trigger: why, entries: shown, names, soFar, history }) => {
     const [space = "", goalText = "", value = "", planName = "", replier = "", cron = ""] = names;
     const [agentName = "", spaceName = "", used = ""] = names.slice(6);
-    return {
-      continuity: "timeline",
-      ...inputParts(configOf(analyst, { messaging: "threaded", context: { history } })),
-      now: at,
-      state: {
-        agentId: analyst.id,
-        spaces: [{ id: "spc_1", name: space, members: [{ ...analyst, joinedAt: at }] }],
-        goals: [goal("g", goalText)],
-        memories: [memory("k", value)],
-        plans: [plan("p", planName, "…", { cron, nextRunAt: at })],
-        activity: { deeds: [{ spaceId: "spc_2", spaceName, seq: 1, at, agentName, did: { used } }], dropped: [] },
-      },
+    return snapshotOf({
+      config: { messaging: "threaded", context: { history } },
+      now: "15:07",
+      spaces: [{ id: "spc_1", name: space, members: [{ ...analyst, joinedAt: at }] }],
+      goals: [goal("g", goalText)],
+      memories: [memory("k", value)],
+      plans: [plan("p", planName, "…", { cron, nextRunAt: at })],
+      activity: { deeds: [{ spaceId: "spc_2", spaceName, seq: 1, at, agentName, did: { used } }], dropped: [] },
       histories: [{ space: { id: "spc_1", name: space }, entries: shown, total: 0 }],
-      activeRuns: [thisRun(why)],
       trigger: why,
       activeSpace: { id: "spc_1", name: space, why: "trigger" },
       resume: { soFar, replies: [{ messageId: "msg_1", name: replier }], timedOut: [space] },
-      own: [],
-    };
+    });
   });
 
 const headings = [
@@ -270,67 +263,34 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
   fc.assert(
     fc.property(sizes, (given) => {
       const { maxTokens, memoryTokens, historyTokens, history } = given;
-      const why: Trigger = {
-        type: "plan",
-        plan: { id: "daily", name: "Daily" },
-        instruction: "Report",
-        scheduledAt: at,
-      };
+      const daily = { id: "daily", name: "Daily" };
+      const why: Trigger = { type: "plan", plan: daily, instruction: "Report", scheduledAt: at };
       const space = { id: "spc_1", name: "Alpha" };
-      const said = (index: number): HistoryEntry => ({
-        kind: "message",
-        seen: false,
-        message: {
-          id: `msg_${index}`,
-          seq: index,
-          spaceId: "spc_1",
-          kind: "text",
-          sender: index % 3 === 0 ? analyst : { id: "ent_1", name: "Husam", type: "human" },
-          text: long(index),
-          createdAt: at,
-        },
-      });
+      const entry = (index: number): HistoryEntry =>
+        fresh(said(String(index), "15:07", index % 3 === 0 ? analyst : husam, long(index)));
       const deed = (index: number): Deed => ({
         spaceId: "spc_1",
         spaceName: `Space ${index}`,
         seq: index,
-        at: "2026-02-18T14:00:00.000Z",
+        at: day("14:00"),
         agentName: long(index),
         did: "answered",
       });
-      const histories = [{ space, entries: many(given.messages, said), total: given.messages }];
-      const composed = compose({
-        continuity: "timeline",
-        ...inputParts(
-          configOf(analyst, {
-            context: { maxTokens, reservedResponseTokens: 512, memoryTokens, historyTokens, history },
-          }),
-          { correction: given.correction },
-        ),
-        now: at,
-        state: {
-          agentId: analyst.id,
-          spaces: many(given.spaces, (index) => ({ id: `spc_${index}`, name: long(index), members: [] })),
-          goals: many(given.goals, (index) => goal(`g${index}`, long(index))),
-          memories: many(given.memories, (index) => memory(`k${index}`, long(index))),
-          plans: many(given.plans, (index) =>
-            plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at }),
-          ),
-          activity: { deeds: many(given.deeds, deed), dropped: [] },
-        },
+      const histories = [{ space, entries: many(given.messages, entry), total: given.messages }];
+      const soFar = many(given.soFar, (index) => ({ toolName: "t", input: long(index) }));
+      const snapshot = snapshotOf({
+        config: { context: { maxTokens, reservedResponseTokens: 512, memoryTokens, historyTokens, history } },
+        now: "15:07",
+        spaces: many(given.spaces, (index) => ({ id: `spc_${index}`, name: long(index), members: [] })),
+        goals: many(given.goals, (index) => goal(`g${index}`, long(index))),
+        memories: many(given.memories, (index) => memory(`k${index}`, long(index))),
+        plans: many(given.plans, (index) => plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at })),
+        activity: { deeds: many(given.deeds, deed), dropped: [] },
         histories: given.waited ? [...histories, ...histories] : histories,
-        activeRuns: [thisRun(why)],
         trigger: why,
-        activeSpace: null,
-        resume: given.waited
-          ? {
-              soFar: many(given.soFar, (index) => ({ toolName: "t", input: long(index) })),
-              replies: [],
-              timedOut: ["Ahmad"],
-            }
-          : null,
-        own: [],
+        resume: given.waited ? { soFar, replies: [], timedOut: ["Ahmad"] } : null,
       });
+      const composed = compose({ ...snapshot, correction: given.correction });
       expect(composed.tokens).toBeLessThanOrEqual(maxTokens - 512);
       const whole = estimateText(composed.instructions) + estimateMessages(composed.messages);
       expect(whole * given.correction).toBeLessThanOrEqual(maxTokens - 512);

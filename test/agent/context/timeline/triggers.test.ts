@@ -13,6 +13,7 @@ import {
   husam,
   memory,
   plan,
+  type Situation,
   said,
   sarah,
   seen,
@@ -22,8 +23,13 @@ import {
 } from "../cast.ts";
 import { readable } from "../readable.ts";
 
-const simple = "instructions-timeline-simple.golden.txt";
-const threaded = "instructions-timeline-threaded.golden.txt";
+/** Compares the input in this situation with its golden file. */
+const shows = async (name: string, situation: Situation): Promise<void> => {
+  const kind = situation.config?.messaging ?? "simple";
+  const standing = situation.config?.instructions ? undefined : `instructions-timeline-${kind}.golden.txt`;
+  const input = readable(compose(snapshotOf(situation)), standing);
+  await expect(input).toMatchFileSnapshot(`./${name}.golden.txt`);
+};
 
 const alpha = space("Project Alpha", husam, ahmad, designer, analyst);
 const reports = space("Daily Reports", analyst, sarah);
@@ -71,20 +77,19 @@ const talk = historyOf(alpha, [
 ]);
 
 test("seed 000: a mention, with everything that the agent has and does", async () => {
-  const snapshot = snapshotOf({
+  await shows("mention", {
     ...whole,
     config: { messaging: "threaded", instructions: "You analyse figures for the team.\nNever guess a number." },
     trigger: triggerOf(pull, alpha, "mention", true),
     histories: [talk],
     otherRuns: [waiting],
   });
-  await expect(readable(compose(snapshot))).toMatchFileSnapshot("./mention.golden.txt");
 });
 
 test("seed 000: the router thinks that the agent might help, and nobody expects it to", async () => {
   const team = space("Team Chat", husam, ahmad, analyst);
   const stuck = said("A3", "15:10", ahmad, "nobody knows how to fix it");
-  const snapshot = snapshotOf({
+  await shows("proactive-router", {
     config: { messaging: "threaded" },
     now: "15:11",
     spaces: [team],
@@ -93,25 +98,21 @@ test("seed 000: the router thinks that the agent might help, and nobody expects 
       historyOf(team, [fresh(said("A2", "15:09:40", husam, "The export fails with E_QUOTA since noon")), fresh(stuck)]),
     ],
   });
-  const composed = compose(snapshot);
-  expect(composed.messages[0]?.content).toContain("senderExpectsReply: false");
-  await expect(readable(composed, threaded)).toMatchFileSnapshot("./proactive-router.golden.txt");
 });
 
 test("a space of two needs no mention", async () => {
   const morning = said("B1", "15:12", husam, "Morning! Anything new in the numbers?");
-  const snapshot = snapshotOf({
+  await shows("auto", {
     now: "15:12",
     spaces: [oneToOne],
     memories: memories.slice(0, 1),
     trigger: triggerOf(morning, oneToOne, "auto"),
     histories: [historyOf(oneToOne, [fresh(morning)])],
   });
-  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./auto.golden.txt");
 });
 
 test("seed 000: a plan is due, and no space is active", async () => {
-  const snapshot = snapshotOf({
+  await shows("plan", {
     ...whole,
     now: "09:00:01",
     trigger: {
@@ -121,11 +122,10 @@ test("seed 000: a plan is due, and no space is active", async () => {
       scheduledAt: day("09:00"),
     },
   });
-  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./plan.golden.txt");
 });
 
 test("seed 000: a service tells of something, and no space is active", async () => {
-  const snapshot = snapshotOf({
+  await shows("service", {
     ...whole,
     plans: [{ ...followUp, status: "done" }, dailyReport],
     trigger: {
@@ -134,11 +134,10 @@ test("seed 000: a service tells of something, and no space is active", async () 
       payload: { issue: "PROJ-123", action: "status_changed", newStatus: "done" },
     },
   });
-  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./service.golden.txt");
 });
 
 test("seed 000: a call's result comes, and the space where it was made is active", async () => {
-  const snapshot = snapshotOf({
+  await shows("tool-result", {
     ...whole,
     trigger: {
       type: "tool_result",
@@ -148,14 +147,13 @@ test("seed 000: a call's result comes, and the space where it was made is active
     },
     activeSpace: { id: alpha.id, name: alpha.name, why: "call" },
   });
-  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./tool-result.golden.txt");
 });
 
 test("seed 000: a run goes on when the one it waited for has answered", async () => {
   const ask = said("W1", "10:00", analyst, "@Designer please review the mockup");
   const request = said("W0", "09:59", husam, "@DataAnalyst get the mockup reviewed, then ship it");
   const answer = said("W2", "10:03", designer, "@DataAnalyst looks good, ship it", { replyTo: "msg_W1" });
-  const snapshot = snapshotOf({
+  await shows("resumed", {
     config: { messaging: "threaded" },
     now: "10:03:02",
     spaces: [alpha],
@@ -185,7 +183,6 @@ test("seed 000: a run goes on when the one it waited for has answered", async ()
       timedOut: [],
     },
   });
-  await expect(readable(compose(snapshot), threaded)).toMatchFileSnapshot("./resumed.golden.txt");
 });
 
 test("a run that waited in another space reads both, and who never answered", async () => {
@@ -199,7 +196,7 @@ test("a run that waited in another space reads both, and who never answered", as
       sourceEvent: "@DataAnalyst get the mockup reviewed",
     },
   });
-  const snapshot = snapshotOf({
+  await shows("resumed-elsewhere", {
     config: { messaging: "threaded" },
     now: "11:00:01",
     spaces: [alpha, design],
@@ -218,7 +215,6 @@ test("a run that waited in another space reads both, and who never answered", as
       timedOut: ["Ahmad"],
     },
   });
-  await expect(readable(compose(snapshot), threaded)).toMatchFileSnapshot("./resumed-elsewhere.golden.txt");
 });
 
 test("seed 001: why something was said here, by itself and by others, and what it answers", async () => {
@@ -230,7 +226,7 @@ test("seed 001: why something was said here, by itself and by others, and what i
     sourceEvent: "Send report to dev team",
   };
   const thanks = said("Y5", "14:40", sarah, "Thanks! Is the forecast in it too?", { replyTo: "msg_Y1" });
-  const snapshot = snapshotOf({
+  await shows("annotations", {
     now: "14:40:05",
     spaces: [dev],
     trigger: triggerOf(thanks, dev, "every_message"),
@@ -250,5 +246,4 @@ test("seed 001: why something was said here, by itself and by others, and what i
       ]),
     ],
   });
-  await expect(readable(compose(snapshot), simple)).toMatchFileSnapshot("./annotations.golden.txt");
 });

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
+import type { ActiveRun } from "../../../../src/agent/context/timeline/snapshot.ts";
 import {
   ahmad,
   analyst,
   called,
+  callMessages,
   designer,
   did,
   fresh,
@@ -98,6 +100,15 @@ test("what does not fit is cut by its own rule, and named", async () => {
 
 test("several runs go on side by side, and each sees the others", async () => {
   const begun = (name: string, text: string) => ({ type: "space_message" as const, name, spaceName: alpha.name, text });
+  const other = (
+    runId: string,
+    status: ActiveRun["status"],
+    begunBy: ActiveRun["begunBy"],
+    waiting?: ActiveRun["waiting"],
+  ): ActiveRun => ({ runId, status, isThis: false, begunBy, waiting });
+  const asks = (toolName: string, input: object, awaits: "answer" | "approval") => ({
+    ...{ call: { toolName, input }, spaceName: "Project Alpha", awaits },
+  });
   const snapshot = snapshotOf({
     config: { messaging: "threaded" },
     now: "15:07",
@@ -118,58 +129,33 @@ test("several runs go on side by side, and each sees the others", async () => {
     trigger: triggerOf(ask, alpha, "mention"),
     histories: [historyOf(alpha, [fresh(ask)])],
     otherRuns: [
-      {
-        runId: "run_OTHER",
-        status: "running",
-        isThis: false,
-        begunBy: begun("Ahmad", `Compare ${"all of it ".repeat(20)}`),
-      },
-      {
-        runId: "run_WAITING",
-        status: "waiting_reply",
-        isThis: false,
-        begunBy: begun("Husam", "Ask both"),
-        waiting: { text: "@Designer @Ahmad which one?", spaceName: "Project Alpha", names: ["Designer", "Ahmad"] },
-      },
-      {
-        runId: "run_PLANNED",
-        status: "waiting_tool",
-        isThis: false,
-        begunBy: { type: "plan", name: "Daily Report", text: "Generate and post the daily metrics summary" },
-        waiting: {
+      other("run_OTHER", "running", begun("Ahmad", `Compare ${"all of it ".repeat(20)}`)),
+      other("run_WAITING", "waiting_reply", begun("Husam", "Ask both"), {
+        ...{ text: "@Designer @Ahmad which one?", spaceName: "Project Alpha", names: ["Designer", "Ahmad"] },
+      }),
+      other(
+        "run_PLANNED",
+        "waiting_tool",
+        { type: "plan", name: "Daily Report", text: "Generate and post the daily metrics summary" },
+        {
           call: { toolName: "lookUpMetrics", input: { day: "2026-02-18" } },
           spaceName: undefined,
           awaits: "server",
         },
-      },
-      {
-        runId: "run_ASKING",
-        status: "waiting_tool",
-        isThis: false,
-        begunBy: begun("Husam", "Delete the old reports"),
-        waiting: {
-          call: { toolName: "confirmAction", input: { action: 'delete "old" reports', count: 12 } },
-          spaceName: "Project Alpha",
-          awaits: "answer",
-        },
-      },
-      {
-        runId: "run_DEPLOYING",
-        status: "waiting_tool",
-        isThis: false,
-        begunBy: begun("Ahmad", "Deploy it"),
-        waiting: {
-          call: { toolName: "deploy", input: { to: "production" } },
-          spaceName: "Project Alpha",
-          awaits: "approval",
-        },
-      },
-      {
-        runId: "run_SERVED",
-        status: "running",
-        isThis: false,
-        begunBy: { type: "service", name: "jira-webhook", text: '{"issue":"PROJ-123"}' },
-      },
+      ),
+      other(
+        "run_ASKING",
+        "waiting_tool",
+        begun("Husam", "Delete the old reports"),
+        asks("confirmAction", { action: 'delete "old" reports', count: 12 }, "answer"),
+      ),
+      other(
+        "run_DEPLOYING",
+        "waiting_tool",
+        begun("Ahmad", "Deploy it"),
+        asks("deploy", { to: "production" }, "approval"),
+      ),
+      other("run_SERVED", "running", { type: "service", name: "jira-webhook", text: '{"issue":"PROJ-123"}' }),
     ],
   });
   await expect(readable(compose(snapshot), "instructions-timeline-threaded.golden.txt")).toMatchFileSnapshot(
@@ -185,23 +171,7 @@ test("the steps of an invocation follow its input, whose bytes stay the same", (
     histories: [historyOf(alpha, talk)],
   };
   const first = compose(snapshotOf(situation));
-  const own = [
-    {
-      role: "assistant" as const,
-      content: [{ type: "tool-call" as const, toolCallId: "tc_9", toolName: "read_messages", input: {} }],
-    },
-    {
-      role: "tool" as const,
-      content: [
-        {
-          type: "tool-result" as const,
-          toolCallId: "tc_9",
-          toolName: "read_messages",
-          output: { type: "json" as const, value: [] },
-        },
-      ],
-    },
-  ];
+  const own = callMessages("read_messages", {}, []);
   const second = compose(snapshotOf({ ...situation, own }));
   expect(second.instructions).toBe(first.instructions);
   expect(second.messages).toEqual([...first.messages, ...own]);
