@@ -37,7 +37,7 @@ export const maxDatabaseBytes = 8 * 1024 ** 3;
 export const maxBatchEvents = 100;
 export const maxBatchMessages = 100;
 export const maxBatchLength = 1024 * 1024;
-/** The log's newest rows that are kept in memory for its subscribers, in characters. Parsed, they are twice that. */
+/** The log's rows that are kept in memory for its subscribers, in characters. Parsed, they are twice that. */
 export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */
 export const listenIntervalMs = 250;

@@ -8,7 +8,7 @@ import { log } from "../shared/log.ts";
 import { unsoundness } from "../shared/sound-json.ts";
 import { frameWindowMs, maxBadFrames, maxFrameLength, maxFrames, maxMemberFrames } from "./bounds.ts";
 import { post } from "./posting.ts";
-import { markRead } from "./read-marks.ts";
+import { markRead } from "./reading.ts";
 import type { SpaceServices } from "./services.ts";
 import type { SpaceSession } from "./space-sockets.ts";
 import { answerToolCall } from "./tool-call-events.ts";

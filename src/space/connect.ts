@@ -3,7 +3,7 @@ import { ColloquyError } from "../shared/errors.ts";
 import { callerOf } from "../sockets/authenticated-sockets.ts";
 import { maxReplayBytes, maxReplayEvents, replayPageEvents } from "./bounds.ts";
 import { publicMember } from "./members.ts";
-import { marksOf } from "./read-marks.ts";
+import { marksOf } from "./reading.ts";
 import { acting } from "./rights.ts";
 import type { SpaceServices } from "./services.ts";
 import { publicSpace } from "./settings.ts";

@@ -6,10 +6,10 @@ import { isoTime } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { mentionsIn } from "../shared/mentions.ts";
 import { requireAwaited } from "../shared/require-awaited.ts";
-import { messageOf } from "./log/log.ts";
+import { type Append, messageOf } from "./log/log.ts";
 import { type MemberRow, senderOf } from "./members.ts";
 import { acting, spaceIn } from "./rights.ts";
-import { type Append, requireStorage, type SpaceServices } from "./services.ts";
+import { requireStorage, type SpaceServices } from "./services.ts";
 import type { SettingsRow } from "./settings.ts";
 import type { Routing } from "./wake.ts";
 

@@ -11,7 +11,7 @@ import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { createLog, type LogRow, type NewEvent } from "./log/log.ts";
+import { type Append, createLog, type LogRow } from "./log/log.ts";
 import { createMembers } from "./members.ts";
 import { createDecisions } from "./router/decisions.ts";
 import { createRouter } from "./router/router.ts";
@@ -89,8 +89,6 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
 };
 
 export type SpaceServices = ReturnType<typeof createServices>;
-
-export type Append = (event: NewEvent) => LogRow;
 
 /** Throws `limit_reached` where the database holds as much as a space may. */
 export const requireStorage = ({ databaseBytes }: Pick<SpaceServices, "databaseBytes">): void => {

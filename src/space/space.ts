@@ -16,11 +16,18 @@ import { jobsTimer } from "../timers/jobs.ts";
 import { receiveFrame } from "./client-frames.ts";
 import { connect } from "./connect.ts";
 import { deliverTimer } from "./delivery/delivery.ts";
-import { createSpace, describeSpace, type NewSpace, removeSpace, updateSpace } from "./lifecycle.ts";
-import { addMember, removeMember, renameMember } from "./membership.ts";
+import {
+  addMember,
+  createSpace,
+  describeSpace,
+  type NewSpace,
+  removeMember,
+  removeSpace,
+  renameMember,
+  updateSpace,
+} from "./lifecycle.ts";
 import { appendFromAgent, post } from "./posting.ts";
-import { markRead, markReadByRun, readsOf } from "./read-marks.ts";
-import { historyFor, latest, listMessages, windowFor } from "./reading.ts";
+import { historyFor, latest, listMessages, markRead, markReadByRun, readsOf, windowFor } from "./reading.ts";
 import { memberIn, spaceIn } from "./rights.ts";
 import { routingOf } from "./router/decisions.ts";
 import type { SpaceServices } from "./services.ts";

@@ -2,8 +2,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { beforeAll, expect, test } from "vitest";
 import { deliverTimer } from "../../src/space/delivery/delivery.ts";
+import { join } from "../../src/space/lifecycle.ts";
 import { createLog } from "../../src/space/log/log.ts";
-import { join } from "../../src/space/membership.ts";
 import { createServices } from "../../src/space/services.ts";
 import { entity, house, recordReceivers } from "./fixture.ts";
 

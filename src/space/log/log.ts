@@ -5,7 +5,7 @@ import { type Database, prepared } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
 import { type CallMessage, type CallOutcome, log } from "../schema.ts";
 import type { Routing } from "../wake.ts";
-import { createTail } from "./tail.ts";
+import { createRecentRows } from "./recent-rows.ts";
 
 /**
  * The space's one append-only sequence of events.
@@ -31,6 +31,9 @@ export type NewEvent = DurableEvent extends infer Event
       : Omit<Event, "cursor">
   : never;
 
+/** Appends an event, within the transaction that makes it true. */
+export type Append = (event: NewEvent) => LogRow;
+
 /** The rows between two ordinals: (`over`, `upTo`]. */
 export type Ordinals = { over: number; upTo: number };
 
@@ -38,9 +41,7 @@ export type Log = ReturnType<typeof createLog>;
 
 export const createLog = (db: Database) => {
   let known: Head | undefined;
-  const tail = createTail<LogRow>(maxTailLength);
-  /** The page further back that was read last, for those who come along behind each other: its rows never change. */
-  let page: { cursor: number; limit: number; rows: LogRow[] } | undefined;
+  const recent = createRecentRows<LogRow>(maxTailLength);
   const counts = { seq: log.seq, messageCount: log.messageCount };
   const newest = prepared(() => db.select(counts).from(log).orderBy(desc(log.seq)).limit(1));
   const hasId = eq(log.messageId, sql.placeholder("messageId"));
@@ -65,19 +66,13 @@ export const createLog = (db: Database) => {
   /** The head and the newest rows are read anew when they are asked for next. */
   const forget = (): void => {
     known = undefined;
-    page = undefined;
-    tail.forget();
+    recent.forget();
   };
 
   /** The events after `cursor`, in order. */
   const after = (cursor: number, limit: number): LogRow[] => {
-    const kept = tail.after(cursor, limit);
-    if (kept) return kept;
-    if (page?.cursor === cursor && page.limit === limit) return page.rows;
-    const rows = rowsAfter().all({ cursor, limit });
-    if (rows.at(-1)?.seq === head().seq) tail.adopt(rows);
-    else if (lengthOf(rows) <= maxTailLength) page = { cursor, limit, rows };
-    return rows;
+    const kept = recent.between(cursor, Math.min(cursor + limit, head().seq));
+    return kept ?? rowsAfter().all({ cursor, limit }).map(recent.keep);
   };
 
   const isBetween = ({ over, upTo }: Ordinals) =>
@@ -94,8 +89,7 @@ export const createLog = (db: Database) => {
       const row = rowOf(event, seq + 1, messageCount);
       insert().run(row);
       known = { seq: row.seq, messageCount: row.messageCount };
-      tail.add(row);
-      return row;
+      return recent.keep(row);
     },
 
     findMessage: (messageId: string): LogRow | undefined => message().get({ messageId }),
@@ -131,8 +125,6 @@ export const createLog = (db: Database) => {
     },
   };
 };
-
-const lengthOf = (rows: LogRow[]): number => rows.reduce((sum, { frame }) => sum + frame.length, 0);
 
 const parsed = new WeakMap<LogRow, Message>();
 

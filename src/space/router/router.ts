@@ -22,7 +22,7 @@ import {
   routerOutputTokens,
   routerTimeoutMs,
 } from "../bounds.ts";
-import { type Log, type LogRow, messageOf, type NewEvent } from "../log/log.ts";
+import { type Append, type Log, type LogRow, messageOf } from "../log/log.ts";
 import type { Members } from "../members.ts";
 import type { Settings } from "../settings.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
@@ -31,8 +31,6 @@ import { routerPrompt, wakesIn } from "./prompt.ts";
 import type { RouterLedger } from "./router-ledger.ts";
 
 const kind = "route";
-
-type Append = (event: NewEvent) => LogRow;
 
 type Surroundings = {
   ctx: Crashable;
