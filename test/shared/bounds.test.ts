@@ -14,10 +14,10 @@ const read = (name: string): string => readFileSync(join(root, name), "utf8");
 const boundsOf = (actor: string): string[] =>
   [...read(`${actor}/bounds.ts`).matchAll(/^export const (\w+) = /gm)].map(([, name = ""]) => name);
 
-/** The messages that put a bound's number into words: `… at most ${maxThings} things …`. */
+/** The messages that put a bound's number into words: `… at most ${maxThings} things …`. A query is none. */
 const sayingsOf = (source: string): { bound: string; message: string }[] =>
-  [...source.matchAll(/(`|"(?=[^"\n]*\$))(?:[^`\\]|\\.)*?\1/g)].flatMap(([message]) =>
-    [...message.matchAll(/\$\{(max[A-Z]\w*)\}/g)].map(([, bound = ""]) => ({ bound, message })),
+  [...source.matchAll(/(\bsql)?(`|"(?=[^"\n]*\$))(?:[^`\\]|\\.)*?\2/g)].flatMap(([message, isQuery]) =>
+    isQuery ? [] : [...message.matchAll(/\$\{(max[A-Z]\w*)\}/g)].map(([, bound = ""]) => ({ bound, message })),
   );
 
 test("[B3] every bound is one named number in the one file of its actor, and is used", () => {
@@ -41,13 +41,13 @@ const ofOneFile = [
   "agent/tools/builtin/blocks.ts: maxEcho",
   "agent/context/tokens.ts: maxKnownCharacters",
   "agent/tools/check-config.ts: maxOutputBytes",
-  "agent/tools/configured/read-answer.ts: maxDepth",
-  "agent/tools/configured/template.ts: maxHeaders",
-  "agent/tools/configured/template.ts: maxBodyTemplateBytes",
+  "agent/tools/configured/server-answer.ts: maxDepth",
+  "agent/tools/configured/request-template.ts: maxHeaders",
+  "agent/tools/configured/request-template.ts: maxBodyTemplateBytes",
   "agent/tools/mcp/failure-of.ts: maxQuotedCharacters",
   "agent/tools/mcp/result-value.ts: maxBlocks",
   "agent/tools/mcp/tool-name.ts: maxCharacters",
-  "space/router/answer.ts: maxPlaces",
+  "space/router/prompt.ts: maxObjects",
 ];
 
 test("[B3] no actor keeps a bound of what may grow elsewhere", () => {
