@@ -2,8 +2,7 @@ import type { Env } from "../env.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";
-import { credentialsOf, isOperator, tokenPattern } from "./credentials.ts";
-import { hashSecretKey, workspaceOfSecretKey } from "./secret-keys.ts";
+import { credentialsOf, hashSecretKey, isOperator, tokenPattern, workspaceOfSecretKey } from "./credentials.ts";
 import { provenToken, verifyToken } from "./tokens.ts";
 import { isKnownKey, keyWithHash, standingOf } from "./verdicts.ts";
 

@@ -33,20 +33,6 @@ const refusal = (cause?: unknown): ColloquyError =>
 const expired = (): ColloquyError =>
   new ColloquyError("token_expired", "The token has expired: get a new one from POST /v1/tokens.");
 
-const claimsOf = (payload: unknown): z.infer<typeof Claims> => {
-  const claims = Claims.safeParse(payload);
-  if (!claims.success) throw refusal();
-  return claims.data;
-};
-
-const decoded = (token: string): unknown => {
-  try {
-    return decodeJwt(token);
-  } catch (error) {
-    throw refusal(error);
-  }
-};
-
 type Proven = { workspaceId: string; entityId: string; expiresAt: number };
 
 let remembered: { secret: string; proven: Map<string, Proven> } | undefined;
@@ -63,32 +49,32 @@ export const provenToken = (signingSecret: string, token: string, now: number): 
   return known && known.expiresAt > now ? known : undefined;
 };
 
-/** The claims of a token; throws `unauthorized` or `token_expired`. The unverified `wsp` only chooses the key. */
-export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
-  const proven = provenUnder(signingSecret);
-  const known = proven.get(token);
-  if (known) {
-    if (known.expiresAt > now) return known;
-    proven.delete(token);
-    throw expired();
+/** The claims of a token with a valid signature. The unverified `wsp` only chooses the key. */
+const claimsOf = async (
+  signingSecret: string,
+  ids: Ids,
+  token: string,
+  now: number,
+): Promise<z.infer<typeof Claims>> => {
+  try {
+    const { wsp } = Claims.parse(decodeJwt(token));
+    if (!ids.isIssued("wsp", wsp)) throw refusal();
+    const options = { algorithms: [algorithm], currentDate: new Date(now) };
+    return Claims.parse((await jwtVerify(token, keyOf(signingSecret, wsp), options)).payload);
+  } catch (error) {
+    throw error instanceof errors.JWTExpired ? expired() : refusal(error);
   }
-  const { wsp } = claimsOf(decoded(token));
-  if (!ids.isIssued("wsp", wsp)) throw refusal();
-  const payload = await jwtVerify(token, keyOf(signingSecret, wsp), {
-    algorithms: [algorithm],
-    currentDate: new Date(now),
-  }).then(
-    (verified) => verified.payload,
-    (error: unknown) => {
-      throw error instanceof errors.JWTExpired ? expired() : refusal(error);
-    },
-  );
-  const claims = claimsOf(payload);
-  if (!ids.isIssued("ent", claims.sub)) throw refusal();
-  const expiresAt = Math.round(claims.exp * 1000);
+};
+
+/** The claims of a token; throws `unauthorized` or `token_expired`. */
+export const verifyToken = async (signingSecret: string, ids: Ids, token: string, now: number): Promise<Proven> => {
+  const { sub, wsp, exp } = await claimsOf(signingSecret, ids, token, now);
+  if (!ids.isIssued("ent", sub)) throw refusal();
+  const expiresAt = Math.round(exp * 1000);
   if (expiresAt <= now) throw expired();
-  const found = { workspaceId: claims.wsp, entityId: claims.sub, expiresAt };
+  const proven = provenUnder(signingSecret);
   if (proven.size >= maxProven) proven.clear();
+  const found = { workspaceId: wsp, entityId: sub, expiresAt };
   proven.set(token, found);
   return found;
 };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/secret-keys.ts";
+import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { forgetKey } from "../auth/verdicts.ts";
 import { Key } from "../protocol/workspace.ts";
 import { unwrap } from "../shared/errors.ts";

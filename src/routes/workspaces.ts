@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/secret-keys.ts";
+import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { Key, NameOnly, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { workspaceOf } from "./http-context.ts";

@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
-import { credentialsOf, isOperator } from "../../src/auth/credentials.ts";
-import { deriveSecretKey, hashSecretKey, mintSecretKey, workspaceOfSecretKey } from "../../src/auth/secret-keys.ts";
+import {
+  credentialsOf,
+  deriveSecretKey,
+  hashSecretKey,
+  isOperator,
+  mintSecretKey,
+  workspaceOfSecretKey,
+} from "../../src/auth/credentials.ts";
 import { createIds } from "../../src/shared/ids.ts";
 
 const secret = "a signing secret of at least 32 characters";

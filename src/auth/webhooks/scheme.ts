@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { ColloquyError } from "../../shared/errors.ts";
-import { sameText } from "../same-text.ts";
+import { sameText } from "../credentials.ts";
 
 /** A delivery as it came, not yet verified. The body is exactly the signed bytes. */
 export type WebhookDelivery = { headers: Headers; body: Uint8Array };
@@ -16,8 +16,8 @@ export type HookHeaders = {
 export type DeliveryName = { id: string } | { bodyHash: string };
 
 /**
- * One kind of sender: how it signs and names a delivery. Another kind needs one such module, its name in `HookScheme`
- * and its line in `schemes.ts`.
+ * One kind of sender: how it signs and names a delivery. Another kind needs its name in `HookScheme` and its scheme in
+ * `schemes.ts`.
  */
 export type WebhookScheme = {
   /** Random bytes, written as a secret that its senders take. */
@@ -68,9 +68,3 @@ export const textField = (payload: unknown, field: string): string | undefined =
   const value: unknown = Object.getOwnPropertyDescriptor(payload, field)?.value;
   return typeof value === "string" && value !== "" ? value : undefined;
 };
-
-const minSecretCharacters = 16;
-
-/** Why a secret that a person chose is too short; undefined where it is long enough. */
-export const chosenSecretFault = (secret: string): string | undefined =>
-  secret.length >= minSecretCharacters ? undefined : `must have at least ${minSecretCharacters} characters`;
