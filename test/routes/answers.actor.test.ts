@@ -4,6 +4,7 @@ import type { JsonSchema } from "../../src/routes/openapi.ts";
 import { adminKey, type Call, call, expectOk, type House, ids, openHouse, type Participant } from "../support/house.ts";
 import { outsideCall, outsideCaller } from "../support/outside-call.ts";
 import { question } from "../support/question.ts";
+import { endedRun } from "./inside-things.ts";
 import { apiDocument, fill, type Operation, operations } from "./operations.ts";
 
 /** Real answers of every operation, held against the schemas that the document tells of them. */
@@ -49,48 +50,24 @@ beforeAll(async () => {
   const message = await house.say(spaceId, mona, "@Analyst hello", { expectsReply: true, clientKey: "c" });
   await house.say(spaceId, mona, "and again", { replyTo: message.id });
   const path = `/v1/agents/${agentId}`;
-  await call(`${path}/memories/tea`, { method: "PUT", bearer: house.secretKey, body: { value: "green" } });
-  await call(`${path}/goals/q4`, {
-    method: "PUT",
-    bearer: house.secretKey,
-    body: { description: "Finish", priority: 1 },
-  });
-  await call(`${path}/plans/report`, {
-    method: "PUT",
-    bearer: house.secretKey,
-    body: { name: "Report", instruction: "Report", runAfter: "2 hours" },
-  });
-  await call(`${path}/blocks`, {
-    bearer: house.secretKey,
-    body: { label: "notes", type: "core", description: "What to remember", content: "Tea at four." },
-  });
-  await call(`${path}/blocks/notes/spaces/${spaceId}`, { method: "PUT", bearer: house.secretKey, body: {} });
-  const archived = await expectOk(
-    z.object({ id: z.string() }),
-    call(`${path}/archival`, { bearer: house.secretKey, body: { content: "Tea is green.", metadata: { sure: true } } }),
-  );
+  const put = (address: string, body: unknown) => call(address, { method: "PUT", bearer: house.secretKey, body });
+  const made = <Schema extends z.ZodType>(schema: Schema, address: string, body: unknown) =>
+    expectOk(schema, call(address, { bearer: house.secretKey, body }));
+  await put(`${path}/memories/tea`, { value: "green" });
+  await put(`${path}/goals/q4`, { description: "Finish", priority: 1 });
+  await put(`${path}/plans/report`, { name: "Report", instruction: "Report", runAfter: "2 hours" });
+  const block = { label: "notes", type: "core", description: "What to remember", content: "Tea at four." };
+  await made(z.unknown(), `${path}/blocks`, block);
+  await put(`${path}/blocks/notes/spaces/${spaceId}`, {});
+  const fact = { content: "Tea is green.", metadata: { sure: true } };
+  const archived = await made(z.object({ id: z.string() }), `${path}/archival`, fact);
   const reader = await house.agent({ name: "Reader" });
-  await call("/v1/workspace/secrets/KEY", { method: "PUT", bearer: house.secretKey, body: { value: "hunter2" } });
-  const Runs = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) });
-  const opened = await expectOk(
-    z.object({ hookId: z.string() }),
-    call(`${path}/hooks`, {
-      bearer: house.secretKey,
-      body: { scheme: "header", name: "monitor", secret: hookSecret, template: "{{payload.a}}", events: ["a"] },
-    }),
-  );
-  const runId = await vi.waitFor(
-    async () => {
-      const { items } = await expectOk(Runs, call(`${path}/runs`, { bearer: house.secretKey }));
-      const ended = items.find(({ status }) => status === "completed");
-      if (!ended) throw new Error("no run has ended");
-      return ended.id;
-    },
-    { timeout: 10_000 },
-  );
+  await put("/v1/workspace/secrets/KEY", { value: "hunter2" });
+  const hook = { scheme: "header", name: "monitor", secret: hookSecret, template: "{{payload.a}}", events: ["a"] };
+  const opened = await made(z.object({ hookId: z.string() }), `${path}/hooks`, hook);
+  const runId = await endedRun(house, mona, agentId);
   outsideCallId = (await outsideCall(house, await outsideCaller(house))).toolCallId;
-  const Created = z.object({ key: z.object({ id: z.string() }) });
-  const created = await expectOk(Created, call("/v1/workspace/keys", { method: "POST", bearer: house.secretKey }));
+  const created = await made(z.object({ key: z.object({ id: z.string() }) }), "/v1/workspace/keys", "");
   known = {
     agentId,
     spaceId,

@@ -371,7 +371,7 @@ const leave = async (answer: Response): Promise<void> => {
   await answer.body?.cancel();
 };
 
-describe("[S1] [S5] every operation by every kind of principal", () => {
+describe("[S1] [S3] [S5] every operation by every kind of principal", () => {
   test("every operation has a row, and every row an operation", () => {
     expect(Object.keys(rows).toSorted()).toEqual(operations.map(({ name }) => name).toSorted());
   });
