@@ -1,4 +1,4 @@
-import { provideRehearsal } from "./models/providers.ts";
+import { provideRehearsal } from "./models/models.ts";
 import { app } from "./routes/app.ts";
 
 export { Agent } from "./agent/agent.ts";

@@ -1,4 +1,4 @@
-import type { AssistantModelMessage, ModelMessage, ToolModelMessage, UserModelMessage } from "ai";
+import type { ModelMessage, TextPart, ToolModelMessage } from "ai";
 import type { ModelFamily } from "./model-spec.ts";
 
 /**
@@ -13,27 +13,17 @@ import type { ModelFamily } from "./model-spec.ts";
  */
 export type Adapt = (messages: ModelMessage[]) => ModelMessage[];
 
-type Parts<Message extends { content: unknown }> = Exclude<Message["content"], string>;
-
 /** Stands where a conversation would begin with the model's own words. */
 const openingText = "(The conversation goes on.)";
 const emptyOutputText = "(empty)";
 
-const userParts = (content: UserModelMessage["content"]): Parts<UserModelMessage> => {
-  const parts: Parts<UserModelMessage> = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return parts.filter((part) => part.type !== "text" || part.text.trim() !== "");
-};
+const partsOf = <Part>(content: string | Part[]): (Part | TextPart)[] =>
+  typeof content === "string" ? [{ type: "text", text: content }] : content;
+
+const isBlank = (part: { type: string; text?: string }): boolean =>
+  (part.type === "text" || part.type === "reasoning") && part.text?.trim() === "";
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value);
-
-const assistantParts = (content: AssistantModelMessage["content"]): Parts<AssistantModelMessage> => {
-  const parts: Parts<AssistantModelMessage> = typeof content === "string" ? [{ type: "text", text: content }] : content;
-  return parts
-    .filter((part) => (part.type !== "text" && part.type !== "reasoning") || part.text.trim() !== "")
-    .map((part) =>
-      part.type === "tool-call" && !isObject(part.input) ? { ...part, input: { raw: part.input } } : part,
-    );
-};
 
 const toolParts = (content: ToolModelMessage["content"]): ToolModelMessage["content"] =>
   content.map((part) => {
@@ -49,13 +39,16 @@ const cleaned = (message: ModelMessage): ModelMessage | undefined => {
     case "system":
       return message.content.trim() === "" ? undefined : message;
     case "user": {
-      const content = userParts(message.content);
+      const content = partsOf(message.content).filter((part) => !isBlank(part));
       return content.length > 0 ? { ...message, content } : undefined;
     }
     case "assistant": {
-      const content = assistantParts(message.content);
-      const says = content.some((part) => part.type !== "reasoning");
-      return says ? { ...message, content } : undefined;
+      const content = partsOf(message.content)
+        .filter((part) => !isBlank(part))
+        .map((part) =>
+          part.type === "tool-call" && !isObject(part.input) ? { ...part, input: { raw: part.input } } : part,
+        );
+      return content.some((part) => part.type !== "reasoning") ? { ...message, content } : undefined;
     }
     case "tool":
       return message.content.length > 0 ? { ...message, content: toolParts(message.content) } : undefined;
@@ -65,15 +58,13 @@ const cleaned = (message: ModelMessage): ModelMessage | undefined => {
 /** Merges neighbours of one role. */
 const merged = (before: ModelMessage, after: ModelMessage): ModelMessage | undefined => {
   if (before.role === "user" && after.role === "user") {
-    return { ...before, content: [...userParts(before.content), ...userParts(after.content)] };
+    return { ...before, content: [...partsOf(before.content), ...partsOf(after.content)] };
   }
   if (before.role === "assistant" && after.role === "assistant") {
-    return { ...before, content: [...assistantParts(before.content), ...assistantParts(after.content)] };
+    return { ...before, content: [...partsOf(before.content), ...partsOf(after.content)] };
   }
-  if (before.role === "tool" && after.role === "tool") {
-    return { ...before, content: [...before.content, ...after.content] };
-  }
-  return undefined;
+  if (before.role !== "tool" || after.role !== "tool") return undefined;
+  return { ...before, content: [...before.content, ...after.content] };
 };
 
 const alternating: Adapt = (messages) => {
@@ -91,36 +82,27 @@ const alternating: Adapt = (messages) => {
   return result.toSpliced(firstSpoken, 0, { role: "user", content: [{ type: "text", text: openingText }] });
 };
 
-/** OpenAI takes ids of 40 characters at most, Mistral of exactly 9 letters and digits. The end of an id is its hash. */
-const shortCallId = (id: string): string => {
-  const plain = id.replace(/[^A-Za-z0-9]/g, "");
-  return plain.slice(-9).padStart(9, "0");
-};
+/** Changes each part of the assistant's and the tools' messages. */
+const eachPart =
+  (change: <Part extends { type: string }>(part: Part) => Part[]): Adapt =>
+  (messages) =>
+    messages.map((message) => {
+      if (message.role === "tool") return { ...message, content: message.content.flatMap((part) => change(part)) };
+      if (message.role !== "assistant") return message;
+      return { ...message, content: partsOf(message.content).flatMap((part) => change(part)) };
+    });
 
-const shortenIds: Adapt = (messages) =>
-  messages.map((message) => {
-    if (message.role === "assistant" && typeof message.content !== "string") {
-      const content = message.content.map((part) =>
-        part.type === "tool-call" || part.type === "tool-result"
-          ? { ...part, toolCallId: shortCallId(part.toolCallId) }
-          : part,
-      );
-      return { ...message, content };
-    }
-    if (message.role !== "tool") return message;
-    const content = message.content.map((part) =>
-      part.type === "tool-result" ? { ...part, toolCallId: shortCallId(part.toolCallId) } : part,
-    );
-    return { ...message, content };
-  });
+/**
+ * OpenAI takes ids of 40 characters at most, Mistral of exactly 9 letters and digits. The end of an id is its hash.
+ */
+const shortenIds = eachPart((part) => {
+  if (!("toolCallId" in part)) return [part];
+  const plain = String(part.toolCallId).replace(/[^A-Za-z0-9]/g, "");
+  return [{ ...part, toolCallId: plain.slice(-9).padStart(9, "0") }];
+});
 
 /** A model's earlier reasoning: most servers refuse the field, and its bytes would be billed at every step. */
-const withoutReasoning: Adapt = (messages) =>
-  messages.map((message) =>
-    message.role === "assistant" && typeof message.content !== "string"
-      ? { ...message, content: message.content.filter((part) => part.type !== "reasoning") }
-      : message,
-  );
+const withoutReasoning = eachPart((part) => (part.type === "reasoning" ? [] : [part]));
 
 export const adapters: Record<ModelFamily, Adapt> = {
   rehearsal: alternating,

@@ -4,7 +4,8 @@ import type { ModelConfig } from "../protocol/model-config.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { billedTokens } from "./billed-tokens.ts";
 import { failureOfFinish, isRefusal } from "./failure.ts";
-import { type ModelDeps, resolveModel } from "./models.ts";
+import type { ModelDeps } from "./model-spec.ts";
+import { resolveModel } from "./models.ts";
 
 /** A question to a model that needs no tools and no history: a router's, a summariser's. */
 export type ModelQuestion = ModelDeps & {

@@ -63,18 +63,13 @@ const quoted = (said: string): string => {
 const longestMs = 24 * 60 * 60 * 1000;
 
 /** The wait that a response asks for, at most a day: `retry-after-ms`, or `Retry-After` in seconds or as a date. */
-const retryAfterMs = (headers: Record<string, string> | undefined, now: number): number | undefined => {
-  const header = (name: string): string | undefined =>
-    Object.entries(headers ?? {})
-      .find(([key]) => key.toLowerCase() === name)?.[1]
-      ?.trim();
-  const bounded = (milliseconds: number): number | undefined =>
-    Number.isFinite(milliseconds) ? Math.min(Math.max(0, Math.round(milliseconds)), longestMs) : undefined;
-  const exact = header("retry-after-ms");
-  if (exact && /^\d+(?:\.\d+)?$/.test(exact)) return bounded(Number(exact));
-  const asked = header("retry-after");
-  if (!asked) return undefined;
-  return /^\d+(?:\.\d+)?$/.test(asked) ? bounded(Number(asked) * 1000) : bounded(Date.parse(asked) - now);
+const retryAfterMs = (responseHeaders: Record<string, string> | undefined, now: number): number | undefined => {
+  const headers = new Headers(responseHeaders);
+  const exact = Number.parseFloat(headers.get("retry-after-ms") ?? "");
+  const asked = headers.get("retry-after") ?? "";
+  const inSeconds = /^\d+(?:\.\d+)?$/.test(asked) ? Number(asked) * 1000 : Date.parse(asked) - now;
+  const wait = exact >= 0 ? exact : inSeconds;
+  return Number.isFinite(wait) ? Math.min(Math.max(0, Math.round(wait)), longestMs) : undefined;
 };
 
 /** The words of known providers for an input that is too long for the model. */
@@ -130,25 +125,22 @@ const isNetworkFault = (error: unknown): boolean => {
 };
 
 /** Errors that repeat the model's words in their message. Nothing in that message may be interpreted. */
-const isUnreadable = (error: unknown): boolean =>
-  JSONParseError.isInstance(error) ||
-  TypeValidationError.isInstance(error) ||
-  InvalidToolInputError.isInstance(error) ||
-  NoSuchToolError.isInstance(error);
+const unreadable = [JSONParseError, TypeValidationError, InvalidToolInputError, NoSuchToolError];
+const senseless = [InvalidResponseDataError, EmptyResponseBodyError, NoContentGeneratedError, NoOutputGeneratedError];
 
+const isUnreadable = (error: unknown): boolean => unreadable.some((kind) => kind.isInstance(error));
 const isNonsense = (error: unknown): boolean =>
-  isUnreadable(error) ||
-  InvalidResponseDataError.isInstance(error) ||
-  EmptyResponseBodyError.isInstance(error) ||
-  NoContentGeneratedError.isInstance(error) ||
-  NoOutputGeneratedError.isInstance(error) ||
-  error instanceof SyntaxError;
+  isUnreadable(error) || senseless.some((kind) => kind.isInstance(error)) || error instanceof SyntaxError;
 
 const unreachable = (retryAfter?: number): ModelFailure =>
   failure("model_unavailable", "The model's provider could not be reached, or the connection broke.", retryAfter);
 
 const nonsense = (): ModelFailure =>
   failure("model_nonsense", "The model's provider answered what cannot be understood as an answer of a model.");
+
+const stalled = (): ModelFailure => failure("model_stalled", "The model stopped answering in the middle.");
+
+const passingStatuses = [408, 409, 425, 429];
 
 /** Classifies a refusal by its HTTP status. */
 const byStatus = (status: number, said: string, retryAfter?: number, body = ""): ModelFailure => {
@@ -162,27 +154,25 @@ const byStatus = (status: number, said: string, retryAfter?: number, body = ""):
   if (status === 404) {
     return failure("model_rejected", `There is no such model or address (HTTP 404): check name and baseUrl.${quote}`);
   }
-  if (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500) {
-    const what = status === 429 ? "is asked too often" : "is not able to answer at the moment";
-    return failure("model_unavailable", `The model's provider ${what} (HTTP ${status}).${quote}`, retryAfter);
+  if (status < 500 && !passingStatuses.includes(status)) {
+    return failure("model_rejected", `The model's provider refused the request (HTTP ${status}).${quote}`);
   }
-  return failure("model_rejected", `The model's provider refused the request (HTTP ${status}).${quote}`);
+  const what = status === 429 ? "is asked too often" : "is not able to answer at the moment";
+  return failure("model_unavailable", `The model's provider ${what} (HTTP ${status}).${quote}`, retryAfter);
 };
 
 const ofApiCall = (error: APICallError, now: number): ModelFailure => {
-  const status = error.statusCode;
+  const { statusCode: status, message } = error;
   const retryAfter = retryAfterMs(error.responseHeaders, now);
   if (status !== undefined && (status < 200 || status >= 300)) {
-    return byStatus(status, error.message, retryAfter, error.responseBody);
+    return byStatus(status, message, retryAfter, error.responseBody);
   }
-  if (isContextOverflow(status, error.message)) return byStatus(400, error.message);
+  if (isContextOverflow(status, message)) return byStatus(400, message);
   if (causes(error.cause).some(isTimeout)) return stalled();
   if (causes(error).some(isNonsense)) return nonsense();
-  if (status === undefined || causes(error.cause).some(isNetworkFault)) return unreachable(retryAfter);
-  return nonsense();
+  const isCut = status === undefined || causes(error.cause).some(isNetworkFault);
+  return isCut ? unreachable(retryAfter) : nonsense();
 };
-
-const stalled = (): ModelFailure => failure("model_stalled", "The model stopped answering in the middle.");
 
 /** An error that a provider sent inside its stream; it may carry a status, a type or a code. */
 const ofStream = (error: StreamProviderError): ModelFailure => {
@@ -212,10 +202,8 @@ export const classifyFailure = (error: unknown, now: number = Date.now()): Model
     return failure("model_misconfigured", "The model cannot be set up: check its name and key in the agent's model.");
   }
   if (UnsupportedFunctionalityError.isInstance(error)) {
-    return failure(
-      "model_rejected",
-      "The model's provider does not support what the agent needs: choose another model.",
-    );
+    const message = "The model's provider does not support what the agent needs: choose another model.";
+    return failure("model_rejected", message);
   }
   if (StreamProviderError.isInstance(error)) return ofStream(error);
   if (causes(error).some(isNetworkFault)) return unreachable();
@@ -227,14 +215,10 @@ export const classifyFailure = (error: unknown, now: number = Date.now()): Model
 
 /** The failure that an answer's finish reason stands for, if any. */
 export const failureOfFinish = (finishReason: string): ModelFailure | undefined => {
-  switch (finishReason) {
-    case "content-filter":
-      return failure("model_rejected", "The model's provider stopped the answer by its content filter.");
-    case "interrupted":
-      return unreachable();
-    case "error":
-      return failure("model_unavailable", "The model's provider broke off with an error.");
-    default:
-      return undefined;
+  if (finishReason === "content-filter") {
+    return failure("model_rejected", "The model's provider stopped the answer by its content filter.");
   }
+  if (finishReason === "interrupted") return unreachable();
+  if (finishReason !== "error") return undefined;
+  return failure("model_unavailable", "The model's provider broke off with an error.");
 };

@@ -1,17 +1,38 @@
 import type { ModelMessage } from "ai";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import { adapters } from "./adapt.ts";
-import { type AliasTarget, deploymentKey, followAlias } from "./aliases.ts";
-import { errorsAsParts } from "./errors-as-parts.ts";
-import { modelIdOf } from "./identify-model.ts";
+import { deploymentKey, identifyTarget, type ModelTarget, targetOf } from "./identify-model.ts";
 import type { LanguageModel } from "./language-model.ts";
 import type { ModelDeps, ModelFamily, ModelSpec } from "./model-spec.ts";
-import { checkedBaseUrl, secretKey } from "./openai-access.ts";
-import { providers } from "./providers.ts";
+import { errorsAsParts } from "./part-stream.ts";
+import { checkedBaseUrl, secretKey, workersAiBinding } from "./provider-access.ts";
 
-export type { LanguageModel } from "./language-model.ts";
-export type { ModelDeps, ModelFamily, ModelSpec } from "./model-spec.ts";
-export { providers } from "./providers.ts";
+type ProviderFactory<Spec extends ModelSpec> = (spec: Spec, deps: ModelDeps) => Promise<LanguageModel>;
+
+type Providers = {
+  [Spec in ModelSpec as Spec["provider"]]: ProviderFactory<Spec>;
+};
+
+let wiredRehearsal: Providers["rehearsal"] = () => Promise.reject(new Error("no rehearsal model is wired"));
+
+/** Wires the embedded model, which this folder does not know. */
+export const provideRehearsal = (create: Providers["rehearsal"]): void => {
+  wiredRehearsal = create;
+};
+
+/**
+ * Makes the models of each provider. A provider's code is loaded when it is first used, so that a cold start loads none
+ * that its agents do not name. Mutable: tests replace an entry and put it back.
+ */
+export const providers: Providers = {
+  rehearsal: (spec, deps) => wiredRehearsal(spec, deps),
+  "workers-ai": async ({ name }, deps) => {
+    const binding = workersAiBinding(`model ${name}`, deps);
+    return (await import("workers-ai-provider")).createWorkersAI({ binding })(name);
+  },
+  "openai-compatible": async (spec, deps) =>
+    (await import("./openai-compatible.ts")).createOpenAiCompatibleModel(spec, deps),
+};
 
 export type ResolvedModel = {
   model: LanguageModel;
@@ -22,13 +43,22 @@ export type ResolvedModel = {
   adapt: (messages: ModelMessage[]) => ModelMessage[];
 };
 
-type Target = Exclude<ModelConfig, { alias: string }> | AliasTarget;
+const createModel = async (target: ModelTarget, deps: ModelDeps): Promise<LanguageModel> => {
+  switch (target.provider) {
+    case "rehearsal":
+      return providers.rehearsal({ ...target, name: target.name ?? "rehearsal" }, deps);
+    case "workers-ai":
+      return providers["workers-ai"](target, deps);
+    case "openai-compatible": {
+      const { provider, name } = target;
+      const baseUrl = checkedBaseUrl(target.baseUrl, deps);
+      return providers["openai-compatible"]({ provider, name, baseUrl, apiKey: await apiKeyOf(target, deps) }, deps);
+    }
+  }
+};
 
 /** The key of the workspace's secret, or the deployment's key where the operator's alias names one. */
-const apiKeyOf = async (
-  target: Extract<Target, { provider: "openai-compatible" }>,
-  deps: ModelDeps,
-): Promise<string | undefined> => {
+const apiKeyOf = async (target: ModelTarget, deps: ModelDeps): Promise<string | undefined> => {
   if ("apiKeySecret" in target && target.apiKeySecret !== undefined) return secretKey(target.apiKeySecret, deps);
   if ("apiKeyVariable" in target && target.apiKeyVariable !== undefined) {
     return deploymentKey(target.apiKeyVariable, deps.env);
@@ -36,35 +66,10 @@ const apiKeyOf = async (
   return undefined;
 };
 
-type Created = { spec: ModelSpec; model: LanguageModel };
-
-const createModel = async (target: Target, deps: ModelDeps): Promise<Created> => {
-  switch (target.provider) {
-    case "rehearsal": {
-      const { provider, name = "rehearsal", deltasPerSecond } = target;
-      const spec = { provider, name, deltasPerSecond };
-      return { spec, model: await providers.rehearsal(spec, deps) };
-    }
-    case "workers-ai": {
-      const spec = { provider: target.provider, name: target.name };
-      return { spec, model: await providers["workers-ai"](spec, deps) };
-    }
-    case "openai-compatible": {
-      const baseUrl = checkedBaseUrl(target.baseUrl, deps);
-      const spec = { provider: target.provider, name: target.name, baseUrl, apiKey: await apiKeyOf(target, deps) };
-      return { spec, model: await providers["openai-compatible"](spec, deps) };
-    }
-  }
-};
-
 /** The model that a config names. Every failure is a `ColloquyError` `model_misconfigured` that says what to set. */
 export const resolveModel = async (config: ModelConfig, deps: ModelDeps): Promise<ResolvedModel> => {
-  const target = "alias" in config ? followAlias(config.alias, deps.env) : config;
-  const { spec, model } = await createModel(target, deps);
-  return {
-    model: errorsAsParts(model),
-    modelId: modelIdOf(spec),
-    family: spec.provider,
-    adapt: adapters[spec.provider],
-  };
+  const target = targetOf(config, deps.env);
+  const model = errorsAsParts(await createModel(target, deps));
+  const { modelId, family } = identifyTarget(target);
+  return { model, modelId, family, adapt: adapters[family] };
 };

@@ -1,6 +1,6 @@
 import { type LanguageModel, type StreamPart, withStream } from "./language-model.ts";
 import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
-import { openAiServer } from "./openai-access.ts";
+import { openAiServer } from "./provider-access.ts";
 
 /** An error that the provider sent inside its stream, without the key. */
 const partWithoutKey = (part: StreamPart, apiKey: string | undefined): StreamPart => {

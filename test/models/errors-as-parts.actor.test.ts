@@ -1,7 +1,7 @@
 import { streamText } from "ai";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { errorsAsParts } from "../../src/models/errors-as-parts.ts";
 import { createOpenAiCompatibleModel } from "../../src/models/openai-compatible.ts";
+import { errorsAsParts } from "../../src/models/part-stream.ts";
 import { modelEnv } from "./model-env.ts";
 
 /** In workerd, whose pipes tell of a source that breaks behind what was read of them. */

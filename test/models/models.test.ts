@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Env } from "../../src/env.ts";
-import { type ModelDeps, providers, resolveModel } from "../../src/models/models.ts";
-import { provideRehearsal } from "../../src/models/providers.ts";
+import type { ModelDeps } from "../../src/models/model-spec.ts";
+import { provideRehearsal, providers, resolveModel } from "../../src/models/models.ts";
 import type { ModelConfig } from "../../src/protocol/model-config.ts";
 import { createRehearsalModel } from "../../src/rehearsal/rehearsal-model.ts";
 import { installModel, scriptedModel } from "../support/scripted-model.ts";

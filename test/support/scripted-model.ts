@@ -6,7 +6,8 @@ import type {
   ModelUsage,
   StreamPart,
 } from "../../src/models/language-model.ts";
-import { type ModelSpec, providers } from "../../src/models/models.ts";
+import type { ModelSpec } from "../../src/models/model-spec.ts";
+import { providers } from "../../src/models/models.ts";
 import { partStream } from "../../src/models/part-stream.ts";
 import { createGate, type Gate } from "./gate.ts";
 

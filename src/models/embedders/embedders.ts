@@ -5,7 +5,7 @@ import { unlessAborted } from "../../shared/timeouts.ts";
 import { billedTokens, estimatedTokens } from "../billed-tokens.ts";
 import { classifyFailure } from "../failure.ts";
 import type { ModelDeps } from "../model-spec.ts";
-import { checkedBaseUrl, openAiServer, secretKey } from "../openai-access.ts";
+import { checkedBaseUrl, openAiServer, secretKey, workersAiBinding } from "../provider-access.ts";
 import { type Embedder, EmbedderError, maxDimensions } from "./embedder.ts";
 import { featureHashing } from "./feature-hashing.ts";
 
@@ -80,15 +80,10 @@ type Config<Provider> = Extract<EmbedderConfig, { provider: Provider }>;
 const Vectors = z.object({ data: z.array(z.array(z.number())) });
 
 /** An embedding model of Workers AI, through the deployment's binding. It tells no usage: tokens are estimated. */
-const workersAi = ({ name }: Config<"workers-ai">, { env: { AI } }: ModelDeps): Embedder["embed"] => {
-  if (!AI) {
-    throw new ColloquyError(
-      "model_misconfigured",
-      `The embedder ${name} needs the Workers AI binding, and this deployment has none: add [ai] binding = "AI" to wrangler.toml and run it with a Cloudflare account, or choose another provider.`,
-    );
-  }
+const workersAi = ({ name }: Config<"workers-ai">, deps: ModelDeps): Embedder["embed"] => {
+  const binding = workersAiBinding(`embedder ${name}`, deps);
   return async (texts) => {
-    const answer = Vectors.safeParse(await Reflect.apply(AI.run, AI, [name, { text: texts }]));
+    const answer = Vectors.safeParse(await Reflect.apply(binding.run, binding, [name, { text: texts }]));
     if (answer.success) return { vectors: answer.data.data, tokens: estimatedTokens(texts) };
     throw new ColloquyError("model_nonsense", "The embedder's answer is no list of vectors.");
   };

@@ -26,6 +26,15 @@ export const secretKey = async (name: string, deps: Pick<ModelDeps, "openSecret"
   );
 };
 
+/** The binding of Workers AI. `what` is the model that needs it. Throws `model_misconfigured`. */
+export const workersAiBinding = (what: string, { env }: Pick<ModelDeps, "env">): Ai => {
+  if (env.AI) return env.AI;
+  throw new ColloquyError(
+    "model_misconfigured",
+    `The ${what} needs the Workers AI binding, and this deployment has none: add [ai] binding = "AI" to wrangler.toml and run it with a Cloudflare account, or choose another provider.`,
+  );
+};
+
 /** The most of a refusal's body that is read, in characters: enough for its message. */
 const maxRefusalCharacters = 16_384;
 
