@@ -46,7 +46,7 @@ const ofOneFile = [
   "agent/tools/configured/request-template.ts: maxBodyTemplateBytes",
   "agent/tools/mcp/failure-of.ts: maxQuotedCharacters",
   "agent/tools/mcp/result-value.ts: maxBlocks",
-  "agent/tools/mcp/tool-name.ts: maxCharacters",
+  "agent/tools/mcp/tool-list.ts: maxCharacters",
   "space/router/prompt.ts: maxObjects",
 ];
 

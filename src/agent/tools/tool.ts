@@ -1,4 +1,4 @@
-import { jsonSchema, type Schema, zodSchema } from "ai";
+import { type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalEntry } from "../../protocol/archival.ts";
@@ -209,7 +209,7 @@ export const defineTool = <Input>(definition: Definition<Input>): Tool => {
     if (parsed.success) return parsed.data;
     throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
   };
-  let schema: Schema<unknown> | undefined;
+  const schema = zodSchema(parser);
   return {
     movesSpace: false,
     ofMemory: false,
@@ -224,23 +224,9 @@ export const defineTool = <Input>(definition: Definition<Input>): Tool => {
           },
         }
       : {}),
-    schema: () => {
-      schema ??= schemaOf(parser);
-      return schema;
-    },
+    schema: () => schema,
     // Its own parser has read it already when it executes.
     check: () => undefined,
     execute: async (input, context) => execute(parse(input), context),
   };
-};
-
-/** A tool's JSON Schema, made once and not at every step. What it refuses is refused in the words of its own parser. */
-const schemaOf = (parser: z.ZodType<unknown>): Schema<unknown> => {
-  const { jsonSchema: json } = zodSchema(parser);
-  return jsonSchema<unknown>(() => json, {
-    validate: (value) => {
-      const parsed = parser.safeParse(value);
-      return parsed.success ? { success: true, value: parsed.data } : { success: false, error: parsed.error };
-    },
-  });
 };

@@ -1,7 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { maxMcpAnswerBytes } from "../../../src/agent/bounds.ts";
-import { guardedFetch } from "../../../src/agent/tools/mcp/guarded-fetch.ts";
-import { serverHeaders } from "../../../src/agent/tools/mcp/server-headers.ts";
+import { guardedFetch, serverHeaders } from "../../../src/agent/tools/mcp/guarded-fetch.ts";
 
 const url = "https://tools.example.com/mcp";
 

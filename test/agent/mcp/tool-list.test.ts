@@ -6,8 +6,7 @@ import {
   maxMcpSchemaBytes,
   maxMcpTools,
 } from "../../../src/agent/bounds.ts";
-import { acceptTools } from "../../../src/agent/tools/mcp/tool-list.ts";
-import { mcpToolName } from "../../../src/agent/tools/mcp/tool-name.ts";
+import { acceptTools, mcpToolName } from "../../../src/agent/tools/mcp/tool-list.ts";
 
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: { type: "object" }, ...more });
 const server = { name: "wiki" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { configuredTool } from "../../../src/agent/tools/configured/configured-tool.ts";
-import { mcpTool } from "../../../src/agent/tools/mcp/mcp-tool.ts";
+import { mcpTool } from "../../../src/agent/tools/mcp/tool-list.ts";
 import { builtinTools, factsOf } from "../../../src/agent/tools/registry.ts";
 import type { Tool } from "../../../src/agent/tools/tool.ts";
 import { ToolConfig } from "../../../src/protocol/tool.ts";

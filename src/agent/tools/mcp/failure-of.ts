@@ -11,16 +11,11 @@ const quote = (text: string): string => {
   return JSON.stringify(line.length > maxQuotedCharacters ? `${line.slice(0, maxQuotedCharacters)}…` : line);
 };
 
-const statusOf = (error: unknown): number | undefined =>
+/** The HTTP status that an error of the library tells of. */
+export const statusOf = (error: unknown): number | undefined =>
   error instanceof Error && "status" in error && typeof error.status === "number" ? error.status : undefined;
 
-const codeOf = (error: unknown): string | number | undefined =>
-  error instanceof Error && "code" in error && (typeof error.code === "string" || typeof error.code === "number")
-    ? error.code
-    : undefined;
-
-const invalidParams = -32602;
-const methodNotFound = -32601;
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 
 /** The newest of an error and its causes that is ours. */
 const ours = (error: unknown): ColloquyError | undefined => {
@@ -28,49 +23,49 @@ const ours = (error: unknown): ColloquyError | undefined => {
   return undefined;
 };
 
-export const failureOf = (error: unknown): ColloquyError => {
-  const known = ours(error);
-  if (known) return known;
-  const failed = (code: ErrorCode, message: string): ColloquyError =>
-    new ColloquyError(code, message, { cause: error });
+const broke: [ErrorCode, string] = ["unavailable", "the connection broke before the answer was whole"];
+const nonsense: [ErrorCode, string] = ["tool_failed", "it answers what the protocol does not know"];
+const asksBack: [ErrorCode, string] = [
+  "tool_failed",
+  "it asks for what agents do not answer: elicitation, sampling, roots or tasks",
+];
+
+/** By the codes of the library's errors. */
+const failures = new Map<unknown, [ErrorCode, string]>([
+  ["REQUEST_TIMEOUT", ["tool_timeout", "it did not answer in time"]],
+  ["CONNECTION_CLOSED", broke],
+  ["NOT_CONNECTED", broke],
+  ["SEND_FAILED", broke],
+  ["INVALID_RESULT", nonsense],
+  ["CLIENT_HTTP_UNEXPECTED_CONTENT", nonsense],
+  ["LIST_PAGINATION_EXCEEDED", nonsense],
+  ["UNSUPPORTED_RESULT_TYPE", asksBack],
+  ["INPUT_REQUIRED_ROUNDS_EXCEEDED", asksBack],
+  ["CAPABILITY_NOT_SUPPORTED", asksBack],
+]);
+
+/** Invalid parameters, and a method that is not found. */
+const refusals: unknown[] = [-32602, -32601];
+
+const told = (error: unknown): [ErrorCode, string] => {
   const message = error instanceof Error ? error.message : String(error);
   const status = statusOf(error);
   if (status === 401 || status === 403) {
-    return failed(
-      "tool_misconfigured",
-      `it refuses us (${status}): set what it asks for in headers, a token as a secret`,
-    );
+    return ["tool_misconfigured", `it refuses us (${status}): set what it asks for in headers, a token as a secret`];
   }
   if (status !== undefined) {
-    const said = `it answers ${status}: ${quote(message)}`;
-    return failed(status === 429 || status >= 500 ? "unavailable" : "tool_failed", said);
+    return [status === 429 || status >= 500 ? "unavailable" : "tool_failed", `it answers ${status}: ${quote(message)}`];
   }
-  switch (codeOf(error)) {
-    case "REQUEST_TIMEOUT":
-      return failed("tool_timeout", "it did not answer in time");
-    case "CONNECTION_CLOSED":
-    case "NOT_CONNECTED":
-    case "SEND_FAILED":
-      return failed("unavailable", "the connection broke before the answer was whole");
-    case "INVALID_RESULT":
-    case "CLIENT_HTTP_UNEXPECTED_CONTENT":
-    case "LIST_PAGINATION_EXCEEDED":
-      return failed("tool_failed", "it answers what the protocol does not know");
-    case "UNSUPPORTED_RESULT_TYPE":
-    case "INPUT_REQUIRED_ROUNDS_EXCEEDED":
-    case "CAPABILITY_NOT_SUPPORTED":
-      return failed("tool_failed", "it asks for what agents do not answer: elicitation, sampling, roots or tasks");
-    case invalidParams:
-    case methodNotFound:
-      return failed("tool_failed", `it refuses the call: ${quote(message)}`);
-    default:
-  }
-  if (error instanceof SyntaxError || (error instanceof Error && error.name.endsWith("ZodError"))) {
-    return failed("tool_failed", "it answers what the protocol does not know");
-  }
-  if (typeof codeOf(error) === "number") return failed("tool_failed", `it answers an error: ${quote(message)}`);
-  return failed("tool_failed", `it failed: ${quote(message)}`);
+  const code = codeOf(error);
+  const known = failures.get(code);
+  if (known) return known;
+  if (refusals.includes(code)) return ["tool_failed", `it refuses the call: ${quote(message)}`];
+  if (error instanceof SyntaxError || (error instanceof Error && error.name.endsWith("ZodError"))) return nonsense;
+  return ["tool_failed", `${typeof code === "number" ? "it answers an error" : "it failed"}: ${quote(message)}`];
 };
+
+export const failureOf = (error: unknown): ColloquyError =>
+  ours(error) ?? new ColloquyError(...told(error), { cause: error });
 
 /**
  * Whether a server may have carried out what it was asked, when that is all that came of it. Only what refuses the call

@@ -1,6 +1,8 @@
+import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
 import { maxMcpAnswerBytes } from "../../bounds.ts";
+import { type Part, partsOf } from "../configured/request-template.ts";
 
 /**
  * The only way out of an MCP connection (S3): to the configured address alone, with its headers, following nothing.
@@ -19,20 +21,7 @@ export type GuardInput = {
   broke: (error: ColloquyError) => void;
 };
 
-/** The configured address, or `tool_misconfigured` with why it may not be asked. */
-export const checkedAddress = (url: string, allowLoopback: boolean): URL => {
-  const verdict = checkOutgoing(url, { allowLoopback });
-  if (verdict.ok) return verdict.url;
-  throw new ColloquyError("tool_misconfigured", `the url may not be asked: ${verdict.reason}`);
-};
-
-const refuseRedirect = (response: Response): Response => {
-  if (response.status !== 0 && (response.status < 300 || response.status >= 400)) return response;
-  throw new ColloquyError(
-    "tool_misconfigured",
-    "it redirects elsewhere, which is not followed: set url to the final address",
-  );
-};
+const isRedirect = ({ status }: Response): boolean => status === 0 || (status >= 300 && status < 400);
 
 /** Statuses whose answers have no body. */
 const bodiless = new Set([101, 204, 205, 304]);
@@ -60,18 +49,61 @@ const bounded = (response: Response, broke: GuardInput["broke"]): Response => {
   return new Response(counter.readable, { status, statusText, headers });
 };
 
+/** Throws `tool_misconfigured` where the configured address may not be asked. */
 export const guardedFetch = (guard: GuardInput): Fetch => {
-  const address = checkedAddress(guard.url, guard.allowLoopback).href;
+  const verdict = checkOutgoing(guard.url, guard);
+  if (!verdict.ok) throw new ColloquyError("tool_misconfigured", `the url may not be asked: ${verdict.reason}`);
+  const { href } = verdict.url;
   return async (request, init = {}) => {
-    if (new URL(request).href !== address) {
-      throw new ColloquyError("tool_failed", "only the configured url is asked");
-    }
+    if (new URL(request).href !== href) throw new ColloquyError("tool_failed", "only the configured url is asked");
     const headers = new Headers(guard.headers);
     for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
-    const response = await guard.fetch(address, { ...init, headers, redirect: "manual" }).catch((error: unknown) => {
+    const response = await guard.fetch(href, { ...init, headers, redirect: "manual" }).catch((error: unknown) => {
       init.signal?.throwIfAborted();
       throw new ColloquyError("unavailable", "it cannot be reached", { cause: error });
     });
-    return bounded(refuseRedirect(response), guard.broke);
+    if (!isRedirect(response)) return bounded(response, guard.broke);
+    throw new ColloquyError(
+      "tool_misconfigured",
+      "it redirects elsewhere, which is not followed: set url to the final address",
+    );
   };
+};
+
+const sendable = /^[\t\x20-\x7e]*$/;
+
+export type ServerHeaders = {
+  headers: Record<string, string>;
+  /** The values of the secrets in them: nothing that the server answers may show them. */
+  secrets: string[];
+};
+
+const misconfigured = (header: string, reason: string): ColloquyError =>
+  new ColloquyError("tool_misconfigured", `headers.${header} ${reason}`);
+
+/** A server's headers with its secrets in them. Throws `tool_misconfigured` for what cannot be sent. */
+export const serverHeaders = async (
+  { headers: templates }: Pick<McpServer, "headers">,
+  openSecret: (name: string) => Promise<string | undefined>,
+): Promise<ServerHeaders> => {
+  const headers: Record<string, string> = {};
+  const secrets = new Set<string>();
+  for (const [header, template] of Object.entries(templates)) {
+    const rendered = async (part: Part): Promise<string> => {
+      if (part.kind === "text") return part.text;
+      if (part.kind === "slip") throw misconfigured(header, part.message);
+      if (part.kind === "input") throw misconfigured(header, "cannot hold {{input.…}}: it is sent with every request");
+      const value = (await openSecret(part.name))?.trim();
+      if (!value) {
+        const remedy = `set it with PUT /v1/workspace/secrets/${part.name}`;
+        throw misconfigured(header, `names the secret "${part.name}", and the workspace has no such secret: ${remedy}`);
+      }
+      secrets.add(value);
+      return value;
+    };
+    const value = (await Promise.all(partsOf(template).map(rendered))).join("");
+    if (!sendable.test(value)) throw misconfigured(header, "would hold what a header cannot: use printable ASCII");
+    headers[header] = value;
+  }
+  return { headers, secrets: [...secrets] };
 };

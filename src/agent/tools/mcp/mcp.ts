@@ -9,15 +9,13 @@ import type { McpTool } from "../../records.ts";
 import { createRedactor, type Redactor } from "../configured/redact.ts";
 import type { Tool } from "../tool.ts";
 import { unknownOutcome } from "../unknown-outcome.ts";
-import { McpConnection } from "./connection.ts";
+import { type McpConnection, openConnection } from "./connection.ts";
 import { failureOf, mayBeDone } from "./failure-of.ts";
-import type { Fetch } from "./guarded-fetch.ts";
+import { type Fetch, serverHeaders } from "./guarded-fetch.ts";
 import type { McpRow, McpStore } from "./mcp-store.ts";
-import { mcpTool } from "./mcp-tool.ts";
 import { resultValue } from "./result-value.ts";
-import { serverHeaders } from "./server-headers.ts";
-import { McpSessions } from "./sessions.ts";
-import { acceptTools } from "./tool-list.ts";
+import { addressOf, McpSessions } from "./sessions.ts";
+import { acceptTools, mcpTool } from "./tool-list.ts";
 
 /**
  * An agent's MCP servers: which tools they bring, how they are, and the calls to them.
@@ -30,7 +28,12 @@ import { acceptTools } from "./tool-list.ts";
  */
 export const mcpTimer = "mcp";
 
-export type McpDeps = {
+/** The first revision without sessions. */
+const firstStateless = "2026-07-28";
+/** A list is not fetched more often than this, however often its server says that it has changed. */
+const minListPauseMs = 1000;
+
+type McpDeps = {
   store: McpStore;
   clock: Clock;
   timers: Timers;
@@ -44,15 +47,12 @@ export type McpDeps = {
   transaction<T>(work: () => T): T;
 };
 
-const addressOf = ({ url, headers }: McpServer): string => JSON.stringify([url, headers]);
-
 const isAllowed = ({ allowedTools }: McpServer, tool: string): boolean =>
   allowedTools === undefined || allowedTools.includes(tool);
 
 export class Mcp {
   readonly #deps: McpDeps;
   readonly #sessions: McpSessions;
-  readonly #fetching = new Set<string>();
   #stopped = false;
   /** What lists say never changes. */
   readonly #lists = new Map<number, Tool[]>();
@@ -64,29 +64,27 @@ export class Mcp {
 
   /** The config was set. In the transaction that stores it. */
   configured(): void {
-    const { store, clock, timers, servers } = this.#deps;
+    const { store, clock, servers } = this.#deps;
     const now = clock.now();
     const rows = new Map(store.rows().map((row) => [row.name, row]));
     if (rows.size === 0 && servers().length === 0) return;
     for (const server of servers()) {
-      const row = rows.get(server.name);
-      rows.delete(server.name);
-      if (row?.address === addressOf(server)) store.update(server.name, { nextAt: now });
-      else store.begin(server, addressOf(server), now);
+      const { name } = server;
+      if (rows.get(name)?.address === addressOf(server)) store.update(name, { nextAt: now });
+      else store.begin(name, addressOf(server), now);
+      rows.delete(name);
     }
     for (const name of rows.keys()) {
       store.forget(name);
       this.#sessions.drop(name);
     }
     this.#relist();
-    if (servers().length > 0) timers.set(mcpTimer, now);
-    else timers.clear(mcpTimer);
+    this.#arm();
   }
 
   /** A secret was set: what failed may work now. */
   reconsider(): void {
-    const now = this.#deps.clock.now();
-    for (const row of this.#deps.store.rows()) if (row.failingSince !== null) this.#want(row, now);
+    for (const row of this.#deps.store.rows()) if (row.failingSince !== null) this.#want(row);
     this.#sessions.dropAll();
   }
 
@@ -94,20 +92,18 @@ export class Mcp {
   runBegins(): void {
     const { servers, store, clock } = this.#deps;
     if (servers().length === 0) return;
-    const now = clock.now();
-    for (const row of store.rows())
-      if (row.fetchedAt !== null && row.fetchedAt < now - mcpStaleMs) this.#want(row, now);
+    const staleAt = clock.now() - mcpStaleMs;
+    for (const row of store.rows()) if (row.fetchedAt !== null && row.fetchedAt < staleAt) this.#want(row);
   }
 
   /** The timer fired. Answers the work, which goes on beside its caller. */
-  fetchDue(): Promise<void> {
-    const { store, clock, timers } = this.#deps;
+  fetchDue(): Promise<unknown> {
+    const { store, clock } = this.#deps;
     const now = clock.now();
-    const due = store.due(now);
+    const due = store.rows().filter(({ nextAt }) => nextAt !== null && nextAt <= now);
     for (const { name } of due) store.update(name, { nextAt: now + mcpLeaseMs });
-    const next = store.nextAt();
-    if (next !== undefined) timers.set(mcpTimer, next);
-    return Promise.all(due.map((row) => this.#fetch(row))).then(() => undefined);
+    this.#arm();
+    return Promise.all(due.map(({ name }) => this.#fetchList(name)));
   }
 
   /** The list that a run which began now would have; null without any, or without servers. */
@@ -127,19 +123,18 @@ export class Mcp {
 
   status(): McpStatus[] {
     const rows = new Map(this.#deps.store.rows().map((row) => [row.name, row]));
-    return this.#deps.servers().map((server) => statusOf(server, rows.get(server.name)));
+    return this.#deps.servers().map(({ name }) => statusOf(name, rows.get(name)));
   }
 
   /** Calls a tool. Throws `ColloquyError`s that the model can read. */
   async call(tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
-    const server = this.#deps.servers().find(({ name }) => name === tool.server);
+    const server = this.#server(tool.server);
     if (!server || !isAllowed(server, tool.tool)) {
       throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
     }
     const redactor = await this.#redactor(server);
     try {
-      const result = await this.#attempt(server, tool, input, signal, true);
-      const answer = resultValue(result);
+      const answer = resultValue(await this.#attempt(server, tool, input, signal));
       this.#answered(server);
       if ("nonsense" in answer)
         throw tool.idempotent ? new ColloquyError("tool_failed", answer.nonsense) : unknownOutcome(answer.nonsense);
@@ -163,29 +158,26 @@ export class Mcp {
     tool: McpTool,
     input: Record<string, unknown>,
     signal: AbortSignal,
-    again: boolean,
+    isFirst = true,
   ): Promise<unknown> {
-    let sent = false;
-    let lost = false;
+    const used: { connection?: McpConnection } = {};
     try {
-      return await this.#sessions.use(server, mcpIdleMs, async (connection) => {
-        sent = true;
-        try {
-          return await connection.call({ ...tool, input, timeoutMs: server.timeoutMs, signal });
-        } catch (error) {
-          lost = connection.hasSession && isSessionLost(error);
-          throw error;
-        }
+      return await this.#sessions.use(server, mcpIdleMs, (connection) => {
+        used.connection = connection;
+        return connection.call({ ...tool, input, timeoutMs: server.timeoutMs, signal });
       });
     } catch (error) {
       signal.throwIfAborted();
       const failure = failureOf(error);
-      if (lost || failure.code === "unavailable") this.#sessions.drop(server.name);
+      const { connection } = used;
+      const isLost = connection?.hasLostSession(error) === true;
+      if (isLost || failure.code === "unavailable") this.#sessions.drop(server.name);
       // The server knows the session no more, so it did nothing with the call.
-      if (lost && again) return this.#attempt(server, tool, input, signal, false);
-      if (!sent || failure.code === "unavailable") this.#noteFailure(server, failure, await this.#redactor(server));
-      else if (failure.code === "tool_failed") this.#wantSoon(server.name);
-      if (!sent || tool.idempotent || !mayBeDone(error)) throw failure;
+      if (isLost && isFirst) return this.#attempt(server, tool, input, signal, false);
+      if (!connection || failure.code === "unavailable") {
+        this.#noteFailure(server, failure, await this.#redactor(server));
+      } else if (failure.code === "tool_failed") this.#wantSoon(server);
+      if (!connection || tool.idempotent || !mayBeDone(error)) throw failure;
       throw unknownOutcome(failure.message, error);
     }
   }
@@ -193,44 +185,37 @@ export class Mcp {
   async #connect(server: McpServer): Promise<McpConnection> {
     const { store, openSecret, allowLoopback, fetch } = this.#deps;
     const { headers } = await serverHeaders(server, openSecret);
-    const version = store.row(server.name)?.protocolVersion ?? undefined;
-    return McpConnection.open({
-      url: server.url,
-      headers,
-      allowLoopback,
-      fetch,
-      legacy: version !== undefined && version < firstStateless,
-      listChanged: () => this.#wantSoon(server.name),
+    const version = store.row(server.name)?.protocolVersion;
+    return openConnection({
+      ...{ url: server.url, headers, allowLoopback, fetch },
+      legacy: version != null && version < firstStateless,
+      listChanged: () => this.#wantSoon(server),
     });
   }
 
-  async #fetch(row: McpRow): Promise<void> {
-    const { store, clock, servers, transaction } = this.#deps;
-    const server = servers().find(({ name }) => name === row.name);
-    if (!server || this.#fetching.has(row.name)) return;
-    this.#fetching.add(row.name);
+  async #fetchList(name: string): Promise<void> {
+    const { store, clock, transaction } = this.#deps;
+    const server = this.#server(name);
+    if (!server) return;
     const redactor = await this.#redactor(server);
-    const isStillIt = (): boolean => !this.#stopped && store.row(row.name)?.address === row.address;
     try {
-      const { listed, version } = await this.#sessions.use(server, 0, async (connection) => ({
+      const { listed, protocolVersion } = await this.#sessions.use(server, 0, async (connection) => ({
         listed: await connection.listTools(),
-        version: connection.protocolVersion ?? null,
+        protocolVersion: connection.protocolVersion,
       }));
       transaction(() => {
-        if (!isStillIt()) return;
-        store.listed(row.name, clock.now(), acceptTools(server, listed.map(redactor.json)), version);
+        if (!this.#row(server)) return;
+        const good = { failingSince: null, lastError: null, failures: 0, nextAt: null };
+        const list = acceptTools(server, listed.map(redactor.json));
+        store.update(name, { ...list, ...good, protocolVersion, fetchedAt: clock.now() });
         this.#relist();
         this.#arm();
       });
     } catch (error) {
       const failure = failureOf(error);
-      this.#sessions.drop(server.name);
-      log.warn("mcp.failed", { server: server.name, code: failure.code });
-      transaction(() => {
-        if (isStillIt()) this.#noteFailure(server, failure, redactor);
-      });
-    } finally {
-      this.#fetching.delete(row.name);
+      this.#sessions.drop(name);
+      log.warn("mcp.failed", { server: name, code: failure.code });
+      transaction(() => this.#noteFailure(server, failure, redactor));
     }
   }
 
@@ -238,16 +223,24 @@ export class Mcp {
   #relist(): void {
     const { store, servers, clock, listsInUse } = this.#deps;
     const rows = new Map(store.rows().map((row) => [row.name, row]));
-    const names = new Set<string>();
-    const tools = servers().flatMap((server) =>
-      (rows.get(server.name)?.tools ?? []).filter(({ tool, name }) => {
-        const isFirst = !names.has(name);
-        names.add(name);
-        return isFirst && isAllowed(server, tool);
-      }),
-    );
-    store.relist(tools, clock.now(), listsInUse);
+    const named = new Map<string, McpTool>();
+    for (const server of servers()) {
+      for (const tool of rows.get(server.name)?.tools ?? []) {
+        if (isAllowed(server, tool.tool) && !named.has(tool.name)) named.set(tool.name, tool);
+      }
+    }
+    store.relist([...named.values()], clock.now(), listsInUse);
     this.#lists.clear();
+  }
+
+  #server(name: string): McpServer | undefined {
+    return this.#deps.servers().find((server) => server.name === name);
+  }
+
+  /** The row of a server that still has its address; undefined once the agent is being deleted. */
+  #row(server: McpServer): McpRow | undefined {
+    const row = this.#stopped ? undefined : this.#deps.store.row(server.name);
+    return row?.address === addressOf(server) ? row : undefined;
   }
 
   /** Takes the secrets that the server was given out of what it says. */
@@ -257,56 +250,43 @@ export class Mcp {
   }
 
   #noteFailure(server: McpServer, { code, message }: ColloquyError, redactor: Redactor): void {
-    const { store, clock } = this.#deps;
-    const row = store.row(server.name);
-    if (!row || row.address !== addressOf(server)) return;
-    const now = clock.now();
-    const pause = backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
+    const row = this.#row(server);
+    if (!row) return;
+    const now = this.#deps.clock.now();
+    const failing = { failingSince: row.failingSince ?? now, lastError: { code, message: redactor.text(message) } };
+    const nextAt = now + backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
     // What was agreed on before may be what fails now.
-    store.update(row.name, { protocolVersion: null });
-    store.failed(row, now, { code, message: redactor.text(message) }, now + pause);
+    this.#deps.store.update(row.name, { ...failing, failures: row.failures + 1, nextAt, protocolVersion: null });
     this.#arm();
   }
 
   /** The server has answered: what it was thought to be may be over, and its list may be another. */
   #answered(server: McpServer): void {
-    const now = this.#deps.clock.now();
-    const row = this.#deps.store.row(server.name);
-    if (row && (row.failingSince !== null || (row.fetchedAt ?? 0) < now - mcpFreshMs)) this.#want(row, now);
+    const row = this.#row(server);
+    const isOld = (row?.fetchedAt ?? 0) < this.#deps.clock.now() - mcpFreshMs;
+    if (row && (row.failingSince !== null || isOld)) this.#want(row);
   }
 
-  #wantSoon(name: string): void {
-    if (this.#stopped) return;
-    const row = this.#deps.store.row(name);
-    // However often a server says so.
-    if (row) this.#want(row, Math.max(this.#deps.clock.now(), (row.fetchedAt ?? 0) + minListPauseMs));
+  #wantSoon(server: McpServer): void {
+    const row = this.#row(server);
+    this.#want(row, Math.max(this.#deps.clock.now(), (row?.fetchedAt ?? 0) + minListPauseMs));
   }
 
-  #want(row: McpRow, at: number): void {
-    if (row.nextAt !== null && row.nextAt <= at) return;
-    this.#deps.store.update(row.name, { nextAt: at });
+  #want(row: McpRow | undefined, nextAt = this.#deps.clock.now()): void {
+    if (!row || (row.nextAt !== null && row.nextAt <= nextAt)) return;
+    this.#deps.store.update(row.name, { nextAt });
     this.#arm();
   }
 
   #arm(): void {
     const { store, timers } = this.#deps;
-    const next = store.nextAt();
-    if (next === undefined) timers.clear(mcpTimer);
-    else if (timers.dueAt(mcpTimer) !== next) timers.set(mcpTimer, next);
+    const times = store.rows().flatMap(({ nextAt }) => nextAt ?? []);
+    if (times.length === 0) timers.clear(mcpTimer);
+    else if (timers.dueAt(mcpTimer) !== Math.min(...times)) timers.set(mcpTimer, Math.min(...times));
   }
 }
 
-/** The first revision without sessions. */
-const firstStateless = "2026-07-28";
-const minListPauseMs = 1000;
-
-/** The server has forgotten the session: 404 says so, and many of them say it with 400. */
-const isSessionLost = (error: unknown): boolean => {
-  if (!(error instanceof Error) || !("status" in error)) return false;
-  return error.status === 404 || (error.status === 400 && /session/i.test(error.message));
-};
-
-const statusOf = ({ name }: McpServer, row: McpRow | undefined): McpStatus => ({
+const statusOf = (name: string, row: McpRow | undefined): McpStatus => ({
   name,
   state: row && row.failingSince !== null ? "failing" : row && row.fetchedAt !== null ? "ok" : "pending",
   tools: row?.tools.map((tool) => tool.name) ?? [],

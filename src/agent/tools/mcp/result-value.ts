@@ -5,25 +5,29 @@ import { maxMcpResultCharacters } from "../../bounds.ts";
  * What a server answered a call with, as the value that the model reads: text as text, structured content as it is,
  * and of anything else what it is and how large. Bounded. Pure.
  */
-const Block = z.discriminatedUnion("type", [
-  z.looseObject({ type: z.literal("text"), text: z.string() }),
-  z.looseObject({ type: z.literal("image"), data: z.string(), mimeType: z.string() }),
-  z.looseObject({ type: z.literal("audio"), data: z.string(), mimeType: z.string() }),
-  z.looseObject({
-    type: z.literal("resource_link"),
-    uri: z.string(),
-    name: z.string().optional(),
-    mimeType: z.string().optional(),
-  }),
-  z.looseObject({
-    type: z.literal("resource"),
-    resource: z.looseObject({
-      uri: z.string(),
-      mimeType: z.string().optional(),
-      text: z.string().optional(),
-      blob: z.string().optional(),
-    }),
-  }),
+const base64Bytes = (data: string): number => Math.floor((data.length * 3) / 4);
+const about = { uri: z.string(), mimeType: z.string().optional() };
+
+const Block = z.union([
+  z.object({ type: z.literal("text"), text: z.string() }).transform(({ text }) => text),
+  z
+    .object({ type: z.enum(["image", "audio"]), data: z.string(), mimeType: z.string() })
+    .transform(({ data, ...block }) => ({ ...block, bytes: base64Bytes(data), note: "not shown" })),
+  z.object({ type: z.literal("resource_link"), name: z.string().optional(), ...about }),
+  z
+    .object({
+      type: z.literal("resource"),
+      resource: z.object({ ...about, text: z.string().optional(), blob: z.string().default("") }),
+    })
+    .transform(({ type, resource: { blob, text, ...resource } }) =>
+      text === undefined
+        ? { type, ...resource, bytes: base64Bytes(blob), note: "not shown" }
+        : { type, ...resource, text },
+    ),
+  z.unknown().transform(() => ({
+    type: "unknown",
+    note: "content of a kind that is not known here; it is left out",
+  })),
 ]);
 
 const CallResult = z.looseObject({
@@ -34,34 +38,12 @@ const CallResult = z.looseObject({
 
 const maxBlocks = 50;
 
-const base64Bytes = (data: string): number => Math.floor((data.length * 3) / 4);
-
-const described = (raw: unknown): unknown => {
-  const parsed = Block.safeParse(raw);
-  if (!parsed.success) return { type: "unknown", note: "content of a kind that is not known here; it is left out" };
-  const block = parsed.data;
-  switch (block.type) {
-    case "text":
-      return block.text;
-    case "image":
-    case "audio":
-      return { type: block.type, mimeType: block.mimeType, bytes: base64Bytes(block.data), note: "not shown" };
-    case "resource_link":
-      return { type: "resource_link", uri: block.uri, name: block.name, mimeType: block.mimeType };
-    case "resource": {
-      const { uri, mimeType, text, blob } = block.resource;
-      if (text !== undefined) return { type: "resource", uri, mimeType, text };
-      return { type: "resource", uri, mimeType, bytes: base64Bytes(blob ?? ""), note: "not shown" };
-    }
-  }
-};
-
 /** `{value}`, or `{error}` where the server says that the call failed, or `{nonsense}` where it answers no result. */
 export const resultValue = (raw: unknown): { value: unknown } | { error: string } | { nonsense: string } => {
   const parsed = CallResult.safeParse(raw);
   if (!parsed.success) return { nonsense: "it answered the call with what is no result" };
   const { content, structuredContent, isError } = parsed.data;
-  const blocks = content.slice(0, maxBlocks).map(described);
+  const blocks: unknown[] = content.slice(0, maxBlocks).map((block) => Block.parse(block));
   if (content.length > maxBlocks) blocks.push(`[${content.length - maxBlocks} more parts of the answer are left out]`);
   // A structured answer repeats itself as text, for those who read no other.
   const whole = structuredContent ?? (blocks.length === 1 ? blocks[0] : blocks);

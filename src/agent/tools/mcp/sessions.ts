@@ -11,12 +11,16 @@ import type { McpConnection } from "./connection.ts";
  * 3. One whose server was configured anew, or that failed, is used by nobody who comes after.
  */
 type Open = {
-  server: McpServer;
+  name: string;
+  address: string;
   connection: Promise<McpConnection>;
   users: number;
   keepMs: number;
   idle?: ReturnType<typeof setTimeout>;
 };
+
+/** Another address or other headers are another server. */
+export const addressOf = ({ url, headers }: McpServer): string => JSON.stringify([url, headers]);
 
 const close = ({ connection }: Open): void => {
   connection.then(
@@ -46,37 +50,37 @@ export class McpSessions {
       return await work(await open.connection);
     } finally {
       open.users -= 1;
-      if (open.users === 0 && this.#open.get(server.name) !== open) close(open);
-      else if (open.users === 0) open.idle = setTimeout(() => this.drop(server.name, open), open.keepMs);
+      const isKept = open.keepMs > 0 && this.#open.get(server.name) === open;
+      if (open.users === 0 && isKept) open.idle = setTimeout(() => this.#retire(open), open.keepMs);
+      else if (open.users === 0) this.#retire(open);
     }
   }
 
-  /** Nobody uses it from now on; it is closed when those who do are done. `only`: unless another has taken its place. */
-  drop(name: string, only?: Open): void {
+  drop(name: string): void {
     const open = this.#open.get(name);
-    if (!open || (only && only !== open)) return;
-    this.#open.delete(name);
+    if (open) this.#retire(open);
+  }
+
+  dropAll(): void {
+    for (const open of [...this.#open.values()]) this.#retire(open);
+  }
+
+  /** Nobody uses it from now on; it is closed when those who do are done. */
+  #retire(open: Open): void {
+    if (this.#open.get(open.name) === open) this.#open.delete(open.name);
     clearTimeout(open.idle);
     if (open.users === 0) close(open);
   }
 
-  dropAll(): void {
-    for (const name of [...this.#open.keys()]) this.drop(name);
-  }
-
   #of(server: McpServer): Open {
-    const known = this.#open.get(server.name);
-    if (
-      known &&
-      known.server.url === server.url &&
-      JSON.stringify(known.server.headers) === JSON.stringify(server.headers)
-    ) {
-      return known;
-    }
-    this.drop(server.name);
-    const open: Open = { server, connection: this.#connect(server), users: 0, keepMs: 0 };
-    open.connection.catch(() => this.drop(server.name, open));
-    this.#open.set(server.name, open);
+    const { name } = server;
+    const address = addressOf(server);
+    const known = this.#open.get(name);
+    if (known?.address === address) return known;
+    if (known) this.#retire(known);
+    const open: Open = { name, address, connection: this.#connect(server), users: 0, keepMs: 0 };
+    open.connection.catch(() => this.#retire(open));
+    this.#open.set(name, open);
     return open;
   }
 }

@@ -1,3 +1,4 @@
+import { jsonSchema } from "ai";
 import { z } from "zod";
 import type { McpServer } from "../../../protocol/tool.ts";
 import {
@@ -8,7 +9,29 @@ import {
   maxMcpTools,
 } from "../../bounds.ts";
 import type { LeftOut, McpTool } from "../../records.ts";
-import { mcpToolName } from "./tool-name.ts";
+import { broughtTool, invalidInput, type Tool } from "../tool.ts";
+
+/** What every provider takes as the name of a tool. */
+const sound = /^[A-Za-z0-9_-]{1,64}$/;
+const maxCharacters = 64;
+
+/** FNV-1a, 32 bits: tells names apart that were made alike. */
+const mark = (text: string): string => {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return hash.toString(36).padStart(7, "0");
+};
+
+/**
+ * The name that a model calls a server's tool by: `server__tool`. One that providers do not take is made sound, always
+ * in the same way, and marked, so that it is none of the server's others.
+ */
+export const mcpToolName = (server: string, tool: string): string => {
+  const name = `${server}__${tool}`;
+  if (sound.test(name)) return name;
+  const suffix = `_${mark(tool)}`;
+  return `${name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, maxCharacters - suffix.length)}${suffix}`;
+};
 
 const Listed = z.looseObject({
   name: z.string().min(1).max(128),
@@ -96,4 +119,30 @@ export const acceptTools = (
   if (told.length < leftOut.length)
     told.push({ tool: `${leftOut.length - told.length} more`, reason: "they are left out too" });
   return { tools, leftOut: told };
+};
+
+/** Whatever its schema says: the server that wrote it is the judge of it, and may change it. */
+const Input = z.record(z.string(), z.unknown());
+
+type Caller = { call(tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> };
+
+/** A server's tool as one of the agent's. */
+export const mcpTool = (tool: McpTool, mcp: Caller): Tool => {
+  const schema = jsonSchema<unknown>(tool.inputSchema);
+  const parse = (input: unknown): Record<string, unknown> => {
+    const parsed = Input.safeParse(input);
+    if (parsed.success) return parsed.data;
+    throw invalidInput([{ path: "", message: "must be an object" }]);
+  };
+  return {
+    ...broughtTool,
+    name: tool.name,
+    description: tool.description,
+    effect: () => !tool.idempotent,
+    idempotent: tool.idempotent,
+    isTimed: true,
+    schema: () => schema,
+    check: (input) => void parse(input),
+    execute: async (input, { outside }) => ({ value: await mcp.call(tool, parse(input), outside.signal) }),
+  };
 };
