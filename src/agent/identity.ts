@@ -1,7 +1,7 @@
 import { unseal } from "../auth/sealing.ts";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { Clock } from "../shared/clock.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { type Database, prepared, Remembered } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Failure } from "./records.ts";
 import { agent } from "./schema.ts";
@@ -20,8 +20,8 @@ export class Identity {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #signingSecret: string;
-  #known: AgentRow | undefined;
-  readonly #row = prepared(() => this.#db.select().from(agent));
+  readonly #query = prepared(() => this.#db.select().from(agent));
+  readonly #row = new Remembered(() => this.#query().get());
 
   constructor(db: Database, clock: Clock, signingSecret: string) {
     this.#db = db;
@@ -31,16 +31,13 @@ export class Identity {
 
   create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
     const now = this.#clock.now();
-    return this.#db
-      .insert(agent)
-      .values({ id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} })
-      .returning()
-      .get();
+    const row = { id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} };
+    this.forget();
+    return this.#db.insert(agent).values(row).returning().get();
   }
 
   find(): AgentRow | undefined {
-    this.#known ??= this.#row().get();
-    return this.#known;
+    return this.#row.get();
   }
 
   /** Throws `not_found` for an object that is no agent. */
@@ -57,7 +54,7 @@ export class Identity {
 
   /** The row is read anew when it is asked for next. */
   forget(): void {
-    this.#known = undefined;
+    this.#row.forget();
   }
 
   noteError(error: Failure): void {

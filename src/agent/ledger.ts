@@ -1,6 +1,6 @@
-import { eq, lt, sql } from "drizzle-orm";
+import { lt, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { type Database, prepared, rowsBy } from "../shared/database.ts";
 import { ledgerMemoryMs } from "./bounds.ts";
 import { ledger } from "./schema.ts";
 
@@ -26,12 +26,7 @@ export class Ledger {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #findStopped: FindStopped;
-  readonly #ofDay = prepared(() =>
-    this.#db
-      .select()
-      .from(ledger)
-      .where(eq(ledger.day, sql.placeholder("day"))),
-  );
+  readonly #ofDay = prepared(() => rowsBy(this.#db, ledger, ledger.day));
 
   /** The row that was read last; undefined if its day has none. */
   #known: { day: string; row: LedgerRow | undefined } | undefined;
@@ -110,7 +105,7 @@ export class Ledger {
 
   #row(day: string): LedgerRow | undefined {
     if (this.#known?.day === day) return this.#known.row;
-    let row = this.#ofDay().get({ day });
+    let row = this.#ofDay().get({ key: day });
     for (const run of new Set(Object.keys(row?.reserved ?? {}).map(runOf))) {
       const stopped = this.#findStopped(run);
       if (row && stopped) row = { ...row, ...settled(row, run, stopped.last) };

@@ -1,6 +1,6 @@
 import { eq, gt, sql } from "drizzle-orm";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
-import { type Database, prepared, Remembered } from "../shared/database.ts";
+import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { maxWindowMessages } from "./bounds.ts";
 import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
@@ -21,16 +21,7 @@ const sameNumbers = (some: number[], others: number[]): boolean => some.join() =
 export class Spaces {
   readonly #db: Database;
   readonly #known = new Map<string, SpaceRow>();
-  readonly #one = prepared(() =>
-    this.#db
-      .select()
-      .from(spaces)
-      .where(eq(spaces.id, sql.placeholder("id"))),
-  );
-  readonly #mine = prepared(() =>
-    this.#db.select({ snapshot: spaces.snapshot }).from(spaces).where(eq(spaces.left, false)),
-  );
-  readonly #leftToHistory = prepared(() => this.#db.select().from(spaces).where(gt(spaces.leftToHistory, 0)));
+  readonly #one = prepared(() => rowsBy(this.#db, spaces, spaces.id));
   readonly #move = prepared(() =>
     this.#db
       .update(spaces)
@@ -42,13 +33,15 @@ export class Spaces {
   );
 
   readonly #members = new Remembered(() =>
-    this.#mine()
-      .all()
-      .map((row) => row.snapshot)
+    this.followed()
+      .map(({ snapshot }) => snapshot)
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id)),
   );
   readonly #unread = new Remembered(() =>
-    this.#leftToHistory()
+    this.#db
+      .select()
+      .from(spaces)
+      .where(gt(spaces.leftToHistory, 0))
       .all()
       .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory })),
   );
@@ -60,7 +53,7 @@ export class Spaces {
   get(id: string): SpaceRow | undefined {
     const known = this.#known.get(id);
     if (known) return known;
-    const row = this.#one().get({ id });
+    const row = this.#one().get({ key: id });
     if (!row) return undefined;
     if (this.#known.size >= maxKnownRows) this.forget();
     this.#known.set(id, row);
@@ -87,11 +80,8 @@ export class Spaces {
 
   /** Those that it is a member of, and how far it has come in the log of each. */
   followed(): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] {
-    return this.#db
-      .select({ id: spaces.id, cursor: spaces.cursor, snapshot: spaces.snapshot })
-      .from(spaces)
-      .where(eq(spaces.left, false))
-      .all();
+    const { id, cursor, snapshot } = spaces;
+    return this.#db.select({ id, cursor, snapshot }).from(spaces).where(eq(spaces.left, false)).all();
   }
 
   /** Counts messages of a space that the inbox does not hold. A consciousness is told how many, and reads them there. */
@@ -144,24 +134,21 @@ export class Spaces {
    * that went to no inbox.
    */
   follow(snapshot: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
-    const known = this.get(snapshot.id);
+    const { id, version } = snapshot;
+    const known = this.get(id);
     const leftToHistory = (known?.leftToHistory ?? 0) + unheard;
-    if (!known) {
-      this.#writing()
-        .insert(spaces)
-        .values({ id: snapshot.id, snapshot, version: snapshot.version, cursor, left, leftToHistory })
-        .run();
-    } else if (known.version !== snapshot.version || known.left !== left) {
-      this.#writing()
-        .update(spaces)
-        .set({ snapshot, version: snapshot.version, cursor, left, leftToHistory })
-        .where(eq(spaces.id, snapshot.id))
-        .run();
-    } else {
-      this.#move().run({ id: snapshot.id, cursor, leftToHistory });
-      this.#known.set(snapshot.id, { ...known, cursor, leftToHistory });
-      if (leftToHistory !== known.leftToHistory) this.#unread.forget();
+    if (known?.version === version && known.left === left) {
+      this.#move().run({ id, cursor, leftToHistory });
+      this.#known.set(id, { ...known, cursor, leftToHistory });
+      if (unheard > 0) this.#unread.forget();
+      return;
     }
+    const set = { snapshot, version, cursor, left, leftToHistory };
+    this.#writing()
+      .insert(spaces)
+      .values({ id, ...set })
+      .onConflictDoUpdate({ target: spaces.id, set })
+      .run();
   }
 }
 

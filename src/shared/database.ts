@@ -1,4 +1,4 @@
-import { count, type SQL, sql } from "drizzle-orm";
+import { count, eq, type SQL, sql } from "drizzle-orm";
 import { type DrizzleSqliteDODatabase, drizzle } from "drizzle-orm/durable-sqlite";
 import { migrate } from "drizzle-orm/durable-sqlite/migrator";
 import type { SQLiteColumn, SQLiteTable, SQLiteView } from "drizzle-orm/sqlite-core";
@@ -51,6 +51,13 @@ export class Remembered<Value> {
     this.#known = undefined;
   }
 }
+
+/** The rows whose `column` has the value of the placeholder `key`. */
+export const rowsBy = <Table extends SQLiteTable>(db: Database, table: Table, column: SQLiteColumn) =>
+  db
+    .select()
+    .from(table)
+    .where(eq(column, sql.placeholder("key")));
 
 /** How many rows there are, or how many of them meet the condition. */
 export const countOf = (db: Database, table: SQLiteTable | SQLiteView, isMeant?: SQL): number =>

@@ -2,6 +2,7 @@ import type { Env } from "../../env.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { startHeartbeat } from "../plans/beats.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import { checkedConfig } from "../tools/check-config.ts";
@@ -13,18 +14,12 @@ import { contextView } from "./context-view.ts";
 export const usableConfig = (config: AgentConfig, { ENVIRONMENT }: Env): AgentConfig =>
   checkedConfig(config, { allowLoopback: ENVIRONMENT === "development" });
 
-const withoutNull = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-
 /** A config with a patch applied; `limits` and `context` merge field by field. Throws `invalid_request`. */
 const mergeConfig = (config: AgentConfig, changes: UpdateAgent): AgentConfig => {
   const merged = AgentConfig.safeParse({
-    ...config,
-    ...changes,
-    heartbeat: changes.heartbeat === undefined ? config.heartbeat : (changes.heartbeat ?? undefined),
-    embedder: changes.embedder === undefined ? config.embedder : (changes.embedder ?? undefined),
+    ...withoutNulls({ ...config, ...changes }),
     limits: { ...config.limits, ...changes.limits },
-    context: withoutNull({ ...config.context, ...changes.context }),
+    context: withoutNulls({ ...config.context, ...changes.context }),
   });
   if (merged.success) return merged.data;
   const issues = merged.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));

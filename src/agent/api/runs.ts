@@ -153,7 +153,7 @@ export const toolCallsArea: Area<"claimToolCall" | "answerToolCall"> = {
     return claimed;
   },
   answerToolCall: async ({ services, loop }, id, answer) => {
-    const answered = await answerCall(services, id, answer, () => loop.arm());
+    const answered = await answerCall(services, id, answer);
     loop.wake();
     services.wakeCalls();
     return answered;

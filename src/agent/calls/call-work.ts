@@ -1,6 +1,7 @@
 import type { AgentToolCall } from "../../protocol/rpc.ts";
 import type { AwaitedAnswer } from "../../protocol/tool-call.ts";
 import { backoff } from "../../shared/backoff.ts";
+import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError, type Outcome } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -36,11 +37,8 @@ export class CallWork {
   readonly #wakeLoop: () => void;
   /** Puts a call's result into the inbox, within a transaction. Throws while the inbox is full. */
   readonly #handOver: (row: CallRow) => void;
-  readonly #live = new Map<string, { work: Promise<void>; over: AbortController }>();
-  /** Those of them that may take as long as a server takes. */
-  readonly #slow = new Set<string>();
-  /** Executions that this object itself has under way: those alone were not cut. */
-  readonly #executing = new Set<string>();
+  /** `slow`: it may take as long as a server takes. */
+  readonly #live = new Map<string, { slow: boolean; work: Promise<void>; over: AbortController }>();
   readonly #stopped = new AbortController();
 
   constructor(
@@ -60,7 +58,7 @@ export class CallWork {
       if (this.#services.calls.get(callId)?.outcome) over.abort(new ColloquyError("run_canceled", "the call is over"));
     }
     for (const slow of [false, true]) {
-      const live = slow ? this.#slow.size : this.#live.size - this.#slow.size;
+      const live = [...this.#live.values()].filter((each) => each.slow === slow).length;
       const free = maxErrands - live;
       if (free <= 0) continue;
       const due = this.#services.calls.due(slow, free + live).filter(({ callId }) => !this.#live.has(callId));
@@ -88,27 +86,25 @@ export class CallWork {
   }
 
   #begin(callId: string, slow: boolean): Promise<void> {
-    if (slow) this.#slow.add(callId);
     const over = new AbortController();
-    const work = this.#goOn(callId, over.signal).finally(() => {
+    const work = this.#goOn(callId, slow, over.signal).finally(() => {
       this.#live.delete(callId);
-      this.#slow.delete(callId);
       if (this.#stopped.signal.aborted) return;
       this.#services.calls.rearm();
       this.wake();
     });
-    this.#live.set(callId, { work, over });
+    this.#live.set(callId, { slow, work, over });
     return work;
   }
 
   /** All errands of one call, until it asks for none. */
-  async #goOn(callId: string, over: AbortSignal): Promise<void> {
+  async #goOn(callId: string, slow: boolean, over: AbortSignal): Promise<void> {
     const ended = AbortSignal.any([this.#stopped.signal, over]);
     for (;;) {
       const row = this.#services.calls.get(callId);
       const errand = this.#errand(row);
       if (!row || !errand || this.#stopped.signal.aborted) return;
-      if (isSlow(errand) && !this.#slow.has(callId)) return;
+      if (isSlow(errand) && !slow) return;
       try {
         await this.#do(errand, row, ended);
       } catch (error) {
@@ -202,22 +198,17 @@ export class CallWork {
   }
 
   async #execute(row: CallRow, ended: AbortSignal): Promise<void> {
-    const cut = row.phase === "running" && !this.#executing.has(row.callId);
-    if (cut && !mayRepeat(row.tool)) {
+    // One errand of a call goes on at a time, so what runs already was cut.
+    if (row.phase === "running" && !mayRepeat(row.tool)) {
       this.#settle(row.callId, failed("error", "outcome_unknown", interruptedCall));
       return;
     }
     const begun = this.#services.calls.beginExecution(row);
     if (begun.phase !== "running") return;
     await faultOnceStored("call.after-begin", this.#services.object);
-    this.#executing.add(row.callId);
-    try {
-      const outcome = await perform(this.#services, begun, ended);
-      await faultOnceStored("call.after-perform", this.#services.object);
-      this.#settle(row.callId, outcome);
-    } finally {
-      this.#executing.delete(row.callId);
-    }
+    const outcome = await perform(this.#services, begun, ended);
+    await faultOnceStored("call.after-perform", this.#services.object);
+    this.#settle(row.callId, outcome);
   }
 
   async #list(row: CallRow): Promise<void> {
@@ -239,26 +230,16 @@ const minute = 60_000;
 
 /** Whom a call asks, and until when; undefined for one that asks nobody. */
 const awaitsOf = ({ tool, createdAt }: CallRow): Omit<AwaitedAnswer, "answers"> | undefined => {
-  const until = (minutes: number): string => new Date(createdAt + minutes * minute).toISOString();
+  const expiresAt = (minutes: number): string => isoTime(createdAt + minutes * minute);
   if (tool.executionType === "space") {
-    const { by, schema, expiresInMinutes } = tool.answer;
-    return {
-      kind: "answer",
-      quorum: 1,
-      expiresAt: until(expiresInMinutes),
-      ...(by === undefined ? {} : { approvers: by }),
-      ...(schema === undefined ? {} : { schema }),
-    };
+    const { by: approvers, schema, expiresInMinutes } = tool.answer;
+    const asked = { kind: "answer" as const, quorum: 1, expiresAt: expiresAt(expiresInMinutes) };
+    return { ...asked, ...(approvers && { approvers }), ...(schema && { schema }) };
   }
-  const { approval } = tool;
-  if (!approval?.required) return undefined;
-  const { approvers, quorum, expiresInMinutes } = approval;
-  return {
-    kind: "approval",
-    quorum,
-    expiresAt: until(expiresInMinutes),
-    ...(approvers === undefined ? {} : { approvers }),
-  };
+  if (!tool.approval?.required) return undefined;
+  const { approvers, quorum, expiresInMinutes } = tool.approval;
+  const asked = { kind: "approval" as const, quorum, expiresAt: expiresAt(expiresInMinutes) };
+  return { ...asked, ...(approvers && { approvers }) };
 };
 
 /** The call as its space is to show it now. */

@@ -1,7 +1,7 @@
-import { and, asc, count, desc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, lte, max, min, not, or, type SQL, sql } from "drizzle-orm";
 import type { ToolCallOutcome } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import type { Crashable } from "../../shared/fault.ts";
 import type { Timers } from "../../timers/timers.ts";
@@ -34,6 +34,7 @@ export const callsTimer = "calls";
 /** Whose outcome is not known: people, a server or the object itself still have it. */
 const open = ["asked", "ready", "running", "out", "late"] as const;
 const isOpen = ({ phase }: CallRow): boolean => (open as readonly string[]).includes(phase);
+const isOpenRow = inArray(calls.phase, [...open]);
 
 /** It is to be executed, or sent to its server. */
 const asksServer = sql`(${calls.phase} in ('ready', 'running') or (${calls.phase} in ('out', 'late') and not ${calls.pushed}
@@ -43,22 +44,13 @@ export class Calls {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #timers: Timers;
-  readonly #get = prepared(() =>
-    this.#db
-      .select()
-      .from(calls)
-      .where(eq(calls.callId, sql.placeholder("callId"))),
-  );
-  readonly #ofRun = prepared(() =>
-    this.#db
-      .select()
-      .from(calls)
-      .where(eq(calls.runOrdinal, sql.placeholder("runOrdinal"))),
-  );
+  readonly #get = prepared(() => rowsBy(this.#db, calls, calls.callId));
+  readonly #ofRun = prepared(() => rowsBy(this.#db, calls, calls.runOrdinal));
 
-  readonly #first = prepared(() => this.#db.select({ callId: calls.callId }).from(calls).limit(1));
-  /** Whether it is known that there are none, which saves asking: most agents never have any. */
-  #empty: boolean | undefined;
+  /** Whether there are none, as most agents never have any. */
+  readonly #none = new Remembered(
+    () => this.#db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined,
+  );
 
   constructor(db: Database, clock: Clock, timers: Timers) {
     this.#db = db;
@@ -67,45 +59,29 @@ export class Calls {
   }
 
   get(callId: string): CallRow | undefined {
-    return this.#none() ? undefined : this.#get().get({ callId });
+    return this.#none.get() ? undefined : this.#get().get({ key: callId });
   }
 
   ofRun(runOrdinal: number): CallRow[] {
-    return this.#none() ? [] : this.#ofRun().all({ runOrdinal });
-  }
-
-  #none(): boolean {
-    this.#empty ??= this.#first().get() === undefined;
-    return this.#empty;
+    return this.#none.get() ? [] : this.#ofRun().all({ key: runOrdinal });
   }
 
   /** Belongs in the transaction that journals the call as begun. */
   begin(call: NewCall): CallRow {
-    const { waiting } = this.#db
-      .select({ waiting: count() })
-      .from(calls)
-      .where(inArray(calls.phase, [...open]))
-      .get() ?? { waiting: 0 };
-    if (waiting >= maxOpenCalls) {
+    if (countOf(this.#db, calls, isOpenRow) >= maxOpenCalls) {
       throw new ColloquyError(
         "limit_reached",
         `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`,
       );
     }
-    this.#empty = false;
-    const row = this.#db
-      .insert(calls)
-      .values({ ...call, createdAt: this.#clock.now() })
-      .returning()
-      .get();
-    return this.#look(row);
+    this.#none.forget();
+    const row = { ...call, createdAt: this.#clock.now() };
+    return this.#look(this.#db.insert(calls).values(row).returning().get());
   }
 
   /** How many of them people or servers have, or run beside the agent's runs. */
   waiting(): number {
-    if (this.#none()) return 0;
-    const where = inArray(calls.phase, [...open]);
-    return this.#db.select({ rows: count() }).from(calls).where(where).get()?.rows ?? 0;
+    return this.#none.get() ? 0 : countOf(this.#db, calls, isOpenRow);
   }
 
   change(callId: string, changes: Changes): CallRow | undefined {
@@ -135,7 +111,7 @@ export class Calls {
 
   /** Ordinals of the runs that have something to go on with, oldest first: an answer, or that nobody gave one in time. */
   heard(): number[] {
-    if (this.#none()) return [];
+    if (this.#none.get()) return [];
     const late = and(eq(calls.phase, "out"), lte(calls.dueAt, this.#clock.now()));
     const known = inArray(calls.phase, ["ready", "answered"]);
     return this.#runsWhose(and(eq(calls.attached, true), or(known, late)), maxOpenCalls);
@@ -143,19 +119,15 @@ export class Calls {
 
   /** Ordinals of the newest `limit` runs that wait for their calls, oldest first. */
   waitingRuns(limit: number): number[] {
-    if (this.#none()) return [];
+    if (this.#none.get()) return [];
     const waits = and(eq(calls.attached, true), inArray(calls.phase, ["asked", "ready", "out", "answered"]));
     return this.#runsWhose(waits, limit);
   }
 
   #runsWhose(where: SQL | undefined, limit: number): number[] {
     const found = this.#db.selectDistinct({ ordinal: calls.runOrdinal }).from(calls).where(where);
-    return found
-      .orderBy(desc(calls.runOrdinal))
-      .limit(limit)
-      .all()
-      .map(({ ordinal }) => ordinal)
-      .reverse();
+    const newest = found.orderBy(desc(calls.runOrdinal)).limit(limit).all();
+    return newest.map(({ ordinal }) => ordinal).reverse();
   }
 
   /** Whether the run waits for any of its calls. */
@@ -165,7 +137,7 @@ export class Calls {
 
   /** When the next run has waited long enough for all of its calls, in milliseconds since the epoch; people take theirs. */
   nextDueAt(): number | undefined {
-    if (this.#none()) return undefined;
+    if (this.#none.get()) return undefined;
     const isAsked = sql`${calls.phase} = 'asked'`;
     const runs = this.#db
       .select({ at: max(calls.dueAt) })
@@ -174,10 +146,8 @@ export class Calls {
       .groupBy(calls.runOrdinal)
       .having(sql`max(${isAsked}) = 0`)
       .all();
-    return runs.reduce<number | undefined>(
-      (next, { at }) => (at === null ? next : Math.min(at, next ?? at)),
-      undefined,
-    );
+    const times = runs.flatMap(({ at }) => at ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
   }
 
   /** What people decided in the space. Answers whether it was awaited. */
@@ -235,12 +205,8 @@ export class Calls {
 
   /** The agent is in that space no more, which has canceled its calls: people are asked no longer, and what was not begun is not. */
   left(spaceId: string): void {
-    const unbegun = this.#db
-      .select()
-      .from(calls)
-      .where(and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"])))
-      .all();
-    for (const { callId, phase } of unbegun) {
+    const unbegun = and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"]));
+    for (const { callId, phase } of this.#db.select().from(calls).where(unbegun).all()) {
       const why = phase === "asked" ? "so nobody there can answer" : "which canceled it before it began";
       const outcome = failed("canceled", "not_a_member", `you are in that space no more, ${why}`);
       this.change(callId, { phase: "answered", outcome, told: outcome.status });
@@ -249,7 +215,7 @@ export class Calls {
 
   /** Those that ask for an errand now, the longest waiting first; `slow`: that ask servers, or that do not. */
   due(slow: boolean, limit: number): CallRow[] {
-    if (this.#none()) return [];
+    if (this.#none.get()) return [];
     return this.#db
       .select()
       .from(calls)
@@ -260,16 +226,16 @@ export class Calls {
   }
 
   forget(callId: string): void {
-    this.#empty = undefined;
+    this.#none.forget();
     this.#db.delete(calls).where(eq(calls.callId, callId)).run();
   }
 
   /** After an errand: the timer is set for the next one, or put away. */
   rearm(): void {
-    const next = this.#db
+    const [next] = this.#db
       .select({ at: min(calls.lookAt) })
       .from(calls)
-      .get();
+      .all();
     if (next?.at == null) this.#timers.clear(callsTimer);
     else this.#timers.set(callsTimer, this.#alarmFor(next.at));
   }
@@ -317,6 +283,8 @@ export type CallServices = BlockServices & {
   runs: Runs;
   /** Runs `work` in one SQLite transaction: all of it or nothing is stored. */
   transaction<T>(work: () => T): T;
+  /** Sets the watchdog's timer: the loop has work. Belongs in the transaction that stores it. */
+  armLoop(): void;
   /** The object itself, for fault points. */
   object: Crashable;
 };

@@ -2,14 +2,10 @@ import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } fro
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { sameJson } from "../../shared/same-json.ts";
-import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
-import type { Redactor } from "../tools/configured/redact.ts";
-import { fitJson } from "../tools/configured/server-answer.ts";
 import type { CallServices } from "./calls.ts";
 import { statusOf } from "./due.ts";
-import { completed, failed } from "./outcome.ts";
-import { serverRedactor } from "./push.ts";
+import { outcomeOfAnswer, serverRedactor } from "./push.ts";
 
 /** What servers that execute `external` tools see of a call, and do with it. */
 export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => ({
@@ -48,26 +44,19 @@ export const claimCall = (
   return waitingCall(services.identity.get().id, claimed ?? row);
 };
 
-/** What of an answer the model and the space are told: no secret that its server was sent, and no more than fits. */
-const outcomeOf = (answer: ToolAnswer, { approval }: CallRow, redactor: Redactor): CallOutcome =>
-  "result" in answer
-    ? completed(fitJson(redactor.json(answer.result)), approval)
-    : failed("error", "tool_failed", redactor.text(answer.error.message));
-
 /** The first answer wins. */
 export const answerCall = async (
   services: CallServices,
   callId: string,
   answer: ToolAnswer,
-  arm: () => void,
 ): Promise<AnsweredToolCall> => {
   const redactor = await serverRedactor(services, external(services, callId));
   const row = external(services, callId);
-  const outcome = outcomeOf(answer, row, redactor);
+  const outcome = outcomeOfAnswer(answer, row, redactor);
   if (!isOver(row)) {
     services.transaction(() => {
       services.calls.settle(callId, outcome);
-      arm();
+      services.armLoop();
     });
     return { toolCallId: callId, status: outcome.status, created: true };
   }

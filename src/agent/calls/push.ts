@@ -51,6 +51,16 @@ export const serverRedactor = async (services: CallServices, { tool }: Pick<Call
 /** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
 
+/** What of an answer the model and the space are told: no secret that its server was sent, and no more than fits. */
+export const outcomeOfAnswer = (
+  answer: z.infer<typeof AtOnce>,
+  { approval }: Pick<CallRow, "approval">,
+  redactor: Redactor,
+): CallOutcome =>
+  "result" in answer
+    ? completed(fitJson(redactor.json(answer.result)), approval)
+    : failed("error", "tool_failed", redactor.text(answer.error.message));
+
 const misconfigured = (message: string): CallOutcome => failed("error", "tool_misconfigured", message);
 
 /** The request, or why it cannot be made with this input, which no other try mends. */
@@ -68,7 +78,7 @@ const rendered = (...what: Parameters<typeof renderRequest>): RenderedRequest | 
  * outcome, where the server answers at once or can never be asked; null where it took it in. Throws what may pass.
  */
 export const push = async (services: CallServices, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
-  const { callId, tool, input, spaceId, createdAt, approval } = row;
+  const { callId, tool, input, spaceId, createdAt } = row;
   if (tool.executionType !== "external" || !tool.execution) return null;
   const { execution } = tool;
   const template = serverTemplate(services, execution);
@@ -111,9 +121,5 @@ export const push = async (services: CallServices, row: CallRow, stopped: AbortS
   const answer = await readAnswer(response, signal);
   if (answer.kind === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
   const atOnce = AtOnce.safeParse(answer.kind === "json" ? answer.value : undefined);
-  if (!atOnce.success) return null;
-  const redactor = createRedactor(secrets.values());
-  if ("result" in atOnce.data) return completed(fitJson(redactor.json(atOnce.data.result)), approval);
-  const { error } = atOnce.data;
-  return failed("error", "tool_failed", redactor.text(String(error.message)));
+  return atOnce.success ? outcomeOfAnswer(atOnce.data, row, createRedactor(secrets.values())) : null;
 };

@@ -31,9 +31,9 @@ const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
 
 /**
  * Takes events in, and arms the watchdog if one of them wakes the agent. A root that has woken it as often as it may
- * wakes it no more, except by an answer (B1). In a transaction.
+ * wakes it no more, except by an answer (B1). Answers whether one is only heard. In a transaction.
  */
-const enter = (services: InboxServices, events: NewEvent[]): void => {
+const enter = (services: InboxServices, events: NewEvent[]): boolean => {
   const { maxWakesPerRoot } = services.identity.get().config.limits;
   const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
   const counts = services.roots.wakes(events.filter(bounded).map((event) => rootOf(event).id));
@@ -42,13 +42,13 @@ const enter = (services: InboxServices, events: NewEvent[]): void => {
   const entering = events.map((event) => ({ ...event, wakes: event.wakes && !isMuted(event) }));
   services.inbox.addAll(entering);
   if (entering.some(({ wakes }) => wakes)) services.armLoop();
+  return entering.some(({ wakes }) => !wakes);
 };
 
 /** Takes in one event that asks for a run. In a transaction; throws while the inbox is full. */
 const enterOne = (services: InboxServices, eventId: string, data: InboxData): void => {
   requireRoom(services, 1);
-  enter(services, [{ eventId, data, wakes: true }]);
-  evictOverheard(services);
+  if (enter(services, [{ eventId, data, wakes: true }])) evictOverheard(services);
 };
 
 /**
@@ -102,7 +102,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       if (waiting.length > 0) arm();
       for (const ordinal of waiting) given.push({ ordinal, eventId });
     }
-    enter(services, events);
+    const isHeard = enter(services, events);
     for (const { ordinal, eventId } of given) giveTo(services, ordinal, eventId);
     const decided = (delivery.answers ?? [])
       .filter(({ seq }) => seq > from)
@@ -118,7 +118,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       services.shares.left(delivery.space.id);
     }
     if (delivery.left || decided.length > 0) arm();
-    if (fresh.length > 0) evictOverheard(services);
+    if (isHeard) evictOverheard(services);
     return to;
   });
   services.subscriptions.keepMembers(delivery.space.id, delivery.left ? [] : delivery.space.members);

@@ -1,9 +1,11 @@
-import { asc, count, eq } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
+import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { HookSettings, UpdateHook } from "../../protocol/hook.ts";
 import type { HookRotation, NewHook, SealedHook } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import type { Database } from "../../shared/database.ts";
+import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxHooks } from "../bounds.ts";
 import { hooks } from "../schema.ts";
 
@@ -37,42 +39,20 @@ export class Hooks {
   }
 
   /** Throws `limit_reached` past `maxHooks`. */
-  create({ id, scheme, name, sealed, version, ...settings }: NewHook): HookSettings {
-    const known = this.#find(id);
+  create(hook: NewHook): HookSettings {
+    const known = this.#find(hook.id);
     if (known) return this.#view(known);
-    const rows = this.#db.select({ rows: count() }).from(hooks).get()?.rows ?? 0;
-    if (rows >= maxHooks)
+    if (countOf(this.#db, hooks) >= maxHooks) {
       throw new ColloquyError("limit_reached", `maxHooks (${maxHooks}) is reached; delete some first`);
+    }
     const now = this.#clock.now();
-    const row = this.#db
-      .insert(hooks)
-      .values({
-        id,
-        scheme,
-        name,
-        header: settings.header ?? null,
-        idHeader: settings.idHeader ?? null,
-        eventHeader: settings.eventHeader ?? null,
-        template: settings.template ?? null,
-        events: settings.events ?? null,
-        sealed,
-        version,
-        createdAt: now,
-        updatedAt: now,
-      })
-      .returning()
-      .get();
-    return this.#view(row);
+    const row = { ...hook, createdAt: now, updatedAt: now };
+    return this.#view(this.#db.insert(hooks).values(row).returning().get());
   }
 
   /** Throws `not_found`. */
-  update(id: string, { name, template, events }: UpdateHook): HookSettings {
-    const row = this.#row(id);
-    return this.#write(id, {
-      name: name ?? row.name,
-      template: template === undefined ? row.template : template,
-      events: events === undefined ? row.events : events,
-    });
+  update(id: string, changes: UpdateHook): HookSettings {
+    return this.#write(id, changes);
   }
 
   /** Throws `not_found`. */
@@ -110,31 +90,20 @@ export class Hooks {
     return row;
   }
 
-  #write(id: string, changes: Partial<HookRow>): HookSettings {
-    const updatedAt = this.#clock.now();
-    return this.#view(
-      this.#db
-        .update(hooks)
-        .set({ ...changes, updatedAt })
-        .where(eq(hooks.id, id))
-        .returning()
-        .get(),
-    );
+  #write(id: string, changes: SQLiteUpdateSetSource<typeof hooks>): HookSettings {
+    const set = { ...changes, updatedAt: this.#clock.now() };
+    const row = this.#db.update(hooks).set(set).where(eq(hooks.id, id)).returning().get();
+    if (!row) throw missing();
+    return this.#view(row);
   }
 
   #view(row: HookRow): HookSettings {
+    const { sealed: _, version, previousSealed, previousUntil, createdAt, updatedAt, ...settings } = row;
     return {
-      id: row.id,
-      scheme: row.scheme,
-      name: row.name,
-      ...(row.header === null ? {} : { header: row.header }),
-      ...(row.idHeader === null ? {} : { idHeader: row.idHeader }),
-      ...(row.eventHeader === null ? {} : { eventHeader: row.eventHeader }),
-      ...(row.template === null ? {} : { template: row.template }),
-      ...(row.events === null ? {} : { events: row.events }),
-      createdAt: isoTime(row.createdAt),
-      updatedAt: isoTime(row.updatedAt),
-      ...(row.previousUntil !== null && this.#inGrace(row) ? { previousSecretUntil: isoTime(row.previousUntil) } : {}),
+      ...withoutNulls(settings),
+      createdAt: isoTime(createdAt),
+      updatedAt: isoTime(updatedAt),
+      ...(previousUntil !== null && this.#inGrace(row) ? { previousSecretUntil: isoTime(previousUntil) } : {}),
     };
   }
 }

@@ -12,6 +12,4 @@ export type InboxServices = CallServices & {
   hooks: Hooks;
   roots: Roots;
   waits: Waits;
-  /** Sets the watchdog's timer: the loop has work. Belongs in the transaction that stores it. */
-  armLoop(): void;
 };

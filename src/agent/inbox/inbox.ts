@@ -120,6 +120,7 @@ export class Inbox {
     return this.#db.select({ seq }).from(events).where(where);
   });
   readonly #count = prepared(() => this.#db.select({ rows: count() }).from(inbox));
+
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
@@ -306,23 +307,23 @@ export class Inbox {
 
   /** Makes the events of a failed run pending again, or dead after `maxAttempts`. */
   failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
-    const rows = this.rows(seqs);
     const now = this.#clock.now();
     // The events of a batch are tried again together, after the longest of their pauses.
-    const tryAt = now + pauseMs(Math.max(0, ...rows.map((row) => row.attempts)) + 1);
-    for (const row of rows) {
-      const attempts = row.attempts + 1;
-      const dies = attempts >= maxAttempts;
-      const retryAt = dies ? now : tryAt;
-      this.#set([row.seq], { attempts, lastError: error, status: dies ? "dead" : "pending", retryAt });
-    }
+    const tryAt = now + pauseMs(Math.max(0, ...this.rows(seqs).map(({ attempts }) => attempts)) + 1);
+    const orDead = (alive: string | number, dead: string | number) =>
+      sql`case when ${inbox.attempts} + 1 < ${maxAttempts} then ${alive} else ${dead} end`;
+    this.#set(seqs, {
+      attempts: sql`${inbox.attempts} + 1`,
+      lastError: error,
+      status: orDead("pending", "dead"),
+      retryAt: orDead(tryAt, now),
+    });
   }
 
   /** Counts an attempt of a run that keeps the events. Answers the fewest attempts of any of them. */
   recordAttempt(seqs: number[], error: Failure): number {
-    if (seqs.length === 0) return maxAttempts;
     this.#set(seqs, { attempts: sql`${inbox.attempts} + 1`, lastError: error });
-    return Math.min(...this.rows(seqs).map(({ attempts }) => attempts));
+    return Math.min(maxAttempts, ...this.rows(seqs).map(({ attempts }) => attempts));
   }
 
   /** Makes the events dead, whatever their attempts. */

@@ -1,7 +1,7 @@
-import { count, countDistinct, eq, gt, min, ne, sql } from "drizzle-orm";
+import { countDistinct, eq, gt, min, ne } from "drizzle-orm";
 import type { Message } from "../../protocol/message.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, prepared, Remembered } from "../../shared/database.ts";
+import { countOf, type Database, prepared, Remembered, rowsBy } from "../../shared/database.ts";
 import { replyWaitMs } from "../bounds.ts";
 import type { Awaited } from "../records.ts";
 import { waits } from "../schema.ts";
@@ -24,15 +24,10 @@ export class Waits {
   readonly #db: Database;
   readonly #clock: Clock;
 
-  readonly #inSpace = prepared(() =>
-    this.#db
-      .select()
-      .from(waits)
-      .where(eq(waits.spaceId, sql.placeholder("spaceId"))),
-  );
+  readonly #inSpace = prepared(() => rowsBy(this.#db, waits, waits.spaceId));
 
   /** Whether no run waits for any answer. Most agents never ask. */
-  readonly #none = new Remembered(() => this.#db.select({ rows: count() }).from(waits).get()?.rows === 0);
+  readonly #none = new Remembered(() => countOf(this.#db, waits) === 0);
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -91,7 +86,7 @@ export class Waits {
   /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
   left(spaceId: string, members: Set<string>): boolean {
     const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
-    const open = this.#inSpace().all({ spaceId });
+    const open = this.#inSpace().all({ key: spaceId });
     const changed = open.filter(({ awaited }) => awaited.some(isGone));
     for (const { callId, awaited } of changed) {
       const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
@@ -116,7 +111,7 @@ export class Waits {
 
   /** Whether a question in this space is still open. */
   awaits(spaceId: string): boolean {
-    return !this.#none.get() && this.#inSpace().all({ spaceId }).length > 0;
+    return !this.#none.get() && this.#inSpace().all({ key: spaceId }).length > 0;
   }
 
   forget(): void {
@@ -127,7 +122,7 @@ export class Waits {
   answer(message: Message): number[] {
     if (message.kind === "tool_call") return [];
     const open = this.#inSpace()
-      .all({ spaceId: message.spaceId })
+      .all({ key: message.spaceId })
       .filter((wait) => isOpen(wait, this.#clock.now()));
     const answered = open.filter(
       ({ awaited, questionSeq }) =>

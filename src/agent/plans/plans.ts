@@ -1,10 +1,11 @@
-import { and, asc, count, desc, eq, lte, min, ne } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, lte, min, ne } from "drizzle-orm";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { among, type Database, prepared, Remembered } from "../../shared/database.ts";
+import { among, countOf, type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import type { Timers } from "../../timers/timers.ts";
 import { maxDonePlans, maxPlans, planRetryMs } from "../bounds.ts";
 import type { Failure } from "../records.ts";
@@ -123,36 +124,16 @@ export class Plans {
     const now = setter.setBy === "agent" ? setter.at : this.#clock.now();
     const firedFor = known?.firedFor ?? null;
     const dueAt = firstDueAt(plan, plan.cron === undefined ? now : Math.max(now, firedFor ?? now));
-    if (known?.status !== "active" && this.#active() >= maxPlans) {
+    if (known?.status !== "active" && countOf(this.#db, plans, eq(plans.status, "active")) >= maxPlans) {
       throw new ColloquyError("limit_reached", `maxPlans (${maxPlans}) is reached; delete some first`);
     }
-    const next = {
-      name: plan.name,
-      instruction: plan.instruction,
-      runAfter: plan.runAfter ?? null,
-      scheduledAt: plan.scheduledAt ?? null,
-      cron: plan.cron ?? null,
-      timezone: plan.timezone ?? null,
-      setBy: setter.setBy,
+    this.#writing().delete(plans).where(eq(plans.id, id)).run();
+    const row: typeof plans.$inferInsert = {
+      ...{ id, ...plan, setBy: setter.setBy, callId, status: "active", dueAt, tryAt: dueAt, firedFor },
       root: setter.setBy === "agent" && plan.cron === undefined ? setter.root : null,
-      callId,
-      status: "active",
-      dueAt,
-      tryAt: dueAt,
-      firedFor,
-      lastError: null,
       updatedAt: this.#clock.now(),
-    } as const;
-    return this.#writing()
-      .insert(plans)
-      .values({ id, ...next })
-      .onConflictDoUpdate({ target: plans.id, set: next })
-      .returning()
-      .get();
-  }
-
-  #active(): number {
-    return this.#db.select({ rows: count() }).from(plans).where(eq(plans.status, "active")).get()?.rows ?? 0;
+    };
+    return this.#db.insert(plans).values(row).returning().get();
   }
 
   #advance(plan: PlanRow, now: number): void {
@@ -174,28 +155,22 @@ export class Plans {
   }
 
   #forgetDone(): void {
-    const kept = this.#db
-      .select({ id: plans.id })
-      .from(plans)
-      .where(ne(plans.status, "active"))
-      .orderBy(desc(plans.updatedAt))
-      .all();
-    const old = kept.slice(maxDonePlans).map(({ id }) => id);
-    if (old.length > 0) this.#writing().delete(plans).where(among(plans.id, old)).run();
+    const done = this.#db.select({ id: plans.id }).from(plans).where(ne(plans.status, "active"));
+    const old = done.orderBy(desc(plans.updatedAt)).limit(-1).offset(maxDonePlans);
+    this.#writing().delete(plans).where(inArray(plans.id, old)).run();
   }
 
   /** `anew`: the timer has just fired, so that it must be set again even to the same time. */
   #arm(anew = false): void {
-    const tryAt =
-      this.#db
-        .select({ at: min(plans.tryAt) })
-        .from(plans)
-        .where(eq(plans.status, "active"))
-        .get()?.at ?? undefined;
+    const first = this.#db
+      .select({ at: min(plans.tryAt) })
+      .from(plans)
+      .where(eq(plans.status, "active"))
+      .get();
     const current = this.#timers.dueAt(plansTimer);
-    if (tryAt === undefined) {
-      if (current !== undefined) this.#timers.clear(plansTimer);
-    } else if (anew || current !== tryAt) this.#timers.set(plansTimer, tryAt);
+    if (first?.at != null) {
+      if (anew || current !== first.at) this.#timers.set(plansTimer, first.at);
+    } else if (current !== undefined) this.#timers.clear(plansTimer);
   }
 }
 
@@ -211,16 +186,9 @@ const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {
   }
 };
 
-const asPlan = (row: PlanRow): Plan => ({
-  id: row.id,
-  name: row.name,
-  instruction: row.instruction,
-  ...(row.runAfter === null ? {} : { runAfter: row.runAfter }),
-  ...(row.scheduledAt === null ? {} : { scheduledAt: row.scheduledAt }),
-  ...(row.cron === null ? {} : { cron: row.cron }),
-  ...(row.timezone === null ? {} : { timezone: row.timezone }),
-  ...(row.status === "active" ? { nextRunAt: isoTime(row.dueAt) } : {}),
-  status: row.status,
-  setBy: row.setBy,
-  ...(row.lastError === null ? {} : { lastError: row.lastError }),
-});
+const asPlan = ({ id, name, instruction, dueAt, status, setBy, ...row }: PlanRow): Plan => {
+  const { runAfter, scheduledAt, cron, timezone, lastError } = row;
+  const times = withoutNulls({ runAfter, scheduledAt, cron, timezone });
+  const next = status === "active" ? { nextRunAt: isoTime(dueAt) } : {};
+  return { id, name, instruction, ...times, ...next, status, setBy, ...withoutNulls({ lastError }) };
+};
