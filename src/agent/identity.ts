@@ -16,55 +16,46 @@ import { agent } from "./schema.ts";
  */
 export type AgentRow = typeof agent.$inferSelect;
 
-export class Identity {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #signingSecret: string;
-  readonly #query = prepared(() => this.#db.select().from(agent));
-  readonly #row = new Remembered(() => this.#query().get());
+export type Identity = ReturnType<typeof createIdentity>;
 
-  constructor(db: Database, clock: Clock, signingSecret: string) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#signingSecret = signingSecret;
-  }
+export const createIdentity = (db: Database, clock: Clock, signingSecret: string) => {
+  const query = prepared(() => db.select().from(agent));
+  const known = new Remembered(() => query().get());
 
-  create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
-    const now = this.#clock.now();
-    const row = { id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} };
-    this.forget();
-    return this.#db.insert(agent).values(row).returning().get();
-  }
+  return {
+    create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
+      const now = clock.now();
+      const row = { id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} };
+      this.forget();
+      return db.insert(agent).values(row).returning().get();
+    },
 
-  find(): AgentRow | undefined {
-    return this.#row.get();
-  }
+    find: (): AgentRow | undefined => known.get(),
 
-  /** Throws `not_found` for an object that is no agent. */
-  get(): AgentRow {
-    const row = this.find();
-    if (!row) throw new ColloquyError("not_found", "there is no such agent");
-    return row;
-  }
+    /** Throws `not_found` for an object that is no agent. */
+    get(): AgentRow {
+      const row = this.find();
+      if (!row) throw new ColloquyError("not_found", "there is no such agent");
+      return row;
+    },
 
-  update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
-    this.forget();
-    this.#db.update(agent).set(changes).run();
-  }
+    update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
+      this.forget();
+      db.update(agent).set(changes).run();
+    },
 
-  /** The row is read anew when it is asked for next. */
-  forget(): void {
-    this.#row.forget();
-  }
+    /** The row is read anew when it is asked for next. */
+    forget: (): void => known.forget(),
 
-  noteError(error: Failure): void {
-    this.update({ lastError: { ...error, at: this.#clock.now() } });
-  }
+    noteError(error: Failure): void {
+      this.update({ lastError: { ...error, at: clock.now() } });
+    },
 
-  /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */
-  async openSecret(name: string): Promise<string | undefined> {
-    const { workspaceId, secrets } = this.get();
-    const sealed = secrets[name];
-    return sealed === undefined ? undefined : unseal(this.#signingSecret, workspaceId, name, sealed);
-  }
-}
+    /** A secret of the agent's workspace; undefined where there is none of that name. It lives only in memory. */
+    async openSecret(name: string): Promise<string | undefined> {
+      const { workspaceId, secrets } = this.get();
+      const sealed = secrets[name];
+      return sealed === undefined ? undefined : unseal(signingSecret, workspaceId, name, sealed);
+    },
+  };
+};

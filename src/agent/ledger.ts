@@ -22,16 +22,14 @@ export type Billed = { step: string; tokens: number };
 /** What the last step of a run was billed, where the run has ended or rests; undefined where it is under way or no run. */
 export type FindStopped = (run: string) => { last: Billed | undefined } | undefined;
 
-export class Ledger {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #findStopped: FindStopped;
-  readonly #ofDay = prepared(() => rowsBy(this.#db, ledger, ledger.day));
+export type Ledger = ReturnType<typeof createLedger>;
 
+export const createLedger = (db: Database, clock: Clock, findStopped: FindStopped = () => undefined) => {
   /** The row that was read last; undefined if its day has none. */
-  #known: { day: string; row: LedgerRow | undefined } | undefined;
-  readonly #store = prepared(() =>
-    this.#db
+  let known: { day: string; row: LedgerRow | undefined } | undefined;
+  const ofDay = prepared(() => rowsBy(db, ledger, ledger.day));
+  const store = prepared(() =>
+    db
       .insert(ledger)
       .values({ day: sql.placeholder("day"), spent: sql.placeholder("spent"), reserved: sql.placeholder("reserved") })
       .onConflictDoUpdate({
@@ -40,91 +38,81 @@ export class Ledger {
       }),
   );
 
-  constructor(db: Database, clock: Clock, findStopped: FindStopped = () => undefined) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#findStopped = findStopped;
-  }
-
-  dayOf(time: number): string {
-    return new Date(time).toISOString().slice(0, 10);
-  }
-
-  today(): string {
-    return this.dayOf(this.#clock.now());
-  }
-
-  /** When today's ledger ends, in milliseconds since the epoch. */
-  resetsAt(): number {
-    return Date.parse(`${this.today()}T00:00:00Z`) + 24 * 60 * 60_000;
-  }
-
-  spent(): number {
-    const row = this.#row(this.today());
-    return row ? row.spent + sum(row.reserved) : 0;
-  }
-
-  /**
-   * Reserves what a step may cost, and settles the step before it of its run. False if it does not fit today's
-   * limit; then nothing is reserved.
-   */
-  reserve(step: string, tokens: number, limit: number, before: Billed | undefined): boolean {
-    const row = this.#row(this.today());
-    if (!row) this.#forgetOld();
-    const { spent, reserved } = settled(row, runOf(step), before);
-    if (spent + sum(reserved) + tokens > limit) return false;
-    this.#write({ spent, reserved: { ...reserved, [step]: tokens } });
-    return true;
-  }
-
-  /** Frees the reservation of a step that the provider refused. */
-  release(step: string): void {
-    const today = this.#row(this.today());
-    if (today?.reserved[step] === undefined) return;
-    const { [step]: _, ...reserved } = today.reserved;
-    this.#write({ spent: today.spent, reserved });
-  }
-
-  /** A payer with a name of its own, other than a run, has ended: its bill replaces the reservation. */
-  settle(name: string, last: Billed | undefined): void {
-    const today = this.#row(this.today());
-    if (today && isReserved(today, name)) this.#write(settled(today, name, last));
-  }
-
-  /** The run has ended, or rests. Its last step is settled, and the row is written by what is reserved next. */
-  stopped(run: string, last: Billed | undefined): void {
-    const row = this.#row(this.today());
-    if (row && isReserved(row, run)) this.#known = { day: row.day, row: { ...row, ...settled(row, run, last) } };
-  }
+  const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+  const today = (): string => dayOf(clock.now());
 
   /** Deletes old days. */
-  #forgetOld(): void {
-    const oldest = this.dayOf(this.#clock.now() - ledgerMemoryMs);
-    this.#db.delete(ledger).where(lt(ledger.day, oldest)).run();
-  }
+  const forgetOld = (): void => {
+    const oldest = dayOf(clock.now() - ledgerMemoryMs);
+    db.delete(ledger).where(lt(ledger.day, oldest)).run();
+  };
 
-  #row(day: string): LedgerRow | undefined {
-    if (this.#known?.day === day) return this.#known.row;
-    let row = this.#ofDay().get({ key: day });
+  const rowOf = (day: string): LedgerRow | undefined => {
+    if (known?.day === day) return known.row;
+    let row = ofDay().get({ key: day });
     for (const run of new Set(Object.keys(row?.reserved ?? {}).map(runOf))) {
-      const stopped = this.#findStopped(run);
+      const stopped = findStopped(run);
       if (row && stopped) row = { ...row, ...settled(row, run, stopped.last) };
     }
-    this.#known = { day, row };
+    known = { day, row };
     return row;
-  }
+  };
 
-  #write(values: Omit<LedgerRow, "day">): void {
-    const row = { day: this.today(), ...values };
-    this.#store().run(row);
-    this.#known = { day: row.day, row };
-  }
+  const write = (values: Omit<LedgerRow, "day">): void => {
+    const row = { day: today(), ...values };
+    store().run(row);
+    known = { day: row.day, row };
+  };
 
-  /** The row is read anew when it is asked for next. */
-  forget(): void {
-    this.#known = undefined;
-  }
-}
+  return {
+    dayOf,
+    today,
+
+    /** When today's ledger ends, in milliseconds since the epoch. */
+    resetsAt: (): number => Date.parse(`${today()}T00:00:00Z`) + 24 * 60 * 60_000,
+
+    spent(): number {
+      const row = rowOf(today());
+      return row ? row.spent + sum(row.reserved) : 0;
+    },
+
+    /**
+     * Reserves what a step may cost, and settles the step before it of its run. False if it does not fit today's
+     * limit; then nothing is reserved.
+     */
+    reserve(step: string, tokens: number, limit: number, before: Billed | undefined): boolean {
+      const row = rowOf(today());
+      if (!row) forgetOld();
+      const { spent, reserved } = settled(row, runOf(step), before);
+      if (spent + sum(reserved) + tokens > limit) return false;
+      write({ spent, reserved: { ...reserved, [step]: tokens } });
+      return true;
+    },
+
+    /** Frees the reservation of a step that the provider refused. */
+    release(step: string): void {
+      const row = rowOf(today());
+      if (row?.reserved[step] === undefined) return;
+      const { [step]: _, ...reserved } = row.reserved;
+      write({ spent: row.spent, reserved });
+    },
+
+    /** A payer with a name of its own, other than a run, has ended: its bill replaces the reservation. */
+    settle(name: string, last: Billed | undefined): void {
+      const row = rowOf(today());
+      if (row && isReserved(row, name)) write(settled(row, name, last));
+    },
+
+    /** The run has ended, or rests. Its last step is settled, and the row is written by what is reserved next. */
+    stopped(run: string, last: Billed | undefined): void {
+      const row = rowOf(today());
+      if (row && isReserved(row, run)) known = { day: row.day, row: { ...row, ...settled(row, run, last) } };
+    },
+
+    /** The row is read anew when it is asked for next. */
+    forget: (): void => (known = undefined),
+  };
+};
 
 type LedgerRow = typeof ledger.$inferSelect;
 

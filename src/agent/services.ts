@@ -4,15 +4,15 @@ import type { Database } from "../shared/database.ts";
 import { createIds } from "../shared/ids.ts";
 import type { Timers } from "../timers/timers.ts";
 import { maxOpenCalls } from "./bounds.ts";
-import { Calls } from "./calls/calls.ts";
-import { Identity } from "./identity.ts";
-import { DedupeKeys } from "./inbox/dedupe-keys.ts";
-import { Hooks } from "./inbox/hooks.ts";
-import { Inbox } from "./inbox/inbox.ts";
-import { Roots } from "./inbox/roots.ts";
-import { Waits } from "./inbox/waits.ts";
+import { createCalls } from "./calls/calls.ts";
+import { createIdentity } from "./identity.ts";
+import { createDedupeKeys } from "./inbox/dedupe-keys.ts";
+import { createHooks } from "./inbox/hooks.ts";
+import { createInbox } from "./inbox/inbox.ts";
+import { createRoots } from "./inbox/roots.ts";
+import { createWaits } from "./inbox/waits.ts";
 import { Journal } from "./journal.ts";
-import { Ledger } from "./ledger.ts";
+import { createLedger } from "./ledger.ts";
 import { Archival } from "./memory/archival.ts";
 import { BlockSubscriptions } from "./memory/blocks/block-subscriptions.ts";
 import { Blocks } from "./memory/blocks/blocks.ts";
@@ -22,7 +22,7 @@ import { loadLoro } from "./memory/documents/loro.ts";
 import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
 import { Search } from "./memory/search/search.ts";
-import { Plans } from "./plans/plans.ts";
+import { createPlans } from "./plans/plans.ts";
 import { lastBilled } from "./run/billing.ts";
 import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
@@ -48,10 +48,10 @@ export const createServices = (
 ): RunServices => {
   const { background, ...own } = work;
   const ids = createIds(env.SIGNING_SECRET);
-  const identity = new Identity(db, clock, env.SIGNING_SECRET);
+  const identity = createIdentity(db, clock, env.SIGNING_SECRET);
   const spaces = new Spaces(db);
   const journal = new Journal(db, clock);
-  const inbox = new Inbox(db, clock);
+  const inbox = createInbox(db, clock);
   const transaction: RunServices["transaction"] = (work) => {
     try {
       return ctx.storage.transactionSync(work);
@@ -62,7 +62,7 @@ export const createServices = (
   };
   const runs = new Runs(db);
   const windows = new Windows(db, clock, runs, journal);
-  const calls = new Calls(db, clock, timers);
+  const calls = createCalls(db, clock, timers);
   const mcp = new Mcp({
     store: new McpStore(db),
     clock,
@@ -75,14 +75,14 @@ export const createServices = (
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
   });
-  const ledger = new Ledger(db, clock, (name) => {
+  const ledger = createLedger(db, clock, (name) => {
     const run = /^\d+$/.test(name) ? runs.at(Number(name)) : undefined;
     return run && run.status !== "running" ? { last: lastBilled(run, journal.ofRun(run)) } : undefined;
   });
-  const waits = new Waits(db, clock);
+  const waits = createWaits(db, clock);
   const memories = new Memories(db, clock);
   const goals = new Goals(db, clock);
-  const plans = new Plans(db, clock, timers, transaction);
+  const plans = createPlans(db, clock, timers, transaction);
   const sharedBlocks: SharedBlocks = new SharedBlocks({ db, clock, env, ids, identity, blocks: () => blocks });
   /** Whatever keeps in memory what it read. */
   const remembering = [
@@ -133,9 +133,9 @@ export const createServices = (
     mcp,
     ids,
     inbox,
-    dedupeKeys: new DedupeKeys(db, clock),
+    dedupeKeys: createDedupeKeys(db, clock),
     spaces,
-    roots: new Roots(db, clock),
+    roots: createRoots(db, clock),
     ledger,
     waits,
     calls,
@@ -146,7 +146,7 @@ export const createServices = (
     shares,
     sharedBlocks,
     plans,
-    hooks: new Hooks(db, clock),
+    hooks: createHooks(db, clock),
     transaction,
     forget,
     tracer: new Tracer(env, clock, () => identity.get(), background),

@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { maxBatchEvents, maxDedupeKeys, maxOverheardBytes, maxOverheardEvents } from "../../src/agent/bounds.ts";
-import { DedupeKeys } from "../../src/agent/inbox/dedupe-keys.ts";
+import { createDedupeKeys } from "../../src/agent/inbox/dedupe-keys.ts";
 import type { Delivery, DeliveryText, TriggerSource } from "../../src/protocol/rpc.ts";
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
@@ -132,7 +132,7 @@ test("[B3] ids of service events are remembered for their time, the newest maxDe
   await runInDurableObject(agentStub(analyst), (_agent, { storage }) => {
     const fill = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxDedupeKeys + 10})`;
     storage.sql.exec(`${fill} INSERT INTO seen_events SELECT 'evt_' || i, i FROM n`);
-    const seen = new DedupeKeys(openDatabase(storage), { now: () => 0 });
+    const seen = createDedupeKeys(openDatabase(storage), { now: () => 0 });
     seen.forgetBefore(0);
     expect([seen.seenAt("evt_10"), seen.seenAt("evt_11")]).toEqual([undefined, 11]);
     seen.forgetBefore(100);

@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { Ledger } from "../../src/agent/ledger.ts";
+import { createLedger } from "../../src/agent/ledger.ts";
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
@@ -47,7 +47,7 @@ const play = (storage: DurableObjectStorage, actions: Action[]): void => {
   const clock = { now: () => now };
   const stopped = new Set<number>();
   const open = () =>
-    new Ledger(db, clock, (of) => (stopped.has(Number(of)) ? { last: billedOf(Number(of)) } : undefined));
+    createLedger(db, clock, (of) => (stopped.has(Number(of)) ? { last: billedOf(Number(of)) } : undefined));
   let ledger = open();
   const calls: Call[] = [];
   const steps = new Map<number, number>();
@@ -117,7 +117,7 @@ test("[B2] [B3] the days of a month are kept, and no more", async () => {
   const agent = await house.agent({ name: "Analyst" });
   await runInDurableObject(agentStub(agent), (_, { storage }) => {
     let now = Date.parse("2026-02-18T12:00:00Z");
-    const ledger = new Ledger(openDatabase(storage), { now: () => now });
+    const ledger = createLedger(openDatabase(storage), { now: () => now });
     for (let day = 0; day < 50; day += 1, now += 24 * hourMs) ledger.reserve("1:0", 10, limit, undefined);
     expect(storage.sql.exec("SELECT min(day) AS oldest, count(*) AS days FROM ledger").one()).toEqual({
       oldest: "2026-03-09",

@@ -1,7 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test, vi } from "vitest";
-import { Plans } from "../../src/agent/plans/plans.ts";
 import { openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { leaseMs, longestPauseOfSetMs, Timers } from "../../src/timers/timers.ts";
@@ -162,11 +161,9 @@ test("a row whose handler fails is told by the log with whose it is", async () =
   const house = await openHouse();
   const agent = await house.agent({ name: "Analyst" });
   const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
-  vi.spyOn(Plans.prototype, "fire").mockImplementation(() => {
-    throw new Error("broken");
-  });
   const plan = { name: "Later", instruction: "Look", runAfter: "2 hours" };
   unwrap(await env.AGENT.getByName(agent.id).putPlan(house.workspaceId, "later", plan));
+  await runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec("DROP TABLE plans"));
   await passTime(agent, 2 * 3_600_000 + 1000);
   vi.useRealTimers();
   const lines = logged.mock.calls.map(([line]) => JSON.parse(String(line)));

@@ -40,227 +40,213 @@ const isOpenRow = inArray(calls.phase, [...open]);
 const asksServer = sql`(${calls.phase} in ('ready', 'running') or (${calls.phase} in ('out', 'late') and not ${calls.pushed}
   and json_extract(${calls.tool}, '$.execution') is not null))`;
 
-export class Calls {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #timers: Timers;
-  readonly #get = prepared(() => rowsBy(this.#db, calls, calls.callId));
-  readonly #ofRun = prepared(() => rowsBy(this.#db, calls, calls.runOrdinal));
+export type Calls = ReturnType<typeof createCalls>;
 
+export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
+  const one = prepared(() => rowsBy(db, calls, calls.callId));
+  const allOfRun = prepared(() => rowsBy(db, calls, calls.runOrdinal));
   /** Whether there are none, as most agents never have any. */
-  readonly #none = new Remembered(
-    () => this.#db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined,
-  );
+  const none = new Remembered(() => db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined);
 
-  constructor(db: Database, clock: Clock, timers: Timers) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#timers = timers;
-  }
-
-  get(callId: string): CallRow | undefined {
-    return this.#none.get() ? undefined : this.#get().get({ key: callId });
-  }
-
-  ofRun(runOrdinal: number): CallRow[] {
-    return this.#none.get() ? [] : this.#ofRun().all({ key: runOrdinal });
-  }
-
-  /** Belongs in the transaction that journals the call as begun. */
-  begin(call: NewCall): CallRow {
-    if (countOf(this.#db, calls, isOpenRow) >= maxOpenCalls) {
-      throw new ColloquyError(
-        "limit_reached",
-        `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`,
-      );
-    }
-    this.#none.forget();
-    const row = { ...call, createdAt: this.#clock.now() };
-    return this.#look(this.#db.insert(calls).values(row).returning().get());
-  }
-
-  /** How many of them people or servers have, or run beside the agent's runs. */
-  waiting(): number {
-    return this.#none.get() ? 0 : countOf(this.#db, calls, isOpenRow);
-  }
-
-  change(callId: string, changes: Changes): CallRow | undefined {
-    const row = this.#db.update(calls).set(changes).where(eq(calls.callId, callId)).returning().get();
-    return row && this.#look(row);
-  }
-
-  /** A call that may run now does: here, or with a server from now on. */
-  beginExecution(row: CallRow): CallRow {
-    const isOutside = row.tool.executionType === "external";
-    const out = { phase: "out", dueAt: serverDueAt(row, this.#clock.now()) } as const;
-    return this.change(row.callId, isOutside ? out : { phase: "running" }) ?? row;
-  }
-
-  /** An errand failed: it is tried again at `at`. */
-  postpone(row: CallRow, at: number): void {
-    const changes = { failures: row.failures + 1, lookAt: at };
-    this.#db.update(calls).set(changes).where(eq(calls.callId, row.callId)).run();
-    this.#arm(at);
-  }
-
-  /** Whether people or a server have it, and a run waits for that. */
-  isAwaited(callId: string): boolean {
-    const row = this.get(callId);
-    return row !== undefined && isAwaited(row, this.#clock.now());
-  }
-
-  /** Ordinals of the runs that have something to go on with, oldest first: an answer, or that nobody gave one in time. */
-  heard(): number[] {
-    if (this.#none.get()) return [];
-    const late = and(eq(calls.phase, "out"), lte(calls.dueAt, this.#clock.now()));
-    const known = inArray(calls.phase, ["ready", "answered"]);
-    return this.#runsWhose(and(eq(calls.attached, true), or(known, late)), maxOpenCalls);
-  }
-
-  /** Ordinals of the newest `limit` runs that wait for their calls, oldest first. */
-  waitingRuns(limit: number): number[] {
-    if (this.#none.get()) return [];
-    const waits = and(eq(calls.attached, true), inArray(calls.phase, ["asked", "ready", "out", "answered"]));
-    return this.#runsWhose(waits, limit);
-  }
-
-  #runsWhose(where: SQL | undefined, limit: number): number[] {
-    const found = this.#db.selectDistinct({ ordinal: calls.runOrdinal }).from(calls).where(where);
+  const runsWhose = (where: SQL | undefined, limit: number): number[] => {
+    const found = db.selectDistinct({ ordinal: calls.runOrdinal }).from(calls).where(where);
     const newest = found.orderBy(desc(calls.runOrdinal)).limit(limit).all();
     return newest.map(({ ordinal }) => ordinal).reverse();
-  }
-
-  /** Whether the run waits for any of its calls. */
-  holds(runOrdinal: number): boolean {
-    return this.ofRun(runOrdinal).some((row) => isAwaited(row, this.#clock.now()));
-  }
-
-  /** When the next run has waited long enough for all of its calls, in milliseconds since the epoch; people take theirs. */
-  nextDueAt(): number | undefined {
-    if (this.#none.get()) return undefined;
-    const isAsked = sql`${calls.phase} = 'asked'`;
-    const runs = this.#db
-      .select({ at: max(calls.dueAt) })
-      .from(calls)
-      .where(and(eq(calls.attached, true), inArray(calls.phase, ["asked", "out"])))
-      .groupBy(calls.runOrdinal)
-      .having(sql`max(${isAsked}) = 0`)
-      .all();
-    const times = runs.flatMap(({ at }) => at ?? []);
-    return times.length === 0 ? undefined : Math.min(...times);
-  }
-
-  /** What people decided in the space. Answers whether it was awaited. */
-  decided(decision: ToolCallOutcome): boolean {
-    const row = this.get(decision.toolCallId);
-    if (row?.phase !== "asked") return false;
-    const by = decision.by.map(({ name }) => name);
-    if (decision.outcome === "approved") {
-      const notes = decision.by.flatMap(({ note }) => note ?? []);
-      this.change(row.callId, { phase: "ready", approval: { by, notes }, told: "running" });
-      return true;
-    }
-    const outcome = outcomeOf(decision);
-    this.change(row.callId, { phase: "answered", outcome, told: outcome.status });
-    return true;
-  }
-
-  /** Its outcome is known. Nothing comes of it where it was known before. */
-  settle(callId: string, outcome: CallOutcome): CallRow | undefined {
-    const row = this.get(callId);
-    return row && isOpen(row) ? this.change(callId, { phase: "answered", outcome, lease: null }) : undefined;
-  }
-
-  /** The run that waited for it has what came of it. Belongs in the transaction that gives it. */
-  given(callId: string): void {
-    if (this.get(callId)?.attached) this.handedOver(callId);
-  }
-
-  /** The model has what came of it. Belongs in the transaction that gives it. */
-  handedOver(callId: string): void {
-    const row = this.get(callId);
-    if (!row || row.phase === "done") return;
-    const now = this.#clock.now();
-    // A server may still answer what its run waits for no longer.
-    if (row.phase === "out") this.change(callId, { phase: "late", attached: false, dueAt: now + lateAnswerMs });
-    else if (row.phase === "answered") {
-      this.change(callId, { phase: "done", keptUntil: keptUntil(row, now) });
-    }
-  }
-
-  /**
-   * Its run has ended, by itself or by somebody: nothing more comes of what it waited for, nor, where `all` end with it,
-   * of what went on in the background (R5). Answers those: they were told to be pending.
-   */
-  endOf(runOrdinal: number, all: boolean): CallRow[] {
-    const cutOff: CallRow[] = [];
-    for (const row of this.ofRun(runOrdinal)) {
-      if (row.phase === "done" || !(all || row.attached)) continue;
-      const outcome = row.outcome ?? canceledWithRun(row);
-      this.change(row.callId, { phase: "done", outcome, keptUntil: keptUntil(row, this.#clock.now()) });
-      if (!row.attached && row.phase !== "late") cutOff.push({ ...row, outcome });
-    }
-    return cutOff;
-  }
-
-  /** The agent is in that space no more, which has canceled its calls: people are asked no longer, and what was not begun is not. */
-  left(spaceId: string): void {
-    const unbegun = and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"]));
-    for (const { callId, phase } of this.#db.select().from(calls).where(unbegun).all()) {
-      const why = phase === "asked" ? "so nobody there can answer" : "which canceled it before it began";
-      const outcome = failed("canceled", "not_a_member", `you are in that space no more, ${why}`);
-      this.change(callId, { phase: "answered", outcome, told: outcome.status });
-    }
-  }
-
-  /** Those that ask for an errand now, the longest waiting first; `slow`: that ask servers, or that do not. */
-  due(slow: boolean, limit: number): CallRow[] {
-    if (this.#none.get()) return [];
-    return this.#db
-      .select()
-      .from(calls)
-      .where(and(lte(calls.lookAt, this.#clock.now()), slow ? asksServer : not(asksServer)))
-      .orderBy(asc(calls.lookAt))
-      .limit(limit)
-      .all();
-  }
-
-  forget(callId: string): void {
-    this.#none.forget();
-    this.#db.delete(calls).where(eq(calls.callId, callId)).run();
-  }
-
-  /** After an errand: the timer is set for the next one, or put away. */
-  rearm(): void {
-    const [next] = this.#db
-      .select({ at: min(calls.lookAt) })
-      .from(calls)
-      .all();
-    if (next?.at == null) this.#timers.clear(callsTimer);
-    else this.#timers.set(callsTimer, this.#alarmFor(next.at));
-  }
+  };
 
   /** Sets when the row is looked at next, and the timer with it. */
-  #look(row: CallRow): CallRow {
-    const now = this.#clock.now();
+  const look = (row: CallRow): CallRow => {
+    const now = clock.now();
     const at = lookAt(row, now);
     if (at !== row.lookAt) {
-      this.#db.update(calls).set({ lookAt: at }).where(eq(calls.callId, row.callId)).run();
+      db.update(calls).set({ lookAt: at }).where(eq(calls.callId, row.callId)).run();
     }
-    if (at !== null) this.#arm(at);
+    if (at !== null) arm(at);
     return { ...row, lookAt: at };
-  }
+  };
 
   /** What is to be done at once is done at once; the timer is for when that is cut. */
-  #arm(at: number): void {
-    this.#timers.setNoLater(callsTimer, this.#alarmFor(at));
-  }
+  const arm = (at: number): void => {
+    timers.setNoLater(callsTimer, alarmFor(at));
+  };
 
-  #alarmFor(at: number): number {
-    const now = this.#clock.now();
+  const alarmFor = (at: number): number => {
+    const now = clock.now();
     return at <= now ? now + watchdogMs : at;
-  }
-}
+  };
+
+  return {
+    get: (callId: string): CallRow | undefined => (none.get() ? undefined : one().get({ key: callId })),
+
+    ofRun: (runOrdinal: number): CallRow[] => (none.get() ? [] : allOfRun().all({ key: runOrdinal })),
+
+    /** Belongs in the transaction that journals the call as begun. */
+    begin(call: NewCall): CallRow {
+      if (countOf(db, calls, isOpenRow) >= maxOpenCalls) {
+        throw new ColloquyError(
+          "limit_reached",
+          `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`,
+        );
+      }
+      none.forget();
+      const row = { ...call, createdAt: clock.now() };
+      return look(db.insert(calls).values(row).returning().get());
+    },
+
+    /** How many of them people or servers have, or run beside the agent's runs. */
+    waiting: (): number => (none.get() ? 0 : countOf(db, calls, isOpenRow)),
+
+    change(callId: string, changes: Changes): CallRow | undefined {
+      const row = db.update(calls).set(changes).where(eq(calls.callId, callId)).returning().get();
+      return row && look(row);
+    },
+
+    /** A call that may run now does: here, or with a server from now on. */
+    beginExecution(row: CallRow): CallRow {
+      const isOutside = row.tool.executionType === "external";
+      const out = { phase: "out", dueAt: serverDueAt(row, clock.now()) } as const;
+      return this.change(row.callId, isOutside ? out : { phase: "running" }) ?? row;
+    },
+
+    /** An errand failed: it is tried again at `at`. */
+    postpone(row: CallRow, at: number): void {
+      const changes = { failures: row.failures + 1, lookAt: at };
+      db.update(calls).set(changes).where(eq(calls.callId, row.callId)).run();
+      arm(at);
+    },
+
+    /** Whether people or a server have it, and a run waits for that. */
+    isAwaited(callId: string): boolean {
+      const row = this.get(callId);
+      return row !== undefined && isAwaited(row, clock.now());
+    },
+
+    /** Ordinals of the runs that have something to go on with, oldest first: an answer, or that nobody gave one in time. */
+    heard(): number[] {
+      if (none.get()) return [];
+      const late = and(eq(calls.phase, "out"), lte(calls.dueAt, clock.now()));
+      const known = inArray(calls.phase, ["ready", "answered"]);
+      return runsWhose(and(eq(calls.attached, true), or(known, late)), maxOpenCalls);
+    },
+
+    /** Ordinals of the newest `limit` runs that wait for their calls, oldest first. */
+    waitingRuns(limit: number): number[] {
+      if (none.get()) return [];
+      const waits = and(eq(calls.attached, true), inArray(calls.phase, ["asked", "ready", "out", "answered"]));
+      return runsWhose(waits, limit);
+    },
+
+    /** Whether the run waits for any of its calls. */
+    holds(runOrdinal: number): boolean {
+      return this.ofRun(runOrdinal).some((row) => isAwaited(row, clock.now()));
+    },
+
+    /** When the next run has waited long enough for all of its calls, in milliseconds since the epoch; people take theirs. */
+    nextDueAt(): number | undefined {
+      if (none.get()) return undefined;
+      const isAsked = sql`${calls.phase} = 'asked'`;
+      const runs = db
+        .select({ at: max(calls.dueAt) })
+        .from(calls)
+        .where(and(eq(calls.attached, true), inArray(calls.phase, ["asked", "out"])))
+        .groupBy(calls.runOrdinal)
+        .having(sql`max(${isAsked}) = 0`)
+        .all();
+      const times = runs.flatMap(({ at }) => at ?? []);
+      return times.length === 0 ? undefined : Math.min(...times);
+    },
+
+    /** What people decided in the space. Answers whether it was awaited. */
+    decided(decision: ToolCallOutcome): boolean {
+      const row = this.get(decision.toolCallId);
+      if (row?.phase !== "asked") return false;
+      const by = decision.by.map(({ name }) => name);
+      if (decision.outcome === "approved") {
+        const notes = decision.by.flatMap(({ note }) => note ?? []);
+        this.change(row.callId, { phase: "ready", approval: { by, notes }, told: "running" });
+        return true;
+      }
+      const outcome = outcomeOf(decision);
+      this.change(row.callId, { phase: "answered", outcome, told: outcome.status });
+      return true;
+    },
+
+    /** Its outcome is known. Nothing comes of it where it was known before. */
+    settle(callId: string, outcome: CallOutcome): CallRow | undefined {
+      const row = this.get(callId);
+      return row && isOpen(row) ? this.change(callId, { phase: "answered", outcome, lease: null }) : undefined;
+    },
+
+    /** The run that waited for it has what came of it. Belongs in the transaction that gives it. */
+    given(callId: string): void {
+      if (this.get(callId)?.attached) this.handedOver(callId);
+    },
+
+    /** The model has what came of it. Belongs in the transaction that gives it. */
+    handedOver(callId: string): void {
+      const row = this.get(callId);
+      if (!row || row.phase === "done") return;
+      const now = clock.now();
+      // A server may still answer what its run waits for no longer.
+      if (row.phase === "out") this.change(callId, { phase: "late", attached: false, dueAt: now + lateAnswerMs });
+      else if (row.phase === "answered") {
+        this.change(callId, { phase: "done", keptUntil: keptUntil(row, now) });
+      }
+    },
+
+    /**
+     * Its run has ended, by itself or by somebody: nothing more comes of what it waited for, nor, where `all` end with it,
+     * of what went on in the background (R5). Answers those: they were told to be pending.
+     */
+    endOf(runOrdinal: number, all: boolean): CallRow[] {
+      const cutOff: CallRow[] = [];
+      for (const row of this.ofRun(runOrdinal)) {
+        if (row.phase === "done" || !(all || row.attached)) continue;
+        const outcome = row.outcome ?? canceledWithRun(row);
+        this.change(row.callId, { phase: "done", outcome, keptUntil: keptUntil(row, clock.now()) });
+        if (!row.attached && row.phase !== "late") cutOff.push({ ...row, outcome });
+      }
+      return cutOff;
+    },
+
+    /** The agent is in that space no more, which has canceled its calls: people are asked no longer, and what was not begun is not. */
+    left(spaceId: string): void {
+      const unbegun = and(eq(calls.spaceId, spaceId), inArray(calls.phase, ["asked", "ready"]));
+      for (const { callId, phase } of db.select().from(calls).where(unbegun).all()) {
+        const why = phase === "asked" ? "so nobody there can answer" : "which canceled it before it began";
+        const outcome = failed("canceled", "not_a_member", `you are in that space no more, ${why}`);
+        this.change(callId, { phase: "answered", outcome, told: outcome.status });
+      }
+    },
+
+    /** Those that ask for an errand now, the longest waiting first; `slow`: that ask servers, or that do not. */
+    due(slow: boolean, limit: number): CallRow[] {
+      if (none.get()) return [];
+      return db
+        .select()
+        .from(calls)
+        .where(and(lte(calls.lookAt, clock.now()), slow ? asksServer : not(asksServer)))
+        .orderBy(asc(calls.lookAt))
+        .limit(limit)
+        .all();
+    },
+
+    forget(callId: string): void {
+      none.forget();
+      db.delete(calls).where(eq(calls.callId, callId)).run();
+    },
+
+    /** After an errand: the timer is set for the next one, or put away. */
+    rearm(): void {
+      const [next] = db
+        .select({ at: min(calls.lookAt) })
+        .from(calls)
+        .all();
+      if (next?.at == null) timers.clear(callsTimer);
+      else timers.set(callsTimer, alarmFor(next.at));
+    },
+  };
+};
 
 /** A server that comes back to it is told how it stands. */
 const keptUntil = ({ tool }: CallRow, now: number): number =>

@@ -5,41 +5,37 @@ import { maxDedupeKeys } from "../bounds.ts";
 import { dedupeKeys } from "../schema.ts";
 
 /** The ids of services' events, kept for as long as a sender may send one again (R7). */
-export class DedupeKeys {
-  readonly #db: Database;
-  readonly #clock: Clock;
+export type DedupeKeys = ReturnType<typeof createDedupeKeys>;
 
-  constructor(db: Database, clock: Clock) {
-    this.#db = db;
-    this.#clock = clock;
-  }
+export const createDedupeKeys = (db: Database, clock: Clock) => {
+  return {
+    /** Remembers an id; false if it was known. */
+    firstSight(eventId: string): boolean {
+      const rows = db
+        .insert(dedupeKeys)
+        .values({ eventId, receivedAt: clock.now() })
+        .onConflictDoNothing()
+        .returning()
+        .all();
+      return rows.length > 0;
+    },
 
-  /** Remembers an id; false if it was known. */
-  firstSight(eventId: string): boolean {
-    const rows = this.#db
-      .insert(dedupeKeys)
-      .values({ eventId, receivedAt: this.#clock.now() })
-      .onConflictDoNothing()
-      .returning()
-      .all();
-    return rows.length > 0;
-  }
+    /** When it came first, in milliseconds since the epoch. */
+    seenAt(eventId: string): number | undefined {
+      return db.select().from(dedupeKeys).where(eq(dedupeKeys.eventId, eventId)).get()?.receivedAt;
+    },
 
-  /** When it came first, in milliseconds since the epoch. */
-  seenAt(eventId: string): number | undefined {
-    return this.#db.select().from(dedupeKeys).where(eq(dedupeKeys.eventId, eventId)).get()?.receivedAt;
-  }
-
-  /** Forgets the ids that came before `time`, and the oldest of more than `maxDedupeKeys`. */
-  forgetBefore(time: number): void {
-    const newest = this.#db
-      .select({ receivedAt: dedupeKeys.receivedAt })
-      .from(dedupeKeys)
-      .orderBy(desc(dedupeKeys.receivedAt))
-      .limit(1)
-      .offset(maxDedupeKeys)
-      .get();
-    const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
-    this.#db.delete(dedupeKeys).where(lt(dedupeKeys.receivedAt, before)).run();
-  }
-}
+    /** Forgets the ids that came before `time`, and the oldest of more than `maxDedupeKeys`. */
+    forgetBefore(time: number): void {
+      const newest = db
+        .select({ receivedAt: dedupeKeys.receivedAt })
+        .from(dedupeKeys)
+        .orderBy(desc(dedupeKeys.receivedAt))
+        .limit(1)
+        .offset(maxDedupeKeys)
+        .get();
+      const before = Math.max(time, (newest?.receivedAt ?? -1) + 1);
+      db.delete(dedupeKeys).where(lt(dedupeKeys.receivedAt, before)).run();
+    },
+  };
+};

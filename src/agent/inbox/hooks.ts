@@ -18,95 +18,87 @@ import { hooks } from "../schema.ts";
  */
 type HookRow = typeof hooks.$inferSelect;
 
-export class Hooks {
-  readonly #db: Database;
-  readonly #clock: Clock;
+export type Hooks = ReturnType<typeof createHooks>;
 
-  constructor(db: Database, clock: Clock) {
-    this.#db = db;
-    this.#clock = clock;
-  }
+export const createHooks = (db: Database, clock: Clock) => {
+  const inGrace = (row: HookRow): boolean => {
+    return row.previousUntil !== null && row.previousUntil > clock.now();
+  };
 
-  /** Oldest first; `maxHooks` of them at most. */
-  list(): HookSettings[] {
-    const rows = this.#db.select().from(hooks).orderBy(asc(hooks.createdAt), asc(hooks.id)).all();
-    return rows.map((row) => this.#view(row));
-  }
+  const find = (id: string): HookRow | undefined => {
+    return db.select().from(hooks).where(eq(hooks.id, id)).get();
+  };
 
-  /** Throws `not_found`. */
-  get(id: string): HookSettings {
-    return this.#view(this.#row(id));
-  }
-
-  /** Throws `limit_reached` past `maxHooks`. */
-  create(hook: NewHook): HookSettings {
-    const known = this.#find(hook.id);
-    if (known) return this.#view(known);
-    if (countOf(this.#db, hooks) >= maxHooks) {
-      throw new ColloquyError("limit_reached", `maxHooks (${maxHooks}) is reached; delete some first`);
-    }
-    const now = this.#clock.now();
-    const row = { ...hook, createdAt: now, updatedAt: now };
-    return this.#view(this.#db.insert(hooks).values(row).returning().get());
-  }
-
-  /** Throws `not_found`. */
-  update(id: string, changes: UpdateHook): HookSettings {
-    return this.#write(id, changes);
-  }
-
-  /** Throws `not_found`. */
-  rotate(id: string, { sealed, version, graceMs }: HookRotation): HookSettings {
-    const row = this.#row(id);
-    if (row.version === version) return this.#view(row);
-    const previous = graceMs > 0 ? { previousSealed: row.sealed, previousUntil: this.#clock.now() + graceMs } : none;
-    return this.#write(id, { sealed, version, ...previous });
-  }
-
-  /** Throws `not_found`. */
-  delete(id: string): void {
-    const deleted = this.#db.delete(hooks).where(eq(hooks.id, id)).returning({ id: hooks.id }).all();
-    if (deleted.length === 0) throw missing();
-  }
-
-  /** The settings and sealed secrets that verify a delivery. Throws `not_found`. */
-  sealed(id: string): Pick<SealedHook, "settings" | "sealed"> {
-    const row = this.#row(id);
-    const previous = this.#inGrace(row) ? row.previousSealed : null;
-    return { settings: this.#view(row), sealed: previous === null ? [row.sealed] : [row.sealed, previous] };
-  }
-
-  #inGrace(row: HookRow): boolean {
-    return row.previousUntil !== null && row.previousUntil > this.#clock.now();
-  }
-
-  #find(id: string): HookRow | undefined {
-    return this.#db.select().from(hooks).where(eq(hooks.id, id)).get();
-  }
-
-  #row(id: string): HookRow {
-    const row = this.#find(id);
+  const row_ = (id: string): HookRow => {
+    const row = find(id);
     if (!row) throw missing();
     return row;
-  }
+  };
 
-  #write(id: string, changes: SQLiteUpdateSetSource<typeof hooks>): HookSettings {
-    const set = { ...changes, updatedAt: this.#clock.now() };
-    const row = this.#db.update(hooks).set(set).where(eq(hooks.id, id)).returning().get();
+  const write = (id: string, changes: SQLiteUpdateSetSource<typeof hooks>): HookSettings => {
+    const set = { ...changes, updatedAt: clock.now() };
+    const row = db.update(hooks).set(set).where(eq(hooks.id, id)).returning().get();
     if (!row) throw missing();
-    return this.#view(row);
-  }
+    return view(row);
+  };
 
-  #view(row: HookRow): HookSettings {
+  const view = (row: HookRow): HookSettings => {
     const { sealed: _, version, previousSealed, previousUntil, createdAt, updatedAt, ...settings } = row;
     return {
       ...withoutNulls(settings),
       createdAt: isoTime(createdAt),
       updatedAt: isoTime(updatedAt),
-      ...(previousUntil !== null && this.#inGrace(row) ? { previousSecretUntil: isoTime(previousUntil) } : {}),
+      ...(previousUntil !== null && inGrace(row) ? { previousSecretUntil: isoTime(previousUntil) } : {}),
     };
-  }
-}
+  };
+
+  return {
+    /** Oldest first; `maxHooks` of them at most. */
+    list(): HookSettings[] {
+      const rows = db.select().from(hooks).orderBy(asc(hooks.createdAt), asc(hooks.id)).all();
+      return rows.map((row) => view(row));
+    },
+
+    /** Throws `not_found`. */
+    get: (id: string): HookSettings => view(row_(id)),
+
+    /** Throws `limit_reached` past `maxHooks`. */
+    create(hook: NewHook): HookSettings {
+      const known = find(hook.id);
+      if (known) return view(known);
+      if (countOf(db, hooks) >= maxHooks) {
+        throw new ColloquyError("limit_reached", `maxHooks (${maxHooks}) is reached; delete some first`);
+      }
+      const now = clock.now();
+      const row = { ...hook, createdAt: now, updatedAt: now };
+      return view(db.insert(hooks).values(row).returning().get());
+    },
+
+    /** Throws `not_found`. */
+    update: (id: string, changes: UpdateHook): HookSettings => write(id, changes),
+
+    /** Throws `not_found`. */
+    rotate(id: string, { sealed, version, graceMs }: HookRotation): HookSettings {
+      const row = row_(id);
+      if (row.version === version) return view(row);
+      const previous = graceMs > 0 ? { previousSealed: row.sealed, previousUntil: clock.now() + graceMs } : none;
+      return write(id, { sealed, version, ...previous });
+    },
+
+    /** Throws `not_found`. */
+    delete(id: string): void {
+      const deleted = db.delete(hooks).where(eq(hooks.id, id)).returning({ id: hooks.id }).all();
+      if (deleted.length === 0) throw missing();
+    },
+
+    /** The settings and sealed secrets that verify a delivery. Throws `not_found`. */
+    sealed(id: string): Pick<SealedHook, "settings" | "sealed"> {
+      const row = row_(id);
+      const previous = inGrace(row) ? row.previousSealed : null;
+      return { settings: view(row), sealed: previous === null ? [row.sealed] : [row.sealed, previous] };
+    },
+  };
+};
 
 const none = { previousSealed: null, previousUntil: null };
 

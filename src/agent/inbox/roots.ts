@@ -10,19 +10,18 @@ import { roots } from "../schema.ts";
  * The wakes of each root: one wakes this agent at most `maxWakesPerRoot` times (B1). A batch counts once for each root
  * in it. A retry of the same events does not count.
  */
-export class Roots {
-  readonly #db: Database;
-  readonly #clock: Clock;
+export type Roots = ReturnType<typeof createRoots>;
 
-  readonly #wakes = prepared(() =>
-    this.#db
+export const createRoots = (db: Database, clock: Clock) => {
+  const known = prepared(() =>
+    db
       .select()
       .from(roots)
       .where(sql`${roots.id} in (select value from json_each(${sql.placeholder("ids")}))`),
   );
-  readonly #count = prepared(() => {
+  const counting = prepared(() => {
     const updatedAt = sql.placeholder("updatedAt");
-    return this.#db
+    return db
       .insert(roots)
       .values({ id: sql.placeholder("id"), wakes: 1, updatedAt })
       .onConflictDoUpdate({
@@ -32,30 +31,26 @@ export class Roots {
       .returning({ wakes: roots.wakes });
   });
 
-  constructor(db: Database, clock: Clock) {
-    this.#db = db;
-    this.#clock = clock;
-  }
+  return {
+    wakes(ids: string[]): Map<string, number> {
+      if (ids.length === 0) return new Map();
+      const rows = known().all({ ids: JSON.stringify(ids) });
+      return new Map(rows.map((row) => [row.id, row.wakes]));
+    },
 
-  wakes(ids: string[]): Map<string, number> {
-    if (ids.length === 0) return new Map();
-    const rows = this.#wakes().all({ ids: JSON.stringify(ids) });
-    return new Map(rows.map((row) => [row.id, row.wakes]));
-  }
+    /** Answers those that have woken the agent `maxWakes` times by now. */
+    count(ids: string[], maxWakes: number): string[] {
+      const updatedAt = clock.now();
+      return ids.filter((id) => counting().get({ id, updatedAt }).wakes >= maxWakes);
+    },
 
-  /** Answers those that have woken the agent `maxWakes` times by now. */
-  count(ids: string[], maxWakes: number): string[] {
-    const updatedAt = this.#clock.now();
-    return ids.filter((id) => this.#count().get({ id, updatedAt }).wakes >= maxWakes);
-  }
-
-  forgetOld(): void {
-    this.#db
-      .delete(roots)
-      .where(lt(roots.updatedAt, this.#clock.now() - rootMemoryMs))
-      .run();
-  }
-}
+    forgetOld(): void {
+      db.delete(roots)
+        .where(lt(roots.updatedAt, clock.now() - rootMemoryMs))
+        .run();
+    },
+  };
+};
 
 /** The root of a recurring plan that the agent set itself. A new one begins every `agentRootEveryMs` at most. */
 export const ownRoot = (last: OwnRoot | null, eventId: string, now: number): OwnRoot =>

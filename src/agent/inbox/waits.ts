@@ -20,133 +20,121 @@ export type WaitRow = typeof waits.$inferSelect;
 const isOpen = (wait: WaitRow, now: number): boolean =>
   wait.dueAt > now && wait.awaited.some(({ replyId, left }) => replyId === null && !left);
 
-export class Waits {
-  readonly #db: Database;
-  readonly #clock: Clock;
+export type Waits = ReturnType<typeof createWaits>;
 
-  readonly #inSpace = prepared(() => rowsBy(this.#db, waits, waits.spaceId));
-
+export const createWaits = (db: Database, clock: Clock) => {
+  const inSpace = prepared(() => rowsBy(db, waits, waits.spaceId));
   /** Whether no run waits for any answer. Most agents never ask. */
-  readonly #none = new Remembered(() => countOf(this.#db, waits) === 0);
+  const none = new Remembered(() => countOf(db, waits) === 0);
 
-  constructor(db: Database, clock: Clock) {
-    this.#db = db;
-    this.#clock = clock;
-  }
+  return {
+    /** Opening the same call's wait again changes nothing. */
+    open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
+      none.forget();
+      db.insert(waits)
+        .values({
+          ...wait,
+          awaited: awaited.map((who) => ({ ...who, replyId: null })),
+          dueAt: clock.now() + replyWaitMs,
+        })
+        .onConflictDoNothing()
+        .run();
+    },
 
-  /** Opening the same call's wait again changes nothing. */
-  open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
-    this.#none.forget();
-    this.#db
-      .insert(waits)
-      .values({
-        ...wait,
-        awaited: awaited.map((who) => ({ ...who, replyId: null })),
-        dueAt: this.#clock.now() + replyWaitMs,
-      })
-      .onConflictDoNothing()
-      .run();
-  }
+    /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
+    drop(callId: string): string[] {
+      const dropped = db.delete(waits).where(eq(waits.callId, callId)).returning().all();
+      return dropped.flatMap(({ awaited }) =>
+        awaited.flatMap(({ replyId, held = [] }) => [
+          ...(replyId === null ? [] : [replyId]),
+          ...held.map(({ messageId }) => messageId),
+        ]),
+      );
+    },
 
-  /** Deletes the wait of a message that was not said. Answers the ids of the messages that were taken for answers. */
-  drop(callId: string): string[] {
-    const dropped = this.#db.delete(waits).where(eq(waits.callId, callId)).returning().all();
-    return dropped.flatMap(({ awaited }) =>
-      awaited.flatMap(({ replyId, held = [] }) => [
-        ...(replyId === null ? [] : [replyId]),
-        ...held.map(({ messageId }) => messageId),
-      ]),
-    );
-  }
+    /** The question stands at `seq`. Answers the ids of the held messages that are no answers to it. */
+    asked(callId: string, seq: number): string[] {
+      const wait = db.select().from(waits).where(eq(waits.callId, callId)).get();
+      if (!wait || wait.questionSeq !== null) return [];
+      const awaited = wait.awaited.map(({ held = [], ...who }) => ({
+        ...who,
+        replyId: held.find((message) => message.seq > seq)?.messageId ?? null,
+      }));
+      db.update(waits).set({ questionSeq: seq, awaited }).where(eq(waits.callId, callId)).run();
+      const answers = new Set(awaited.map(({ replyId }) => replyId));
+      return wait.awaited
+        .flatMap(({ held = [] }) => held.map(({ messageId }) => messageId))
+        .filter((id) => !answers.has(id));
+    },
 
-  /** The question stands at `seq`. Answers the ids of the held messages that are no answers to it. */
-  asked(callId: string, seq: number): string[] {
-    const wait = this.#db.select().from(waits).where(eq(waits.callId, callId)).get();
-    if (!wait || wait.questionSeq !== null) return [];
-    const awaited = wait.awaited.map(({ held = [], ...who }) => ({
-      ...who,
-      replyId: held.find((message) => message.seq > seq)?.messageId ?? null,
-    }));
-    this.#db.update(waits).set({ questionSeq: seq, awaited }).where(eq(waits.callId, callId)).run();
-    const answers = new Set(awaited.map(({ replyId }) => replyId));
-    return wait.awaited
-      .flatMap(({ held = [] }) => held.map(({ messageId }) => messageId))
-      .filter((id) => !answers.has(id));
-  }
+    /** How many other runs wait or are about to. */
+    runsBeside(runOrdinal: number): number {
+      const others = db
+        .select({ runs: countDistinct(waits.runOrdinal) })
+        .from(waits)
+        .where(ne(waits.runOrdinal, runOrdinal));
+      return others.get()?.runs ?? 0;
+    },
 
-  /** How many other runs wait or are about to. */
-  runsBeside(runOrdinal: number): number {
-    const others = this.#db
-      .select({ runs: countDistinct(waits.runOrdinal) })
-      .from(waits)
-      .where(ne(waits.runOrdinal, runOrdinal));
-    return others.get()?.runs ?? 0;
-  }
+    /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
+    left(spaceId: string, members: Set<string>): boolean {
+      const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
+      const open = inSpace().all({ key: spaceId });
+      const changed = open.filter(({ awaited }) => awaited.some(isGone));
+      for (const { callId, awaited } of changed) {
+        const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
+        db.update(waits).set({ awaited: rest }).where(eq(waits.callId, callId)).run();
+      }
+      return changed.length > 0;
+    },
 
-  /** Ends the wait for participants who left the space. Answers whether a run waited for one. */
-  left(spaceId: string, members: Set<string>): boolean {
-    const isGone = ({ id, replyId, left }: Awaited): boolean => replyId === null && !left && !members.has(id);
-    const open = this.#inSpace().all({ key: spaceId });
-    const changed = open.filter(({ awaited }) => awaited.some(isGone));
-    for (const { callId, awaited } of changed) {
-      const rest = awaited.map((who) => (isGone(who) ? { ...who, left: true as const } : who));
-      this.#db.update(waits).set({ awaited: rest }).where(eq(waits.callId, callId)).run();
-    }
-    return changed.length > 0;
-  }
+    ofRun: (runOrdinal: number): WaitRow[] => db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all(),
 
-  ofRun(runOrdinal: number): WaitRow[] {
-    return this.#db.select().from(waits).where(eq(waits.runOrdinal, runOrdinal)).all();
-  }
+    endOf(runOrdinal: number): void {
+      if (none.get()) return;
+      none.forget();
+      db.delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
+    },
 
-  endOf(runOrdinal: number): void {
-    if (this.#none.get()) return;
-    this.#none.forget();
-    this.#db.delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
-  }
+    isWaiting(runOrdinal: number): boolean {
+      return this.ofRun(runOrdinal).some((wait) => isOpen(wait, clock.now()));
+    },
 
-  isWaiting(runOrdinal: number): boolean {
-    return this.ofRun(runOrdinal).some((wait) => isOpen(wait, this.#clock.now()));
-  }
+    /** Whether a question in this space is still open. */
+    awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
 
-  /** Whether a question in this space is still open. */
-  awaits(spaceId: string): boolean {
-    return !this.#none.get() && this.#inSpace().all({ key: spaceId }).length > 0;
-  }
+    forget: (): void => none.forget(),
 
-  forget(): void {
-    this.#none.forget();
-  }
+    /** Takes a message as an awaited answer. A tool call is none. Answers the ordinals of the runs that it belongs to. */
+    answer(message: Message): number[] {
+      if (message.kind === "tool_call") return [];
+      const open = inSpace()
+        .all({ key: message.spaceId })
+        .filter((wait) => isOpen(wait, clock.now()));
+      const answered = open.filter(
+        ({ awaited, questionSeq }) =>
+          message.seq > (questionSeq ?? 0) &&
+          awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
+      );
+      for (const wait of answered) {
+        const taken = (who: Awaited): Awaited =>
+          wait.questionSeq === null
+            ? { ...who, held: [...(who.held ?? []), { messageId: message.id, seq: message.seq }] }
+            : { ...who, replyId: message.id };
+        const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? taken(who) : who));
+        db.update(waits).set({ awaited }).where(eq(waits.callId, wait.callId)).run();
+      }
+      return [...new Set(answered.map((wait) => wait.runOrdinal))];
+    },
 
-  /** Takes a message as an awaited answer. A tool call is none. Answers the ordinals of the runs that it belongs to. */
-  answer(message: Message): number[] {
-    if (message.kind === "tool_call") return [];
-    const open = this.#inSpace()
-      .all({ key: message.spaceId })
-      .filter((wait) => isOpen(wait, this.#clock.now()));
-    const answered = open.filter(
-      ({ awaited, questionSeq }) =>
-        message.seq > (questionSeq ?? 0) &&
-        awaited.some(({ id, replyId }) => id === message.sender.id && replyId === null),
-    );
-    for (const wait of answered) {
-      const taken = (who: Awaited): Awaited =>
-        wait.questionSeq === null
-          ? { ...who, held: [...(who.held ?? []), { messageId: message.id, seq: message.seq }] }
-          : { ...who, replyId: message.id };
-      const awaited = wait.awaited.map((who) => (who.id === message.sender.id ? taken(who) : who));
-      this.#db.update(waits).set({ awaited }).where(eq(waits.callId, wait.callId)).run();
-    }
-    return [...new Set(answered.map((wait) => wait.runOrdinal))];
-  }
-
-  /** When the next wait's time is up, in milliseconds since the epoch. */
-  nextDueAt(): number | undefined {
-    const next = this.#db
-      .select({ at: min(waits.dueAt) })
-      .from(waits)
-      .where(gt(waits.dueAt, this.#clock.now()))
-      .get();
-    return next?.at ?? undefined;
-  }
-}
+    /** When the next wait's time is up, in milliseconds since the epoch. */
+    nextDueAt(): number | undefined {
+      const next = db
+        .select({ at: min(waits.dueAt) })
+        .from(waits)
+        .where(gt(waits.dueAt, clock.now()))
+        .get();
+      return next?.at ?? undefined;
+    },
+  };
+};

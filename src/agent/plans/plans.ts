@@ -32,147 +32,132 @@ export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; call
 
 type Transaction = <T>(work: () => T) => T;
 
-export class Plans {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #timers: Timers;
-  readonly #transaction: Transaction;
-  readonly #all = prepared(() =>
-    this.#db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)),
-  );
-  readonly #list = new Remembered(() => this.#all().all().map(asPlan));
+export type Plans = ReturnType<typeof createPlans>;
 
-  constructor(db: Database, clock: Clock, timers: Timers, transaction: Transaction) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#timers = timers;
-    this.#transaction = transaction;
-  }
-
-  /** The active plans in the order of their due times, then the last `maxDonePlans` others. */
-  list(): Plan[] {
-    return this.#list.get();
-  }
-
-  forget(): void {
-    this.#list.forget();
-  }
+export const createPlans = (db: Database, clock: Clock, timers: Timers, transaction: Transaction) => {
+  const all = prepared(() => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
+  const listed = new Remembered(() => all().all().map(asPlan));
 
   /** The database, to write to this table. */
-  #writing(): Database {
-    this.forget();
-    return this.#db;
-  }
+  const writing = (): Database => {
+    listed.forget();
+    return db;
+  };
 
-  /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
-  setAll(all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] {
-    return this.#transaction(() => {
-      const set = all.map(({ id, ...plan }) => asPlan(this.#set(id, plan, setter)));
-      this.#arm();
-      return set;
-    });
-  }
-
-  /** A plan that a person sets, by the workspace's right. */
-  put(id: string, plan: PutPlan): Plan {
-    const [set] = this.setAll([{ id, ...plan }], { setBy: "workspace" });
-    if (!set) throw new Error("a plan that was set is there");
-    return set;
-  }
-
-  /** Answers how many there were. */
-  delete(ids: string[]): number {
-    return this.#transaction(() => {
-      const deleted = this.#writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
-      this.#arm();
-      return deleted.length;
-    });
-  }
-
-  /** Hands every due plan to `enter`, which stores its event. Leaves the timer set for what is due next. */
-  fire(enter: (plan: PlanRow, dueAt: number) => void): void {
-    const now = this.#clock.now();
-    const due = this.#db
-      .select()
-      .from(plans)
-      .where(and(eq(plans.status, "active"), lte(plans.tryAt, now)))
-      .orderBy(asc(plans.dueAt), asc(plans.id))
-      .all();
-    for (const plan of due) {
-      try {
-        this.#transaction(() => {
-          this.#advance(plan, now);
-          enter(plan, plan.dueAt);
-        });
-      } catch (error) {
-        this.#postpone(plan, now, error);
-      }
-    }
-    if (due.length > 0) this.#forgetDone();
-    this.#arm(true);
-  }
-
-  /** Arms the timer for plans that an import wrote. Those whose time has passed are due now. */
-  resume(): void {
-    this.#arm();
-  }
-
-  #set(id: string, plan: PutPlan, setter: Setter): PlanRow {
-    const known = this.#db.select().from(plans).where(eq(plans.id, id)).get();
+  const setOne = (id: string, plan: PutPlan, setter: Setter): PlanRow => {
+    const known = db.select().from(plans).where(eq(plans.id, id)).get();
     const callId = setter.setBy === "agent" ? setter.callId : null;
     if (known && callId !== null && known.callId === callId) return known;
-    const now = setter.setBy === "agent" ? setter.at : this.#clock.now();
+    const now = setter.setBy === "agent" ? setter.at : clock.now();
     const firedFor = known?.firedFor ?? null;
     const dueAt = firstDueAt(plan, plan.cron === undefined ? now : Math.max(now, firedFor ?? now));
-    if (known?.status !== "active" && countOf(this.#db, plans, eq(plans.status, "active")) >= maxPlans) {
+    if (known?.status !== "active" && countOf(db, plans, eq(plans.status, "active")) >= maxPlans) {
       throw new ColloquyError("limit_reached", `maxPlans (${maxPlans}) is reached; delete some first`);
     }
-    this.#writing().delete(plans).where(eq(plans.id, id)).run();
+    writing().delete(plans).where(eq(plans.id, id)).run();
     const row: typeof plans.$inferInsert = {
       ...{ id, ...plan, setBy: setter.setBy, callId, status: "active", dueAt, tryAt: dueAt, firedFor },
       root: setter.setBy === "agent" && plan.cron === undefined ? setter.root : null,
-      updatedAt: this.#clock.now(),
+      updatedAt: clock.now(),
     };
-    return this.#db.insert(plans).values(row).returning().get();
-  }
+    return db.insert(plans).values(row).returning().get();
+  };
 
-  #advance(plan: PlanRow, now: number): void {
+  const advance = (plan: PlanRow, now: number): void => {
     const changes = { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) };
-    this.#writing().update(plans).set(changes).where(eq(plans.id, plan.id)).run();
-  }
+    writing().update(plans).set(changes).where(eq(plans.id, plan.id)).run();
+  };
 
-  #postpone(plan: PlanRow, now: number, error: unknown): void {
+  const postpone = (plan: PlanRow, now: number, error: unknown): void => {
     const expected = error instanceof ColloquyError;
     if (!expected) log.error("plan.failed", error, { plan: plan.id });
     const lastError: Failure = expected
       ? { code: error.code, message: error.message }
       : { code: "internal", message: "the plan could not be fired; it is tried again" };
-    this.#writing()
+    writing()
       .update(plans)
       .set({ lastError, tryAt: now + planRetryMs })
       .where(eq(plans.id, plan.id))
       .run();
-  }
+  };
 
-  #forgetDone(): void {
-    const done = this.#db.select({ id: plans.id }).from(plans).where(ne(plans.status, "active"));
-    const old = done.orderBy(desc(plans.updatedAt)).limit(-1).offset(maxDonePlans);
-    this.#writing().delete(plans).where(inArray(plans.id, old)).run();
-  }
+  const forgetDone = (): void => {
+    const done = db.select({ id: plans.id }).from(plans).where(ne(plans.status, "active"));
+    const old = done.orderBy(desc(plans.updatedAt)).limit(maxPlans).offset(maxDonePlans);
+    writing().delete(plans).where(inArray(plans.id, old)).run();
+  };
 
   /** `anew`: the timer has just fired, so that it must be set again even to the same time. */
-  #arm(anew = false): void {
-    const first = this.#db
+  const arm = (anew = false): void => {
+    const first = db
       .select({ at: min(plans.tryAt) })
       .from(plans)
       .where(eq(plans.status, "active"))
       .get();
-    const current = this.#timers.dueAt(plansTimer);
+    const current = timers.dueAt(plansTimer);
     if (first?.at != null) {
-      if (anew || current !== first.at) this.#timers.set(plansTimer, first.at);
-    } else if (current !== undefined) this.#timers.clear(plansTimer);
-  }
-}
+      if (anew || current !== first.at) timers.set(plansTimer, first.at);
+    } else if (current !== undefined) timers.clear(plansTimer);
+  };
+
+  return {
+    /** The active plans in the order of their due times, then the last `maxDonePlans` others. */
+    list: (): Plan[] => listed.get(),
+
+    forget: (): void => listed.forget(),
+
+    /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
+    setAll(all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] {
+      return transaction(() => {
+        const set = all.map(({ id, ...plan }) => asPlan(setOne(id, plan, setter)));
+        arm();
+        return set;
+      });
+    },
+
+    /** A plan that a person sets, by the workspace's right. */
+    put(id: string, plan: PutPlan): Plan {
+      const [set] = this.setAll([{ id, ...plan }], { setBy: "workspace" });
+      if (!set) throw new Error("a plan that was set is there");
+      return set;
+    },
+
+    /** Answers how many there were. */
+    delete(ids: string[]): number {
+      return transaction(() => {
+        const deleted = writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
+        arm();
+        return deleted.length;
+      });
+    },
+
+    /** Hands every due plan to `enter`, which stores its event. Leaves the timer set for what is due next. */
+    fire(enter: (plan: PlanRow, dueAt: number) => void): void {
+      const now = clock.now();
+      const due = db
+        .select()
+        .from(plans)
+        .where(and(eq(plans.status, "active"), lte(plans.tryAt, now)))
+        .orderBy(asc(plans.dueAt), asc(plans.id))
+        .all();
+      for (const plan of due) {
+        try {
+          transaction(() => {
+            advance(plan, now);
+            enter(plan, plan.dueAt);
+          });
+        } catch (error) {
+          postpone(plan, now, error);
+        }
+      }
+      if (due.length > 0) forgetDone();
+      arm(true);
+    },
+
+    /** Arms the timer for plans that an import wrote. Those whose time has passed are due now. */
+    resume: (): void => arm(),
+  };
+};
 
 /** The state of a plan after it fired. */
 const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {

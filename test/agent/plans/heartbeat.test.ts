@@ -4,40 +4,23 @@ import { nextHeartbeat } from "../../../src/agent/plans/beats.ts";
 import { Heartbeat } from "../../../src/protocol/agent.ts";
 
 const at = (iso: string): number => Date.parse(iso);
-const beat = (heartbeat: Heartbeat, last: string, now = last): string =>
-  new Date(nextHeartbeat(heartbeat, at(last), at(now))).toISOString();
-
+const often: Heartbeat = { everyMinutes: 5 };
 const office: Heartbeat = { everyMinutes: 120, activeHours: { start: 8, end: 22 }, timezone: "Asia/Riyadh" };
 const night: Heartbeat = { everyMinutes: 60, activeHours: { start: 22, end: 6 } };
 
-test("beats keep their distance", () => {
-  expect(beat({ everyMinutes: 5 }, "2026-02-18T15:00:00.000Z")).toBe("2026-02-18T15:05:00.000Z");
-  expect(beat({ everyMinutes: 5 }, "2026-02-18T15:00:00.000Z", "2026-02-18T15:00:02.000Z")).toBe(
-    "2026-02-18T15:05:00.000Z",
-  );
-});
-
-test("[R6] beats that were missed are not made up for", () => {
-  expect(beat({ everyMinutes: 5 }, "2026-02-18T15:00:00.000Z", "2026-02-18T18:02:00.000Z")).toBe(
-    "2026-02-18T18:05:00.000Z",
-  );
-});
-
-test("[R6] a clock that goes back beats nothing twice", () => {
-  expect(beat({ everyMinutes: 5 }, "2026-02-18T15:00:00.000Z", "2026-02-18T14:00:00.000Z")).toBe(
-    "2026-02-18T15:05:00.000Z",
-  );
-});
-
-test("outside its hours it waits for where they begin", () => {
-  // 21:30 and 23:30 in Riyadh; the next morning at eight.
-  expect(beat(office, "2026-02-18T18:30:00.000Z")).toBe("2026-02-19T05:00:00.000Z");
-  expect(beat(office, "2026-02-18T16:30:00.000Z")).toBe("2026-02-18T18:30:00.000Z");
-});
-
-test("hours may go over midnight", () => {
-  expect(beat(night, "2026-02-18T23:30:00.000Z")).toBe("2026-02-19T00:30:00.000Z");
-  expect(beat(night, "2026-02-19T05:30:00.000Z")).toBe("2026-02-19T22:00:00.000Z");
+test.each([
+  ["keeps its distance", often, "18T15:00:00", "18T15:00:00", "18T15:05:00"],
+  ["keeps its distance where the last one was late", often, "18T15:00:00", "18T15:00:02", "18T15:05:00"],
+  ["makes up for none that was missed", often, "18T15:00:00", "18T18:02:00", "18T18:05:00"],
+  ["does not come twice where the clock goes back", often, "18T15:00:00", "18T14:00:00", "18T15:05:00"],
+  // 21:30 in Riyadh; the next morning at eight.
+  ["outside its hours waits for where they begin", office, "18T18:30:00", "18T18:30:00", "19T05:00:00"],
+  ["comes in its hours", office, "18T16:30:00", "18T16:30:00", "18T18:30:00"],
+  ["comes after midnight in hours that go over it", night, "18T23:30:00", "18T23:30:00", "19T00:30:00"],
+  ["waits for the evening in hours that go over midnight", night, "19T05:30:00", "19T05:30:00", "19T22:00:00"],
+])("[R6] a heartbeat %s", (_, heartbeat, last, now, next) => {
+  const on = (time: string): number => at(`2026-02-${time}.000Z`);
+  expect(nextHeartbeat(heartbeat, on(last), on(now))).toBe(on(next));
 });
 
 test("a beat is always ahead, and within its hours", () => {
