@@ -3,7 +3,7 @@ import { forgetStanding } from "../auth/verdicts.ts";
 import { Agent, AgentConfig, AgentListItem, UpdateAgent } from "../protocol/agent.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { checkApprovers, checkModels, summaryModelIn } from "./check-references.ts";
+import { checkApprovers, checkModels, modelsIn, modelsOf } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
@@ -60,8 +60,7 @@ agents.route("POST /v1/agents", {
   handle: ({ context, body: config, idempotencyKey, once }) =>
     once(async (newId) => {
       const workspace = workspaceOf(context);
-      const { model, embedder, context: input } = config;
-      await checkModels(context.env, workspace, { model, embedder, summaries: input.compaction.model });
+      await checkModels(context.env, workspace, modelsOf(config));
       await checkApprovers(workspace, config.tools);
       const newAgentId = newId("ent");
       unwrap(await agentAt(context, newAgentId).check(config));
@@ -108,9 +107,8 @@ agents.route("PATCH /v1/agents/{agentId}", {
   handle: async ({ context, agent, workspaceId, params: { agentId }, body: changes }) => {
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
-    const { name, model, embedder } = changes;
-    const named = { model, embedder: embedder ?? undefined, summaries: summaryModelIn(changes) };
-    await checkModels(context.env, workspace, named);
+    const { name } = changes;
+    await checkModels(context.env, workspace, modelsIn(changes));
     if (changes.tools) await checkApprovers(workspace, changes.tools);
     if (name !== undefined) {
       // A name is told in every space at once, so nothing else may be wrong by then.

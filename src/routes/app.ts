@@ -1,29 +1,26 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { cors } from "hono/cors";
 import { ColloquyError, problem } from "../shared/errors.ts";
 import { createIds, type Ids } from "../shared/ids.ts";
 import { agents } from "./agents.ts";
 import { blocks } from "./blocks.ts";
-import { crossOrigin } from "./cross-origin.ts";
 import { deliveries } from "./deliveries.ts";
 import { deploymentOf } from "./deployment.ts";
 import { entities } from "./entities.ts";
 import { hooks } from "./hooks.ts";
 import type { HttpEnv } from "./http-context.ts";
 import { inbox } from "./inbox.ts";
-import { keys } from "./keys.ts";
-import { members } from "./members.ts";
+import { keysAndSecrets } from "./keys-and-secrets.ts";
 import { messages } from "./messages.ts";
 import { mind } from "./mind.ts";
 import { plans } from "./plans.ts";
 import { answerError, problemResponse } from "./problems.ts";
 import { runs } from "./runs.ts";
 import { search } from "./search.ts";
-import { secrets } from "./secrets.ts";
 import { spaceBlocks } from "./space-blocks.ts";
 import { spaces } from "./spaces.ts";
 import { stream } from "./stream.ts";
-import { tokens } from "./tokens.ts";
 import { toolCalls } from "./tool-calls.ts";
 import { importPath, transfer } from "./transfer.ts";
 import { workspaces } from "./workspaces.ts";
@@ -46,9 +43,34 @@ const idsOf = (secret: string | undefined): Ids => {
   return madeIds.ids;
 };
 
+/** Answers a browser's preflight. */
+const preflight = cors({
+  origin: "*",
+  allowMethods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+  allowHeaders: ["authorization", "content-type", "idempotency-key", "last-event-id", "x-entity-id"],
+  maxAge: 24 * 60 * 60,
+});
+const exposed = ["allow", "idempotency-replayed", "www-authenticate"].join(",");
+
 export const app = new Hono<HttpEnv>();
 
-app.use(crossOrigin);
+/**
+ * Pages of any origin may call the API. Nothing here is believed because of where it comes from: every request
+ * carries its token itself, there are no cookies, and credentials of the browser's own are never allowed.
+ *
+ * The headers are set on the answer that there is: made before it, as `cors` does, they are a second response that is
+ * merged into it.
+ */
+app.use(async (context, next) => {
+  if (context.req.method === "OPTIONS") return preflight(context, next);
+  await next();
+  const { headers, status } = context.res;
+  // The opened socket is an actor's own answer, and no browser looks for them on it.
+  if (status === 101) return;
+  headers.set("access-control-allow-origin", "*");
+  headers.set("access-control-expose-headers", exposed);
+});
+
 const limited = bodyLimit({
   maxSize: maxBodyBytes,
   onError: () => {
@@ -68,10 +90,8 @@ app.use((context, next) => {
 
 export const routes = [
   workspaces,
-  keys,
-  secrets,
+  keysAndSecrets,
   entities,
-  tokens,
   agents,
   transfer,
   inbox,
@@ -84,7 +104,6 @@ export const routes = [
   plans,
   search,
   spaces,
-  members,
   messages,
   toolCalls,
   stream,

@@ -24,55 +24,46 @@ const aliasesOf = (env: CheckedEnv): string[] => {
   }
 };
 
-/** Refuses a model, or an embedder, that could never be asked. `path` is where the model stands in the body. */
-export const checkModel = async (
-  env: CheckedEnv,
-  workspace: SecretNames,
-  model: ModelConfig | EmbedderConfig,
-  path = "model",
-): Promise<void> => {
-  if ("alias" in model) {
-    if (aliasesOf(env).includes(model.alias)) return;
-    throw new ColloquyError(
-      "unknown_reference",
-      `The operator has defined no model alias ${JSON.stringify(model.alias)}.`,
-    );
-  }
-  if (model.provider !== "openai-compatible") return;
-  const verdict = checkOutgoing(model.baseUrl, { allowLoopback: env.ENVIRONMENT === "development" });
-  if (!verdict.ok) {
-    throw new ColloquyError("invalid_request", `${path}.baseUrl cannot be used: ${verdict.reason}.`, {
-      issues: [{ path: `${path}.baseUrl`, message: verdict.reason }],
-    });
-  }
-  if (model.apiKeySecret === undefined) return;
-  if (unwrap(await workspace.secretNames()).includes(model.apiKeySecret)) return;
-  throw new ColloquyError(
-    "unknown_reference",
-    `The workspace has no secret ${JSON.stringify(model.apiKeySecret)}: write it with PUT /v1/workspace/secrets/${model.apiKeySecret}.`,
-  );
-};
-
-/** The model that a patch names for summaries; what is no such thing is refused with the whole config. */
-export const summaryModelIn = ({ context }: UpdateAgent): ModelConfig | undefined =>
-  Compaction.safeParse(context?.compaction).data?.model;
-
-type NamedModels = {
-  model?: ModelConfig | undefined;
-  embedder?: EmbedderConfig | undefined;
-  summaries?: ModelConfig | undefined;
-};
-
-/** The same for all models that a config, or a patch of one, names. */
+/** Refuses a model, or an embedder, that could never be asked. Models stand by their paths in the body. */
 export const checkModels = async (
   env: CheckedEnv,
   workspace: SecretNames,
-  { model, embedder, summaries }: NamedModels,
+  models: { [path: string]: ModelConfig | EmbedderConfig | null | undefined },
 ): Promise<void> => {
-  if (model) await checkModel(env, workspace, model);
-  if (embedder) await checkModel(env, workspace, embedder, "embedder");
-  if (summaries) await checkModel(env, workspace, summaries, "context.compaction.model");
+  for (const [path, model] of Object.entries(models)) {
+    if (!model) continue;
+    if ("alias" in model) {
+      if (aliasesOf(env).includes(model.alias)) continue;
+      const detail = `The operator has defined no model alias ${JSON.stringify(model.alias)}.`;
+      throw new ColloquyError("unknown_reference", detail);
+    }
+    if (model.provider !== "openai-compatible") continue;
+    const verdict = checkOutgoing(model.baseUrl, { allowLoopback: env.ENVIRONMENT === "development" });
+    if (!verdict.ok) {
+      throw new ColloquyError("invalid_request", `${path}.baseUrl cannot be used: ${verdict.reason}.`, {
+        issues: [{ path: `${path}.baseUrl`, message: verdict.reason }],
+      });
+    }
+    const secret = model.apiKeySecret;
+    if (secret === undefined || unwrap(await workspace.secretNames()).includes(secret)) continue;
+    const detail = `The workspace has no secret ${JSON.stringify(secret)}: write it with PUT /v1/workspace/secrets/${secret}.`;
+    throw new ColloquyError("unknown_reference", detail);
+  }
 };
+
+/** The models of a config, by their paths. */
+export const modelsOf = ({ model, embedder, context }: Pick<AgentConfig, "model" | "embedder" | "context">) => ({
+  model,
+  embedder,
+  "context.compaction.model": context.compaction.model,
+});
+
+/** The models that a patch names, by their paths; a compaction that is none is refused with the whole config. */
+export const modelsIn = ({ model, embedder, context }: UpdateAgent) => ({
+  model,
+  embedder,
+  "context.compaction.model": Compaction.safeParse(context?.compaction).data?.model,
+});
 
 type Named = { id: string; path: string };
 
@@ -110,11 +101,10 @@ export const checkPartner = (workspace: Directory, partnerId: string | null | un
 const secretPlace = /\$\{secret\.([A-Za-z0-9_-]{1,64})\}/g;
 
 /** The secrets that a config names: of models, of signatures, and in templates. */
-export const secretsNamed = ({ tools, mcp, model, embedder, context }: AgentConfig): string[] => {
+export const secretsNamed = (config: AgentConfig): string[] => {
+  const { tools, mcp } = config;
   const inTexts = [...JSON.stringify([tools, mcp]).matchAll(secretPlace)].map(([, name = ""]) => name);
-  const ofModels = [model, embedder, context.compaction.model].map(
-    (one) => one && "apiKeySecret" in one && one.apiKeySecret,
-  );
+  const ofModels = Object.values(modelsOf(config)).map((one) => one && "apiKeySecret" in one && one.apiKeySecret);
   const ofTools = tools.map((tool) => tool.executionType === "external" && tool.execution?.secret);
   return [...new Set([...inTexts, ...ofModels, ...ofTools].filter((name) => typeof name === "string"))].sort();
 };

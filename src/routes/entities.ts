@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { mintToken } from "../auth/tokens.ts";
 import { forgetStanding } from "../auth/verdicts.ts";
 import { CreateEntity, Entity, EntityType, UpdateEntity } from "../protocol/entity.ts";
 import { hasWorkspaceRights } from "../protocol/principal.ts";
+import { CreateToken, Token } from "../protocol/workspace.ts";
+import { isoTime, systemClock } from "../shared/clock.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
@@ -91,5 +94,27 @@ entities.route("DELETE /v1/entities/{entityId}", {
     await requireChangeable(context, entityId);
     unwrap(await workspaceOf(context).removeEntity(entityId));
     forgetStanding(workspaceId, entityId);
+  },
+});
+
+entities.route("POST /v1/tokens", {
+  summary: "Mint a token for a person or a service",
+  access: "workspace",
+  body: CreateToken,
+  status: 201,
+  answers: [Token, "The token"],
+  problems: ["unknown_reference"],
+  handle: async ({ context, workspaceId, body: { entityId, expiresInSeconds } }) => {
+    const [entity] = unwrap(await workspaceOf(context).resolve([entityId]));
+    if (entity?.type === "agent") {
+      throw new ColloquyError(
+        "unknown_reference",
+        "An agent speaks through its runs: tokens are for people and services.",
+      );
+    }
+    const issuedAt = systemClock.now();
+    const expiresAt = issuedAt + expiresInSeconds * 1000;
+    const token = await mintToken(context.env.SIGNING_SECRET, { workspaceId, entityId, issuedAt, expiresAt });
+    return { token, expiresAt: isoTime(expiresAt) };
   },
 });

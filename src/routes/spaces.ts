@@ -1,12 +1,14 @@
 import { z } from "zod";
+import { Member } from "../protocol/entity.ts";
 import { hasWorkspaceRights, type Principal } from "../protocol/principal.ts";
-import { CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
-import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { AddMember, CreateSpace, maxMembers, Space, SpaceListItem, UpdateSpace } from "../protocol/space.ts";
+import { ColloquyError, refuse, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { withTimeout } from "../shared/timeouts.ts";
-import { checkModel } from "./check-references.ts";
+import { checkModels } from "./check-references.ts";
 import { type HttpContext, spaceAt, workspaceOf } from "./http-context.ts";
 import { inSpace, mayOwn } from "./in-space.ts";
+import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
@@ -32,7 +34,7 @@ const createSpace = async (context: HttpContext, id: string, input: CreateSpace)
     throw new ColloquyError("limit_reached", `A space has at most ${maxMembers} members (maxMembers).`);
   }
   const workspace = workspaceOf(context);
-  if (settings.router) await checkModel(context.env, workspace, settings.router.model, "router.model");
+  if (settings.router) await checkModels(context.env, workspace, { "router.model": settings.router.model });
   // Nobody learns of somebody, or takes somebody in, by an id alone.
   const visibleTo = hasWorkspaceRights(principal) ? undefined : principal.entityId;
   const entities = entityIds.length === 0 ? [] : unwrap(await workspace.resolve(entityIds, visibleTo));
@@ -113,7 +115,7 @@ spaces.route("PATCH /v1/spaces/{spaceId}", {
   handle: async ({ context, space, body: changes }) => {
     if (changes.router) {
       if (!(await mayOwn(context))) throw routerForbidden();
-      await checkModel(context.env, workspaceOf(context), changes.router.model, "router.model");
+      await checkModels(context.env, workspaceOf(context), { "router.model": changes.router.model });
     }
     return { space: await inSpace(context, (principal) => space.update(principal, changes)) };
   },
@@ -125,4 +127,37 @@ spaces.route("DELETE /v1/spaces/{spaceId}", {
   access: "space",
   problems: ["not_found"],
   handle: ({ context, space }) => inSpace(context, (principal) => space.remove(principal)),
+});
+
+spaces.route("POST /v1/spaces/{spaceId}/members", {
+  summary: "Add a member",
+  description: "By the workspace or an admin. Adding who is a member already changes nothing.",
+  access: "space",
+  body: AddMember,
+  idempotent: true,
+  status: 201,
+  answers: [z.object({ member: Member }), "The member"],
+  problems: ["not_found", "unknown_reference", "limit_reached"],
+  handle: ({ context, space, body, once }) =>
+    once(async () => ({
+      member: await inSpace(context, async (principal) => {
+        if (!hasWorkspaceRights(principal)) {
+          const seen = await space.describe(principal);
+          return seen.ok ? refuse("forbidden", "Only the workspace's secret key or an admin adds members.") : seen;
+        }
+        const [entity] = unwrap(await workspaceOf(context).resolve([body.entityId]));
+        if (!entity) throw new ColloquyError("unknown_reference", `Not in this workspace: ${body.entityId}.`);
+        return space.addMember(principal, { id: entity.id, name: entity.name, type: entity.type });
+      }),
+    })),
+});
+
+spaces.route("DELETE /v1/spaces/{spaceId}/members/{entityId}", {
+  summary: "Remove a member, or leave",
+  description: "By the workspace, by an admin, or by the member itself. Its sockets are closed with 4403.",
+  access: "space",
+  params: { entityId: pathId("ent", "the member") },
+  problems: ["not_found"],
+  handle: ({ context, space, params }) =>
+    inSpace(context, (principal) => space.removeMember(principal, params.entityId)),
 });

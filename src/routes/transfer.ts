@@ -7,7 +7,7 @@ import { Name } from "../protocol/text.ts";
 import type { ExportPage, ImportName } from "../protocol/transfer-rpc.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
-import { checkModels, missingIn, secretsNamed } from "./check-references.ts";
+import { checkModels, missingIn, modelsOf, secretsNamed } from "./check-references.ts";
 import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { idempotently, idUnder } from "./idempotent.ts";
 import { pathId } from "./path-parameters.ts";
@@ -85,13 +85,8 @@ const stage = async (agent: AgentRpc, staging: Staging, lines: AsyncIterable<Arr
 
 /** Refuses a config that could never work here. Missing secrets and people are reported instead. */
 const checkConfig = async (context: HttpContext, agent: AgentRpc, config: AgentConfig): Promise<void> => {
-  const { model, embedder, context: input } = config;
-  const named = secretsNamed(config);
-  await checkModels(
-    context.env,
-    { secretNames: async () => ok(named) },
-    { model, embedder, summaries: input.compaction.model },
-  );
+  const secretNames = async () => ok(secretsNamed(config));
+  await checkModels(context.env, { secretNames }, modelsOf(config));
   unwrap(await agent.check(config));
 };
 
