@@ -1,7 +1,8 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import type { Message } from "../../src/protocol/message.ts";
 import type { AgentToolCall, EntityRef } from "../../src/protocol/rpc.ts";
-import type { AwaitedAnswer } from "../../src/protocol/tool-call.ts";
+import type { AwaitedAnswer, ToolAnswer } from "../../src/protocol/tool-call.ts";
 import { type Outcome, ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import {
@@ -35,13 +36,31 @@ afterEach(() => {
   answers.clear();
 });
 
-const cast = () => ({
-  ann: entity("human", "Ann"),
-  bob: entity("human", "Bob"),
-  bot: entity("service", "CI"),
-  robo: entity("agent", "Robo"),
-  hal: entity("agent", "Hal"),
-});
+/** A space of these members. */
+const open = async <Name extends "ann" | "bob" | "bot" | "robo" | "hal">(...names: Name[]) => {
+  const cast = {
+    ann: entity("human", "Ann"),
+    bob: entity("human", "Bob"),
+    bot: entity("service", "CI"),
+    robo: entity("agent", "Robo"),
+    hal: entity("agent", "Hal"),
+  };
+  const home = await house(names.map((name) => cast[name]));
+  return { ...cast, home };
+};
+
+const record = async (home: House, call: AgentToolCall): Promise<Message> =>
+  unwrap(await home.rpc.recordToolCall(call));
+
+/** Shows a call of the agent. */
+const show = async (...named: Parameters<typeof called>): Promise<AgentToolCall> => {
+  const call = called(...named);
+  await record(named[0], call);
+  return call;
+};
+
+const decide = async (home: House, who: EntityRef, { toolCallId }: AgentToolCall, answer: ToolAnswer) =>
+  unwrap(await home.rpc.answerToolCall(home.as(who), toolCallId, answer));
 
 const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
 
@@ -63,32 +82,28 @@ const pass = async (home: House, milliseconds: number): Promise<void> => {
   await runDurableObjectAlarm(home.stub);
 };
 
+const query = (home: House, statement: string) =>
+  runInDurableObject(home.stub, (_, { storage: { sql } }) => sql.exec(statement).toArray());
+
 const settled = (home: House): Promise<void> =>
   vi.waitFor(async () => {
-    const lags = await runInDurableObject(home.stub, (_, { storage: { sql } }) =>
-      sql.exec("SELECT count(*) AS due FROM timers WHERE name = 'deliver'").one(),
-    );
-    expect(lags).toEqual({ due: 0 });
+    expect(await query(home, "SELECT * FROM timers WHERE name = 'deliver'")).toEqual([]);
   });
 
 test("[R2] [D4] a visible call is one message that ends its stream; each state is one update", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
+  const { home, ann, robo } = await open("ann", "robo");
   const listener = await listen(home, home.as(ann));
   const streamId = ids.mint("str");
   const call = called(home, robo, "c1", { streamId });
-  const shown = unwrap(await home.rpc.recordToolCall(call));
+  const shown = await record(home, call);
   expect(shown).toMatchObject({ kind: "tool_call", streamId, toolCall: { name: "deploy", status: "running" } });
-  expect(unwrap(await home.rpc.recordToolCall(call))).toEqual(shown);
+  expect(await record(home, call)).toEqual(shown);
   const done = { ...call, status: "complete" as const, output: { url: "https://x.example" } };
-  const complete = unwrap(await home.rpc.recordToolCall(done));
-  expect(complete).toMatchObject({
-    id: shown.id,
-    seq: shown.seq,
-    toolCall: { status: "complete", output: done.output },
-  });
-  expect(unwrap(await home.rpc.recordToolCall(done))).toEqual(complete);
-  expect(unwrap(await home.rpc.recordToolCall({ ...call, status: "error" }))).toEqual(complete);
+  const complete = await record(home, done);
+  const { id, seq } = shown;
+  expect(complete).toMatchObject({ id, seq, toolCall: { status: "complete", output: done.output } });
+  expect(await record(home, done)).toEqual(complete);
+  expect(await record(home, { ...call, status: "error" })).toEqual(complete);
   await listener.until("space.message.updated");
   expect(listener.types).toEqual(["space.message", "space.message.updated"]);
   expect(listener.of("space.message.updated")[0]).toMatchObject({ cursor: shown.seq + 1, message: complete });
@@ -102,24 +117,20 @@ test("[R2] [D4] a visible call is one message that ends its stream; each state i
 });
 
 test("[D2] a tool call is delivered to every other agent and wakes nobody, neither in a pair", async () => {
-  const { ann, robo, hal } = cast();
-  const home = await house([ann, robo, hal]);
-  unwrap(await home.rpc.recordToolCall(called(home, robo, "c1")));
+  const { home, robo, hal } = await open("ann", "robo", "hal");
+  await show(home, robo, "c1");
   await vi.waitFor(() => expect(deliveredTo(hal).flatMap(({ messages }) => messages)).toHaveLength(1));
   const [delivered] = deliveredTo(hal).flatMap(({ messages }) => messages);
   expect(delivered).toMatchObject({ triggerSource: "none", message: { kind: "tool_call" } });
   const pair = await house([robo, hal]);
   unwrap(await pair.rpc.recordToolCall(called(pair, robo, "c2")));
   await vi.waitFor(() => expect(deliveredTo(hal).flatMap(({ messages }) => messages)).toHaveLength(2));
-  expect(deliveredTo(hal).flatMap(({ messages }) => messages.map((one) => one.triggerSource))).toEqual([
-    "none",
-    "none",
-  ]);
+  const sources = deliveredTo(hal).flatMap(({ messages }) => messages.map((one) => one.triggerSource));
+  expect(sources).toEqual(["none", "none"]);
 });
 
 test("[S6] a call of another agent, or an id that was not issued, is refused", async () => {
-  const { ann, robo, hal } = cast();
-  const home = await house([ann, robo]);
+  const { home, robo, hal } = await open("ann", "robo");
   const call = called(home, robo, "c1");
   expect(code(await home.rpc.recordToolCall({ ...call, agentId: hal.id }))).toBe("invalid_request");
   expect(code(await home.rpc.recordToolCall({ ...call, toolCallId: "tc_invented" }))).toBe("invalid_request");
@@ -130,105 +141,80 @@ test("[S6] a call of another agent, or an id that was not issued, is refused", a
 });
 
 test("[B3] a long input is refused, and of a long output the beginning is kept with a note", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
+  const { home, robo } = await open("ann", "robo");
   const input = { text: "x".repeat(maxToolInputBytes) };
   const refused = await home.rpc.recordToolCall(called(home, robo, "c1", { input }));
-  expect(refused).toMatchObject({
-    problem: { code: "payload_too_large", detail: expect.stringContaining("maxToolInputBytes") },
-  });
+  const problem = { code: "payload_too_large", detail: expect.stringContaining("maxToolInputBytes") };
+  expect(refused).toMatchObject({ problem });
   const output = { text: "é".repeat(maxToolOutputBytes) };
-  const kept = unwrap(await home.rpc.recordToolCall(called(home, robo, "c2", { status: "complete", output })));
-  expect(kept.toolCall?.output).toMatchObject({
-    note: expect.stringContaining(`${maxToolOutputBytes * 2 + 11} bytes`),
-  });
+  const kept = await record(home, called(home, robo, "c2", { status: "complete", output }));
+  const note = expect.stringContaining(`${maxToolOutputBytes * 2 + 11} bytes`);
+  expect(kept.toolCall?.output).toMatchObject({ note });
   expect(JSON.stringify(kept.toolCall).length).toBeLessThan(maxToolOutputBytes + 500);
 });
 
 test("approvals are counted live, and the calling agent alone is told once that enough approved", async () => {
-  const { ann, bob, robo, hal } = cast();
-  const home = await house([ann, bob, robo, hal]);
+  const { home, ann, bob, robo, hal } = await open("ann", "bob", "robo", "hal");
   const listener = await listen(home, home.as(ann));
-  const call = called(home, robo, "c1", approval({ quorum: 2, approvers: [ann.id, bob.id] }));
-  unwrap(await home.rpc.recordToolCall(call));
-  const first = unwrap(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, yes));
+  const call = await show(home, robo, "c1", approval({ quorum: 2, approvers: [ann.id, bob.id] }));
+  const first = await decide(home, ann, call, yes);
   expect(first).toMatchObject({ created: true, message: { toolCall: { status: "requires_action" } } });
-  const again = unwrap(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, yes));
+  const again = await decide(home, ann, call, yes);
   expect(again).toEqual({ message: first.message, created: false });
-  expect(code(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, { result: { approved: false } }))).toBe(
-    "conflict",
-  );
-  const second = unwrap(await home.rpc.answerToolCall(home.as(bob), call.toolCallId, yes));
+  const no = { result: { approved: false } };
+  expect(code(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, no))).toBe("conflict");
+  const second = await decide(home, bob, call, yes);
   expect(second.message.toolCall).toMatchObject({ status: "running" });
   await listener.until("space.message.updated", 2);
-  expect(listener.of("space.message.updated").map(({ message }) => message.toolCall?.awaits?.answers.length)).toEqual([
-    1, 2,
-  ]);
+  const counts = listener.of("space.message.updated").map(({ message }) => message.toolCall?.awaits?.answers.length);
+  expect(counts).toEqual([1, 2]);
   // Its run was replayed: what it shows again is not taken back.
-  expect(unwrap(await home.rpc.recordToolCall(call))).toEqual(second.message);
+  expect(await record(home, call)).toEqual(second.message);
   await vi.waitFor(() => expect(answersTo(robo)).toHaveLength(1));
-  expect(answersTo(robo)).toEqual([
-    {
-      seq: second.message.seq + 2,
-      toolCallId: call.toolCallId,
-      outcome: "approved",
-      by: [
-        { id: ann.id, name: "Ann" },
-        { id: bob.id, name: "Bob" },
-      ],
-    },
-  ]);
+  const by = [ann, bob].map(({ id, name }) => ({ id, name }));
+  const { toolCallId } = call;
+  expect(answersTo(robo)).toEqual([{ seq: second.message.seq + 2, toolCallId, outcome: "approved", by }]);
   await settled(home);
   expect(answersTo(hal)).toEqual([]);
-  const done = unwrap(await home.rpc.recordToolCall({ ...call, status: "complete", output: "deployed" }));
+  const done = await record(home, { ...call, status: "complete", output: "deployed" });
   expect(done.toolCall).toMatchObject({ status: "complete", output: "deployed", awaits: { answers: [{}, {}] } });
   await settled(home);
   expect(answersTo(robo)).toHaveLength(1);
 });
 
 test("one rejection rejects, and its note reaches the agent", async () => {
-  const { ann, bob, robo } = cast();
-  const home = await house([ann, bob, robo]);
-  const call = called(home, robo, "c1", approval({ quorum: 2 }));
-  unwrap(await home.rpc.recordToolCall(call));
+  const { home, ann, bob, robo } = await open("ann", "bob", "robo");
+  const call = await show(home, robo, "c1", approval({ quorum: 2 }));
   const no = { result: { approved: false, note: "not today" } };
-  const { message } = unwrap(await home.rpc.answerToolCall(home.as(bob), call.toolCallId, no));
+  const { message } = await decide(home, bob, call, no);
   expect(message.toolCall).toMatchObject({ status: "error", error: { code: "approval_rejected" } });
   await vi.waitFor(() => expect(answersTo(robo)).toMatchObject([{ outcome: "rejected", note: "not today" }]));
   expect(code(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, yes))).toBe("conflict");
 });
 
 test("the first valid answer wins, and is checked against the schema", async () => {
-  const { ann, bob, robo } = cast();
-  const home = await house([ann, bob, robo]);
+  const { home, ann, bob, robo } = await open("ann", "bob", "robo");
   const schema = { type: "object", properties: { color: { type: "string" } }, required: ["color"] };
-  const call = called(home, robo, "c1", question({ schema }));
-  unwrap(await home.rpc.recordToolCall(call));
+  const call = await show(home, robo, "c1", question({ schema }));
   expect(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, { result: { color: 3 } })).toMatchObject({
     problem: { code: "answer_invalid", status: 422, issues: [{ path: "result.color" }] },
   });
   expect(code(await home.rpc.recordToolCall({ ...call, status: "complete", output: 1 }))).toBe("conflict");
   const given = { result: { color: "red" } };
-  const { message } = unwrap(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, given));
+  const { message } = await decide(home, ann, call, given);
   expect(message.toolCall).toMatchObject({ status: "complete", output: { color: "red" } });
-  expect(unwrap(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, given)).created).toBe(false);
+  expect((await decide(home, ann, call, given)).created).toBe(false);
   expect(code(await home.rpc.answerToolCall(home.as(bob), call.toolCallId, given))).toBe("conflict");
   await vi.waitFor(() => expect(answersTo(robo)).toMatchObject([{ outcome: "answered", output: { color: "red" } }]));
 });
 
 test("[S1] only a person of the space who was asked may answer", async () => {
-  const { ann, bob, bot, robo } = cast();
+  const { home, ann, bob, bot, robo } = await open("ann", "bob", "bot", "robo");
   const stranger = entity("human", "Eve");
-  const home = await house([ann, bob, bot, robo]);
-  const call = called(home, robo, "c1", approval({ approvers: [bob.id] }));
-  unwrap(await home.rpc.recordToolCall(call));
+  const call = await show(home, robo, "c1", approval({ approvers: [bob.id] }));
   const by = async (who: EntityRef) => code(await home.rpc.answerToolCall(home.as(who), call.toolCallId, yes));
-  expect([await by(ann), await by(bot), await by(robo), await by(stranger)]).toEqual([
-    "forbidden",
-    "forbidden",
-    "forbidden",
-    "not_found",
-  ]);
+  for (const who of [ann, bot, robo]) expect(await by(who)).toBe("forbidden");
+  expect(await by(stranger)).toBe("not_found");
   expect(code(await home.rpc.answerToolCall(home.key, call.toolCallId, yes))).toBe("acting_entity_required");
   const unknown = ids.mintOwned("tc", robo.id);
   expect(code(await home.rpc.answerToolCall(home.as(ann), unknown, yes))).toBe("not_found");
@@ -238,11 +224,10 @@ test("[S1] only a person of the space who was asked may answer", async () => {
 });
 
 test("a call expires by the space's own timer, and an answer after that is too late", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
+  const { home, ann, robo } = await open("ann", "robo");
   const soon = called(home, robo, "soon", question({ expiresAt: inMinutes(1) }));
   const later = called(home, robo, "later", question({ expiresAt: inMinutes(30) }));
-  for (const call of [later, soon]) unwrap(await home.rpc.recordToolCall(call));
+  for (const call of [later, soon]) await record(home, call);
   await settled(home);
   await pass(home, 61_000);
   await vi.waitFor(() => expect(answersTo(robo)).toMatchObject([{ toolCallId: soon.toolCallId, outcome: "expired" }]));
@@ -259,10 +244,8 @@ test("a call expires by the space's own timer, and an answer after that is too l
 
 test("[D2] an answer that is stored when the space crashes reaches the agent, once", async () => {
   for (const point of ["space.after-append", "space.after-deliver"] as const) {
-    const { ann, robo } = cast();
-    const home = await house([ann, robo]);
-    const call = called(home, robo, "c1", approval());
-    unwrap(await home.rpc.recordToolCall(call));
+    const { home, ann, robo } = await open("ann", "robo");
+    const call = await show(home, robo, "c1", approval());
     await settled(home);
     const crashed = armFault(point);
     home.rpc.answerToolCall(home.as(ann), call.toolCallId, yes).catch(() => undefined);
@@ -276,10 +259,8 @@ test("[D2] an answer that is stored when the space crashes reaches the agent, on
 });
 
 test("[D2] an expiry that is stored when the space crashes reaches the agent, once", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  const call = called(home, robo, "c1", question({ expiresAt: inMinutes(1) }));
-  unwrap(await home.rpc.recordToolCall(call));
+  const { home, robo } = await open("ann", "robo");
+  await show(home, robo, "c1", question({ expiresAt: inMinutes(1) }));
   await settled(home);
   const crashed = armFault("space.after-append");
   pass(home, 61_000).catch(() => undefined);
@@ -291,14 +272,12 @@ test("[D2] an expiry that is stored when the space crashes reaches the agent, on
 });
 
 test("[D2] answers keep their place among messages, and wait with them for an agent that is away", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  const call = called(home, robo, "c1", approval());
-  unwrap(await home.rpc.recordToolCall(call));
+  const { home, ann, robo } = await open("ann", "robo");
+  const call = await show(home, robo, "c1", approval());
   await settled(home);
   answers.set(robo.id, async () => refuse("unavailable", "not now"));
   unwrap(await home.rpc.post(home.as(ann), { text: "before" }));
-  unwrap(await home.rpc.answerToolCall(home.as(ann), call.toolCallId, yes));
+  await decide(home, ann, call, yes);
   unwrap(await home.rpc.post(home.as(ann), { text: "after" }));
   answers.set(robo.id, async ({ cursor }) => ok({ cursor }));
   await pass(home, 60_000);
@@ -313,28 +292,24 @@ test("[D2] answers keep their place among messages, and wait with them for an ag
 });
 
 test("an agent that leaves takes its open calls with it", async () => {
-  const { ann, robo, hal } = cast();
-  const home = await house([ann, robo, hal]);
+  const { home, ann, robo, hal } = await open("ann", "robo", "hal");
   const waits = called(home, robo, "waits", approval());
   for (const call of [waits, called(home, robo, "runs"), called(home, hal, "other")]) {
-    unwrap(await home.rpc.recordToolCall(call));
+    await record(home, call);
   }
-  unwrap(await home.rpc.recordToolCall(called(home, robo, "over", { status: "complete", output: 1 })));
+  await show(home, robo, "over", { status: "complete", output: 1 });
   unwrap(await home.rpc.removeMember(home.key, robo.id));
   const { items } = unwrap(await home.rpc.list(home.key, { limit: 9 }));
   expect(items.map(({ toolCall }) => toolCall?.status)).toEqual(["canceled", "canceled", "running", "complete"]);
   expect(code(await home.rpc.answerToolCall(home.as(ann), waits.toolCallId, yes))).toBe("gone");
-  expect(unwrap(await home.rpc.recordToolCall({ ...waits, status: "complete", output: 1 })).toolCall?.status).toBe(
-    "canceled",
-  );
+  expect((await record(home, { ...waits, status: "complete", output: 1 })).toolCall?.status).toBe("canceled");
   await settled(home);
   expect(answersTo(robo)).toEqual([]);
 });
 
 test("[B3] however many open calls an agent leaves behind, all of them are canceled", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  for (let index = 0; index < 120; index += 1) unwrap(await home.rpc.recordToolCall(called(home, robo, `c${index}`)));
+  const { home, robo } = await open("ann", "robo");
+  for (let index = 0; index < 120; index += 1) await show(home, robo, `c${index}`);
   unwrap(await home.rpc.removeMember(home.key, robo.id));
   await vi.waitFor(async () => {
     await runDurableObjectAlarm(home.stub);
@@ -344,18 +319,16 @@ test("[B3] however many open calls an agent leaves behind, all of them are cance
 });
 
 test("a tool call cannot be replied to, by nobody", async () => {
-  const { ann, robo, hal } = cast();
-  const home = await house([ann, robo, hal]);
-  const { id } = unwrap(await home.rpc.recordToolCall(called(home, robo, "c1")));
+  const { home, ann, robo, hal } = await open("ann", "robo", "hal");
+  const { id } = await record(home, called(home, robo, "c1"));
   const refused = await home.rpc.post(home.as(ann), { text: "nice", replyTo: id });
   expect(refused).toMatchObject({ problem: { code: "not_repliable", status: 422 } });
   expect(code(await home.rpc.append({ ...said(home, hal, "nice"), replyTo: id }))).toBe("not_repliable");
 });
 
 test("a read mark may stand on a tool call, and its receipts are told", async () => {
-  const { ann, bob, robo } = cast();
-  const home = await house([ann, bob, robo]);
-  const { id } = unwrap(await home.rpc.recordToolCall(called(home, robo, "c1")));
+  const { home, ann, bob, robo } = await open("ann", "bob", "robo");
+  const { id } = await record(home, called(home, robo, "c1"));
   expect(unwrap(await home.rpc.latest(home.as(ann))).unreadCount).toBe(1);
   unwrap(await home.rpc.markRead(home.as(ann), id));
   expect(unwrap(await home.rpc.latest(home.as(ann))).unreadCount).toBe(0);
@@ -363,10 +336,8 @@ test("a read mark may stand on a tool call, and its receipts are told", async ()
 });
 
 test("an answer by socket is told to all, and a refused one to its sender by the call's id", async () => {
-  const { ann, bob, robo } = cast();
-  const home = await house([ann, bob, robo]);
-  const call = called(home, robo, "c1", approval());
-  unwrap(await home.rpc.recordToolCall(call));
+  const { home, ann, bob, robo } = await open("ann", "bob", "robo");
+  const call = await show(home, robo, "c1", approval());
   const [one, other] = [await listen(home, home.as(ann)), await listen(home, home.as(bob))];
   const frame = (result: unknown, toolCallId = call.toolCallId) => ({ type: "tool.result", toolCallId, result });
   one.send(frame({ approved: 7 }));
@@ -390,27 +361,20 @@ test("an answer by socket is told to all, and a refused one to its sender by the
 });
 
 test("nothing of a call outlives its space", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  const call = called(home, robo, "c1", question({ expiresAt: inMinutes(1) }));
-  unwrap(await home.rpc.recordToolCall(call));
+  const { home, robo } = await open("ann", "robo");
+  await show(home, robo, "c1", question({ expiresAt: inMinutes(1) }));
   unwrap(await home.rpc.remove(home.key));
   await settled(home);
   await pass(home, 61_000);
-  const kept = await runInDurableObject(home.stub, (_, { storage: { sql } }) =>
-    sql.exec("SELECT count(*) AS kept FROM tool_calls").one(),
-  );
-  expect(kept).toEqual({ kept: 0 });
+  expect(await query(home, "SELECT * FROM tool_calls")).toEqual([]);
 });
 
 test("[R5] a deleted space ends no calls of an absent agent; it hears only that it left", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  unwrap(await home.rpc.recordToolCall(called(home, robo, "c1", question({ expiresAt: inMinutes(1) }))));
+  const { home, robo } = await open("ann", "robo");
+  await show(home, robo, "c1", question({ expiresAt: inMinutes(1) }));
   await settled(home);
   answers.set(robo.id, async () => refuse("unavailable", "not now"));
-  const rows = () =>
-    runInDurableObject(home.stub, (_, { storage: { sql } }) => sql.exec("SELECT seq FROM log").toArray());
+  const rows = () => query(home, "SELECT seq FROM log");
   const before = await rows();
   unwrap(await home.rpc.remove(home.key));
   await vi.waitFor(() => expect(deliveredTo(robo).at(-1)).toMatchObject({ left: true }));
@@ -424,22 +388,20 @@ test("[R5] a deleted space ends no calls of an absent agent; it hears only that 
 });
 
 test("[B4] [B3] a page of messages reads one more row for each tool call on it", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  const show = async (from: number, to: number): Promise<void> => {
+  const { home, ann, robo } = await open("ann", "robo");
+  const showAll = async (from: number, to: number): Promise<void> => {
     for (let index = from; index < to; index += 1) {
-      const call = called(home, robo, `c${index}`);
-      unwrap(await home.rpc.recordToolCall(call));
-      unwrap(await home.rpc.recordToolCall({ ...call, status: "complete", output: index }));
+      const call = await show(home, robo, `c${index}`);
+      await record(home, { ...call, status: "complete", output: index });
     }
   };
-  await show(0, 10);
+  await showAll(0, 10);
   await settled(home);
   const page = () => home.rpc.list(home.as(ann), { limit: 5 });
   // Who asks is read once.
   await page();
   const few = await counted(home, page);
-  await show(10, 60);
+  await showAll(10, 60);
   await settled(home);
   const many = await counted(home, page);
   expect(many.rowsRead).toBe(few.rowsRead);
@@ -447,22 +409,19 @@ test("[B4] [B3] a page of messages reads one more row for each tool call on it",
 });
 
 test("[R5] a call does not show where it was canceled before, or its agent stopped waiting", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
+  const { home, robo } = await open("ann", "robo");
   const first = called(home, robo, "first");
   expect(code(await home.rpc.recordToolCall({ ...first, status: "canceled" }))).toBe("gone");
   expect(code(await home.rpc.recordToolCall({ ...first, until: Date.now() - 1 }))).toBe("unavailable");
   expect(unwrap(await home.rpc.list(home.key, { limit: 10 })).items).toEqual([]);
-  unwrap(await home.rpc.recordToolCall(first));
-  const canceled = unwrap(await home.rpc.recordToolCall({ ...first, status: "canceled", until: Date.now() - 1 }));
+  await record(home, first);
+  const canceled = await record(home, { ...first, status: "canceled", until: Date.now() - 1 });
   expect(canceled.toolCall?.status).toBe("canceled");
 });
 
 test("[B3] a space has so many open calls at a time, and one that ends makes room", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
-  const first = called(home, robo, "first");
-  unwrap(await home.rpc.recordToolCall(first));
+  const { home, robo } = await open("ann", "robo");
+  const first = await show(home, robo, "first");
   await runInDurableObject(home.stub, (_, { storage: { sql } }) => {
     sql.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
@@ -472,16 +431,14 @@ test("[B3] a space has so many open calls at a time, and one that ends makes roo
     );
   });
   const refused = await home.rpc.recordToolCall(called(home, robo, "one more"));
-  expect(refused).toMatchObject({
-    problem: { code: "limit_reached", detail: expect.stringContaining("maxOpenToolCalls") },
-  });
-  unwrap(await home.rpc.recordToolCall({ ...first, status: "canceled" }));
-  unwrap(await home.rpc.recordToolCall(called(home, robo, "one more")));
+  const problem = { code: "limit_reached", detail: expect.stringContaining("maxOpenToolCalls") };
+  expect(refused).toMatchObject({ problem });
+  await record(home, { ...first, status: "canceled" });
+  await show(home, robo, "one more");
 });
 
 test("[B3] a full space takes no message and no call, names the bound, and is read as before", async () => {
-  const { ann, robo } = cast();
-  const home = await house([ann, robo]);
+  const { home, ann, robo } = await open("ann", "robo");
   const { message } = unwrap(await home.rpc.post(home.as(ann), { text: "The last one", clientKey: "k1" }));
   await runInDurableObject(home.stub, (_, { storage: { sql } }) => {
     const full = vi.spyOn(sql, "databaseSize", "get").mockReturnValue(maxDatabaseBytes + 1);
@@ -492,12 +449,8 @@ test("[B3] a full space takes no message and no call, names the bound, and is re
     await home.rpc.append(said(home, robo, "And one more")),
     await home.rpc.recordToolCall(called(home, robo, "deploy")),
   ];
-  for (const refused of refusals) {
-    expect(refused).toMatchObject({
-      ok: false,
-      problem: { code: "limit_reached", detail: expect.stringContaining("(maxDatabaseBytes)") },
-    });
-  }
+  const problem = { code: "limit_reached", detail: expect.stringContaining("(maxDatabaseBytes)") };
+  for (const refused of refusals) expect(refused).toMatchObject({ ok: false, problem });
   expect(unwrap(await home.rpc.list(home.as(ann), { limit: 10 })).items).toEqual([message]);
   expect(unwrap(await home.rpc.post(home.as(ann), { text: "The last one", clientKey: "k1" })).created).toBe(false);
 });
