@@ -49,7 +49,8 @@ export interface BlockRpc {
   /** Its own and those that are shared with it, by label. */
   blocks(workspaceId: string): Promise<Outcome<Block[]>>;
   createBlock(workspaceId: string, block: CreateBlock, author: string, callId?: string): Promise<Outcome<BlockDetail>>;
-  block(workspaceId: string, label: string, version?: number): Promise<Outcome<BlockDetail>>;
+  /** `granteeId`: as the agent or the space sees it that the block is shared with. Otherwise as this agent sees it. */
+  block(workspaceId: string, label: string, version?: number, granteeId?: string): Promise<Outcome<BlockDetail>>;
   editBlock(
     workspaceId: string,
     label: string,
@@ -60,7 +61,12 @@ export interface BlockRpc {
   updateBlock(workspaceId: string, label: string, changes: UpdateBlock, author: string): Promise<Outcome<BlockDetail>>;
   deleteBlock(workspaceId: string, label: string, as: EditBlock["as"], author: string): Promise<Outcome<null>>;
   /** Newest first. */
-  blockHistory(workspaceId: string, label: string, page: PageRequest): Promise<Outcome<Page<BlockChange>>>;
+  blockHistory(
+    workspaceId: string,
+    label: string,
+    page: PageRequest,
+    granteeId?: string,
+  ): Promise<Outcome<Page<BlockChange>>>;
   /** Oldest first. */
   blockGrants(workspaceId: string, label: string): Promise<Outcome<BlockGrant[]>>;
   /** Of a space, the caller has checked that the agent is in it. */
@@ -76,19 +82,6 @@ export interface BlockRpc {
   /** For the people of a space, whom the caller has checked. By label; `permission` is theirs. */
   spaceBlocks(workspaceId: string, spaceId: string): Promise<Outcome<Block[]>>;
 
-  /** For both. `granteeId` is the agent or the space that the block is shared with. */
-  readSharedBlock(
-    workspaceId: string,
-    granteeId: string,
-    label: string,
-    version?: number,
-  ): Promise<Outcome<BlockDetail>>;
+  /** For both: `by` says who. */
   editSharedBlock(workspaceId: string, label: string, edit: SharedEdit): Promise<Outcome<EditedBlock>>;
-  /** Newest first. */
-  sharedBlockHistory(
-    workspaceId: string,
-    granteeId: string,
-    label: string,
-    page: PageRequest,
-  ): Promise<Outcome<Page<BlockChange>>>;
 }

@@ -71,7 +71,7 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}", {
   problems: ["not_found", "invalid_request"],
   handle: async ({ context, agent, workspaceId, params, query }) => {
     await membersWith(context, params);
-    return unwrap(await agent.readSharedBlock(workspaceId, params.spaceId, params.label, query.version));
+    return unwrap(await agent.block(workspaceId, params.label, query.version, params.spaceId));
   },
 });
 
@@ -105,7 +105,7 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/hist
   problems: ["not_found", ...badPage],
   handle: async ({ context, agent, workspaceId, params, query }) => {
     await membersWith(context, params);
-    return unwrap(await agent.sharedBlockHistory(workspaceId, params.spaceId, params.label, query));
+    return unwrap(await agent.blockHistory(workspaceId, params.label, query, params.spaceId));
   },
 });
 

@@ -1,13 +1,12 @@
 import type { BlockDetail, EditBlock, UpdateBlock } from "../../protocol/block.ts";
 import type { BlockPrincipal, BlockRpc } from "../../protocol/block-rpc.ts";
-import type { PageRequest } from "../../protocol/page.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
 import { blockView } from "../memory/blocks/block-view.ts";
 import { type BlockServices, ownPrincipal, type SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
 import { originAuthor } from "../transfer/origin.ts";
-import type { AgentRuntime, Area } from "./agent-runtime.ts";
+import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
 /** How long others are asked for, in the service of one request. */
@@ -30,14 +29,6 @@ const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinne
   if (pinned !== undefined) sharedBlocks.pin(row, pinned);
 };
 
-const historyOf = ({ db, services }: AgentRuntime, label: string, { limit, cursor }: PageRequest) =>
-  page(
-    services.blocks.history(label, cursorOf(cursor), limit + 1),
-    limit,
-    ({ version }) => version,
-    (change) => ({ ...change, ...originAuthor(db, change.author) }),
-  );
-
 /** The agent's blocks: its own, those that it shares, and those that others share with it. */
 export const blocksArea: Area<keyof BlockRpc> = {
   blocks: async ({ services }) => {
@@ -48,7 +39,8 @@ export const blocksArea: Area<keyof BlockRpc> = {
     await services.blocks.create(block, author, callId);
     return detail(services, block.label);
   },
-  block: ({ services }, label, version) => detail(services, label, version),
+  block: ({ services }, label, version, granteeId) =>
+    granteeId === undefined ? detail(services, label, version) : services.blocks.detail(label, version, granteeId),
   editBlock: ({ services }, label, { as, ...wanted }, author, callId) => {
     const edit = { ...wanted, by: principalOf(services, as, author), callId };
     return services.sharedBlocks.edit(label, edit, timeoutSignal(askMs));
@@ -64,7 +56,15 @@ export const blocksArea: Area<keyof BlockRpc> = {
     await services.shares.unshareDeleted(row, timeoutSignal(askMs));
     return null;
   },
-  blockHistory: historyOf,
+  blockHistory: ({ db, services }, label, { limit, cursor }, granteeId) => {
+    if (granteeId !== undefined) services.blocks.granted(label, granteeId);
+    return page(
+      services.blocks.history(label, cursorOf(cursor), limit + 1),
+      limit,
+      ({ version }) => version,
+      (change) => ({ ...change, ...originAuthor(db, change.author) }),
+    );
+  },
   blockGrants: ({ services }, label) => services.shares.grants(services.blocks.get(label).id),
   shareBlock: ({ services }, label, grant) => services.shares.share(label, grant, timeoutSignal(askMs)),
   unshareBlock: async ({ services }, label, granteeId) => {
@@ -85,13 +85,8 @@ export const blocksArea: Area<keyof BlockRpc> = {
       return (row && shares.viewFor(row, readerId)) ?? null;
     }),
   spaceBlocks: ({ services }, spaceId) => services.shares.sharedWith(spaceId),
-  readSharedBlock: ({ services }, granteeId, label, version) => services.blocks.detail(label, version, granteeId),
   editSharedBlock: ({ services }, label, { until, ...edit }) => {
     requireAwaited(services, { until });
     return services.blocks.edit(label, edit);
-  },
-  sharedBlockHistory: (runtime, granteeId, label, asked) => {
-    runtime.services.blocks.granted(label, granteeId);
-    return historyOf(runtime, label, asked);
   },
 };

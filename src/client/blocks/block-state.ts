@@ -3,8 +3,7 @@ import type { BlockFrame } from "../../protocol/block-events.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import type { ConnectionState } from "../space-state.ts";
-import { applyEdit } from "./apply-edit.ts";
-import { seenBy } from "./retarget.ts";
+import { applyEdit, seenBy } from "./apply-edit.ts";
 
 /**
  * One block as a person sees it: the stored version, and the edits of this person that are not stored yet.

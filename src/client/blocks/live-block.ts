@@ -6,6 +6,7 @@ import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import { type ConnectionTimings, followStream } from "../connection.ts";
 import type { Credentials } from "../credentials.ts";
 import { createStore, type Store } from "../store.ts";
+import { retarget } from "./apply-edit.ts";
 import {
   type BlockState,
   initialBlockState,
@@ -13,7 +14,6 @@ import {
   type PendingEdit,
   reduceBlock,
 } from "./block-state.ts";
-import { retarget } from "./retarget.ts";
 
 /**
  * One block of a space, followed live and edited at the same time as others edit it.

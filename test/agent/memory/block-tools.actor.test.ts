@@ -9,7 +9,15 @@ import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../../src/shared/fault.ts";
 import { createGate } from "../../support/gate.ts";
-import { call, installModel, type ScriptedStep, scriptedModel, step, text } from "../../support/scripted-model.ts";
+import {
+  call,
+  installModel,
+  type ScriptedPart,
+  type ScriptedStep,
+  scriptedModel,
+  step,
+  text,
+} from "../../support/scripted-model.ts";
 import { shorten } from "../../support/shorten.ts";
 import { ended, openHouse, passTime, runsOf } from "../fixture.ts";
 
@@ -31,18 +39,31 @@ const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {
   const agent = await house.agent({ name: "Analyst", continuity: "timeline", ...settings });
   const archive = await house.agent({ name: "Archive", continuity: "timeline" });
   const space = await house.space("Alpha", [ann, ben, agent]);
-  const room = await house.space("Beta", [agent, archive]);
+  await house.space("Beta", [agent, archive]);
   const { workspaceId } = house;
   const stub = (of: EntityRef = agent) => env.AGENT.getByName(of.id);
+  const play = (...steps: ScriptedStep[]): void => {
+    restore.push(installModel(scriptedModel(steps)));
+  };
+  /** What the calls of the agent's runs came to, in order. */
+  const results = async () =>
+    (await runsOf(workspaceId, agent))
+      .reverse()
+      .flatMap((run) => run.steps)
+      .flatMap((one) => one.toolCalls)
+      .map(({ output }) => output);
+  const go = async (): Promise<void> => {
+    await space.post(ann, "Go");
+    await ended(workspaceId, agent, 1);
+  };
   return {
-    workspaceId,
-    house,
-    ann,
-    ben,
-    agent,
-    archive,
-    space,
-    room,
+    ...{ workspaceId, ann, ben, agent, archive, space, play, results, go },
+    /** Plays a run that makes these calls, one a step. Answers what they came to. */
+    run: async (...calls: ScriptedPart[]) => {
+      play(...calls.map((each) => step(each)), step(text("Done.")));
+      await go();
+      return results();
+    },
     create: async (block: object, of?: EntityRef) =>
       unwrap(
         await stub(of).createBlock(
@@ -56,20 +77,6 @@ const scene = async (settings: { continuity?: "timeline" | "consciousness" } = {
       unwrap(await stub(of).blockHistory(workspaceId, label, { limit: 100 })).items,
     share: async (permission: "ReadOnly" | "Append" | "Human", of: EntityRef, to: EntityRef) =>
       unwrap(await stub(of).shareBlock(workspaceId, "notes", { granteeId: to.id, permission })),
-    unshare: async (of: EntityRef, from: EntityRef) =>
-      unwrap(await stub(of).unshareBlock(workspaceId, "notes", from.id)),
-    play: (steps: ScriptedStep[]) => {
-      const model = scriptedModel(steps);
-      restore.push(installModel(model));
-      return model;
-    },
-    /** What the calls of the agent's runs came to, in order. */
-    results: async () =>
-      (await runsOf(workspaceId, agent))
-        .reverse()
-        .flatMap((run) => run.steps)
-        .flatMap((one) => one.toolCalls)
-        .map(({ output }) => output),
   };
 };
 
@@ -78,10 +85,10 @@ const edit = (operations: EditBlock["operations"] | object[], more: object = {})
 
 describe("a block that an agent keeps with the people of a space", () => {
   test("is shared with a space by name, and taken back; all else is told as it is", async () => {
-    const { create, play, results, space, ann, agent, workspaceId } = await scene();
+    const { play, go, results, create, space, agent, workspaceId } = await scene();
     await create({ content: "x", permission: "ReadWrite" });
     const share = (input: object) => call("block_share", { label: "notes", ...input });
-    play([
+    play(
       step(
         share({ space: "Alpha" }),
         share({ space: "Gamma" }),
@@ -96,9 +103,8 @@ describe("a block that an agent keeps with the people of a space", () => {
         call("block_unshare", { label: "notes", space: "Beta" }),
       ),
       step(text("done")),
-    ]);
-    await space.post(ann, "@Analyst share it");
-    await ended(workspaceId, agent, 1);
+    );
+    await go();
     expect(await results()).toMatchObject([
       { success: true },
       { error: { code: "not_found", message: expect.stringContaining('you are in no space "Gamma"') } },
@@ -115,46 +121,31 @@ describe("a block that an agent keeps with the people of a space", () => {
   });
 
   test("[D1] is changed on the version that the agent read, though a person was faster", async () => {
-    const { create, play, block, space, ann, agent, workspaceId } = await scene();
+    const { run, create, block, agent, workspaceId } = await scene();
     await create({ schema: { type: "list" }, content: ["a", "b", "c"] });
     const operations = [{ op: "delete_item", index: 0 } as const];
     unwrap(await env.AGENT.getByName(agent.id).editBlock(workspaceId, "notes", { operations, as: "system" }, "system"));
-    play([step(edit([{ op: "set_item", index: 1, item: "B" }], { onVersion: 1 })), step(text("done"))]);
-    await space.post(ann, "@Analyst change b");
-    await ended(workspaceId, agent, 1);
+    await run(edit([{ op: "set_item", index: 1, item: "B" }], { onVersion: 1 }));
     expect((await block()).value).toEqual(["B", "c"]);
   });
 });
 
 describe("block tools", () => {
   test("an agent makes a block, changes it, reads it, and knows what was done", async () => {
-    const { play, space, ann, agent, workspaceId, results, block, history } = await scene();
-    play([
-      step(
-        call("block_create", {
-          label: "notes",
-          schema: { type: "list" },
-          permission: "Admin",
-          pinned: true,
-          content: ["Milk"],
-        }),
-      ),
-      step(
-        edit([
-          { op: "push_item", item: { title: "Eggs", done: false } },
-          { op: "delete_item", index: 0 },
-        ]),
-      ),
-      step(call("block_load", { label: "notes" })),
-      step(edit([{ op: "undo" }])),
-      step(call("block_history", { label: "notes" })),
-      step(call("block_unpin", { label: "notes" })),
-      step(call("block_archive", { label: "notes" })),
-      step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
-    const [created, edited, loaded, undone, versions] = await results();
+    const { run, block, history, agent } = await scene();
+    const made = { label: "notes", schema: { type: "list" }, permission: "Admin", pinned: true, content: ["Milk"] };
+    const [created, edited, loaded, undone, versions] = await run(
+      call("block_create", made),
+      edit([
+        { op: "push_item", item: { title: "Eggs", done: false } },
+        { op: "delete_item", index: 0 },
+      ]),
+      call("block_load", { label: "notes" }),
+      edit([{ op: "undo" }]),
+      call("block_history", { label: "notes" }),
+      call("block_unpin", { label: "notes" }),
+      call("block_archive", { label: "notes" }),
+    );
     expect(created).toEqual({ success: true, label: "notes", version: 1 });
     expect(edited).toEqual({
       success: true,
@@ -180,26 +171,23 @@ describe("block tools", () => {
   });
 
   test("[S4] what cannot be done is told to the model, and changes nothing", async () => {
-    const { play, space, ann, agent, workspaceId, results, create, block } = await scene();
+    const { run, create, block } = await scene();
     await create({ permission: "Append", content: "a" });
     await create({ label: "persona", type: "core", content: "calm" });
-    play([
-      step(edit([{ op: "set_text", text: "x" }])),
-      step(edit([{ op: "append_text" }])),
-      step(edit([{ op: "append_text", text: "\ud83d" }])),
-      step(edit([{ op: "push_item", item: 1 }])),
-      step(call("block_edit", { label: "nope", operations: [{ op: "undo" }] })),
-      step(call("block_archive", { label: "persona" })),
-      step(call("block_create", { label: "notes" })),
-      step(call("block_create", { label: "more", schema: { type: "poem" } })),
-      step(call("block_viewport", { label: "notes", startLine: 1 })),
-      step(call("block_share", { label: "notes", agent: "Archive", permission: "Admin" })),
-      step(call("block_share", { label: "notes", agent: "Nobody" })),
-      step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
-    const codes = (await results()).map((result) => (result as { error?: { code: string } }).error?.code);
+    const outputs = await run(
+      edit([{ op: "set_text", text: "x" }]),
+      edit([{ op: "append_text" }]),
+      edit([{ op: "append_text", text: "\ud83d" }]),
+      edit([{ op: "push_item", item: 1 }]),
+      call("block_edit", { label: "nope", operations: [{ op: "undo" }] }),
+      call("block_archive", { label: "persona" }),
+      call("block_create", { label: "notes" }),
+      call("block_create", { label: "more", schema: { type: "poem" } }),
+      call("block_viewport", { label: "notes", startLine: 1 }),
+      call("block_share", { label: "notes", agent: "Archive", permission: "Admin" }),
+      call("block_share", { label: "notes", agent: "Nobody" }),
+    );
+    const codes = outputs.map((result) => (result as { error?: { code: string } }).error?.code);
     expect(codes).toEqual([
       "forbidden",
       "tool_input_invalid",
@@ -217,22 +205,18 @@ describe("block tools", () => {
   });
 
   test("a long text is read through a viewport, within the room that a result has", async () => {
-    const { play, space, ann, agent, workspaceId, results, create } = await scene();
+    const { run, create } = await scene();
     await create({
       content: Array.from({ length: 30_000 }, (_, line) => `line ${line}`)
         .join("\n")
         .slice(0, 200_000),
       charLimit: 200_000,
     });
-    play([
-      step(call("block_load", { label: "notes" })),
-      step(call("block_viewport", { label: "notes", startLine: 100, displayLines: 2 })),
-      step(call("block_load", { label: "notes" })),
-      step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
-    const [first, , windowed] = await results();
+    const [first, , windowed] = await run(
+      call("block_load", { label: "notes" }),
+      call("block_viewport", { label: "notes", startLine: 100, displayLines: 2 }),
+      call("block_load", { label: "notes" }),
+    );
     expect(first).toMatchObject({ note: expect.stringContaining("cut:") });
     expect(windowed).toMatchObject({
       content: expect.stringMatching(/^\[Showing lines 100-101 of \d+\]\nline 99\nline 100$/),
@@ -242,13 +226,13 @@ describe("block tools", () => {
   test.each(["agent.after-call", "agent.after-effect"] as const)(
     "[R2] [R3] an edit that is cut at %s is made once",
     async (point) => {
-      const { play, space, ann, agent, workspaceId, results, history, block } = await scene();
-      play([
+      const { play, results, block, history, space, ann, agent, workspaceId } = await scene();
+      play(
         step(call("block_create", { label: "notes", content: "a" })),
         step(edit([{ op: "append_text", text: "b" }])),
         step(text("Done.")),
         step(text("Done.")),
-      ]);
+      );
       void armFault(point, 1);
       await space.post(ann, "Go").catch(() => undefined);
       await vi.waitFor(
@@ -270,20 +254,17 @@ describe("block tools", () => {
 
 describe("shared blocks", () => {
   test("a reader edits at its owner with the permission that it was given", async () => {
-    const { play, space, ann, agent, archive, workspaceId, results, create, share, block, history } = await scene();
+    const { run, create, share, block, history, agent, archive, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
-    play([
-      step(call("block_load", { label: "notes" })),
-      step(edit([{ op: "append_text", text: "b" }])),
-      step(edit([{ op: "set_text", text: "x" }])),
-      step(call("block_load", { label: "notes", from: "Archive" })),
-      step(call("block_pin", { label: "notes" })),
-      step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
-    expect(await results()).toMatchObject([
+    const outputs = await run(
+      call("block_load", { label: "notes" }),
+      edit([{ op: "append_text", text: "b" }]),
+      edit([{ op: "set_text", text: "x" }]),
+      call("block_load", { label: "notes", from: "Archive" }),
+      call("block_pin", { label: "notes" }),
+    );
+    expect(outputs).toMatchObject([
       { content: "a", permission: "Append", sharedFrom: "Archive" },
       { success: true, version: 2, content: "ab" },
       { success: false, error: { code: "forbidden" } },
@@ -298,7 +279,7 @@ describe("shared blocks", () => {
   });
 
   test("[R5] [R2] an edit that reaches the owner after the reader stopped waiting changes nothing", async () => {
-    const { workspaceId, create, block, share, agent, archive } = await scene();
+    const { create, share, block, agent, archive, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
     const operations = [{ op: "append_text" as const, text: "b" }];
@@ -313,7 +294,7 @@ describe("shared blocks", () => {
 
   test("[R5] [R2] an edit that its owner comes to after the run was canceled is not made", async () => {
     shorten(spaceAnswerMs);
-    const { play, space, ann, agent, archive, workspaceId, create, share, block } = await scene();
+    const { play, create, share, block, space, ann, agent, archive, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
     const gate = createGate();
@@ -328,7 +309,7 @@ describe("shared blocks", () => {
       return editSharedBlock.apply(this, edited).finally(come);
     });
     restore.push(() => owner.mockRestore());
-    play([step(edit([{ op: "append_text", text: "b" }]))]);
+    play(step(edit([{ op: "append_text", text: "b" }])));
     await space.post(ann, "Go");
     await gate.reached;
     const [run] = await runsOf(workspaceId, agent);
@@ -340,7 +321,7 @@ describe("shared blocks", () => {
   });
 
   test("[R3] [R2] an edit whose answer was lost is reported as outcome_unknown", async () => {
-    const { play, space, ann, agent, archive, workspaceId, results, create, share, block } = await scene();
+    const { run, create, share, block, agent, archive } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
     const { editSharedBlock } = Agent.prototype;
@@ -352,20 +333,23 @@ describe("shared blocks", () => {
       throw new Error("overloaded");
     });
     restore.push(() => owner.mockRestore());
-    play([step(edit([{ op: "append_text", text: "b" }])), step(text("Done."))]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
+    const outputs = await run(edit([{ op: "append_text", text: "b" }]));
     expect((await block("notes", archive)).rendered).toBe("ab");
-    expect(await results()).toMatchObject([{ success: false, error: { code: "outcome_unknown" } }]);
+    expect(outputs).toMatchObject([{ success: false, error: { code: "outcome_unknown" } }]);
   });
 
   test("[S4] an owner that never answers delays only its own block, which reads as unavailable", async () => {
-    const { workspaceId, create, share, agent, archive } = await scene();
+    const { create, share, agent, archive, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Append", archive, agent);
-    const silent = (["readSharedBlocks", "readSharedBlock"] as const).map((asked) =>
-      vi.spyOn(Agent.prototype, asked).mockImplementation(() => new Promise<never>(() => undefined)),
-    );
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const { block } = Agent.prototype;
+    const silent = [
+      vi.spyOn(Agent.prototype, "readSharedBlocks").mockImplementation(never),
+      vi.spyOn(Agent.prototype, "block").mockImplementation(function (this: Agent, ...[of, label, version, granteeId]) {
+        return granteeId === undefined ? block.call(this, of, label, version) : never();
+      }),
+    ];
     const { timeout } = AbortSignal;
     const soon = vi.spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout.call(AbortSignal, ms / 300));
     restore.push(() => {
@@ -377,16 +361,15 @@ describe("shared blocks", () => {
   });
 
   test("an agent shares its own, and takes it back at once", async () => {
-    const { play, space, ann, agent, archive, workspaceId, results, create } = await scene();
+    const { play, go, results, create, space, ann, agent, archive, workspaceId } = await scene();
     await create({ content: "a" });
-    play([
+    play(
       step(call("block_share", { label: "notes", agent: "Archive", permission: "ReadOnly" })),
       step(text("Done.")),
       step(call("block_unshare", { label: "notes", agent: archive.id })),
       step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
+    );
+    await go();
     expect(unwrap(await env.AGENT.getByName(archive.id).block(workspaceId, "notes"))).toMatchObject({
       value: "a",
       permission: "ReadOnly",
@@ -399,18 +382,15 @@ describe("shared blocks", () => {
   });
 
   test("its own block comes before another's of the same name, which is reached by its owner", async () => {
-    const { play, space, ann, agent, archive, workspaceId, results, create, share } = await scene();
+    const { run, create, share, agent, archive } = await scene();
     await create({ content: "mine" });
     await create({ content: "theirs" }, archive);
     await share("Append", archive, agent);
-    play([
-      step(call("block_load", { label: "notes" })),
-      step(call("block_load", { label: "notes", from: "Archive" })),
-      step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
-    expect(await results()).toMatchObject([{ content: "mine" }, { content: "theirs" }]);
+    const outputs = await run(
+      call("block_load", { label: "notes" }),
+      call("block_load", { label: "notes", from: "Archive" }),
+    );
+    expect(outputs).toMatchObject([{ content: "mine" }, { content: "theirs" }]);
   });
 });
 
@@ -423,9 +403,9 @@ describe("consent", () => {
     });
 
   test("a block of Human waits for anybody's yes, and is edited then", async () => {
-    const { play, space, ann, ben, agent, workspaceId, results, create, block, history } = await scene();
+    const { play, results, create, block, history, space, ann, ben, agent, workspaceId } = await scene();
     await create({ permission: "Human", content: "a" });
-    play([step(edit([{ op: "set_text", text: "b" }])), step(text("Done."))]);
+    play(step(edit([{ op: "set_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
     expect(waiting).toMatchObject({ name: "block_edit", input: { label: "notes" }, awaits: { kind: "approval" } });
@@ -439,9 +419,9 @@ describe("consent", () => {
   });
 
   test("a block of Partner waits for its partner, whose no is told", async () => {
-    const { play, space, ann, ben, agent, workspaceId, results, create, block } = await scene();
+    const { play, results, create, block, space, ann, ben, agent, workspaceId } = await scene();
     await create({ permission: "Partner", partnerEntityId: ben.id, content: "a" });
-    play([step(edit([{ op: "append_text", text: "b" }])), step(text("Done."))]);
+    play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
     expect((await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } })).ok).toBe(
@@ -457,14 +437,14 @@ describe("consent", () => {
   });
 
   test("a living agent goes on meanwhile, and hears of the edit through its inbox", async () => {
-    const { play, space, ann, agent, workspaceId, create, block } = await scene({ continuity: "consciousness" });
+    const { play, create, block, space, ann, agent, workspaceId } = await scene({ continuity: "consciousness" });
     await create({ permission: "Human", content: "a" });
-    play([
+    play(
       step(call("enter_space", { spaceId: space.id })),
       step(edit([{ op: "append_text", text: "b" }])),
       step(text("Asked.")),
       step(text("Done.")),
-    ]);
+    );
     await space.post(ann, "Go");
     const waiting = await asked(space);
     await ended(workspaceId, agent, 1);
@@ -475,25 +455,22 @@ describe("consent", () => {
   });
 
   test("what no consent allows asks nobody, nor does a partner's block without partner", async () => {
-    const { play, space, ann, agent, workspaceId, results, create } = await scene();
+    const { run, create, space } = await scene();
     await create({ permission: "Human", schema: { type: "list" }, content: ["a"] });
     await create({ label: "other", permission: "Partner" });
-    play([
-      step(edit([{ op: "delete_item", index: 0 }])),
-      step(call("block_edit", { label: "other", operations: [{ op: "append_text", text: "x" }] })),
-      step(text("Done.")),
-    ]);
-    await space.post(ann, "Go");
-    await ended(workspaceId, agent, 1);
-    expect(await results()).toMatchObject([{ error: { code: "forbidden" } }, { error: { code: "forbidden" } }]);
+    const outputs = await run(
+      edit([{ op: "delete_item", index: 0 }]),
+      call("block_edit", { label: "other", operations: [{ op: "append_text", text: "x" }] }),
+    );
+    expect(outputs).toMatchObject([{ error: { code: "forbidden" } }, { error: { code: "forbidden" } }]);
     expect((await space.messages()).flatMap(({ toolCall }) => toolCall ?? [])).toEqual([]);
   });
 
   test("consent for a shared block is asked in the reader's space, and the owner makes the edit", async () => {
-    const { play, space, ann, agent, archive, workspaceId, create, share, block } = await scene();
+    const { play, create, share, block, space, ann, agent, archive, workspaceId } = await scene();
     await create({ content: "a" }, archive);
     await share("Human", archive, agent);
-    play([step(edit([{ op: "append_text", text: "b" }])), step(text("Done."))]);
+    play(step(edit([{ op: "append_text", text: "b" }])), step(text("Done.")));
     await space.post(ann, "Go");
     const waiting = await asked(space);
     unwrap(await space.stub().answerToolCall(space.as(ann), waiting.id, { result: { approved: true } }));

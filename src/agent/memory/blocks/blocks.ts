@@ -330,7 +330,7 @@ const authorOf = (by: BlockPrincipal): string => (by.kind === "agent" ? `agent:$
 const mannerOf = (operations: BlockOperation["op"][]): string => {
   const [first] = operations;
   if (first === "undo" || first === "redo") return first;
-  const rights = operations.map((op) => rightOf[op]);
+  const rights = operations.map(rightOf);
   if (rights.includes("Delete")) return "delete";
   return rights.length > 0 && rights.every((right) => right === "Append") ? "append" : "edit";
 };

@@ -108,7 +108,7 @@ export class SharedBlocks {
     const row = this.find(label, from);
     if (!row) return blocks().detail(label, version);
     const { id, workspaceId } = identity.get();
-    const ask = () => env.AGENT.getByName(row.ownerId).readSharedBlock(workspaceId, id, label, version);
+    const ask = () => env.AGENT.getByName(row.ownerId).block(workspaceId, label, version, id);
     return { ...unwrap(await callWithRetry(ask, signal)), pinned: row.pinned };
   }
 

@@ -18,7 +18,7 @@ import {
 import { checkField, checkFields, checkItem } from "./check-value.ts";
 import { editText } from "./edit-text.ts";
 import { isObject } from "./in-words.ts";
-import { entryFields, isOn, type OperationOn, type Part, partsOf, type SchemaOf, taken } from "./parts.ts";
+import { entryFields, isOn, type OperationOn, operations, type Part, partsOf, type SchemaOf } from "./parts.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
 import { countedTooFar, noSuchField, outOfBounds, refusedEdit, tooManyItems } from "./refused-edit.ts";
 
@@ -189,7 +189,9 @@ export const editPart = (editing: Editing, { schema, prefix }: Part, operation: 
   if (schema.type === "map" && isOn("map", operation)) return editField(editing, schema, prefix, operation);
   if (schema.type === "list" && isOn("list", operation)) return editItems(editing, schema, itemsOf(prefix), operation);
   if (schema.type === "log" && isOn("log", operation)) return appendEntry(editing, schema, itemsOf(prefix), operation);
-  throw refusedEdit(`${operation.op} does not apply to a ${schema.type}; it takes ${taken[schema.type].join(", ")}`);
+  const taken = Object.entries(operations).filter(([, { on }]) => on === schema.type);
+  const names = taken.map(([name]) => name).join(", ");
+  throw refusedEdit(`${operation.op} does not apply to a ${schema.type}; it takes ${names}`);
 };
 
 /** Makes one change. Throws what refuses it; the document may then be changed in part, and is not to be kept. */

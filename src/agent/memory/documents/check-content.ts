@@ -30,15 +30,17 @@ export const checkSize = (schema: BlockSchema, value: Json, charLimit: number, v
   );
 };
 
-/** Deletes the oldest items beyond `maxItems`. */
+/** Deletes the oldest items beyond `maxItems`: those of the least keys. */
 const dropOldest = (doc: LoroDoc, path: string, maxItems: number): void => {
-  const items = itemsCell(path).read(doc);
-  if (items.length <= maxItems) return;
-  const keys = items.map(({ key }) => key);
-  const newest = new Set(keys.toSorted((one, other) => other - one).slice(0, maxItems));
-  for (const [index, key] of [...keys.entries()].reverse()) {
-    if (!newest.has(key)) doc.getMovableList(path).delete(index, 1);
-  }
+  const cell = itemsCell(path);
+  const items = cell.read(doc);
+  const newest = items.map(({ key }) => key).sort((one, other) => other - one);
+  const oldestKept = newest[maxItems - 1] ?? 0;
+  if (items.length > maxItems)
+    cell.write(
+      doc,
+      items.filter(({ key }) => key >= oldestKept),
+    );
 };
 
 const checkCount = (doc: LoroDoc, path: string, most: number, bound: string): void => {

@@ -91,24 +91,22 @@ export const snapshotOf = (doc: LoroDoc): Uint8Array => doc.export({ mode: "snap
 export const shallowSnapshotOf = (doc: LoroDoc, state: string): Uint8Array =>
   doc.export({ mode: "shallow-snapshot", frontiers: frontiersOf(state) });
 
-/** `take` answers the changes since it was last called, as they are stored. */
-export type Recording = { take(): { update: Uint8Array; state: string; changed: boolean } };
-
-/** From now on. To be begun before anything is changed: Loro closes its transactions when it is asked for versions. */
-export const record = (doc: LoroDoc): Recording => {
+/**
+ * Records the document's changes from now on. The function that it returns answers those since it was last called, as they
+ * are stored. To be begun before anything is changed: Loro closes its transactions when it is asked for versions.
+ */
+export const record = (doc: LoroDoc): (() => { update: Uint8Array; state: string; changed: boolean }) => {
   doc.commit();
   let from = doc.version();
   let before = stateOf(doc);
-  return {
-    take() {
-      doc.commit();
-      const state = stateOf(doc);
-      const changed = state !== before;
-      const update = changed ? doc.export({ mode: "update", from }) : new Uint8Array();
-      from.free();
-      from = doc.version();
-      before = state;
-      return { update, state, changed };
-    },
+  return () => {
+    doc.commit();
+    const state = stateOf(doc);
+    const changed = state !== before;
+    const update = changed ? doc.export({ mode: "update", from }) : new Uint8Array();
+    from.free();
+    from = doc.version();
+    before = state;
+    return { update, state, changed };
   };
 };

@@ -74,7 +74,7 @@ const mergeFrom = (doc: LoroDoc, state: string, apply: (fork: LoroDoc) => void):
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   const { schema, writer, label, operations, charLimit, on } = request;
-  const recording = record(doc);
+  const takeChanges = record(doc);
   const cells = cellsOf(schema);
   const commits: Commit[] = [];
   const results: OperationResult[] = [];
@@ -101,7 +101,7 @@ export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
   };
   const commit = (kind: Step["kind"], names: Commit["operations"]): void => {
     keepBounds(doc, schema);
-    const { update, state, changed } = recording.take();
+    const { update, state, changed } = takeChanges();
     // An undo is a version even if it changes nothing, because others changed all of it since.
     if (!changed && kind === "edit") return;
     version += 1;

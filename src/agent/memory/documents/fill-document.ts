@@ -52,7 +52,7 @@ export const fillDocument = (
   doc: LoroDoc,
   { schema, content, charLimit, label, now }: FirstContent,
 ): { value: Json; commit: Commit } => {
-  const recording = record(doc);
+  const takeChanges = record(doc);
   const writer: Writer = { kind: "system", now };
   let keys = 0;
   const newKey = (): number => {
@@ -73,6 +73,6 @@ export const fillDocument = (
   keepBounds(doc, schema);
   const value = contentOf(doc, schema);
   checkSize(schema, value, charLimit);
-  const { update, state } = recording.take();
+  const { update, state } = takeChanges();
   return { value, commit: { version: 1, kind: "edit", operations: [], state, update } };
 };

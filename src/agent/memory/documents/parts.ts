@@ -22,15 +22,30 @@ export const valueOfPart = ({ name }: Part, value: Json | undefined): Json | und
 export const entryFields = (schema: SchemaOf<"log">): Field[] =>
   schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
 
-/** The operations that each kind of part takes. */
-export const taken = {
-  text: ["set_text", "append_text", "replace_text", "edit_range", "patch"],
-  map: ["set_field", "append_to_list", "remove_from_list", "increment"],
-  list: ["push_item", "insert_item", "set_item", "delete_item", "move_item"],
-  log: ["append_log_entry"],
-} as const satisfies Record<Kind, readonly ContentOperation["op"][]>;
+/** The kind of part that an operation is about, and the right that it needs. */
+export const operations = {
+  set_text: { on: "text", right: "Overwrite" },
+  append_text: { on: "text", right: "Append" },
+  replace_text: { on: "text", right: "Overwrite" },
+  edit_range: { on: "text", right: "Overwrite" },
+  patch: { on: "text", right: "Overwrite" },
+  set_field: { on: "map", right: "Overwrite" },
+  append_to_list: { on: "map", right: "Append" },
+  remove_from_list: { on: "map", right: "Delete" },
+  increment: { on: "map", right: "Overwrite" },
+  push_item: { on: "list", right: "Append" },
+  insert_item: { on: "list", right: "Append" },
+  set_item: { on: "list", right: "Overwrite" },
+  delete_item: { on: "list", right: "Delete" },
+  move_item: { on: "list", right: "Overwrite" },
+  append_log_entry: { on: "log", right: "Append" },
+} as const satisfies Record<ContentOperation["op"], { on: Kind; right: "Append" | "Overwrite" | "Delete" }>;
 
-export type OperationOn<Type extends Kind> = Extract<ContentOperation, { op: (typeof taken)[Type][number] }>;
+type NameOn<Type extends Kind> = {
+  [Name in keyof typeof operations]: (typeof operations)[Name]["on"] extends Type ? Name : never;
+}[keyof typeof operations];
+
+export type OperationOn<Type extends Kind> = Extract<ContentOperation, { op: NameOn<Type> }>;
 
 export const isOn = <Type extends Kind>(type: Type, operation: ContentOperation): operation is OperationOn<Type> =>
-  (taken[type] as readonly string[]).includes(operation.op);
+  operations[operation.op].on === type;

@@ -1,29 +1,14 @@
 import type { Permission } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
+import { operations } from "./parts.ts";
 
 export type GatedOperation = BlockOperation["op"] | "delete_block";
 
-/** The right that each operation needs, the same for every schema. */
-export const rightOf: Record<GatedOperation, "Append" | "Overwrite" | "Delete"> = {
-  append_text: "Append",
-  append_to_list: "Append",
-  push_item: "Append",
-  insert_item: "Append",
-  append_log_entry: "Append",
-  set_text: "Overwrite",
-  replace_text: "Overwrite",
-  edit_range: "Overwrite",
-  patch: "Overwrite",
-  set_field: "Overwrite",
-  increment: "Overwrite",
-  set_item: "Overwrite",
-  move_item: "Overwrite",
-  undo: "Overwrite",
-  redo: "Overwrite",
-  delete_item: "Delete",
-  remove_from_list: "Delete",
-  delete_block: "Delete",
+/** The right that an operation needs, the same for every schema. */
+export const rightOf = (op: GatedOperation): keyof typeof least => {
+  if (op === "delete_block") return "Delete";
+  return op === "undo" || op === "redo" ? "Overwrite" : operations[op].right;
 };
 
 /** The least permission that gives a right by itself. */
@@ -41,7 +26,7 @@ export const ranks: Record<Permission, number> = {
 
 /** Whether a permission lets an agent do it: `consent` where a person must agree first. */
 export const verdictOn = (op: GatedOperation, permission: Permission): "allowed" | "consent" | "refused" => {
-  const right = rightOf[op];
+  const right = rightOf(op);
   if (ranks[permission] >= ranks[least[right]]) return "allowed";
   const isAsking = permission === "Partner" || permission === "Human";
   return isAsking && right !== "Delete" ? "consent" : "refused";
@@ -49,7 +34,7 @@ export const verdictOn = (op: GatedOperation, permission: Permission): "allowed"
 
 /** Why an agent may not do it: which permission that needs, and which the block has. */
 export const permissionRefusal = (op: GatedOperation, permission: Permission): ColloquyError => {
-  const right = rightOf[op];
+  const right = rightOf(op);
   const consent = verdictOn(op, permission) === "consent" ? "; with it, a person must consent first" : "";
   return new ColloquyError(
     "forbidden",

@@ -14,33 +14,26 @@ const loro = nodeLoro();
 vi.setConfig({ testTimeout: 30_000 });
 
 /** All five schemas in one, so that every operation is drawn. */
+const fields = [
+  { name: "word", type: "text" },
+  { name: "tags", type: "list" },
+  { name: "seen", type: "counter" },
+];
 const schema = {
   type: "composite",
-  sections: [
-    { name: "text", schema: { type: "text" } },
-    { name: "list", schema: { type: "list" } },
-    { name: "log", schema: { type: "log" } },
-    {
-      name: "map",
-      schema: {
-        type: "map",
-        fields: [
-          { name: "word", type: "text" },
-          { name: "tags", type: "list" },
-          { name: "seen", type: "counter" },
-        ],
-      },
-    },
-  ],
+  sections: ["text", "list", "log", "map"].map((type) => ({
+    name: type,
+    schema: type === "map" ? { type, fields } : { type },
+  })),
 };
 
 const word = fc.string({ unit: "grapheme", minLength: 1, maxLength: 5 });
 const index = fc.nat(4);
-const inList = <Shape extends object>(shape: fc.Arbitrary<Shape>) =>
-  shape.map((each) => ({ ...each, section: "list" }));
-const inText = <Shape extends object>(shape: fc.Arbitrary<Shape>) =>
-  shape.map((each) => ({ ...each, section: "text" }));
-const inMap = <Shape extends object>(shape: fc.Arbitrary<Shape>) => shape.map((each) => ({ ...each, section: "map" }));
+const inSection =
+  (section: string) =>
+  <Shape extends object>(shape: fc.Arbitrary<Shape>) =>
+    shape.map((each) => ({ ...each, section }));
+const [inText, inList, inMap] = [inSection("text"), inSection("list"), inSection("map")];
 
 const operation = fc.oneof(
   inText(fc.record({ op: fc.constant("append_text"), text: word })),

@@ -10,26 +10,13 @@ const remove: Permission[] = ["Admin"];
 const asking: Permission[] = ["Partner", "Human"];
 
 const text = { schema: { type: "text" }, content: "one\ntwo\n" };
-const map = {
-  schema: {
-    type: "map",
-    fields: [
-      { name: "name", type: "text" },
-      { name: "tags", type: "list" },
-      { name: "seen", type: "counter" },
-    ],
-  },
-  content: { tags: ["a"] },
-};
+const fields = [{ name: "name" }, { name: "tags", type: "list" }, { name: "seen", type: "counter" }];
+const map = { schema: { type: "map", fields }, content: { tags: ["a"] } };
 const list = { schema: { type: "list" }, content: ["a", "b"] };
 const log = { schema: { type: "log" }, content: ["a"] };
 
-type Cell = [
-  { schema: { type: string }; content: Json },
-  { op: string; [name: string]: unknown },
-  Permission[],
-  string,
-];
+type Schema = { type: string; sections?: unknown };
+type Cell = [{ schema: Schema; content: Json }, { op: string; [name: string]: unknown }, Permission[], string];
 const cells: Cell[] = [
   [text, { op: "append_text", text: "x" }, append, "Append requires Append"],
   [text, { op: "set_text", text: "x" }, overwrite, "Overwrite requires ReadWrite"],
@@ -49,17 +36,10 @@ const cells: Cell[] = [
 ];
 
 /** The same in a section of a composite. */
-const inSection = cells.map(
-  ([{ schema, content }, operation, allowed, refusal]): Cell => [
-    {
-      schema: { type: "composite", sections: [{ name: "part", schema }] } as { type: string },
-      content: { part: content },
-    },
-    { ...operation, section: "part" } as { op: string },
-    allowed,
-    refusal,
-  ],
-);
+const inSection = cells.map(([{ schema, content }, operation, ...expected]): Cell => {
+  const composite = { type: "composite", sections: [{ name: "part", schema }] };
+  return [{ schema: composite, content: { part: content } }, { ...operation, section: "part" }, ...expected];
+});
 
 describe.each(permissions)("with the permission %s", (permission) => {
   it.each([...cells, ...inSection].map((cell) => [cell[0].schema.type, cell[1].op, cell] as const))(

@@ -64,15 +64,10 @@ describe("undo and redo", () => {
 
   it("a field that another set since keeps that value, and there is more to undo", () => {
     const map = block({ type: "map", fields: [{ name: "a" }, { name: "n", type: "counter" }] });
+    const set = (value: string) => ({ op: "set_field", field: "a", value });
     map.edit({ op: "increment", field: "n", by: 5 }, by("agent"));
-    map.edit({ op: "set_field", field: "a", value: "agent's" }, by("agent"));
-    map.edit(
-      [
-        { op: "set_field", field: "a", value: "person's" },
-        { op: "increment", field: "n", by: 1 },
-      ],
-      by("person"),
-    );
+    map.edit(set("agent's"), by("agent"));
+    map.edit([set("person's"), { op: "increment", field: "n", by: 1 }], by("person"));
     map.edit({ op: "undo" }, by("agent"));
     expect(map.value()).toEqual({ a: "person's", n: 6 });
     map.edit({ op: "undo" }, by("agent"));
@@ -132,23 +127,12 @@ describe("an edit of an earlier version", () => {
 
   it("keeps what both put into a list, and counts what both counted", () => {
     const list = block({ type: "list", maxItems: 4 }, { content: ["a", "b"] });
-    list.edit({ op: "push_item", item: "agent's" }, by("agent"));
-    list.edit(
-      [
-        { op: "push_item", item: "person's" },
-        { op: "delete_item", index: 0 },
-      ],
-      { author: "person", on: 1 },
-    );
+    const push = (item: unknown) => ({ op: "push_item", item });
+    list.edit(push("agent's"), by("agent"));
+    list.edit([push("person's"), { op: "delete_item", index: 0 }], { author: "person", on: 1 });
     expect(list.value()).toHaveLength(3);
     expect(list.value()).toEqual(expect.arrayContaining(["b", "agent's", "person's"]));
-    list.edit(
-      [
-        { op: "push_item", item: 1 },
-        { op: "push_item", item: 2 },
-      ],
-      { author: "person", on: 2 },
-    );
+    list.edit([push(1), push(2)], { author: "person", on: 2 });
     expect(list.value()).toHaveLength(4);
     const map = block({ type: "map", fields: [{ name: "n", type: "counter" }] });
     map.edit({ op: "increment", field: "n", by: 2 });
