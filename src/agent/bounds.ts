@@ -105,8 +105,8 @@ export const lateAnswerMs = 24 * 60 * 60_000;
 export const answeredMemoryMs = 24 * 60 * 60_000;
 /** How often the watchdog looks while there is work: what a crash cut goes on within this time. */
 export const watchdogMs = 5000;
-/** How often the time that a run has thought is stored. After a crash, up to this much of it is guessed. */
-export const thinkingNoteMs = 25_000;
+/** How often the time that a run has worked is stored. After a crash, up to this much of it is guessed. */
+export const workNoteMs = 25_000;
 /** Silence of a model, before its stream or in it, after which its call is given up. */
 export const modelStallMs = 60_000;
 /** Passing faults of a model are retried for so long. */

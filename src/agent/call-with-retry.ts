@@ -1,7 +1,10 @@
+import type { Env } from "../env.ts";
+import type { SpaceWindow } from "../protocol/rpc.ts";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";
 import { unlessAborted, withTimeout } from "../shared/timeouts.ts";
 import { firstReachPauseMs, reachSpaceTries, spaceAnswerMs } from "./bounds.ts";
+import type { Identity } from "./identity.ts";
 
 const pauses: Pauses = { firstMs: firstReachPauseMs, longestMs: spaceAnswerMs };
 
@@ -29,4 +32,14 @@ export const callWithRetry = async <T>(
       await unlessAborted(signal, new Promise((resolve) => setTimeout(resolve, backoff(attempt, pauses))));
     }
   }
+};
+
+/** The messages of one of the agent's spaces, as the space tells them: `offset` counts from the newest. */
+export const spaceWindow = (
+  { identity, env }: { identity: Identity; env: Pick<Env, "SPACE"> },
+  spaceId: string,
+  page: { limit: number; offset: number },
+): Promise<Outcome<SpaceWindow>> => {
+  const { id, workspaceId } = identity.get();
+  return env.SPACE.getByName(spaceId).window(workspaceId, id, page);
 };

@@ -1,6 +1,6 @@
-import { and, desc, eq, lt, ne, sql } from "drizzle-orm";
+import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
-import { among, type Database, prepared, Remembered } from "../shared/database.ts";
+import { among, type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
 import { activeRuns, runs } from "./schema.ts";
 
 /**
@@ -13,20 +13,11 @@ import { activeRuns, runs } from "./schema.ts";
  *    without reading the others, however often the agent was silent (B4).
  */
 export type RunRow = typeof runs.$inferSelect;
-export type NewRun = Pick<
-  RunRow,
-  | "id"
-  | "continuity"
-  | "trigger"
-  | "events"
-  | "roots"
-  | "spaceIds"
-  | "windowId"
-  | "journalFrom"
-  | "told"
-  | "activeSpaceId"
-  | "startedAt"
->;
+const newRunColumns = [
+  ...(["id", "continuity", "trigger", "events", "roots", "spaceIds"] as const),
+  ...(["windowId", "journalFrom", "told", "activeSpaceId", "startedAt"] as const),
+] as const;
+export type NewRun = Pick<RunRow, (typeof newRunColumns)[number]>;
 
 /** Under way, or waiting for somebody. */
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
@@ -43,31 +34,17 @@ const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} 
 
 export class Runs {
   readonly #db: Database;
-  readonly #front = prepared(() =>
-    this.#db
-      .select()
-      .from(runs)
-      .where(
-        sql`${runs.ordinal} in (select ${activeRuns.ordinal} from ${activeRuns} union all select max(${runs.ordinal}) from ${runs})`,
-      )
-      .orderBy(runs.ordinal),
+  /** The runs that this holds for, oldest first. */
+  readonly #those = (where: SQL) => prepared(() => this.#db.select().from(runs).where(where).orderBy(runs.ordinal));
+  readonly #front = this.#those(
+    sql`${runs.ordinal} in (select ${activeRuns.ordinal} from ${activeRuns} union all select max(${runs.ordinal}) from ${runs})`,
   );
-  readonly #at = prepared(() =>
-    this.#db
-      .select()
-      .from(runs)
-      .where(eq(runs.ordinal, sql.placeholder("ordinal"))),
-  );
-
-  readonly #kept = prepared(() => {
-    const from = sql.placeholder("from");
-    const chain = sql`with recursive chain(ordinal) as (
-      ${newestKeptBefore} union all
-      select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal where ${runs.keptBefore} >= ${from}
-    ) select ordinal from chain where ordinal >= ${from}`;
-    return this.#db.select().from(runs).where(sql`${runs.ordinal} in (${chain})`).orderBy(runs.ordinal);
-  });
-  readonly #lastKept = prepared(() => this.#db.select().from(runs).where(sql`${runs.ordinal} = (${newestKeptBefore})`));
+  readonly #at = this.#those(eq(runs.ordinal, sql.placeholder("ordinal")));
+  readonly #kept = this.#those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (${newestKeptBefore} union all
+    select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal
+      where ${runs.keptBefore} >= ${sql.placeholder("from")})
+    select ordinal from chain where ordinal >= ${sql.placeholder("from")})`);
+  readonly #lastKept = this.#those(sql`${runs.ordinal} = (${newestKeptBefore})`);
   readonly #sinceKept = prepared(() =>
     this.#db
       .select()
@@ -78,28 +55,13 @@ export class Runs {
   );
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   readonly #known = new Remembered(() => this.#front().all());
-  /** The newest kept run before the one that was asked about last. */
-  #keptBefore: { before: number; row: RunRow | undefined } | undefined;
   readonly #begin = prepared(() =>
     this.#db
       .insert(runs)
       .values({
+        ...placeholders(["ordinal", "keptBefore", "silentBefore", ...newRunColumns]),
         status: "running",
-        ordinal: sql.placeholder("ordinal"),
-        keptBefore: sql.placeholder("keptBefore"),
-        silentBefore: sql.placeholder("silentBefore"),
-        id: sql.placeholder("id"),
-        continuity: sql.placeholder("continuity"),
-        trigger: sql.placeholder("trigger"),
-        events: sql.placeholder("events"),
-        roots: sql.placeholder("roots"),
-        spaceIds: sql.placeholder("spaceIds"),
-        windowId: sql.placeholder("windowId"),
-        journalFrom: sql.placeholder("journalFrom"),
-        told: sql.placeholder("told"),
-        activeSpaceId: sql.placeholder("activeSpaceId"),
-        startedAt: sql.placeholder("startedAt"),
-        thinksSince: sql.placeholder("startedAt"),
+        worksSince: sql.placeholder("startedAt"),
       })
       .returning(),
   );
@@ -152,12 +114,12 @@ export class Runs {
     run: RunRow,
     status: "waiting_reply" | "waiting_tool",
     nextSeq: number,
-    thought: Pick<RunRow, "thoughtMs" | "thinksSince">,
+    worked: Pick<RunRow, "workedMs" | "worksSince">,
   ): void {
     if (status === "waiting_tool") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
     // No other run writes while a consciousness waits.
     const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
-    this.update(run.ordinal, { status, rests, ...thought });
+    this.update(run.ordinal, { status, rests, ...worked });
   }
 
   /** The run goes on after a wait. Its next rows in the journal lie from `nextSeq` on. */
@@ -172,7 +134,6 @@ export class Runs {
   /** Forgets all remembered rows. */
   forget(): void {
     this.#known.forget();
-    this.#keptBefore = undefined;
   }
 
   update(ordinal: number, changes: RunChanges): void {
@@ -186,9 +147,8 @@ export class Runs {
 
   /** These runs, oldest first. */
   those(ordinals: number[]): RunRow[] {
-    return ordinals.length === 0
-      ? []
-      : this.#db.select().from(runs).where(among(runs.ordinal, ordinals)).orderBy(runs.ordinal).all();
+    if (ordinals.length === 0) return [];
+    return this.#db.select().from(runs).where(among(runs.ordinal, ordinals)).orderBy(runs.ordinal).all();
   }
 
   /** The windows that these runs and the active ones read in. */
@@ -207,8 +167,7 @@ export class Runs {
   }
 
   lastKept(before: number): RunRow | undefined {
-    if (this.#keptBefore?.before !== before) this.#keptBefore = { before, row: this.#lastKept().get({ before }) };
-    return this.#keptBefore.row;
+    return this.#lastKept().get({ before });
   }
 
   /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
@@ -219,18 +178,8 @@ export class Runs {
 
   /** Newest first. */
   page(before: number | undefined, limit: number, status: RunStatus | undefined): RunRow[] {
-    return this.#db
-      .select()
-      .from(runs)
-      .where(
-        and(
-          before === undefined ? undefined : lt(runs.ordinal, before),
-          status === undefined ? ne(runs.ordinal, 0) : eq(runs.status, status),
-        ),
-      )
-      .orderBy(desc(runs.ordinal))
-      .limit(limit)
-      .all();
+    const where = and(before === undefined ? undefined : lt(runs.ordinal, before), status && eq(runs.status, status));
+    return this.#db.select().from(runs).where(where).orderBy(desc(runs.ordinal)).limit(limit).all();
   }
 }
 

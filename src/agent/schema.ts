@@ -165,9 +165,9 @@ export const runs = sqliteTable("runs", {
   resumeAt: integer("resume_at"),
   startedAt: integer("started_at").notNull(),
   completedAt: integer("completed_at"),
-  /** How long it has thought, in milliseconds, but for what it thinks since: null while it pauses or rests. */
-  thoughtMs: integer("thought_ms").notNull().default(0),
-  thinksSince: integer("thinks_since"),
+  /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
+  workedMs: integer("thought_ms").notNull().default(0),
+  worksSince: integer("thinks_since"),
 });
 
 /**

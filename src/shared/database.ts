@@ -1,4 +1,4 @@
-import { count, eq, type SQL, sql } from "drizzle-orm";
+import { count, eq, type Placeholder, type SQL, sql } from "drizzle-orm";
 import { type DrizzleSqliteDODatabase, drizzle } from "drizzle-orm/durable-sqlite";
 import { migrate } from "drizzle-orm/durable-sqlite/migrator";
 import type { SQLiteColumn, SQLiteTable, SQLiteView } from "drizzle-orm/sqlite-core";
@@ -29,6 +29,10 @@ export const prepared = <Statement>(build: () => { prepare(): Statement }): (() 
   let statement: Statement | undefined;
   return () => (statement ??= build().prepare());
 };
+
+/** The values of a prepared insert: for each of these columns a placeholder of its name. */
+export const placeholders = <Name extends string>(names: readonly Name[]): Record<Name, Placeholder> =>
+  Object.fromEntries(names.map((name: string) => [name, sql.placeholder(name)])) as Record<Name, Placeholder>;
 
 /**
  * Something that is read from the database once, and again after `forget`. Its owner forgets it with every write, and

@@ -13,7 +13,7 @@ const journalReads = (agent: EntityRef): Promise<() => number> =>
       configurable: true,
       value: (...given: Parameters<typeof execute>) => {
         const cursor = execute(...given);
-        if (given[0].includes('from "journal"')) cursors.push(cursor);
+        if (given[0].includes('"journal"')) cursors.push(cursor);
         return cursor;
       },
     });

@@ -1,7 +1,7 @@
 import { abortAllDurableObjects } from "cloudflare:test";
 import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { thinkingNoteMs } from "../../src/agent/bounds.ts";
+import { workNoteMs } from "../../src/agent/bounds.ts";
 import { createGate } from "../support/gate.ts";
 import { call, refusal, type Script, step, text, waitAt } from "../support/scripted-model.ts";
 import { type AgentSettings, ended, openHouse, passTime, runsOf, scripted } from "./fixture.ts";
@@ -90,7 +90,7 @@ test.each([
     );
     await begin();
     await gate.reached;
-    for (let look = 0; look < looks; look += 1) await passTime(analyst, thinkingNoteMs);
+    for (let look = 0; look < looks; look += 1) await passTime(analyst, workNoteMs);
     await abortAllDurableObjects();
     await passTime(analyst, 2 * hour);
     expect(await ended()).toMatchObject(end);
@@ -107,7 +107,7 @@ test("[B3] [R1] a run that crashes repeatedly before the watchdog looked is over
   for (const gate of gates) {
     await gate.reached;
     await abortAllDurableObjects();
-    await passTime(analyst, thinkingNoteMs);
+    await passTime(analyst, workNoteMs);
   }
   expect(await ended()).toMatchObject(overTime);
   expect(model.calls).toHaveLength(gates.length);

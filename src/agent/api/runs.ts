@@ -6,8 +6,8 @@ import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import { answerCall, claimCall } from "../calls/for-servers.ts";
-import type { JournalRow } from "../journal.ts";
 import type { AssistantMeta } from "../records.ts";
+import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { Heads, StepMessages } from "../run/windows.ts";
 import type { RunRow } from "../runs.ts";
@@ -15,37 +15,26 @@ import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
 
 /** A run as a holder of the workspace's key sees it. */
-type AssistantRow = JournalRow & { meta: AssistantMeta };
+type CallView = RunStep["toolCalls"][number];
 
-const isAssistant = (row: JournalRow): row is AssistantRow => row.meta?.kind === "assistant";
+const callView = ({ calls }: RunServices, made: RunCall): CallView => {
+  const { call, begunAt, result } = made;
+  const common = { id: call.callId, name: call.toolName, input: call.input };
+  if (result) return { ...common, output: outputOf(made), status: result.meta.error ? "error" : "complete" };
+  if (begunAt === undefined) return { ...common, status: "pending" };
+  return { ...common, status: calls.isAwaited(call.callId) ? "waiting" : "started" };
+};
 
-const stepOf = (services: RunServices, { step, meta }: AssistantRow, rows: JournalRow[]): RunStep => ({
+const stepView = (services: RunServices, { calls }: RunRows, { step, meta }: StepRow): RunStep => ({
   index: step,
   text: meta.text,
-  toolCalls: meta.calls.map((call) => callView(services, call, rows)),
+  toolCalls: calls.filter((made) => made.step === step).map((made) => callView(services, made)),
   usage: meta.usage,
   durationMs: meta.durationMs,
 });
 
-const callView = (
-  services: RunServices,
-  call: { callId: string; toolName: string; input: unknown },
-  rows: JournalRow[],
-): RunStep["toolCalls"][number] => {
-  const common = { id: call.callId, name: call.toolName, input: call.input };
-  const result = rows.find((row) => row.meta?.kind === "result" && row.meta.callId === call.callId);
-  if (result?.meta?.kind === "result" && "role" in result.content && result.content.role === "tool") {
-    const [part] = result.content.content;
-    const output = part?.type === "tool-result" && "value" in part.output ? part.output.value : undefined;
-    return { ...common, output, status: result.meta.error ? "error" : "complete" };
-  }
-  const started = rows.some((row) => "callId" in row.content && row.content.callId === call.callId);
-  if (started && services.calls.isAwaited(call.callId)) return { ...common, status: "waiting" };
-  return { ...common, status: started ? "started" : "pending" };
-};
-
-const rowsOf = (services: RunServices, run: RunRow): JournalRow[] =>
-  services.journal.ofRun(run, run.journalTo ?? undefined);
+const rowsOf = (services: RunServices, run: RunRow): RunRows =>
+  readRows(services.journal.ofRun(run, run.journalTo ?? undefined));
 
 const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
   const [spaceId] = run.spaceIds;
@@ -69,9 +58,12 @@ const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextSte
 
 /** A run without its steps' inputs. */
 const runView = (services: RunServices, run: RunRow): Run => {
-  const rows = rowsOf(services, run);
-  const steps = rows.filter(isAssistant).map((row) => stepOf(services, row, rows));
-  return withSteps(services, run, steps);
+  const view = rowsOf(services, run);
+  return withSteps(
+    services,
+    run,
+    view.steps.map((row) => stepView(services, view, row)),
+  );
 };
 
 /** An input before it is adapted, and as it was sent. */
@@ -102,20 +94,17 @@ const inputView = (meta: AssistantMeta, now: Sent, before: Sent | undefined): St
  * answer holds, and one at least; `nextStep` says where to go on.
  */
 const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Run => {
-  const rows = rowsOf(services, run);
+  const view = rowsOf(services, run);
   const heads: Heads = new Map();
   const steps: RunStep[] = [];
   let room = maxRunViewCharacters;
   let before: Sent | undefined;
-  for (const row of rows.filter(isAssistant).filter(({ step }) => step >= fromStep)) {
-    const raw = services.windows.inputOf(run, rows, row.seq, heads);
-    const family = row.meta.modelId.slice(0, row.meta.modelId.indexOf("/"));
-    const adapt = family in adapters ? adapters[family as keyof typeof adapters] : undefined;
+  for (const row of view.steps.filter(({ step }) => step >= fromStep)) {
+    const raw = services.windows.inputOf(run, view.all, row, heads);
+    const adapt = Object.entries(adapters).find(([family]) => row.meta.modelId.startsWith(`${family}/`))?.[1];
     const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };
-    const step: RunStep = {
-      ...stepOf(services, row, rows),
-      ...(now ? { input: inputView(row.meta, now, before) } : {}),
-    };
+    const input = now ? { input: inputView(row.meta, now, before) } : {};
+    const step = { ...stepView(services, view, row), ...input };
     room -= JSON.stringify(step).length;
     if (room < 0 && steps.length > 0) return withSteps(services, run, steps, row.step);
     steps.push(step);

@@ -1,14 +1,17 @@
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
-import type { ToolRule } from "../../protocol/tool.ts";
-import type { ComposedConfig, Continuity } from "../context/agent-state.ts";
-import { type InputParts, inputParts } from "../context/agent-state.ts";
+import { type ComposedConfig, type InputParts, inputParts } from "../context/agent-state.ts";
+import type { ShownBlock } from "../context/blocks.ts";
+import { renderInstructions } from "../context/instructions.ts";
 import { composedConfig } from "../context/limits.ts";
 import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";
-import type { Toolset } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { type Kind, toolDeclarations } from "../tools/registry.ts";
+import { toolsetOf } from "../tools/toolset.ts";
+import { shownOwnBlocks } from "./known-blocks.ts";
+import { readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
+import type { Head, WindowRow } from "./windows.ts";
 
 /** What composing needs beside the snapshot: the agent's config as of now, and the facts of its model. */
 export type Composing = {
@@ -18,9 +21,9 @@ export type Composing = {
   correction: number;
 };
 
-export const composingOf = (services: RunServices): Composing => {
-  const { config, correction, correctionModel } = services.identity.get();
-  const model = identifyModel(config.model, services.env);
+export const composingOf = ({ identity, env }: RunServices): Composing => {
+  const { config, correction, correctionModel } = identity.get();
+  const model = identifyModel(config.model, env);
   return {
     config: composedConfig(config, model),
     model,
@@ -28,38 +31,57 @@ export const composingOf = (services: RunServices): Composing => {
   };
 };
 
-/** The kind of agent that has these tools. */
-export const kindWith = (services: RunServices, continuity: Continuity, toolset: Toolset | undefined): Kind => ({
+/**
+ * The head of a consciousness' windows. Its own core blocks stand in the instructions, since they change rarely.
+ * `shown`: its blocks, if they are known already; none for a timeline, which reads them anew in every run.
+ */
+export const headOf = (
+  services: RunServices,
+  shown = shownOwnBlocks(services, composingOf(services).config, []).shown,
+): Head => {
+  const { id, config } = services.identity.get();
+  return {
+    blocks: Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text])),
+    render: (blocks) => renderInstructions(id, config, Object.values(blocks)),
+  };
+};
+
+/** The window of a run that began now; its `id` is 0 if it is not stored yet. `shown`: the blocks in its input. */
+export const nextWindow = (
+  services: RunServices,
+  continuity: WindowRow["continuity"],
+  ordinal: number,
+  shown: ShownBlock[] = [],
+): WindowRow => {
+  const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
+  return services.windows.windowFor(headOf(services, shown), toolset, ordinal, continuity);
+};
+
+/** The window of a run: its tools and their rules are fixed when it begins. */
+export const windowOf = ({ windows }: RunServices, run: RunRow): WindowRow => {
+  const window = windows.window(run.windowId);
+  if (!window) throw new Error(`run ${run.id} has no window`);
+  return window;
+};
+
+/** The kind of agent that has a window's tools. */
+const kindIn = ({ mcp }: RunServices, { continuity, toolset }: WindowRow): Kind => ({
+  ...toolset,
   continuity,
-  messaging: toolset?.messaging ?? services.identity.get().config.messaging,
-  tools: toolset?.tools ?? [],
-  ...(toolset?.memoryTools === false ? { memoryTools: false } : {}),
-  mcpTools: services.mcp.tools(toolset?.mcpListId ?? null),
+  mcpTools: mcp.tools(toolset.mcpListId),
 });
 
-/** The kind of a run's agent. Its continuity and its tools are fixed when it begins. */
-export const kindOf = (services: RunServices, run: RunRow): Kind =>
-  kindWith(services, run.continuity, services.windows.window(run.windowId)?.toolset);
+export const kindOf = (services: RunServices, run: RunRow): Kind => kindIn(services, windowOf(services, run));
 
-/** The rules of a run's tools, which are fixed when it begins too. */
-export const rulesOf = (services: RunServices, run: RunRow): ToolRule[] =>
-  services.windows.window(run.windowId)?.toolset.toolRules ?? [];
-
-/** The parts of this run's input that follow from its agent's config, its model and its window. */
-export const partsFor = (services: RunServices, run: RunRow, { config, correction }: Composing): InputParts =>
-  inputParts(config, {
-    toolRules: rulesOf(services, run),
-    tools: toolDeclarations(kindOf(services, run)),
-    correction,
-  });
-
-/** The same parts for a run that began now with these tools. */
-export const partsWith = (services: RunServices, toolset: Toolset, { config, correction }: Composing): InputParts =>
-  inputParts(config, {
-    toolRules: toolset.toolRules,
-    tools: toolDeclarations(kindWith(services, config.continuity, toolset)),
-    correction,
-  });
+/** The parts of an input that follow from the agent's config, its model and the run's window. */
+export const partsIn = (
+  services: RunServices,
+  window: WindowRow,
+  { config, correction }: Pick<Composing, "config" | "correction">,
+): InputParts => {
+  const { toolRules } = window.toolset;
+  return inputParts(config, { toolRules, tools: toolDeclarations(kindIn(services, window)), correction });
+};
 
 /** The least that a result may hold, even if the input is full: enough to say what it is. */
 const leastTokens = 250;
@@ -67,11 +89,10 @@ const leastTokens = 250;
 /** The estimated tokens that are free in the model's next input, beside all that the run holds by now. */
 export const inputTokensLeft = (services: RunServices, run: RunRow): number => {
   const { config, correction } = composingOf(services);
-  const rows = services.journal.ofRun(run);
-  const from = rows.findLastIndex((row) => row.kind === "assistant");
-  const meta = rows[from]?.meta;
-  const before = meta?.kind === "assistant" ? meta.input.tokens / correction : 0;
-  const since = estimateMessages(messagesOf(rows.slice(Math.max(0, from))));
+  const { all, steps } = readRows(services.journal.ofRun(run));
+  const last = steps.at(-1);
+  const before = last ? last.meta.input.tokens / correction : 0;
+  const since = estimateMessages(messagesOf(last ? all.slice(all.indexOf(last)) : all));
   const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
   return Math.max(leastTokens, Math.floor(budget - before - since));
 };

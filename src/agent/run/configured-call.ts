@@ -5,16 +5,15 @@ import type { NewCall } from "../calls/calls.ts";
 import { serverDueAt } from "../calls/due.ts";
 import { failed } from "../calls/outcome.ts";
 import { perform } from "../calls/perform.ts";
-import type { CallOutcome, CallRequest } from "../records.ts";
-import type { RunRow } from "../runs.ts";
+import type { CallRequest } from "../records.ts";
 import type { CallRow } from "../schema.ts";
-import { type Handling, handlingOf, mayRepeat } from "../tools/handling.ts";
+import { handlingOf, mayRepeat } from "../tools/handling.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { continuityOf } from "./continuity/continuities.ts";
-import type { Result } from "./result.ts";
-import type { RunServices } from "./run-services.ts";
+import { failure, type Result, resultOf } from "./results.ts";
+import { originFor, rootOfRun } from "./run-events.ts";
+import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
-import { originFor, rootOfRun } from "./utterance.ts";
 
 /**
  * A call of a configured tool that has a row of its own: it shows in a space, waits for somebody, or its result comes
@@ -24,61 +23,60 @@ import { originFor, rootOfRun } from "./utterance.ts";
  * 1. A call that shows in a space takes effect only after the space shows it.
  * 2. The row holds the call's phase: a replay, and a run that waited, go on from there (R3).
  */
-const resultOf = (outcome: CallOutcome): Result => ({ value: outcome.value, error: outcome.status !== "complete" });
 
-const settled = (services: RunServices, row: CallRow, outcome: CallOutcome): Result => {
-  services.calls.settle(row.callId, outcome);
-  return resultOf(outcome);
+/** One call of a step that is to be executed. */
+export type Execution = LiveRun & {
+  step: number;
+  call: CallRequest;
+  /** When an earlier life of this run journaled it as begun; undefined if none did. */
+  begunAt: number | undefined;
+  activeSpaceId: string | null;
+  /** What the step said while it was generated; undefined in a replay. */
+  speech: Speech | undefined;
 };
 
-const pending = (callId: string): Result => ({ value: { status: "pending", toolCallId: callId }, error: false });
+/** Journals that the call has begun. Answers when. */
+export const journalBegun = ({ services, run, step, call: { callId, toolName } }: Execution): number =>
+  services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content: { callId, toolName } }).createdAt;
 
-/** The space where the call shows; null if it shows nowhere. */
-const placeOf = (services: RunServices, { shows }: Handling, activeSpaceId: string | null): string | null => {
-  if (!shows) return null;
+/** Throws if a call cannot show: no space is active, or the agent has left it. */
+const checkPlace = ({ services, activeSpaceId }: Execution): void => {
   if (activeSpaceId === null) {
     throw new ColloquyError("no_active_space", "no space is active: call enter_space first, the call shows there");
   }
-  if (!services.spaces.isMember(activeSpaceId))
+  if (!services.spaces.isMember(activeSpaceId)) {
     throw new ColloquyError("not_a_member", "you are in that space no more");
-  return activeSpaceId;
+  }
 };
 
 /** Refuses a call whose result no person gives and could not wake the agent any more: its root's bound is reached (B1). */
-const checkRoot = (services: RunServices, { attached, asks }: Handling, rootId: string): void => {
+const checkRoot = ({ services }: Execution, rootId: string): void => {
   const { maxWakesPerRoot } = services.identity.get().config.limits;
-  if (attached || asks !== null || (services.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
+  if ((services.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
   const message = `maxWakesPerRoot (${maxWakesPerRoot}) is reached: no result could wake you any more; end here`;
   throw new ColloquyError("limit_reached", message);
 };
 
-const newCall = (services: RunServices, { run, call, activeSpaceId, speech }: Execution, tool: ToolConfig): NewCall => {
-  const handling = handlingOf(tool, continuityOf(run));
-  const spaceId = placeOf(services, handling, activeSpaceId);
+const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
+  const { services, run, call, activeSpaceId, speech } = execution;
+  const { shows, asks, attached } = handlingOf(tool, continuityOf(run));
+  if (shows) checkPlace(execution);
+  const spaceId = shows ? activeSpaceId : null;
   const root = rootOfRun(services, run);
-  checkRoot(services, handling, root.id);
-  const outside = tool.executionType === "external";
-  const { attached } = handling;
-  const unasked = outside ? "out" : attached ? "running" : "ready";
-  const phase = handling.asks === null ? unasked : "asked";
+  if (!attached && asks === null) checkRoot(execution, root.id);
+  const unasked = tool.executionType === "external" ? "out" : attached ? "running" : "ready";
+  const phase = asks === null ? unasked : "asked";
   return {
-    callId: call.callId,
-    runOrdinal: run.ordinal,
-    tool,
-    input: call.input,
-    spaceId,
-    activeSpaceId,
-    root,
+    ...{ callId: call.callId, runOrdinal: run.ordinal, tool, input: call.input },
+    ...{ spaceId, activeSpaceId, root, attached, phase },
     origin: spaceId === null ? null : (originFor(services, run, spaceId) ?? null),
     streamId: speech?.streamOf(call.index) ?? null,
-    attached,
-    phase,
     dueAt: phase === "out" ? serverDueAt({ tool, attached }, services.clock.now()) : null,
   };
 };
 
 /** Executes what may run now, within the run. */
-const runHere = async (services: RunServices, { signal }: Execution, row: CallRow): Promise<Result> => {
+const runHere = async ({ services, signal }: Execution, row: CallRow): Promise<Result> => {
   await faultOnceStored("call.after-begin", services.object);
   signal.throwIfAborted();
   const outcome = await perform(services, row, signal);
@@ -88,46 +86,35 @@ const runHere = async (services: RunServices, { signal }: Execution, row: CallRo
   return resultOf(outcome);
 };
 
-/** Takes a call that has a row as far as it goes now. */
-const goOn = async (
-  services: RunServices,
-  execution: Execution,
-  row: CallRow,
-  begunHere: boolean,
-): Promise<Result | "waiting"> => {
-  if (!row.attached) {
-    services.wakeCalls();
-    return pending(row.callId);
+/** Takes a call that has a row as far as it goes now. `begunHere`: no earlier life of the run began its execution. */
+const goOn = async (execution: Execution, row: CallRow, begunHere: boolean): Promise<Result | "waiting"> => {
+  const { calls, wakeCalls } = execution.services;
+  const { callId, tool, phase, attached } = row;
+  if (!attached) {
+    wakeCalls();
+    return { value: { status: "pending", toolCallId: callId }, error: false };
   }
-  switch (row.phase) {
-    case "asked":
-      return "waiting";
-    case "out":
-      if (services.calls.isAwaited(row.callId)) {
-        services.wakeCalls();
-        return "waiting";
-      }
-      return resultOf(
-        failed(
-          "error",
-          "tool_timeout",
-          `no answer in ${row.tool.timeoutMs} ms (timeoutMs); a late one comes through your inbox${mayRepeat(row.tool) ? "" : ": it may be done all the same, so do not ask for it again meanwhile"}`,
-        ),
-      );
-    case "ready": {
-      const begun = services.calls.beginExecution(row);
-      return goOn(services, execution, begun, true);
-    }
-    case "running":
-      if (begunHere || mayRepeat(row.tool)) return runHere(services, execution, row);
-      return settled(services, row, failed("error", "outcome_unknown", interruptedCall));
-    default:
-      return resultOf(row.outcome ?? failed("canceled", "run_canceled", "the call was canceled"));
+  if (phase === "asked") return "waiting";
+  if (phase === "out" && calls.isAwaited(callId)) {
+    wakeCalls();
+    return "waiting";
   }
+  if (phase === "out") {
+    const warning = mayRepeat(tool) ? "" : ": it may be done all the same, so do not ask for it again meanwhile";
+    const message = `no answer in ${tool.timeoutMs} ms (timeoutMs); a late one comes through your inbox${warning}`;
+    return failure("tool_timeout", message);
+  }
+  if (phase === "ready") return goOn(execution, calls.beginExecution(row), true);
+  if (phase !== "running")
+    return row.outcome ? resultOf(row.outcome) : failure("run_canceled", "the call was canceled");
+  if (begunHere || mayRepeat(tool)) return runHere(execution, row);
+  const unknown = failed("error", "outcome_unknown", interruptedCall);
+  calls.settle(callId, unknown);
+  return resultOf(unknown);
 };
 
 /** Has the space show the call. A call that runs at once must be shown first; one that waits may be shown later. */
-const show = async (services: RunServices, { call, speech }: Execution, row: CallRow): Promise<void> => {
+const show = async ({ services, call, speech }: Execution, row: CallRow): Promise<void> => {
   try {
     await services.tellCall(row.callId);
     speech?.said(call.index);
@@ -142,47 +129,22 @@ const show = async (services: RunServices, { call, speech }: Execution, row: Cal
 };
 
 /** The call's result, or `waiting` where somebody outside has it now. Refusals are thrown. */
-export const callConfigured = async (
-  services: RunServices,
-  execution: Execution,
-  tool: ToolConfig,
-): Promise<Result | "waiting"> => {
-  const { call, run, step } = execution;
+export const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<Result | "waiting"> => {
+  const { services, call, signal, begunAt } = execution;
   const known = services.calls.get(call.callId);
-  if (known) {
-    // The run was cut before the space had shown the call.
-    if (known.phase === "running" && known.spaceId !== null && known.told === null)
-      await show(services, execution, known);
-    return goOn(services, execution, services.calls.get(call.callId) ?? known, false);
+  if (!known && begunAt !== undefined) throw new ColloquyError("outcome_unknown", interruptedCall);
+  const begin = (): CallRow => {
+    journalBegun(execution);
+    return services.calls.begin(newCall(execution, tool));
+  };
+  const row = known ?? services.transaction(begin);
+  if (!known) {
+    await faultOnceStored("agent.after-call", services.object);
+    signal.throwIfAborted();
   }
-  if (execution.started) throw new ColloquyError("outcome_unknown", interruptedCall);
-  const row = services.transaction(() => {
-    services.journal.append({
-      runOrdinal: run.ordinal,
-      step,
-      kind: "call",
-      content: { callId: call.callId, toolName: call.toolName },
-    });
-    return services.calls.begin(newCall(services, execution, tool));
-  });
-  await faultOnceStored("agent.after-call", services.object);
-  execution.signal.throwIfAborted();
-  if (row.spaceId !== null) await show(services, execution, row);
-  execution.signal.throwIfAborted();
-  return goOn(services, execution, services.calls.get(row.callId) ?? row, true);
-};
-
-/** One call of a step that is to be executed. */
-export type Execution = {
-  run: RunRow;
-  step: number;
-  call: CallRequest;
-  /** Its `call` row is there already: an earlier life of this run began it. */
-  started: boolean;
-  activeSpaceId: string | null;
-  /** What the step said while it was generated; undefined in a replay. */
-  speech: Speech | undefined;
-  signal: AbortSignal;
-  /** Called while a tool takes its time, which its own timeout bounds: the run has not stalled. */
-  progressed: () => void;
+  // The run may have been cut before the space had shown the call.
+  const isUnshown = row.spaceId !== null && (!known || (row.phase === "running" && row.told === null));
+  if (isUnshown) await show(execution, row);
+  if (!known) signal.throwIfAborted();
+  return goOn(execution, services.calls.get(row.callId) ?? row, !known);
 };

@@ -3,18 +3,16 @@ import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import { evictDeadLetters } from "../inbox/dead-letters.ts";
-import type { JournalRow } from "../journal.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
-import { factsOf } from "../tools/registry.ts";
+import { builtinTool, factsOf, findTool } from "../tools/registry.ts";
 import { correctionAfter, lastBilled } from "./billing.ts";
+import { kindOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
-import { activeSpaceOf } from "./progress.ts";
-import { receiptsOf } from "./receipts.ts";
+import { cancellation, settleOpenCalls, tellCutOff } from "./results.ts";
+import { receiptsOf, settleSeen } from "./run-events.ts";
+import { activeSpaceOf, inputsIn, type RunRows, readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
-import { settleSeen } from "./seen-in.ts";
-import { cancellation, settleOpenCalls, tellCutOff } from "./settle-open-calls.ts";
-import { mayHaveActed } from "./side-effects.ts";
 
 /**
  * How a run ended, and what becomes of its events if it failed:
@@ -34,15 +32,28 @@ export type Ending =
 export const pauseAfter = (attempts: number): number =>
   backoff(attempts - 1, { firstMs: failurePauseMs, longestMs: longestFailurePauseMs, times: 4 });
 
-const answered = (rows: JournalRow[]): boolean =>
-  rows.some((row) => row.meta?.kind === "result" && !row.meta.error && factsOf(row.meta.toolName).speaks);
+/**
+ * Whether it may have changed something that outlives it: a call that was begun may have done what it should, whatever
+ * came of it. Such a run is remembered, however it ended, and not begun anew, which would do it again.
+ */
+export const mayHaveActed = (
+  services: RunServices,
+  run: RunRow,
+  { calls } = readRows(services.journal.ofRun(run)),
+): boolean => {
+  const kind = kindOf(services, run);
+  return calls.some(({ call: { toolName, input }, begunAt }) => {
+    const tool = builtinTool(toolName) ?? findTool(toolName, kind);
+    // A tool that the agent no longer has may have changed anything.
+    return begunAt !== undefined && (tool?.effect(input) ?? true);
+  });
+};
 
 /** How much of the previous input this run's first input repeats. */
-const reuseOf = (services: RunServices, run: RunRow, rows: JournalRow[]): number | null => {
-  const previous = services.runs.at(run.ordinal - 1);
-  const first = rows.find((row) => row.kind === "assistant");
-  const before = previous ? services.windows.lastInput(previous) : null;
-  const now = first ? services.windows.inputOf(run, rows, first.seq) : null;
+const reuseOf = ({ runs, windows }: RunServices, run: RunRow, { all, steps }: RunRows): number | null => {
+  const previous = runs.at(run.ordinal - 1);
+  const before = previous ? windows.lastInput(previous) : null;
+  const now = steps[0] ? windows.inputOf(run, all, steps[0]) : null;
   return before && now ? prefixReuse(before, now) : null;
 };
 
@@ -51,40 +62,39 @@ const reuseOf = (services: RunServices, run: RunRow, rows: JournalRow[]): number
  * already is answered as it is.
  */
 export const finish = (services: RunServices, running: RunRow, ending: Ending): RunRow => {
-  const now = services.runs.at(running.ordinal);
-  // Answers, and the events of runs that it absorbed, have joined its events since it began.
-  const events = now?.events ?? running.events;
+  const { runs, journal } = services;
+  const now = runs.at(running.ordinal);
   if (now && !isActive(now)) return now;
-  const rests = running.rests && overRests(running, services.journal.nextSeq());
-  const run = { ...running, rests };
-  const before = services.journal.ofRun(run);
+  const rests = running.rests && overRests(running, journal.nextSeq());
+  // Answers, and the events of runs that it absorbed, have joined its events since it began.
+  const run = { ...running, rests, events: now?.events ?? running.events };
+  const continuity = continuityOf(run);
+  const before = readRows(journal.ofRun(run));
   const reuse = reuseOf(services, run, before);
   const ended = services.transaction(() => {
     const cut = ending.kind === "canceled" || ending.kind === "absorbed";
     const error = ending.kind === "failed" ? ending.error : cut ? cancellation : null;
     // A run that reached a limit is remembered as far as it came.
     const done = ending.kind === "completed" || (ending.kind === "failed" && ending.events === "acknowledged");
-    const lived = done || (ending.kind !== "skipped" && mayHaveActed(services, run, before));
-    const kept = lived && continuityOf(run).keepsRuns;
+    const kept = continuity.keepsRuns && (done || (ending.kind !== "skipped" && mayHaveActed(services, run, before)));
     // A run that another one ends is under way until its own loop stops.
-    if (error) settleOpenCalls(services, run, before, error, !("by" in ending));
+    if (error) settleOpenCalls(services, run, error, !("by" in ending));
     // Calls in the background go on after a run that ended by itself, but not after one that was cut (R5).
     const cutOff = services.calls.endOf(run.ordinal, cut);
-    if (cut) tellCutOff(services, run, before, cutOff);
-    const rows = services.journal.ofRun(run);
-    const history = rows.flatMap(({ meta }) => (meta?.kind === "inbox" ? (meta.history ?? []) : []));
-    if (kept) services.spaces.toldOfHistory(history);
-    const receipts = settleEvents(services, { ...run, events }, rows, ending);
+    if (cut) tellCutOff(services, run, before.all.at(-1)?.step ?? 0, cutOff);
+    const rows = readRows(journal.ofRun(run));
+    if (kept) services.spaces.toldOfHistory(inputsIn(rows.all).flatMap(({ history = [] }) => history));
+    const receipts = settleEvents(services, run, rows, ending);
 
-    if (continuityOf(run).waitsForAnswers) services.waits.endOf(run.ordinal);
-    services.ledger.stopped(String(run.ordinal), lastBilled(run, rows));
+    if (continuity.waitsForAnswers) services.waits.endOf(run.ordinal);
+    services.ledger.stopped(String(run.ordinal), lastBilled(run, rows.all));
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {
       status: ending.kind,
       kept,
       rests,
-      journalTo: rows.at(-1)?.seq ?? run.journalFrom,
+      journalTo: rows.all.at(-1)?.seq ?? run.journalFrom,
       outcome: outcomeOf(ending, rows),
       reason: ending.kind === "skipped" ? (ending.reason ?? null) : null,
       error: ending.kind === "failed" ? ending.error : null,
@@ -94,8 +104,8 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
       resumeAt: null,
       completedAt: services.clock.now(),
     } as const;
-    services.runs.end(run, changes);
-    return { ...run, events, ...changes };
+    runs.end(run, changes);
+    return { ...run, ...changes };
   });
   services.tracer.run(ended);
   log.info("run.ended", { ...loggedRun(services, run), status: ended.status, code: ended.error?.code });
@@ -104,52 +114,50 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
 };
 
 /** Acknowledges, requeues or dead-letters the run's events. Answers the read marks of each space. */
-const settleEvents = (services: RunServices, run: RunRow, rows: JournalRow[], ending: Ending): Receipt[] => {
-  if (ending.kind === "failed" && ending.events === "failed") {
-    services.inbox.failed(run.events, ending.error, pauseAfter);
-    const dead = services.inbox.rows(run.events).filter(({ status }) => status === "dead");
-    if (dead.length > 0) evictDeadLetters(services);
-    return receiptsOf(dead);
-  }
-  if (ending.kind === "failed" && ending.events === "dead") {
-    services.inbox.deadLetter(run.events, ending.error);
-    evictDeadLetters(services);
-    return receiptsOf(services.inbox.rows(run.events));
-  }
-  if (ending.kind === "failed" && ending.events === "requeued") {
-    services.inbox.requeue(run.events);
-    return [];
-  }
+const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, ending: Ending): Receipt[] => {
+  const { inbox } = services;
   // The events of an absorbed run belong to the run that absorbed it.
   if (ending.kind === "absorbed") return [];
-  const taken = services.inbox.rows(run.events);
-  if (continuityOf(run).marksSeen) settleSeen(services, taken, rows, ending.kind !== "canceled");
-  services.inbox.acknowledge(run.events);
-  return receiptsOf(taken);
+  if (ending.kind !== "failed" || ending.events === "acknowledged") {
+    const taken = inbox.rows(run.events);
+    if (continuityOf(run).marksSeen) settleSeen(services, taken, all, ending.kind !== "canceled");
+    inbox.acknowledge(run.events);
+    return receiptsOf(taken);
+  }
+  if (ending.events === "requeued") {
+    inbox.requeue(run.events);
+    return [];
+  }
+  if (ending.events === "dead") inbox.deadLetter(run.events, ending.error);
+  else inbox.failed(run.events, ending.error, pauseAfter);
+  const dead = inbox.rows(run.events).filter(({ status }) => status === "dead");
+  if (dead.length > 0) evictDeadLetters(services);
+  return receiptsOf(dead);
 };
 
 /** Stores the active space, the estimates' correction and the last error, if any of them changed. */
 const updateIdentity = (
-  services: RunServices,
+  { identity, clock }: RunServices,
   run: RunRow,
-  rows: JournalRow[],
+  { all }: RunRows,
   ending: Ending,
   kept: boolean,
 ): void => {
-  const agent = services.identity.get();
-  const { activeSpaceId, correction, correctionModel } = agent;
-  const next = {
-    ...correctionAfter({ correction, correctionModel }, rows),
-    activeSpaceId: kept ? activeSpaceOf(run.activeSpaceId, rows) : activeSpaceId,
+  const before = identity.get();
+  const after = {
+    ...correctionAfter({ correction: before.correction, correctionModel: before.correctionModel }, all),
+    activeSpaceId: kept ? activeSpaceOf(run.activeSpaceId, all) : before.activeSpaceId,
   };
-  const error = ending.kind === "failed" ? { ...ending.error, at: services.clock.now() } : null;
-  const same =
-    next.activeSpaceId === activeSpaceId && next.correction === correction && next.correctionModel === correctionModel;
-  if (!same || error !== null || agent.lastError !== null) services.identity.update({ ...next, lastError: error });
+  const lastError = ending.kind === "failed" ? { ...ending.error, at: clock.now() } : null;
+  const isSame = (["correction", "correctionModel", "activeSpaceId"] as const).every(
+    (key) => after[key] === before[key],
+  );
+  if (!isSame || lastError !== null || before.lastError !== null) identity.update({ ...after, lastError });
 };
 
-const outcomeOf = (ending: Ending, rows: JournalRow[]): "answered" | "silent" | "failed" | null => {
+const outcomeOf = (ending: Ending, { calls }: RunRows): "answered" | "silent" | "failed" | null => {
   if (ending.kind === "failed") return "failed";
-  if (ending.kind === "canceled" || ending.kind === "absorbed") return answered(rows) ? "answered" : null;
-  return ending.kind === "completed" && answered(rows) ? "answered" : "silent";
+  const spoke = calls.some(({ call, result }) => result && !result.meta.error && factsOf(call.toolName).speaks);
+  if (ending.kind === "canceled" || ending.kind === "absorbed") return spoke ? "answered" : null;
+  return ending.kind === "completed" && spoke ? "answered" : "silent";
 };

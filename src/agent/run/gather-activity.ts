@@ -2,6 +2,7 @@ import type { Message } from "../../protocol/message.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
 import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../bounds.ts";
+import { spaceWindow } from "../call-with-retry.ts";
 import { type Activity, deedsIn } from "../context/activity.ts";
 import type { Dropped } from "../records.ts";
 import type { RunServices } from "./run-services.ts";
@@ -34,7 +35,7 @@ export const gatherActivity = async (
   signal: AbortSignal,
   known: ReadonlyMap<string, Read> = new Map(),
 ): Promise<GatheredActivity> => {
-  const { id: agentId, workspaceId } = services.identity.get();
+  const { id: agentId } = services.identity.get();
   const newsOf = ({ id, cursor }: { id: string; cursor: number }): number => cursor - Number(told[id] ?? 0);
   const withNews = services.spaces
     .followed()
@@ -50,7 +51,7 @@ export const gatherActivity = async (
   const askNext = async (): Promise<void> => {
     for (let space = waiting.shift(); space && !isLate; space = waiting.shift()) {
       try {
-        const answer = await services.env.SPACE.getByName(space.id).window(workspaceId, agentId, page);
+        const answer = await spaceWindow(services, space.id, page);
         if (answer.ok) read.set(space.id, { name: answer.value.space.name, messages: answer.value.messages });
         else closed.add(space.id);
       } catch (error) {

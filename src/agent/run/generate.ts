@@ -1,6 +1,5 @@
 import { streamText, type ToolCallPart } from "ai";
 import { billedTokens } from "../../models/billed-tokens.ts";
-import { type LanguageModel, withStream } from "../../models/language-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
@@ -43,52 +42,28 @@ const messageOf = (error: unknown): string =>
 const isUnknownTool = (error: unknown): boolean => error instanceof Error && error.name === "AI_NoSuchToolError";
 
 /**
- * Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere, and may come
- * again once their call is whole.
- */
-class CallNumbers {
-  readonly #numbers = new Map<string, number>();
-  #next = 0;
-
-  of(providerId: string): number {
-    const known = this.#numbers.get(providerId);
-    if (known !== undefined) return known;
-    if (this.#next >= maxCallsPerStep) {
-      throw new ColloquyError("model_nonsense", `a step may make at most ${maxCallsPerStep} calls (maxCallsPerStep)`);
-    }
-    const next = this.#next;
-    this.#next += 1;
-    this.#numbers.set(providerId, next);
-    return next;
-  }
-
-  end(providerId: string): void {
-    this.#numbers.delete(providerId);
-  }
-
-  has(providerId: string): boolean {
-    return this.#numbers.has(providerId);
-  }
-}
-
-/** A model that calls `answered` once its provider has answered the request, whatever comes of that. */
-const heard = (model: LanguageModel, answered: () => void): LanguageModel =>
-  withStream(model, async (options) => {
-    try {
-      return await model.doStream(options);
-    } finally {
-      answered();
-    }
-  });
-
-/**
  * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
  * the network threw; `models/failure.ts` says what it means.
  */
 export const generate = async (input: GenerateInput): Promise<Generation> => {
   const startedAt = input.clock.now();
-  const numbers = new CallNumbers();
   const calls: CallRequest[] = [];
+  let begun = 0;
+  const numbers = new Map<string, number>();
+  /**
+   * Calls are numbered in the order in which the model began them; the provider's own ids lead nowhere, and may come
+   * again once their call is whole.
+   */
+  const numberOf = (providerId: string): number => {
+    const known = numbers.get(providerId);
+    if (known !== undefined) return known;
+    if (begun >= maxCallsPerStep) {
+      throw new ColloquyError("model_nonsense", `a step may make at most ${maxCallsPerStep} calls (maxCallsPerStep)`);
+    }
+    numbers.set(providerId, begun);
+    begun += 1;
+    return begun - 1;
+  };
   let text = "";
   let bytes = 0;
   const weigh = (more: string): void => {
@@ -101,11 +76,15 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
   let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
   /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
   const left = new AbortController();
-  // The SDK watches a stream, and nothing before there is one.
-  const unanswered = setTimeout(() => left.abort(), modelStallMs);
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  const listen = (): void => {
+    clearTimeout(silence);
+    silence = setTimeout(() => left.abort(), modelStallMs);
+  };
+  listen();
 
   const result = streamText({
-    model: heard(input.model.model, () => clearTimeout(unanswered)),
+    model: input.model.model,
     instructions: input.composed.instructions,
     messages: input.model.adapt(input.composed.messages),
     tools: input.composed.tools,
@@ -113,13 +92,13 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
     maxOutputTokens: input.maxOutputTokens,
     ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
     abortSignal: AbortSignal.any([input.signal, left.signal]),
-    timeout: { firstChunkMs: modelStallMs, chunkMs: modelStallMs },
     // Errors come as parts of the stream; the default would log them with what they hold.
     onError: () => undefined,
   });
 
   try {
     for await (const part of result.fullStream) {
+      listen();
       input.progressed();
       switch (part.type) {
         case "text-delta":
@@ -127,15 +106,15 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
           text += part.text;
           break;
         case "tool-input-start":
-          input.speech.begin(numbers.of(part.id), part.toolName);
+          input.speech.begin(numberOf(part.id), part.toolName);
           break;
         case "tool-input-delta":
           weigh(part.delta);
-          input.speech.delta(numbers.of(part.id), part.delta);
+          input.speech.delta(numberOf(part.id), part.delta);
           break;
         case "tool-call": {
           const streamed = numbers.has(part.toolCallId);
-          const index = numbers.of(part.toolCallId);
+          const index = numberOf(part.toolCallId);
           if (!streamed) {
             // A provider that sends calls whole: the speech is one delta.
             const whole = JSON.stringify(part.input) ?? "";
@@ -143,7 +122,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
             input.speech.begin(index, part.toolName);
             input.speech.delta(index, whole);
           }
-          numbers.end(part.toolCallId);
+          numbers.delete(part.toolCallId);
           const invalid = "invalid" in part && part.invalid === true;
           calls.push({
             callId: input.callId(index),
@@ -174,7 +153,7 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
       }
     }
   } finally {
-    clearTimeout(unanswered);
+    clearTimeout(silence);
     left.abort();
   }
   calls.sort((one, other) => one.index - other.index);

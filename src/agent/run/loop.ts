@@ -11,7 +11,7 @@ import { finish } from "./finish.ts";
 import { runsToTell, tellReceipts } from "./receipts.ts";
 import { Interrupted, runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
-import { noteThinking } from "./thinking-time.ts";
+import { noteWork } from "./working-time.ts";
 
 /**
  * The one loop that handles an agent's events, in the object beside its handlers.
@@ -79,11 +79,11 @@ export class Loop {
   fired(): void {
     const now = this.#services.clock.now();
     this.#timers.set(loopTimer, now + watchdogMs);
-    for (const run of this.#services.runs.running()) if (this.#live.has(run.id)) noteThinking(this.#services, run);
-    for (const [runId, live] of this.#live) {
-      if (now - live.progressAt <= stallMs) continue;
-      const run = this.#services.runs.get(runId);
-      if (run) log.warn("run.stalled", loggedRun(this.#services, run));
+    for (const run of this.#services.runs.running()) {
+      const live = this.#live.get(run.id);
+      if (live) noteWork(this.#services, run);
+      if (!live || now - live.progressAt <= stallMs) continue;
+      log.warn("run.stalled", loggedRun(this.#services, run));
       live.controller.abort(new Interrupted(`the run made no progress for longer than stallMs (${stallMs})`));
     }
     this.wake();
@@ -101,15 +101,15 @@ export class Loop {
 
   /** Ends an active run at once. Resolves when nothing more of it can appear (R5). */
   async cancel(runId: string): Promise<RunRow> {
-    const run = this.#services.runs.get(runId);
+    const { runs, tracer } = this.#services;
+    const run = runs.get(runId);
     if (!run) throw new ColloquyError("not_found", "there is no such run");
     if (!isActive(run)) throw new ColloquyError("conflict", `the run has ended: it is ${run.status}`);
     await this.abort(runId, "the run was canceled");
-    const after = this.#services.runs.get(runId) ?? run;
-    const cutHere = after.completedAt === null;
-    const ended = cutHere ? finish(this.#services, after, { kind: "canceled" }) : after;
-    if (cutHere) {
-      this.#services.tracer.flush();
+    let ended = runs.get(runId) ?? run;
+    if (ended.completedAt === null) {
+      ended = finish(this.#services, ended, { kind: "canceled" });
+      tracer.flush();
       this.#tell(ended);
     }
     this.wake();
@@ -207,52 +207,47 @@ export class Loop {
   }
 
   #start(run: RunRow): void {
+    const services = this.#services;
     const controller = new AbortController();
-    const live: Live = { controller, progressAt: this.#services.clock.now(), done: Promise.resolve() };
+    const live: Live = { controller, progressAt: services.clock.now(), done: Promise.resolve() };
     const progressed = (): void => {
-      live.progressAt = this.#services.clock.now();
+      live.progressAt = services.clock.now();
     };
     // From here on, ending the run stops this loop.
     this.#live.set(run.id, live);
-    this.#services.journal.hold(run.ordinal);
-    live.done = faultOnceStored("agent.after-take", this.#services.object)
-      .then(() => runLoop(this.#services, run, controller.signal, progressed))
-      .then((end) => {
-        if (end.kind === "ended" && !this.#stopped) this.#after(end.run);
+    services.journal.hold(run.ordinal);
+    live.done = faultOnceStored("agent.after-take", services.object)
+      .then(() => runLoop({ services, run, signal: controller.signal, progressed }))
+      .then((ended) => {
+        if (ended && !this.#stopped) this.#after(ended);
       })
       .catch((error: unknown) => {
-        log.error("think.failed", error, loggedRun(this.#services, run));
+        log.error("run.failed", error, loggedRun(services, run));
         // The watchdog retries it: retried at once, it would fail at once again.
-        if (!this.#stopped)
-          this.#services.runs.update(run.ordinal, { resumeAt: this.#services.clock.now() + watchdogMs });
+        if (!this.#stopped) services.runs.update(run.ordinal, { resumeAt: services.clock.now() + watchdogMs });
       })
       .finally(() => {
         this.#live.delete(run.id);
-        this.#services.journal.release(run.ordinal);
+        services.journal.release(run.ordinal);
       });
   }
 
   #after(run: RunRow): void {
-    const services = this.#services;
-    if (run.kept) compactIfDue(services, run);
-    if (run.ordinal % housekeepingEveryRuns === 0) {
-      services.roots.forgetOld();
-      services.dedupeKeys.forgetBefore(services.clock.now() - rootMemoryMs);
-    }
+    const { roots, dedupeKeys, clock } = this.#services;
+    if (run.kept) compactIfDue(this.#services, run);
+    if (run.ordinal % housekeepingEveryRuns > 0) return;
+    roots.forgetOld();
+    dedupeKeys.forgetBefore(clock.now() - rootMemoryMs);
   }
 
   /** Sets the timer for what is due next, or clears it. */
   #rest(): void {
-    const due = [
-      ...this.#services.runs.running().map((run) => run.resumeAt),
-      this.#services.inbox.nextRetryAt(),
-      this.#services.waits.nextDueAt(),
-      this.#services.calls.nextDueAt(),
-      this.#budgetResetsAt(),
-    ].filter((at): at is number => typeof at === "number");
-    const next = Math.min(...due);
-    const now = this.#services.clock.now();
-    if (due.length === 0) this.#timers.clear(loopTimer);
+    const { runs, inbox, waits, calls, clock } = this.#services;
+    const due = [inbox.nextRetryAt(), waits.nextDueAt(), calls.nextDueAt(), this.#budgetResetsAt()];
+    const times = [...due, ...runs.running().map(({ resumeAt }) => resumeAt)].filter((at) => typeof at === "number");
+    const next = Math.min(...times);
+    const now = clock.now();
+    if (times.length === 0) this.#timers.clear(loopTimer);
     // A due run that finds no free slot is retried after `watchdogMs`, not at once.
     else this.#timers.set(loopTimer, next > now ? next : now + watchdogMs);
   }

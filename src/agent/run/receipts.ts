@@ -1,9 +1,7 @@
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { endWaitMs } from "../bounds.ts";
 import { excerpt } from "../context/quote.ts";
-import type { Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import type { InboxRow } from "../schema.ts";
 import { Channel, type ReadFrame } from "./channel.ts";
 import type { RunServices } from "./run-services.ts";
 
@@ -16,24 +14,6 @@ const reasonCharacters = 500;
 const restartRuns = 10;
 const mostTries = 4;
 const pauses: Pauses = { firstMs: 100, longestMs: 1000 };
-
-/** The newest and the oldest message of each space among these events. Call it before they are deleted. */
-export const receiptsOf = (rows: InboxRow[]): Receipt[] => {
-  const bySpace = new Map<string, Receipt & { newest: number; oldest: number }>();
-  for (const { data } of rows) {
-    if (data.type !== "space_message") continue;
-    const { id: messageId, spaceId, seq } = data.delivered.message;
-    const known = bySpace.get(spaceId) ?? { spaceId, messageId, firstMessageId: messageId, newest: seq, oldest: seq };
-    if (seq > known.newest) Object.assign(known, { messageId, newest: seq });
-    if (seq < known.oldest) Object.assign(known, { firstMessageId: messageId, oldest: seq });
-    bySpace.set(spaceId, known);
-  }
-  return [...bySpace.values()].map(({ spaceId, messageId, firstMessageId }) =>
-    firstMessageId === undefined || firstMessageId === messageId
-      ? { spaceId, messageId }
-      : { spaceId, messageId, firstMessageId },
-  );
-};
 
 /** A run's read marks, one for each space that the agent is still in. */
 export const readFramesOf = (services: RunServices, run: RunRow): { spaceId: string; frame: ReadFrame }[] =>

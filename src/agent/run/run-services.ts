@@ -6,6 +6,7 @@ import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
 import type { Search } from "../memory/search/search.ts";
 import type { Plans } from "../plans/plans.ts";
+import type { RunRow } from "../runs.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Tracer } from "../tracing/tracer.ts";
 import type { Summaries } from "./summaries.ts";
@@ -37,4 +38,14 @@ export type RunServices = InboxServices & {
   wantSummary(subject: string, messages?: { from: number; upTo: number }): void;
   /** Aborts another run, and waits until it has ended. */
   stopRun(runId: string, why: string): Promise<void>;
+};
+
+/** A run in its loop. */
+export type LiveRun = {
+  services: RunServices;
+  run: RunRow;
+  /** Aborted when the run is to stop. */
+  signal: AbortSignal;
+  /** Called with every sign of life. */
+  progressed: () => void;
 };

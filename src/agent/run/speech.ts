@@ -1,48 +1,42 @@
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Channel } from "./channel.ts";
-import { TextField } from "./text-field.ts";
-import { WholeCharacters } from "./whole-characters.ts";
+import { TextField, WholeCharacters } from "./text-field.ts";
 
 /**
  * What one step says while it is generated: the text of each `send_message`, and the input of each other call that
- * shows, as it is written, to the space that is active then. Words meant for one space must not show in another, so what follows a call that may move the active
- * space is held until that has run (it then appears whole).
+ * shows, as it is written, to the space that is active then. Words meant for one space must not show in another: what
+ * follows a call that may move the active space is held until that has run (it then appears whole).
  */
 type Utterance = { streamId: string; channel: Channel; said: TextField | WholeCharacters; bytes: number };
 
 /** What of a tool decides how its calls are streamed. `shows`: its input does, as it is. */
 type Spoken = Pick<Tool, "movesSpace" | "speaks"> & { shows: boolean };
 
+export type SpeechOptions = {
+  /** The channel to the active space; null if none is active. */
+  channel: (() => Channel) | null;
+  mintStreamId: () => string;
+  tool: (toolName: string) => Spoken | undefined;
+};
+
 export class Speech {
-  readonly #channel: (() => Channel) | null;
-  readonly #mintStreamId: () => string;
-  readonly #tool: (toolName: string) => Spoken | undefined;
+  readonly #options: SpeechOptions;
   readonly #utterances = new Map<number, Utterance>();
   #held = false;
 
-  /** `channel` leads to the active space; null if none is active. */
-  constructor(
-    channel: (() => Channel) | null,
-    mintStreamId: () => string,
-    tool: (toolName: string) => Spoken | undefined,
-  ) {
-    this.#channel = channel;
-    this.#mintStreamId = mintStreamId;
-    this.#tool = tool;
+  constructor(options: SpeechOptions) {
+    this.#options = options;
   }
 
   /** The model begins the step's call number `index`. */
   begin(index: number, toolName: string): void {
-    const tool = this.#tool(toolName);
+    const { channel, mintStreamId } = this.#options;
+    const tool = this.#options.tool(toolName);
     if (tool?.movesSpace) this.#held = true;
-    if (!tool || !(tool.speaks || tool.shows) || this.#held || !this.#channel) return;
-    const utterance = {
-      streamId: this.#mintStreamId(),
-      channel: this.#channel(),
-      said: tool.speaks ? new TextField() : new WholeCharacters(),
-      bytes: 0,
-    };
+    if (!tool || !(tool.speaks || tool.shows) || this.#held || !channel) return;
+    const said = tool.speaks ? new TextField() : new WholeCharacters();
+    const utterance = { streamId: mintStreamId(), channel: channel(), said, bytes: 0 };
     this.#utterances.set(index, utterance);
     utterance.channel.send({ type: "start", streamId: utterance.streamId, toolName, speaks: tool.speaks });
   }

@@ -8,17 +8,18 @@ import { limitsOf } from "../context/limits.ts";
 import type { Composed } from "../context/sections.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
 import { type JournalRow, messagesOf } from "../journal.ts";
+import type { Billed } from "../ledger.ts";
 import type { AssistantMeta, MadeOf } from "../records.ts";
-import type { RunRow } from "../runs.ts";
+import type { TracedStep } from "../tracing/tracer.ts";
 import { lastBilled, stepName } from "./billing.ts";
-import { composingOf, partsFor } from "./composing.ts";
+import { composingOf, partsIn, windowOf } from "./composing.ts";
 import { compactForRun } from "./continuity/compact.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { Ending } from "./finish.ts";
-import { assistantContent, generate } from "./generate.ts";
-import { invocationOf } from "./progress.ts";
-import type { RunServices } from "./run-services.ts";
+import { assistantContent, type Generation, generate } from "./generate.ts";
+import { invocationOf } from "./run-rows.ts";
+import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 import type { OrdinalCycle } from "./windows.ts";
 
@@ -33,32 +34,21 @@ export class ModelError extends Error {
   }
 }
 
-/** The run that a step belongs to. */
-export type StepInput = {
-  services: RunServices;
-  run: RunRow;
-  model: ResolvedModel;
-  signal: AbortSignal;
-  /** Called with every sign of life. */
-  progressed: () => void;
-};
+export type StepInput = LiveRun & { model: ResolvedModel };
 
 type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
 
 const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input => {
-  const composing = composingOf(services);
-  const { config, correction: known, model: present } = composing;
-  const window = services.windows.window(run.windowId);
-  if (!window) throw new Error(`run ${run.id} has no window`);
+  const { config, correction: known, model: present } = composingOf(services);
+  const window = windowOf(services, run);
   const past = continuityOf(run).past(services, window, run);
   const rows = invocationOf(all);
-  const { told } = run;
   const correction = present.modelId === model.modelId ? known : 1;
   const composed = compose({
-    ...partsFor(services, run, { ...composing, correction }),
+    ...partsIn(services, window, { config, correction }),
     continuity: "consciousness",
     window,
-    told,
+    told: run.told,
     withheld: rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "told" ? (meta.dropped ?? []) : [])),
     past,
     own: messagesOf(rows),
@@ -88,11 +78,6 @@ const overBudget = (maxTokensPerDay: number, cost: number): Ending => {
   return { kind: "failed", error: { code: "budget_exhausted", message }, events: "requeued" };
 };
 
-const tracedModel = ({ services, model }: StepInput) => ({
-  provider: model.family,
-  name: identifyModel(services.identity.get().config.model, services.env).name,
-});
-
 /** Generates one step and journals it. Answers the run's ending if the budget does not allow the step. */
 export const step = async (input: StepInput, index: number, speech: Speech): Promise<Ending | null> => {
   const { services, run, model, signal, progressed } = input;
@@ -106,74 +91,59 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const cost = composed.tokens + maxOutputTokens;
   const name = stepName(run, index);
   const { maxTokensPerDay } = config.limits;
-  const before = lastBilled(run, rows);
-  if (!services.ledger.reserve(name, cost, maxTokensPerDay, before)) return overBudget(maxTokensPerDay, cost);
-  const once = async () => {
+  /** Null if the budget does not allow it. \`before\`: the bill of the generation before. */
+  const once = async (before: Billed | undefined): Promise<Generation | null> => {
+    if (!services.ledger.reserve(name, cost, maxTokensPerDay, before)) return null;
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
-    const traced = { index, startedAt, model: tracedModel(input), maxOutputTokens, composed };
-    const generated = generate({
-      model,
-      composed,
-      temperature: config.model.temperature,
-      maxOutputTokens,
-      speech,
-      signal,
-      clock: services.clock,
-      callId: (call) => services.ids.deriveOwned("tc", agentId, run.id, index, call),
-      progressed: () => {
-        progressed();
-        fault("agent.mid-stream", services.object);
-      },
-    });
+    const asked = { provider: model.family, name: identifyModel(config.model, services.env).name };
+    const trace = (came: TracedStep["came"]): void =>
+      services.tracer.step(run, { index, startedAt, model: asked, maxOutputTokens, composed, came });
     try {
-      const came = await generated;
-      services.tracer.step(run, { ...traced, came });
+      const came = await generate({
+        ...{ model, composed, maxOutputTokens, speech, signal },
+        temperature: config.model.temperature,
+        clock: services.clock,
+        callId: (call) => services.ids.deriveOwned("tc", agentId, run.id, index, call),
+        progressed: () => {
+          progressed();
+          fault("agent.mid-stream", services.object);
+        },
+      });
+      trace(came);
       return came;
     } catch (cause) {
       const error = new ModelError(cause);
-      services.tracer.step(run, { ...traced, came: { error: error.failure.code } });
+      trace({ error: error.failure.code });
+      if (isRefusal(cause)) services.ledger.release(name);
       throw error;
     }
   };
-  let generation = await once().catch((error: unknown) => {
-    if (error instanceof ModelError && isRefusal(error.cause)) services.ledger.release(name);
-    throw error;
-  });
+  let generation = await once(lastBilled(run, rows));
   // An empty first answer gets one retry and is then silence (R4). Both are billed.
-  if (index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
+  if (generation && index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
     speech.dropAll("interrupted", "the message was given up");
     const { inputTokens, outputTokens } = generation.usage;
-    const billed = { step: name, tokens: inputTokens + outputTokens };
-    if (!services.ledger.reserve(name, cost, maxTokensPerDay, billed)) return overBudget(maxTokensPerDay, cost);
-    generation = await once();
+    generation = await once({ step: name, tokens: inputTokens + outputTokens });
   }
+  if (!generation) return overBudget(maxTokensPerDay, cost);
   signal.throwIfAborted();
   const called = generation.calls.map((each) => each.index);
   speech.dropExcept(called, "interrupted", "the message was given up");
   const refused = failureOfFinish(generation.finishReason);
   if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
-  const estimatedInput = estimateText(composed.instructions) + estimateMessages(composed.messages);
+  const meta: AssistantMeta = {
+    kind: "assistant",
+    ...generation,
+    estimatedInput: estimateText(composed.instructions) + estimateMessages(composed.messages),
+    firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
+    windowId: run.windowId,
+    modelId: model.modelId,
+    input: made,
+  };
+  const content = { role: "assistant", content: assistantContent(generation) } as const;
   services.transaction(() => {
-    services.journal.append({
-      runOrdinal: run.ordinal,
-      step: index,
-      kind: "assistant",
-      content: { role: "assistant", content: assistantContent(generation) },
-      meta: {
-        kind: "assistant",
-        text: generation.text,
-        calls: generation.calls,
-        usage: generation.usage,
-        estimatedInput,
-        firstCycle: past[composed.firstCycle]?.ordinal ?? run.ordinal,
-        windowId: run.windowId,
-        modelId: model.modelId,
-        input: made,
-        durationMs: generation.durationMs,
-        finishReason: generation.finishReason,
-      },
-    });
+    services.journal.append({ runOrdinal: run.ordinal, step: index, kind: "assistant", content, meta });
     if (run.faults > 0) {
       run.faults = 0;
       run.firstFaultAt = null;

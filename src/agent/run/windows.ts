@@ -1,20 +1,18 @@
 import type { ModelMessage } from "ai";
-import { desc, eq, sql } from "drizzle-orm";
+import { desc, eq } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { type Database, Remembered } from "../../shared/database.ts";
 import type { ComposedConfig } from "../context/agent-state.ts";
-import type { Cycle } from "../context/consciousness/compaction.ts";
-import { compact, keepFrom } from "../context/consciousness/compaction.ts";
+import { type Cycle, compact, keepFrom } from "../context/consciousness/compaction.ts";
 import { summaryMessage } from "../context/consciousness/compose-consciousness.ts";
 import { quoteLines } from "../context/grammar.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
-import type { Journal, JournalRow, Stretch } from "../journal.ts";
-import { isMessage, messagesOf } from "../journal.ts";
+import { type Journal, type JournalRow, messagesOf } from "../journal.ts";
 import type { HeadBlocks, ToldState, Toolset } from "../records.ts";
 import type { RunRow, Runs } from "../runs.ts";
 import { windows } from "../schema.ts";
 import { sameToolset } from "../tools/toolset.ts";
-import { invocationOf } from "./progress.ts";
+import { invocationOf, readRows, type StepRow } from "./run-rows.ts";
 
 /**
  * The windows of inputs, and the past in them: the cycles of the agent's kept runs.
@@ -35,41 +33,13 @@ export type Heads = Map<string, StepMessages>;
 
 export type OrdinalCycle = Cycle & { ordinal: number };
 
-/** The journal's stretches that hold these runs. Neighbours share one; silent runs between them lie outside. */
-const stretchesOf = (kept: RunRow[]): Stretch[] => {
-  const stretches: Stretch[] = [];
-  for (const { journalFrom: from, journalTo } of kept) {
-    const last = stretches.at(-1);
-    const to = journalTo ?? from;
-    if (last && last.to + 1 === from) last.to = to;
-    else stretches.push({ from, to });
-  }
-  return stretches;
-};
-
 export class Windows {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #runs: Runs;
   readonly #journal: Journal;
-  /** The window that was read last. A window never changes. */
-  #current: WindowRow | undefined;
-  readonly #window = prepared(() =>
-    this.#db
-      .select()
-      .from(windows)
-      .where(eq(windows.id, sql.placeholder("id"))),
-  );
-  /** The newest window of each continuity. */
-  readonly #known = new Map<WindowRow["continuity"], WindowRow | undefined>();
-  readonly #newestOf = prepared(() =>
-    this.#db
-      .select()
-      .from(windows)
-      .where(eq(windows.continuity, sql.placeholder("continuity")))
-      .orderBy(desc(windows.id))
-      .limit(1),
-  );
+  /** The newest window of each continuity. A window never changes. */
+  readonly #newest = { consciousness: this.#remembered("consciousness"), timeline: this.#remembered("timeline") };
 
   /** The cycles from run `from` on, as far as they were read. A cycle that is kept never changes. */
   #past: { from: number; cycles: OrdinalCycle[] } = { from: 0, cycles: [] };
@@ -86,20 +56,17 @@ export class Windows {
    * instructions are as they were when it began.
    */
   windowFor(head: Head, toolset: Toolset, nextOrdinal: number, continuity: WindowRow["continuity"]): WindowRow {
-    const current = this.#newest(continuity);
+    const current = this.#newest[continuity].get();
     const isSame = current?.instructions === head.render(current?.blocks ?? {});
     if (current && isSame && sameToolset(current.toolset, toolset)) return current;
-    return {
-      id: 0,
-      instructions: head.render(head.blocks),
-      blocks: head.blocks,
-      toolset,
-      continuity,
-      summary: current?.summary ?? null,
-      firstRun: current?.firstRun ?? nextOrdinal,
-      toldFrom: nextOrdinal,
-      createdAt: this.#clock.now(),
-    };
+    const { summary = null, firstRun = nextOrdinal } = current ?? {};
+    return this.#new(head, { toolset, continuity, summary, firstRun, toldFrom: nextOrdinal });
+  }
+
+  /** The instructions hold the blocks as they are now, since its first run is told the whole state. */
+  #new(head: Head, window: Omit<WindowRow, "id" | "instructions" | "blocks" | "createdAt">): WindowRow {
+    const instructions = head.render(head.blocks);
+    return { ...window, id: 0, instructions, blocks: head.blocks, createdAt: this.#clock.now() };
   }
 
   save(window: WindowRow): WindowRow {
@@ -111,19 +78,23 @@ export class Windows {
 
   /** The newest windows and their past are read anew when they are asked for next. */
   forget(): void {
-    this.#known.clear();
     this.#past = { from: 0, cycles: [] };
-    this.#current = undefined;
+    for (const newest of Object.values(this.#newest)) newest.forget();
   }
 
-  #newest(continuity: WindowRow["continuity"]): WindowRow | undefined {
-    if (!this.#known.has(continuity)) this.#known.set(continuity, this.#newestOf().get({ continuity }));
-    return this.#known.get(continuity);
+  #remembered(continuity: WindowRow["continuity"]): Remembered<WindowRow | undefined> {
+    const ofIt = () => this.#db.select().from(windows).where(eq(windows.continuity, continuity));
+    return new Remembered(() => ofIt().orderBy(desc(windows.id)).limit(1).get());
   }
 
   window(id: number): WindowRow | undefined {
-    if (this.#current?.id !== id) this.#current = this.#window().get({ id });
-    return this.#current;
+    const known = Object.values(this.#newest).find((newest) => newest.get()?.id === id);
+    return known?.get() ?? this.#db.select().from(windows).where(eq(windows.id, id)).get();
+  }
+
+  /** The newest window of cycles; undefined before the first cycle. */
+  newestWindow(): WindowRow | undefined {
+    return this.#newest.consciousness.get();
   }
 
   /** The state that the model was told last in this window; null if it was told none yet. */
@@ -144,36 +115,27 @@ export class Windows {
 
   #cycles(from: number, before: number): OrdinalCycle[] {
     const kept = this.#runs.kept(from, before);
-    const rows = stretchesOf(kept).flatMap((stretch) => this.#journal.messagesIn(stretch));
-    const byRun = new Map<number, ModelMessage[]>();
-    for (const row of rows) {
-      if (!isMessage(row)) continue;
-      const messages = byRun.get(row.runOrdinal) ?? [];
-      messages.push(row.content);
-      byRun.set(row.runOrdinal, messages);
-    }
-    return kept.map((run) => ({ runId: run.id, ordinal: run.ordinal, messages: byRun.get(run.ordinal) ?? [] }));
+    const rows = Map.groupBy(this.#journal.ofRuns(kept), ({ runOrdinal }) => runOrdinal);
+    return kept.map(({ id, ordinal }) => ({ runId: id, ordinal, messages: messagesOf(rows.get(ordinal) ?? []) }));
   }
 
   /** The exact input of a run's last generated step, or null if it generated none. */
   lastInput(run: RunRow): StepMessages | null {
-    const rows = this.#journal.ofRun(run, run.journalTo ?? undefined);
-    const last = rows.findLast((row) => row.meta?.kind === "assistant");
-    return last ? this.inputOf(run, rows, last.seq) : null;
+    const { all, steps } = readRows(this.#journal.ofRun(run, run.journalTo ?? undefined));
+    const last = steps.at(-1);
+    return last ? this.inputOf(run, all, last) : null;
   }
 
   /**
-   * The exact input of the step whose assistant row is `assistantSeq`, before it is adapted to the model's family.
-   * `rows` are the run's own. With the same `heads`, steps share the messages that come before the run.
+   * The exact input of a step, before it is adapted to the model's family. `rows` are the run's own. With the same
+   * `heads`, steps share the messages that come before the run.
    */
-  inputOf(run: RunRow, rows: JournalRow[], assistantSeq: number, heads: Heads = new Map()): StepMessages | null {
-    const assistant = rows.find((row) => row.seq === assistantSeq);
-    if (assistant?.meta?.kind !== "assistant") return null;
-    const { windowId, firstCycle } = assistant.meta;
+  inputOf(run: RunRow, rows: JournalRow[], { seq, meta }: StepRow, heads: Heads = new Map()): StepMessages | null {
+    const { windowId, firstCycle } = meta;
     const head = heads.get(`${windowId}:${firstCycle}`) ?? this.#headOf(run, windowId, firstCycle);
     if (!head) return null;
     heads.set(`${windowId}:${firstCycle}`, head);
-    const own = messagesOf(invocationOf(rows.filter((row) => row.seq < assistantSeq)));
+    const own = messagesOf(invocationOf(rows.filter((row) => row.seq < seq)));
     return { instructions: head.instructions, messages: [...head.messages, ...own] };
   }
 
@@ -183,11 +145,6 @@ export class Windows {
     if (!window) return null;
     const past = this.past(firstCycle, run.ordinal).flatMap((cycle) => cycle.messages);
     return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past] };
-  }
-
-  /** The newest window of cycles; undefined before the first cycle. */
-  newestWindow(): WindowRow | undefined {
-    return this.#newest("consciousness");
   }
 
   /** The cycles before run `before` that a compaction now would take out of the input, oldest first. */
@@ -208,34 +165,24 @@ export class Windows {
     { config, correction, head, folded = null, refused = false }: Compacting,
   ): WindowRow | null {
     const past = this.past(window.firstRun, before);
-    const usual = limitsFor(window, config, correction);
-    const limits = refused
-      ? {
-          keepRecent: Math.min(usual.keepRecent, Math.floor(past.length / 2)),
-          maxTokens: past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0),
-        }
-      : usual;
+    const limits = limitsFor(window, config, correction);
+    if (refused) {
+      limits.keepRecent = Math.min(limits.keepRecent, Math.floor(past.length / 2));
+      limits.maxTokens = past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0);
+    }
     const { strategy } = config.context.compaction;
     const inSummary = past.filter(({ ordinal }) => ordinal <= (folded?.upTo ?? 0)).length;
     const earlier = folded ? quoteLines(folded.text) : window.summary;
     const compaction = compact(past, earlier, { strategy, ...limits }, inSummary);
     if (!compaction) return null;
     const firstRun = past[compaction.keptFrom]?.ordinal ?? before;
-    return this.#begin(window, head, { summary: compaction.summary, firstRun, toldFrom });
+    return this.save(this.#new(head, { ...window, summary: compaction.summary, firstRun, toldFrom }));
   }
 
   /** Begins a window in which this summary, as a model wrote it, stands for all cycles up to run `upTo`. */
   beginWith(window: WindowRow, head: Head, { text, upTo }: Folded, toldFrom: number): WindowRow {
     const firstRun = this.#runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom;
-    return this.#begin(window, head, { summary: quoteLines(text), firstRun, toldFrom });
-  }
-
-  /** The instructions hold the blocks as they are now, since the next run is told the whole state. */
-  #begin(window: WindowRow, head: Head, begun: Pick<WindowRow, "summary" | "firstRun" | "toldFrom">): WindowRow {
-    const { toolset, continuity } = window;
-    const instructions = head.render(head.blocks);
-    const { blocks } = head;
-    return this.save({ id: 0, instructions, blocks, toolset, continuity, ...begun, createdAt: this.#clock.now() });
+    return this.save(this.#new(head, { ...window, summary: quoteLines(text), firstRun, toldFrom }));
   }
 }
 

@@ -1,11 +1,10 @@
 import type { Message } from "../../protocol/message.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { maxSummaryBacklog } from "../bounds.ts";
-import { callWithRetry } from "../call-with-retry.ts";
+import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
 import { unquoteLines } from "../context/grammar.ts";
 import { cycleText, messageText, nextChunk } from "../context/summary.ts";
-import { composingOf } from "../run/composing.ts";
-import { headOf } from "../run/head.ts";
+import { composingOf, headOf } from "../run/composing.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { foldedIn, ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
@@ -54,14 +53,8 @@ const messagesFrom = async (
   page: { from: number; limit: number },
   signal: AbortSignal,
 ): Promise<{ name: string; messages: Message[] }> => {
-  const { id: agentId, workspaceId } = services.identity.get();
   const look = async (limit: number, offset: number) =>
-    unwrap(
-      await callWithRetry(
-        () => services.env.SPACE.getByName(spaceId).window(workspaceId, agentId, { limit, offset }),
-        signal,
-      ),
-    );
+    unwrap(await callWithRetry(() => spaceWindow(services, spaceId, { limit, offset }), signal));
   let { total } = await look(1, 0);
   // The offset counts from the newest message, and more may come during the call.
   for (let looks = 0; looks < mostLooks; looks += 1) {

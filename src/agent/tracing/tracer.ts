@@ -1,24 +1,15 @@
 import { z } from "zod";
 import type { Env } from "../../env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
+import type { Usage } from "../../protocol/run.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { maxSpanContentCharacters } from "../bounds.ts";
+import { log } from "../../shared/log.ts";
+import { maxBufferedSpans, maxSpanContentCharacters, spanExportTimeoutMs } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
 import type { AgentRow } from "../identity.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { Exporter } from "./exporter.ts";
-import {
-  type AttributeValue,
-  inputMessages,
-  names,
-  operations,
-  outputMessages,
-  type Span,
-  spanIdOf,
-  textPart,
-  traceIdOf,
-} from "./otlp.ts";
+import { inputMessages, otlpOf, outputMessages, type Span, spanIdOf, textPart, traceIdOf } from "./otlp.ts";
 
 /** The facts of a step's span. `came`: the generation, or the code of its failure. */
 export type TracedStep = {
@@ -27,37 +18,42 @@ export type TracedStep = {
   model: { provider: string; name: string };
   maxOutputTokens: number;
   composed: Composed;
-  came:
-    | {
-        text: string;
-        calls: CallRequest[];
-        usage: { inputTokens: number; outputTokens: number; estimated: boolean };
-        finishReason: string;
-      }
-    | { error: string };
+  came: { text: string; calls: CallRequest[]; usage: Usage; finishReason: string } | { error: string };
 };
 
 export type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
 
+/** The result of a failed call. */
+const Failed = z.object({ error: z.object({ code: z.string() }) });
+
 /**
- * Sends the operator's collector a span for each run, step and tool call. Texts, prompts and inputs are left out
- * unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`. Without an endpoint it does nothing.
+ * Sends the operator's collector a span for each run, step and tool call: OTLP over HTTP, as JSON. Without an endpoint
+ * it does nothing. Attributes have the names of OpenTelemetry's conventions for generative AI, which still move
+ * (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Others are `colloquy.*`.
+ *
+ * Invariants
+ * 1. Nobody waits for it, and its failures stop nothing: spans that cannot be sent are lost, and the log says how many.
+ * 2. At most `maxBufferedSpans` wait, and one request is under way.
+ * 3. Texts, prompts and inputs are left out unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`.
  */
 export class Tracer {
   readonly #env: Env;
   readonly #clock: Clock;
   readonly #agent: () => AgentRow;
-  readonly #exporter: Exporter;
+  readonly #background: (work: Promise<unknown>) => void;
+  #spans: Span[] = [];
+  #lost = 0;
+  #sending = false;
 
   constructor(env: Env, clock: Clock, agent: () => AgentRow, background: (work: Promise<unknown>) => void) {
     this.#env = env;
     this.#clock = clock;
     this.#agent = agent;
-    this.#exporter = new Exporter(env, background);
+    this.#background = background;
   }
 
   get isOn(): boolean {
-    return this.#env.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined && this.#env.OTEL_EXPORTER_OTLP_ENDPOINT !== "";
+    return Boolean(this.#env.OTEL_EXPORTER_OTLP_ENDPOINT);
   }
 
   /** The run has ended. */
@@ -67,53 +63,52 @@ export class Tracer {
     const asked = identifyModel(model, this.#env);
     this.#add(run, {
       spanId: spanIdOf(run.id),
-      name: `${operations.run} ${name}`,
+      name: `invoke_agent ${name}`,
       kind: "internal",
       startedAt: run.startedAt,
       endedAt: run.completedAt ?? this.#clock.now(),
       failed: run.error !== null,
       attributes: {
-        [names.operation]: operations.run,
-        [names.provider]: asked.family,
-        [names.requestModel]: asked.name,
-        [names.runStatus]: run.status,
-        [names.spaceIds]: run.spaceIds,
-        [names.errorType]: run.error?.code,
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": asked.family,
+        "gen_ai.request.model": asked.name,
+        "colloquy.run.status": run.status,
+        "colloquy.space.ids": run.spaceIds,
+        "error.type": run.error?.code,
       },
     });
   }
 
   step(run: RunRow, { index, startedAt, model, maxOutputTokens, composed, came }: TracedStep): void {
     if (!this.isOn) return;
-    const { config } = this.#agent();
     const failed = "error" in came;
     this.#add(run, {
       // A failed step is generated again: only the generation that is kept has the step's own id.
       spanId: failed ? spanIdOf(run.id, index, startedAt, came.error) : spanIdOf(run.id, index),
       parentSpanId: spanIdOf(run.id),
-      name: `${operations.step} ${model.name}`,
+      name: `chat ${model.name}`,
       kind: "client",
       startedAt,
       endedAt: this.#clock.now(),
       failed,
       attributes: {
-        [names.operation]: operations.step,
-        [names.provider]: model.provider,
-        [names.requestModel]: model.name,
-        [names.stream]: true,
-        [names.maxTokens]: maxOutputTokens,
-        [names.temperature]: config.model.temperature,
-        [names.step]: index,
-        [names.instructions]: this.#content([textPart(composed.instructions)]),
-        [names.inputMessages]: this.#content(inputMessages(composed.messages)),
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": model.provider,
+        "gen_ai.request.model": model.name,
+        "gen_ai.request.stream": true,
+        "gen_ai.request.max_tokens": maxOutputTokens,
+        "gen_ai.request.temperature": this.#agent().config.model.temperature,
+        "colloquy.step": index,
+        "gen_ai.system_instructions": this.#content([textPart(composed.instructions)]),
+        "gen_ai.input.messages": this.#content(inputMessages(composed.messages)),
         ...(failed
-          ? { [names.errorType]: came.error }
+          ? { "error.type": came.error }
           : {
-              [names.finishReasons]: [came.finishReason],
-              [names.inputTokens]: came.usage.inputTokens,
-              [names.outputTokens]: came.usage.outputTokens,
-              [names.tokensEstimated]: came.usage.estimated,
-              [names.outputMessages]: this.#content(outputMessages(came)),
+              "gen_ai.response.finish_reasons": [came.finishReason],
+              "gen_ai.usage.input_tokens": came.usage.inputTokens,
+              "gen_ai.usage.output_tokens": came.usage.outputTokens,
+              "colloquy.usage.estimated": came.usage.estimated,
+              "gen_ai.output.messages": this.#content(outputMessages(came)),
             }),
       },
     });
@@ -125,45 +120,98 @@ export class Tracer {
     this.#add(run, {
       spanId: spanIdOf(run.id, call.callId),
       parentSpanId: spanIdOf(run.id, step),
-      name: `${operations.call} ${call.toolName}`,
+      name: `execute_tool ${call.toolName}`,
       kind: "internal",
       startedAt,
       endedAt: this.#clock.now(),
       failed: error,
       attributes: {
-        [names.operation]: operations.call,
-        [names.toolName]: call.toolName,
-        [names.toolType]: "function",
-        [names.toolCallId]: call.callId,
-        [names.step]: step,
-        [names.errorType]: error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined,
-        [names.toolArguments]: this.#content(call.input),
-        [names.toolResult]: this.#content(value),
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.toolName,
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": call.callId,
+        "colloquy.step": step,
+        "error.type": error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined,
+        "gen_ai.tool.call.arguments": this.#content(call.input),
+        "gen_ai.tool.call.result": this.#content(value),
       },
     });
   }
 
-  /** Sends what there is, in the background. */
-  flush(): void {
-    if (this.isOn) this.#exporter.flush();
-  }
-
   #add(run: RunRow, span: Omit<Span, "traceId">): void {
+    if (this.#spans.length >= maxBufferedSpans) {
+      this.#lost += 1;
+      return;
+    }
     const { id, workspaceId, config } = this.#agent();
-    const common: Span["attributes"] = {
-      [names.agentId]: id,
-      [names.agentName]: config.name,
-      [names.workspaceId]: workspaceId,
-      [names.runId]: run.id,
+    const common = {
+      "gen_ai.agent.id": id,
+      "gen_ai.agent.name": config.name,
+      "colloquy.workspace.id": workspaceId,
+      "colloquy.run.id": run.id,
     };
-    this.#exporter.add({ ...span, traceId: traceIdOf(run.id), attributes: { ...common, ...span.attributes } });
+    this.#spans.push({ ...span, traceId: traceIdOf(run.id), attributes: { ...common, ...span.attributes } });
   }
 
-  #content(value: unknown): AttributeValue | undefined {
+  #content(value: unknown): string | undefined {
     if (this.#env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT !== "true") return undefined;
     return (JSON.stringify(value) ?? "null").slice(0, maxSpanContentCharacters);
   }
+
+  /** Sends what waits, in the background. */
+  flush(): void {
+    if (this.#sending || this.#spans.length === 0) return;
+    this.#sending = true;
+    this.#background(this.#send());
+  }
+
+  async #send(): Promise<void> {
+    while (this.#spans.length > 0) {
+      const spans = this.#spans.splice(0);
+      const lost = this.#lost;
+      this.#lost = 0;
+      const failure = await this.#post(spans);
+      const unsent = failure === undefined ? 0 : spans.length;
+      if (lost + unsent > 0) log.warn("spans.lost", { spans: lost + unsent, why: failure ?? "maxBufferedSpans" });
+    }
+    this.#sending = false;
+  }
+
+  /** Why it failed, or nothing. */
+  async #post(spans: Span[]): Promise<string | undefined> {
+    const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS = "", OTEL_SERVICE_NAME = "colloquy" } = this.#env;
+    const headers = headersOf(OTEL_EXPORTER_OTLP_HEADERS);
+    if (!headers) return "OTEL_EXPORTER_OTLP_HEADERS is not name=value,name=value";
+    headers.set("content-type", "application/json");
+    try {
+      const answer = await fetch(`${OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, "")}/v1/traces`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(otlpOf(OTEL_SERVICE_NAME, spans)),
+        redirect: "manual",
+        signal: AbortSignal.timeout(spanExportTimeoutMs),
+      });
+      await answer.body?.cancel();
+      return answer.ok ? undefined : `the collector answered ${answer.status}`;
+    } catch (error) {
+      return String(error);
+    }
+  }
 }
 
-/** The result of a failed call. */
-const Failed = z.object({ error: z.object({ code: z.string() }) });
+/**
+ * `name=value,name=value`, values percent-encoded, as OpenTelemetry writes headers in a variable. Undefined where they
+ * are malformed: they are secrets, so nothing says how.
+ */
+const headersOf = (text: string): Headers | undefined => {
+  const headers = new Headers();
+  try {
+    for (const pair of text.split(",").filter((each) => each.trim() !== "")) {
+      const [name = "", ...value] = pair.split("=");
+      headers.set(name.trim(), decodeURIComponent(value.join("=").trim()));
+    }
+    return headers;
+  } catch {
+    return undefined;
+  }
+};

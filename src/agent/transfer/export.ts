@@ -15,9 +15,10 @@ import type { Database } from "../../shared/database.ts";
 import { log } from "../../shared/log.ts";
 import { exportPageCharacters, exportTailBytes, maxExportedNames, maxNamesAsked } from "../bounds.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
+import { mayHaveActed } from "../run/finish.ts";
+import { isUndone } from "../run/results.ts";
+import { openCalls, readRows } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
-import { isUndone } from "../run/settle-open-calls.ts";
-import { mayHaveActed, openCalls } from "../run/side-effects.ts";
 import { type After, type KindStore, kindStores } from "./kinds.ts";
 
 /**
@@ -32,11 +33,11 @@ const lineOf = (line: ExportedLine): string => `${JSON.stringify(line)}\n`;
 /** The run under way is exported as a canceled one: with all that it said and stored. */
 const cutOf = (services: RunServices, to: number): Pick<ExportBounds, "cut"> => {
   const run = services.runs.active().find((each) => continuityOf(each).keepsRuns);
-  const rows = run ? services.journal.ofRun(run, to) : [];
+  const rows = readRows(run ? services.journal.ofRun(run, to) : []);
   if (!run || !mayHaveActed(services, run, rows)) return {};
-  const open = openCalls(rows).map(({ step, call: { callId, toolName }, begun }) => ({
-    ...{ step, callId, toolName },
-    ...(isUndone(services.calls.get(callId), begun) ? { undone: true as const } : {}),
+  const open = openCalls(rows).map((each) => ({
+    ...{ step: each.step, callId: each.call.callId, toolName: each.call.toolName },
+    ...(isUndone(services.calls.get(each.call.callId), each) ? { undone: true as const } : {}),
   }));
   return { cut: { run: run.ordinal, open } };
 };

@@ -25,11 +25,7 @@ const generatingWith = (model: LanguageModel, signal = new AbortController().sig
     },
     temperature: undefined,
     maxOutputTokens: 100,
-    speech: new Speech(
-      null,
-      () => "str",
-      () => undefined,
-    ),
+    speech: new Speech({ channel: null, mintStreamId: () => "str", tool: () => undefined }),
     signal,
     clock: { now: () => Date.now() },
     callId: String,

@@ -1,7 +1,6 @@
 import { renderState } from "../../context/consciousness/state.ts";
 import type { RunRow } from "../../runs.ts";
-import { composingOf } from "../composing.ts";
-import { headOf } from "../head.ts";
+import { composingOf, headOf } from "../composing.ts";
 import { shownOwnBlocks } from "../known-blocks.ts";
 import type { RunServices } from "../run-services.ts";
 import { foldedIn, ownCycles } from "../summaries.ts";

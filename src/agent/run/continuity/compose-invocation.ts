@@ -3,14 +3,12 @@ import { quoteJson } from "../../context/quote.ts";
 import type { Composed } from "../../context/sections.ts";
 import type { TimelineSnapshot } from "../../context/timeline/snapshot.ts";
 import { estimateMessages, estimateText } from "../../context/tokens.ts";
-import { type JournalRow, messagesOf } from "../../journal.ts";
+import { messagesOf } from "../../journal.ts";
 import type { InboxMeta } from "../../records.ts";
-import type { RunRow } from "../../runs.ts";
-import { composingOf, partsFor } from "../composing.ts";
-import { invocationOf } from "../progress.ts";
-import type { RunServices } from "../run-services.ts";
-import { shownOf } from "../seen-in.ts";
-import type { Invocation } from "./continuity.ts";
+import { windowOf } from "../composing.ts";
+import { shownOf } from "../run-events.ts";
+import { inputsIn, invocationOf } from "../run-rows.ts";
+import type { LiveRun } from "../run-services.ts";
 import { gatherTimeline, messagesIn, wantSummaries } from "./gather-timeline.ts";
 
 /**
@@ -24,17 +22,15 @@ type Input = { snapshot: TimelineSnapshot; composed: Composed };
 
 /** `refused`: estimated tokens of an input that the model refused as too long. */
 const inputFor = async (
-  services: RunServices,
-  run: RunRow,
-  { step, activeSpaceId, signal }: Invocation,
+  { services, run, signal }: LiveRun,
+  step: number,
+  activeSpaceId: string | null,
   refused?: number,
 ): Promise<Input> => {
   const row = services.inbox.byEventId(run.trigger.eventId);
   if (!row) throw new Error(`run ${run.id} has no event`);
-  const composing = composingOf(services);
-  const common = { ...partsFor(services, run, composing), config: composing.config };
   const resumed = step === 0 ? null : { run, activeSpaceId };
-  const gathered = await gatherTimeline(services, common, row.data, run.ordinal, signal, resumed);
+  const gathered = await gatherTimeline(services, windowOf(services, run), row.data, run.ordinal, signal, resumed);
   signal.throwIfAborted();
   const snapshot = { ...gathered, refused };
   return { snapshot, composed: compose(snapshot) };
@@ -42,8 +38,7 @@ const inputFor = async (
 
 /** Journals the input. `more`: further facts for its first row. */
 const journal = (
-  services: RunServices,
-  run: RunRow,
+  { services, run }: LiveRun,
   step: number,
   { snapshot, composed }: Input,
   more: Pick<InboxMeta, "shortened"> = {},
@@ -67,34 +62,31 @@ const journal = (
 };
 
 /** Composes and journals the invocation's input. */
-export const composeInvocation = async (services: RunServices, run: RunRow, invocation: Invocation): Promise<void> => {
-  const input = await inputFor(services, run, invocation);
-  services.transaction(() => journal(services, run, invocation.step, input));
+export const composeInvocation = async (live: LiveRun, step: number, activeSpaceId: string | null): Promise<void> => {
+  const input = await inputFor(live, step, activeSpaceId);
+  live.services.transaction(() => journal(live, step, input));
 };
-
-/** The reminders that came after the last step: the model has not acted on them. */
-const unheeded = (rows: JournalRow[]): JournalRow[] =>
-  rows.slice(rows.findLastIndex(({ kind }) => kind === "assistant") + 1).filter(({ kind }) => kind === "preview");
 
 /**
  * The model refused the input as too long: the run goes on in a fresh and shorter invocation, as after a wait. False if
  * that was done in this run before, or if the input would not become shorter.
  */
-export const composeShorter = async (services: RunServices, run: RunRow, invocation: Invocation): Promise<boolean> => {
-  const { step } = invocation;
-  const all = services.journal.ofRun(run);
-  if (all.some(({ meta }) => meta?.kind === "inbox" && meta.shortened)) return false;
-  const rows = invocationOf(all);
-  const instructions = estimateText(services.windows.window(run.windowId)?.instructions ?? "");
-  const refused = instructions + estimateMessages(messagesOf(rows));
-  const input = await inputFor(services, run, invocation, refused);
-  const again = unheeded(rows);
+export const composeShorter = async (live: LiveRun, step: number, activeSpaceId: string | null): Promise<boolean> => {
+  const { services, run } = live;
+  const rows = services.journal.ofRun(run);
+  if (inputsIn(rows).some(({ shortened }) => shortened)) return false;
+  const instructions = estimateText(windowOf(services, run).instructions);
+  const refused = instructions + estimateMessages(messagesOf(invocationOf(rows)));
+  const input = await inputFor(live, step, activeSpaceId, refused);
+  // The model has not acted on reminders that came after the last step.
+  const sinceStep = rows.slice(rows.findLastIndex(({ kind }) => kind === "assistant") + 1);
+  const again = sinceStep.filter(({ kind }) => kind === "preview");
   const shorter = instructions + estimateMessages([...input.composed.messages, ...messagesOf(again)]);
   if (shorter >= refused) return false;
   services.transaction(() => {
-    journal(services, run, step, input, { shortened: true });
+    journal(live, step, input, { shortened: true });
     for (const { kind, content, meta } of again) {
-      services.journal.append({ runOrdinal: run.ordinal, step, kind, content, ...(meta ? { meta } : {}) });
+      services.journal.append({ runOrdinal: run.ordinal, step, kind, content, meta });
     }
   });
   return true;

@@ -1,22 +1,18 @@
 import { renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
-import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
 import { leave } from "../../inbox/dead-letters.ts";
-import { take } from "../../inbox/deliver.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
-import { partsWith } from "../composing.ts";
+import { partsIn } from "../composing.ts";
 import type { RunServices } from "../run-services.ts";
+import { beginRun } from "./begin-run.ts";
 import { compactForRun } from "./compact.ts";
 import type { Continuity } from "./continuity.ts";
-import { tellingsTo, tellPeerUpdates } from "./peer-updates.ts";
+import { newsOfOthers, tellingsOf, tellPeerUpdates } from "./peer-updates.ts";
 import { nextBatch, prepareCycle } from "./prepare-cycle.ts";
 
 const previewEvents = 10;
 
-/**
- * Begins a cycle, if a waiting event may wake this agent. One transaction stores the run and its inbox message, takes
- * its events and counts their roots.
- */
+/** Begins a cycle, if a waiting event may wake this agent. One transaction stores the run and its inbox message. */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
   if (!services.inbox.nextWaking()) return undefined;
   const { rows: batch, passed } = nextBatch(services);
@@ -24,38 +20,20 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
   return services.transaction(() => {
     leave(services, passed);
     const prepared = prepareCycle(services, batch, ordinalAfter(newest));
-    const window = services.windows.save(prepared.window);
-    const agent = services.identity.get();
-    take(services, batch, batch);
-    services.journal.hold(prepared.ordinal, true);
-    const inboxRow = services.journal.append({
-      runOrdinal: prepared.ordinal,
+    const { withheld, history, lines, text } = prepared;
+    const run = beginRun(services, newest, prepared);
+    services.journal.append({
+      runOrdinal: run.ordinal,
       step: 0,
       kind: "inbox",
-      content: { role: "user", content: prepared.text },
+      content: { role: "user", content: text },
       meta: {
-        kind: "inbox",
-        lines: prepared.lines,
-        ...(prepared.withheld.length === 0 ? {} : { dropped: prepared.withheld }),
-        ...(prepared.history.length === 0 ? {} : { history: prepared.history }),
+        ...{ kind: "inbox", lines },
+        ...(withheld.length === 0 ? {} : { dropped: withheld }),
+        ...(history.length === 0 ? {} : { history }),
       },
     });
-    return services.runs.begin(
-      {
-        id: services.ids.deriveOwned("run", agent.id, prepared.ordinal),
-        trigger: triggerOf(batch),
-        events: batch.map(({ seq }) => seq),
-        roots: [...new Set(batch.map((row) => row.rootId))],
-        continuity: "consciousness",
-        spaceIds: eventSpaces(batch),
-        windowId: window.id,
-        journalFrom: inboxRow.seq,
-        told: prepared.told,
-        activeSpaceId: prepared.activeSpaceId,
-        startedAt: services.clock.now(),
-      },
-      newest,
-    );
+    return run;
   });
 };
 
@@ -68,10 +46,8 @@ const preview = (services: RunServices, run: RunRow, step: number, rows: Journal
   const arrived = services.inbox.arrivedAfter(shownTo, previewEvents);
   const newest = arrived.rows.at(-1);
   if (!newest) return;
-  const text = renderInboxPreview(
-    arrived.rows.map(({ data }) => data),
-    arrived.total,
-  );
+  const events = arrived.rows.map(({ data }) => data);
+  const text = renderInboxPreview(events, arrived.total);
   services.journal.tell(run.ordinal, step, text, { kind: "preview", upTo: newest.seq });
 };
 
@@ -90,7 +66,7 @@ export const consciousness: Continuity = {
   beforeFirstStep: tellPeerUpdates,
   beforeStep: preview,
   past: (services, { firstRun }, run) => services.windows.past(firstRun, run.ordinal),
-  shorten: async (services, run, { step }) => compactForRun(services, run, step, true),
+  shorten: async ({ services, run }, step) => compactForRun(services, run, step, true),
   next: async (services, composing, signal) => {
     const { rows: events } = nextBatch(services);
     const prepared = prepareCycle(services, events, services.runs.nextOrdinal());
@@ -99,17 +75,18 @@ export const consciousness: Continuity = {
       told: () => services.windows.toldBefore(window, ordinal),
       events: () => events.map(({ data }) => data),
     };
-    const { tellings, dropped, blocks } = await tellingsTo(services, before, signal);
+    const news = await newsOfOthers(services, before, signal);
+    const tellings = tellingsOf(news);
     return {
       snapshot: {
-        ...partsWith(services, window.toolset, composing),
+        ...partsIn(services, window, composing),
         continuity: "consciousness",
         ...{ window, told, tellings },
         past: services.windows.past(window.firstRun, ordinal),
         own: [{ role: "user", content: prepared.text }, ...tellings.map(({ message }) => message)],
-        withheld: [...prepared.withheld, ...dropped],
+        withheld: [...prepared.withheld, ...news.flatMap(({ dropped }) => dropped)],
       },
-      blocks: [...prepared.blocks, ...blocks],
+      blocks: [...prepared.blocks, ...news.flatMap(({ blocks }) => blocks)],
       events,
     };
   },

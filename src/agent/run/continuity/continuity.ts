@@ -5,14 +5,11 @@ import type { JournalRow } from "../../journal.ts";
 import type { RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
 import type { Composing } from "../composing.ts";
-import type { RunServices } from "../run-services.ts";
+import type { LiveRun, RunServices } from "../run-services.ts";
 import type { OrdinalCycle, WindowRow } from "../windows.ts";
 
 /** The input of the next run: its snapshot, the blocks in it, and the events that it would begin with. */
 export type NextInput = { snapshot: Snapshot; blocks: ShownBlock[]; events: InboxRow[] };
-
-/** One stretch of a run with an input of its own: it begins with `step`. */
-export type Invocation = { step: number; activeSpaceId: string | null; signal: AbortSignal };
 
 /** How an agent's past becomes the context of its runs. `consciousness.ts` and `timeline.ts` are the two ways. */
 export interface Continuity {
@@ -30,16 +27,16 @@ export interface Continuity {
   takeOver(services: RunServices): void;
   /** Begins a run with the waiting events, if they may wake the agent. `newest` is its newest run so far. */
   begin(services: RunServices, newest: RunRow | undefined): RunRow | undefined;
-  /** Composes and journals the invocation's input. */
-  compose(services: RunServices, run: RunRow, invocation: Invocation): Promise<void>;
-  /** Adds to the input what the run reads before its first step. */
-  beforeFirstStep(services: RunServices, run: RunRow, signal: AbortSignal): Promise<void>;
+  /** Journals what the run reads before its first step, as far as it is not journaled yet. */
+  beforeFirstStep(live: LiveRun): Promise<void>;
   /** Adds to the input what has come since the step before. */
   beforeStep(services: RunServices, run: RunRow, step: number, rows: JournalRow[]): void;
+  /** Composes and journals the input of a fresh invocation, which begins with `step`, after a wait. */
+  compose(live: LiveRun, step: number, activeSpaceId: string | null): Promise<void>;
+  /** Shortens an input that the model refused as too long. False if it cannot be made shorter. */
+  shorten(live: LiveRun, step: number, activeSpaceId: string | null): Promise<boolean>;
   /** The earlier cycles that a run reads in its window. */
   past(services: RunServices, window: WindowRow, run: RunRow): OrdinalCycle[];
-  /** Shortens an input that the model refused as too long. False if it cannot be made shorter. */
-  shorten(services: RunServices, run: RunRow, invocation: Invocation): Promise<boolean>;
   /** The input that the next run would have, whether or not anything wakes it now. Writes nothing. */
   next(services: RunServices, composing: Composing, signal: AbortSignal): Promise<NextInput>;
 }

@@ -4,9 +4,8 @@ import type { RunTrigger } from "../../../protocol/run.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { unwrap } from "../../../shared/errors.ts";
 import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
-import { callWithRetry } from "../../call-with-retry.ts";
+import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
 import type { Activity } from "../../context/activity.ts";
-import type { ComposedConfig, InputParts } from "../../context/agent-state.ts";
 import type { Composed } from "../../context/sections.ts";
 import type {
   ActiveRun,
@@ -22,11 +21,13 @@ import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
 import { factsOf } from "../../tools/registry.ts";
 import { isUnknownOutcome } from "../../tools/unknown-outcome.ts";
+import { composingOf, partsIn } from "../composing.ts";
 import { gatherActivity } from "../gather-activity.ts";
 import { shownBlocks } from "../known-blocks.ts";
-import { callInputs, finishedCalls, invocationOf, outputOf } from "../progress.ts";
+import { seenIn } from "../run-events.ts";
+import { finishedCalls, inputsIn, invocationOf, outputOf, readRows } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
-import { seenIn } from "../seen-in.ts";
+import type { WindowRow } from "../windows.ts";
 
 /**
  * The snapshot of a timeline run: the space's history, the agent's other runs, and why this one runs. It is gathered
@@ -66,20 +67,18 @@ const triggerOf = (data: InboxData): Trigger => {
   }
 };
 
-/** The silent actions of earlier runs for this space, oldest first; those of unknown outcome too. */
+/** The silent actions of earlier runs for this space; those of unknown outcome too. */
 const actionsIn = (services: RunServices, spaceId: string, before: number): HistoryEntry[] => {
   const runs = services.runs
     .page(before, actionRuns, undefined)
     .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null);
-  const rows = services.journal.ofRuns(runs);
-  const inputs = callInputs(rows);
-  return rows.flatMap((row): HistoryEntry[] => {
-    const { meta, createdAt } = row;
-    if (meta?.kind !== "result" || !factsOf(meta.toolName).showsInHistory) return [];
-    const unknown = meta.error ? outputOf(row) : undefined;
-    if (meta.error && !isUnknownOutcome(unknown)) return [];
-    const action = { toolName: meta.toolName, input: inputs.get(meta.callId), output: unknown };
-    return [{ kind: "action", at: isoTime(createdAt), action }];
+  return readRows(services.journal.ofRuns(runs)).calls.flatMap((made): HistoryEntry[] => {
+    const { result, call } = made;
+    if (!result || !factsOf(call.toolName).showsInHistory) return [];
+    const unknown = result.meta.error ? outputOf(made) : undefined;
+    if (result.meta.error && !isUnknownOutcome(unknown)) return [];
+    const action = { toolName: call.toolName, input: call.input, output: unknown };
+    return [{ kind: "action", at: isoTime(result.createdAt), action }];
   });
 };
 
@@ -92,11 +91,8 @@ const historyOf = async (
   before: number,
   signal: AbortSignal,
 ): Promise<History> => {
-  const { id: agentId, workspaceId, config } = services.identity.get();
-  const page = { limit: config.context.historyMessages, offset: 0 };
-  const window = unwrap(
-    await callWithRetry(() => services.env.SPACE.getByName(spaceId).window(workspaceId, agentId, page), signal),
-  );
+  const page = { limit: services.identity.get().config.context.historyMessages, offset: 0 };
+  const window = unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
   const isSeen = seenIn(services, spaceId);
   const messages = window.messages.map(
     (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
@@ -133,12 +129,11 @@ export const wantSummaries = (services: RunServices, { unshown }: Composed): voi
 /** The run's calls in earlier invocations, who answered its questions, and who did not in time. */
 const resumeOf = (services: RunServices, run: RunRow): Resume => {
   const rows = services.journal.ofRun(run);
-  const soFar = finishedCalls(rows);
+  const soFar = finishedCalls(readRows(rows));
   const waits = services.waits.ofRun(run.ordinal);
-  const [input] = invocationOf(rows);
+  const answers = inputsIn(invocationOf(rows))[0]?.answers;
   // Composing ends the waits. An input that is composed again takes the answers from the one before.
-  if (waits.length === 0 && input?.meta?.kind === "inbox" && input.meta.answers)
-    return { soFar, ...input.meta.answers };
+  if (waits.length === 0 && answers) return { soFar, ...answers };
   const awaited = waits.flatMap((wait) => wait.awaited);
   return {
     soFar,
@@ -212,20 +207,19 @@ const activityIn = async (
   return (await gatherActivity(services, {}, signal, new Map(known))).activity;
 };
 
-/** The snapshot as of now. `ordinal` is the run's, or that of the run that would come next. */
+/** The snapshot as of now. `ordinal` is the run's, or that of the run that would come next in this window. */
 export const gatherTimeline = async (
   services: RunServices,
-  { config, ...common }: InputParts & { config: ComposedConfig },
+  window: WindowRow,
   event: InboxData,
   ordinal: number,
   signal: AbortSignal,
   resumed: { run: RunRow; activeSpaceId: string | null } | null = null,
 ): Promise<TimelineSnapshot> => {
+  const composing = composingOf(services);
   const { id: agentId } = services.identity.get();
   const spaces = services.spaces.mine();
-  const trigger = triggerOf(event);
-  const homeId = homeOf(event);
-  const home = spaces.find((space) => space.id === homeId);
+  const home = spaces.find((space) => space.id === homeOf(event));
   const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
   const histories: History[] = [];
   for (const space of new Set([home, waited])) {
@@ -238,17 +232,17 @@ export const gatherTimeline = async (
     goals: services.goals.list(),
     memories: services.memories.list(),
     plans: services.plans.list(),
-    blocks: await shownBlocks(services, config, [event], signal),
+    blocks: await shownBlocks(services, composing.config, [event], signal),
     activity: await activityIn(services, histories, signal),
   };
   return {
-    ...common,
+    ...partsIn(services, window, composing),
     continuity: "timeline",
     now: isoTime(services.clock.now()),
     state,
     histories,
     ...activeRunsOf(services, ordinal),
-    trigger,
+    trigger: triggerOf(event),
     activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
     resume: resumed ? resumeOf(services, resumed.run) : null,
     own: [],

@@ -5,11 +5,10 @@ import type { Telling } from "../../context/consciousness/compose-consciousness.
 import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
 import { isMessage, type JournalRow } from "../../journal.ts";
 import type { Dropped, InboxData, ToldState } from "../../records.ts";
-import type { RunRow } from "../../runs.ts";
-import { composingOf } from "../composing.ts";
+import { composingOf, windowOf } from "../composing.ts";
 import { gatherActivity } from "../gather-activity.ts";
 import { shownSharedBlocks } from "../known-blocks.ts";
-import type { RunServices } from "../run-services.ts";
+import type { LiveRun, RunServices } from "../run-services.ts";
 
 /**
  * Tells a cycle, as it begins, which blocks other agents share with it and what they did lately.
@@ -19,56 +18,47 @@ import type { RunServices } from "../run-services.ts";
  * 2. Each section is a row of the journal behind the inbox message, so that a replay reads the same (R3).
  * 3. The others are asked once a run.
  */
-type Told = Telling["section"];
+type Section = Telling["section"];
 
 /** The keys of these sections in a run's told state. */
-const keys: Record<Told, string> = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" };
-
+const keys: Record<Section, string> = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" };
 const sections = ["shared_blocks", "activity"] as const;
 
 /** `text`: null if nothing changed. `told`: the state that the next cycle need not be told again. */
 type News = {
-  section: Told;
+  section: Section;
   text: string | null;
   told: Record<string, string>;
   dropped: Dropped[];
-  blocks?: ShownBlock[];
+  blocks: ShownBlock[];
 };
 
 /** The state that the model was told before, and the cycle's events. Read only when needed. */
 type Before = { told: () => ToldState | null; events: () => InboxData[] };
 
-const sharedBlocks = async (
-  services: RunServices,
-  { told, events }: Before,
-  signal: AbortSignal,
-): Promise<News | null> => {
-  const before = told()?.[keys.shared_blocks] ?? {};
-  if (services.sharedBlocks.list().length === 0 && Object.keys(before).length === 0) return null;
-  const { shown, dropped } = await shownSharedBlocks(services, composingOf(services).config, events(), signal);
-  const now = toldBlocks(shown);
-  return {
-    section: "shared_blocks",
-    text: renderStateChanges({ BLOCKS: before }, { BLOCKS: now }, shown),
-    told: now,
-    dropped,
-    blocks: shown,
-  };
+const sharedBlocks = async (services: RunServices, before: Before, signal: AbortSignal): Promise<News | null> => {
+  const section = "shared_blocks";
+  const known = before.told()?.[keys[section]] ?? {};
+  if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
+  const { config } = composingOf(services);
+  const { shown: blocks, dropped } = await shownSharedBlocks(services, config, before.events(), signal);
+  const told = toldBlocks(blocks);
+  return { section, text: renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks), told, dropped, blocks };
 };
 
-const activity = async (services: RunServices, { told }: Before, signal: AbortSignal): Promise<News | null> => {
+const activity = async (services: RunServices, before: Before, signal: AbortSignal): Promise<News | null> => {
   if (!services.identity.get().config.context.activity) return null;
-  const gathered = await gatherActivity(services, told()?.[keys.activity] ?? {}, signal);
+  const gathered = await gatherActivity(services, before.told()?.[keys.activity] ?? {}, signal);
   const { section, dropped } = activitySection(gathered.activity, isoTime(services.clock.now()));
-  return { section: "activity", text: section.text === "" ? null : section.text, told: gathered.upTo, dropped };
+  return { section: "activity", text: section.text || null, told: gathered.upTo, dropped, blocks: [] };
 };
 
 /** The news of all sections that are not `done`. Nobody is asked if nothing is shared and activity is off. */
-const newsOfOthers = async (
+export const newsOfOthers = async (
   services: RunServices,
   before: Before,
   signal: AbortSignal,
-  done: Told[] = [],
+  done: Section[] = [],
 ): Promise<News[]> => {
   const ways = { shared_blocks: sharedBlocks, activity };
   const left = sections.filter((section) => !done.includes(section));
@@ -77,28 +67,15 @@ const newsOfOthers = async (
   return news.filter((each) => each !== null);
 };
 
-/** The news that the next cycle would be told, and the blocks that others share with it. */
-export const tellingsTo = async (
-  services: RunServices,
-  before: Before,
-  signal: AbortSignal,
-): Promise<{ tellings: Telling[]; dropped: Dropped[]; blocks: ShownBlock[] }> => {
-  const news = await newsOfOthers(services, before, signal);
-  return {
-    tellings: news.flatMap(({ section, text }) =>
-      text === null ? [] : [{ section, message: { role: "user", content: text } }],
-    ),
-    dropped: news.flatMap(({ dropped }) => dropped),
-    blocks: news.flatMap(({ blocks = [] }) => blocks),
-  };
-};
+/** The news as messages of an input. */
+export const tellingsOf = (news: News[]): Telling[] =>
+  news.flatMap(({ section, text }) => (text === null ? [] : [{ section, message: { role: "user", content: text } }]));
 
 /** Tells a cycle that has just begun. */
-export const tellPeerUpdates = async (services: RunServices, run: RunRow, signal: AbortSignal): Promise<void> => {
+export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promise<void> => {
   const done = sections.filter((section) => run.told[keys[section]] !== undefined);
-  const window = services.windows.window(run.windowId);
   const before = {
-    told: () => (window ? services.windows.toldBefore(window, run.ordinal) : null),
+    told: () => services.windows.toldBefore(windowOf(services, run), run.ordinal),
     events: () => services.inbox.rows(run.events).map(({ data }) => data),
   };
   const news = await newsOfOthers(services, before, signal, done);

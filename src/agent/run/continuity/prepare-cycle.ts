@@ -1,34 +1,13 @@
 import { isoTime } from "../../../shared/clock.ts";
 import { maxSkippedLines } from "../../bounds.ts";
-import { type ShownBlock, tokensOf } from "../../context/blocks.ts";
+import { tokensOf } from "../../context/blocks.ts";
 import { eventLine, renderInboxMessage } from "../../context/consciousness/inbox-message.ts";
 import { toldState } from "../../context/consciousness/state.ts";
 import type { Batch } from "../../inbox/inbox.ts";
-import type { Dropped, LeftToHistory, ToldState } from "../../records.ts";
 import type { InboxRow } from "../../schema.ts";
-import { toolsetOf } from "../../tools/toolset.ts";
-import { composingOf } from "../composing.ts";
-import { headOf } from "../head.ts";
+import { composingOf, nextWindow } from "../composing.ts";
 import { shownOwnBlocks } from "../known-blocks.ts";
 import type { RunServices } from "../run-services.ts";
-import type { WindowRow } from "../windows.ts";
-
-/** The beginning of a cycle that began now. Nothing is written: `begin` stores it, `GET context` shows it. */
-export type Prepared = {
-  ordinal: number;
-  batch: InboxRow[];
-  window: WindowRow;
-  told: ToldState;
-  /** Its own blocks, as the model reads them. */
-  blocks: ShownBlock[];
-  /** Blocks that did not fit, or not whole. */
-  withheld: Dropped[];
-  lines: string[];
-  /** How many messages of which spaces it says to be in their history only. */
-  history: LeftToHistory[];
-  text: string;
-  activeSpaceId: string | null;
-};
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
 const silentLines = (services: RunServices, ordinal: number): { lines: string[]; omitted: number } => {
@@ -51,15 +30,13 @@ export const nextBatch = (services: RunServices): Batch => {
   return services.inbox.nextBatch(budget * batchShare);
 };
 
-/** `ordinal` is that of the run. */
-export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number): Prepared => {
+/** The beginning of a cycle that began now with this batch. Nothing is written. `ordinal` is that of the run. */
+export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number) => {
   const agent = services.identity.get();
   const { config } = composingOf(services);
-  const data = batch.map((row) => row.data);
-  const blocks = shownOwnBlocks(services, config, data);
-  const toolset = toolsetOf(agent.config, services.mcp.newestList());
-  const head = headOf(services, blocks.shown);
-  const window = services.windows.windowFor(head, toolset, ordinal, "consciousness");
+  const events = batch.map(({ data }) => data);
+  const blocks = shownOwnBlocks(services, config, events);
+  const window = nextWindow(services, "consciousness", ordinal, blocks.shown);
   const spaces = services.spaces.mine();
   const state = {
     agentId: agent.id,
@@ -74,7 +51,7 @@ export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: 
   const history = services.spaces.leftToHistory();
   const text = renderInboxMessage({
     now: isoTime(services.clock.now()),
-    events: data,
+    events,
     leftToHistory: history,
     silent: silentLines(services, ordinal),
     told,
@@ -83,15 +60,13 @@ export const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: 
     activeSpace: active ? { id: active.id, name: active.name } : null,
   });
   return {
-    ordinal,
-    batch,
-    window,
-    told,
+    ...{ ordinal, batch, window, told, text },
+    /** Its own blocks as the model reads them, and those that did not fit, or not whole. */
     blocks: blocks.shown,
     withheld: blocks.dropped,
-    lines: data.map(eventLine),
+    lines: events.map(eventLine),
+    /** How many messages of which spaces it says to be in their history only. */
     history,
-    text,
     activeSpaceId: active?.id ?? null,
   };
 };

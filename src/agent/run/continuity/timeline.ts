@@ -1,49 +1,29 @@
 import type { ActiveRun } from "../../context/timeline/snapshot.ts";
-import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
-import { take } from "../../inbox/deliver.ts";
+import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import type { InboxData } from "../../records.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
-import { toolsetOf } from "../../tools/toolset.ts";
-import { partsWith } from "../composing.ts";
-import { plainHeadOf } from "../head.ts";
+import { nextWindow } from "../composing.ts";
 import type { RunServices } from "../run-services.ts";
+import { beginRun } from "./begin-run.ts";
 import { composeInvocation, composeShorter } from "./compose-invocation.ts";
 import type { Continuity } from "./continuity.ts";
 import { begunBy, gatherTimeline } from "./gather-timeline.ts";
 
 /** Begins a run with one event. The run gathers its input itself. */
 const begin = (services: RunServices, newest: RunRow | undefined): RunRow | undefined => {
-  const agent = services.identity.get();
   const row = services.inbox.nextWaking();
   if (!row) return undefined;
-  return services.transaction(() => {
-    const ordinal = ordinalAfter(newest);
-    const toolset = toolsetOf(agent.config, services.mcp.newestList());
-    const head = plainHeadOf(services);
-    const window = services.windows.save(services.windows.windowFor(head, toolset, ordinal, "timeline"));
-    const spaceIds = eventSpaces([row]);
-    const [home] = spaceIds;
-    // Overheard messages are acknowledged with this run. The history shows them.
-    const events = [row, ...(home === undefined ? [] : services.inbox.overheardIn(home))];
-    take(services, events, [row]);
-    services.journal.hold(ordinal, true);
-    return services.runs.begin(
-      {
-        id: services.ids.deriveOwned("run", agent.id, ordinal),
-        continuity: "timeline",
-        trigger: triggerOf([row]),
-        events: events.map(({ seq }) => seq),
-        roots: [row.rootId],
-        spaceIds,
-        windowId: window.id,
-        journalFrom: services.journal.nextSeq(),
-        told: {},
-        activeSpaceId: home !== undefined && services.spaces.isMember(home) ? home : null,
-        startedAt: services.clock.now(),
-      },
-      newest,
-    );
-  });
+  const home = homeOf(row.data);
+  return services.transaction(() =>
+    beginRun(services, newest, {
+      batch: [row],
+      // Overheard messages are acknowledged with this run. The history shows them.
+      overheard: home === null ? [] : services.inbox.overheardIn(home),
+      window: nextWindow(services, "timeline", ordinalAfter(newest)),
+      told: {},
+      activeSpaceId: home !== null && services.spaces.isMember(home) ? home : null,
+    }),
+  );
 };
 
 /** The event of a run that is shown while nothing waits: a timeline run begins with one. */
@@ -64,18 +44,19 @@ export const timeline: Continuity = {
   // Messages that the agent's cycles have read are not [NEW] to its runs.
   takeOver: ({ spaces }) => spaces.settleAll(),
   begin,
+  beforeFirstStep: async (live) => {
+    if (live.services.journal.ofRun(live.run).length === 0) await composeInvocation(live, 0, null);
+  },
   compose: composeInvocation,
-  beforeFirstStep: async () => undefined,
   beforeStep: () => undefined,
   past: () => [],
   shorten: composeShorter,
-  next: async (services, composing, signal) => {
+  next: async (services, _, signal) => {
     const row = services.inbox.nextWaking();
     const events = row ? [row] : [];
     const ordinal = services.runs.nextOrdinal();
-    const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
-    const common = { ...partsWith(services, toolset, composing), config: composing.config };
-    const snapshot = await gatherTimeline(services, common, row?.data ?? nothingWaits, ordinal, signal);
+    const window = nextWindow(services, "timeline", ordinal);
+    const snapshot = await gatherTimeline(services, window, row?.data ?? nothingWaits, ordinal, signal);
     // The next run is itself among the active runs in its input.
     const itself: ActiveRun = {
       runId: services.ids.deriveOwned("run", snapshot.state.agentId, ordinal),

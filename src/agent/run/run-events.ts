@@ -1,0 +1,90 @@
+import type { ArchivalSource } from "../../protocol/archival.ts";
+import type { Message, Origin } from "../../protocol/message.ts";
+import type { Root } from "../../protocol/rpc.ts";
+import { homeOf } from "../inbox/batch.ts";
+import { rootOf } from "../inbox/inbox.ts";
+import { rootOfAnswer } from "../inbox/roots.ts";
+import type { JournalRow } from "../journal.ts";
+import type { Receipt, Shown } from "../records.ts";
+import type { RunRow } from "../runs.ts";
+import type { InboxRow } from "../schema.ts";
+import { isSeen } from "../spaces.ts";
+import { shownIn } from "./run-rows.ts";
+import type { RunServices } from "./run-services.ts";
+
+/** The run's events. Answers that it waited for, and the events of runs that it absorbed, have joined them. */
+const eventsOf = (services: RunServices, run: RunRow): InboxRow[] =>
+  services.inbox.rows(services.runs.at(run.ordinal)?.events ?? run.events);
+
+const messagesIn = (rows: InboxRow[]): Message[] =>
+  rows.flatMap(({ data }) => (data.type === "space_message" ? [data.delivered.message] : []));
+
+const isPersons = ({ sender }: Message): boolean => sender.type !== "agent";
+
+/** The root that the run passes on with its messages (B1). */
+export const rootOfRun = (services: RunServices, run: RunRow): Root => {
+  const roots = eventsOf(services, run).map(rootOf);
+  const root = rootOfAnswer(roots, services.roots.wakes(roots.map(({ id }) => id)));
+  if (!root) throw new Error(`run ${run.id} has no events`);
+  return root;
+};
+
+/**
+ * The origin of a message to this space: the newest event from a person, as far as its space shares it. None if any event
+ * of the batch came from the target space.
+ */
+export const originFor = (services: RunServices, run: RunRow, targetSpaceId: string): Origin | undefined => {
+  const events = eventsOf(services, run);
+  const message = messagesIn(events).findLast(isPersons);
+  if (!message || events.some(({ data }) => homeOf(data) === targetSpaceId)) return undefined;
+  const space = services.spaces.get(message.spaceId)?.snapshot;
+  if (!space || space.shareOrigin === "none") return undefined;
+  return {
+    sourceSpaceId: message.spaceId,
+    sourceSpaceName: space.name,
+    ...(space.shareOrigin === "text" ? { sourceSenderName: message.sender.name, sourceEvent: message.text ?? "" } : {}),
+  };
+};
+
+/**
+ * The source of an archival entry: the newest message that the run took in its active space, a person's before an
+ * agent's; else the newest of any space; else the space alone.
+ */
+export const sourceOf = (services: RunServices, run: RunRow, activeSpaceId: string | null): ArchivalSource => {
+  const messages = messagesIn(eventsOf(services, run)).sort((a, b) => Number(isPersons(a)) - Number(isPersons(b)));
+  const message = messages.findLast(({ spaceId }) => spaceId === activeSpaceId) ?? messages.at(-1);
+  if (message) return { spaceId: message.spaceId, messageId: message.id, authorId: message.sender.id };
+  return activeSpaceId === null ? {} : { spaceId: activeSpaceId };
+};
+
+/** The newest and the oldest message of each space among these events. Call it before they are deleted. */
+export const receiptsOf = (rows: InboxRow[]): Receipt[] =>
+  [...Map.groupBy(messagesIn(rows), ({ spaceId }) => spaceId)].map(([spaceId, messages]) => {
+    const ids = messages.toSorted((one, other) => one.seq - other.seq).map(({ id }) => id);
+    const [firstMessageId = "", messageId = firstMessageId] = [ids[0], ids.at(-1)];
+    return { spaceId, messageId, ...(firstMessageId === messageId ? {} : { firstMessageId }) };
+  });
+
+/** Tells which messages of a space this agent's runs have handled, as of now. Its own always count as handled. */
+export const seenIn = (services: RunServices, spaceId: string): ((message: Message) => boolean) => {
+  const row = services.spaces.get(spaceId);
+  const mark = { upTo: row?.processedSeq ?? 0, beyond: row?.acknowledged ?? [] };
+  const known = { deliveredTo: row?.cursor ?? 0, waiting: services.inbox.unprocessed(spaceId) };
+  const { id: agentId } = services.identity.get();
+  return ({ seq, sender }) => sender.id === agentId || isSeen(mark, known, seq);
+};
+
+/** The newest message that is shown of a space. */
+export const shownOf = (spaceId: string, messages: Message[]): Shown[] =>
+  messages.slice(-1).map(({ seq }) => ({ spaceId, upTo: seq }));
+
+/** Settles the seen marks of an ended timeline run. Messages that it was shown count only if it was committed. */
+export const settleSeen = (services: RunServices, events: InboxRow[], rows: JournalRow[], committed: boolean): void => {
+  const messages = Map.groupBy(messagesIn(events), ({ spaceId }) => spaceId);
+  const shown = Map.groupBy(committed ? shownIn(rows) : [], ({ spaceId }) => spaceId);
+  for (const spaceId of new Set([...messages.keys(), ...shown.keys()])) {
+    const acknowledged = (messages.get(spaceId) ?? []).map(({ seq }) => seq);
+    const shownTo = Math.max(0, ...(shown.get(spaceId) ?? []).map(({ upTo }) => upTo));
+    services.spaces.settle(spaceId, { acknowledged, shownTo });
+  }
+};
