@@ -22,19 +22,19 @@ export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"
 /** The place of a run's rows: from its first one on, without its rests. `journalTo` is null while it goes on. */
 type Lived = { ordinal: number; journalFrom: number; journalTo: number | null; rests: JournalRest[] | null };
 
-/** First and last sequence number of a stretch that holds rows of a run, and the run's ordinal. */
-type Stretch = [from: number, to: number, ordinal: number];
+/** First and last sequence number of a stretch that holds rows of a run. */
+type Stretch = { from: number; to: number; ordinal: number };
 
 /** The stretches that hold a run's rows. Rows that were written while it rested lie outside them. */
 const stretchesOf = ({ ordinal, journalFrom, journalTo, rests }: Lived): Stretch[] => {
   const stretches: Stretch[] = [];
   let from = journalFrom;
   for (const rest of rests ?? []) {
-    stretches.push([from, rest.from - 1, ordinal]);
+    stretches.push({ from, to: rest.from - 1, ordinal });
     if (rest.to === null) return stretches;
     from = rest.to + 1;
   }
-  return [...stretches, [from, journalTo ?? Number.MAX_SAFE_INTEGER, ordinal]];
+  return [...stretches, { from, to: journalTo ?? Number.MAX_SAFE_INTEGER, ordinal }];
 };
 
 export const isMessage = (row: Pick<JournalRow, "kind" | "content">): row is JournalRow & { content: ModelMessage } =>
@@ -51,14 +51,21 @@ export class Journal {
   });
   /** The rows of the runs that are in a loop, by their ordinals; null until they are read. */
   readonly #held = new Map<number, JournalRow[] | null>();
-  /** The rows of some runs, in order. SQLite looks each stretch up, and reads nothing between them. */
+  readonly #ofRun = prepared(() =>
+    this.#db
+      .select()
+      .from(journal)
+      .where(sql`seq between ${sql.placeholder("from")} and ${sql.placeholder("to")}
+        and run_ordinal = ${sql.placeholder("ordinal")}`)
+      .orderBy(asc(journal.seq)),
+  );
+  /** The rows in some stretches, each in order. SQLite reads nothing between them. */
   readonly #within = prepared(() =>
     this.#db
       .select(getTableColumns(journal))
       .from(sql`json_each(${sql.placeholder("stretches")}) stretch`)
       .crossJoin(journal)
-      .where(sql`seq between stretch.value ->> 0 and stretch.value ->> 1 and run_ordinal = stretch.value ->> 2`)
-      .orderBy(asc(journal.seq)),
+      .where(sql`seq between value ->> 'from' and value ->> 'to' and run_ordinal = value ->> 'ordinal'`),
   );
   readonly #append = prepared(() =>
     this.#db
@@ -119,14 +126,15 @@ export class Journal {
   ofRun(run: Lived, to?: number): JournalRow[] {
     const held = this.#held.get(run.ordinal);
     if (held) return held.filter(({ seq }) => seq <= (to ?? seq));
-    const rows = this.ofRuns([{ ...run, journalTo: to ?? null }]);
+    const rows = stretchesOf({ ...run, journalTo: to ?? null }).flatMap((stretch) => this.#ofRun().all(stretch));
     if (held === null && to === undefined) this.#held.set(run.ordinal, [...rows]);
     return rows;
   }
 
   /** The rows of these runs, in order: of one that has ended those up to its end. */
   ofRuns(runs: Lived[]): JournalRow[] {
-    return this.#within().all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
+    const rows = this.#within().all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
+    return rows.sort((one, other) => one.seq - other.seq);
   }
 
   /** The rows after `seq`, in order. */

@@ -7,15 +7,15 @@ import type { Batch } from "../../inbox/inbox.ts";
 import type { InboxRow } from "../../schema.ts";
 import { composingOf, nextWindow } from "../composing.ts";
 import { shownOwnBlocks } from "../known-blocks.ts";
+import { inputsIn } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
 const silentLines = (services: RunServices, ordinal: number): { lines: string[]; omitted: number } => {
   const { rows, events } = services.runs.silent(ordinal, maxSkippedLines);
-  const lines = rows
-    .reverse()
-    .flatMap((run) => services.journal.ofRun(run, run.journalFrom))
-    .flatMap((row) => (row.meta?.kind === "inbox" ? row.meta.lines : []));
+  // Its inbox message is the first row of each.
+  const firstRows = rows.reverse().flatMap((run) => services.journal.ofRun(run, run.journalFrom));
+  const lines = inputsIn(firstRows).flatMap((input) => input.lines);
   const shown = lines.slice(-maxSkippedLines);
   return { lines: shown, omitted: events - shown.length };
 };
