@@ -1,5 +1,4 @@
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { describe, expect, inject, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
@@ -7,6 +6,7 @@ import { CreateBlock } from "../../src/protocol/block.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import {
+  apiError,
   call,
   refusal,
   type ScriptedPart,
@@ -21,17 +21,7 @@ import { ended, inboxOf, openHouse, openScene, passTime, runsOf, userTexts } fro
 
 eachTest();
 
-const rejected = (): ScriptedStep =>
-  refusal(
-    new APICallError({
-      message: "status 400",
-      url: "https://model.test/v1",
-      requestBodyValues: {},
-      statusCode: 400,
-      responseHeaders: {},
-      responseBody: "",
-    }),
-  );
+const rejected = (): ScriptedStep => refusal(apiError(400));
 
 const maxTokensPerDay = 50_000;
 

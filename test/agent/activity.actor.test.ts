@@ -1,4 +1,3 @@
-import { APICallError } from "ai";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { type Agent, AgentConfig } from "../../src/protocol/agent.ts";
@@ -7,7 +6,7 @@ import type { Run } from "../../src/protocol/run.ts";
 import { refuse, unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, call, step, text, waitAt } from "../support/scripted-model.ts";
+import { answer, apiError, call, step, text, waitAt } from "../support/scripted-model.ts";
 import { approved, deploy } from "./calls/scene.ts";
 import { type AgentSettings, ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
@@ -48,13 +47,7 @@ test("an agent with nothing to do is idle since its last run, and tells when a p
 
 test("a run is told with its id and start; a paused one since its first fault, with its next try", async () => {
   const { house, husam, analyst, space, activity } = await stage();
-  const down = new APICallError({
-    message: "down",
-    url: "https://model.test/v1",
-    requestBodyValues: {},
-    statusCode: 503,
-    responseHeaders: { "retry-after": "120" },
-  });
+  const down = apiError(503, { responseHeaders: { "retry-after": "120" } });
   const held = createGate();
   onTestFinished(held.open);
   scripted(async () => {
@@ -89,7 +82,7 @@ test("a run is told with its id and start; a paused one since its first fault, w
 test("a failed event that waits is counted with the time of its next try; a dead one as dead", async () => {
   const { house, husam, analyst, space, activity } = await stage();
   scripted(() => {
-    throw new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 400 });
+    throw apiError(400);
   });
   await space.post(husam, "Hello");
   for (let runs = 1; runs < 5; runs += 1) {
@@ -189,7 +182,7 @@ test("every log line about a run is one JSON object with agent, run and event id
   const gate = createGate();
   scripted((_, index) => {
     if (index > 0) return step(waitAt(gate));
-    throw new APICallError({ message: "sesame", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 });
+    throw apiError(503, { message: "sesame" });
   });
   await space.post(husam, "Open sesame");
   await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]).toBeDefined());

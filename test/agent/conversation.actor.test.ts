@@ -1,11 +1,10 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, ids, inboxOf, openHouse, openScene, scripted, userTexts } from "./fixture.ts";
+import { answer, apiError, call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { agentStub, ended, ids, inboxOf, openHouse, openScene, scripted, statementsOf, userTexts } from "./fixture.ts";
 
 test("[D2] [R1] a person's message wakes the agent, which answers once and acknowledges it", async () => {
   const { house, husam, analyst, space } = await openScene();
@@ -202,7 +201,7 @@ test("the context route shows what the next run would be given", async () => {
 });
 
 test("[B4] what a run reads does not grow with how often the agent was silent before", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { house, husam, analyst, space, agent } = await openScene();
   const model = scripted([
     ...answer(space.id, "Here."),
     ...Array.from({ length: 3 }, () => step(call("skip", {}))),
@@ -216,20 +215,11 @@ test("[B4] what a run reads does not grow with how often the agent was silent be
   };
   await hear("Hello");
   await hear("Not for you");
-  const rowsRead = () =>
-    runInDurableObject(agentStub(analyst), async (agent, { storage: { sql } }) => {
-      const execute = sql.exec.bind(sql);
-      const cursors: { rowsRead: number }[] = [];
-      const recorded: typeof execute = (query, ...bindings) => {
-        const cursor = execute<Record<string, SqlStorageValue>>(query, ...bindings);
-        cursors.push(cursor);
-        return cursor as ReturnType<typeof execute<never>>;
-      };
-      Object.defineProperty(sql, "exec", { configurable: true, value: recorded });
-      const view = unwrap(await agent.context(house.workspaceId));
-      Reflect.deleteProperty(sql, "exec");
-      return { view, rows: cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0) };
-    });
+  const rowsRead = async () => {
+    const statements = await statementsOf(agentStub(analyst));
+    const view = unwrap(await agent.context(house.workspaceId));
+    return { view, rows: statements.reduce((sum, { cursor }) => sum + cursor.rowsRead, 0) };
+  };
   await hear("Nor this");
   const few = await rowsRead();
   // As a long silence would have left them: each with its row in the journal.
@@ -263,11 +253,10 @@ test("[B4] what a run reads does not grow with how often the agent was silent be
 
 test("a notice of messages left to a space's history is shown until a kept cycle has read it", async () => {
   const { house, husam, analyst, space } = await openScene();
-  const badRequest = new APICallError({ message: "bad", url: "http://m", requestBodyValues: {}, statusCode: 400 });
   const model = scripted([
     step(text("Read.")),
     step(call("skip", {})),
-    refusal(badRequest),
+    refusal(apiError(400)),
     step(text("Read.")),
     step(text("Read.")),
   ]);

@@ -1,16 +1,23 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
-import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { describe, expect, inject, test, vi } from "vitest";
 import { cancelWaitMs, maxAttempts } from "../../src/agent/bounds.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
-import { call, refusal, type ScriptedPart, scriptedModel, stall, step, text } from "../support/scripted-model.ts";
+import {
+  apiError,
+  call,
+  refusal,
+  type ScriptedPart,
+  scriptedModel,
+  stall,
+  step,
+  text,
+} from "../support/scripted-model.ts";
 import { shorten } from "../support/shorten.ts";
 import { deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool } from "./calls/scene.ts";
-import { agentStub, ended, inboxOf, passTime, runsOf } from "./fixture.ts";
+import { agentStub, ended, holdSpeech, inboxOf, passTime, runsOf } from "./fixture.ts";
 
 /** Calls that were cut while they were carried out: whoever goes on from there is told that they may be done. */
 eachTest();
@@ -27,9 +34,7 @@ const unexecuted = "the run was canceled before this call was executed";
 
 const promptOf = (options: CallOptions | undefined): string => JSON.stringify(options?.prompt);
 
-const rejected = refusal(
-  new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 400 }),
-);
+const rejected = refusal(apiError(400));
 
 type Continuity = "timeline" | "consciousness";
 const both = ["timeline", "consciousness"] as const;
@@ -195,13 +200,7 @@ test("[R2] [R4] an absorbed run's cause is not begun anew when the absorbing run
 /** A run that says something, of which its space takes note once the gate opens, and that another run has stopped. */
 const stopping = async () => {
   const gate = createGate();
-  const { append } = Space.prototype;
-  const appending = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, said) {
-    gate.reach();
-    await gate.opened;
-    return append.call(this, said);
-  });
-  onTestFinished(() => appending.mockRestore());
+  holdSpeech(gate, "before");
   const { workspaceId, agent, ann, space } = await scene({ tools: [], steps: [] });
   const runs = () => runsOf(workspaceId, agent);
   let first = "";

@@ -1,17 +1,13 @@
 import { runInDurableObject } from "cloudflare:test";
-import { APICallError } from "ai";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { maxAttempts, maxBatchEvents, maxDeadLetters, maxInboxEvents } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { answer, refusal, step, text } from "../support/scripted-model.ts";
+import { answer, apiError, refusal, step, text } from "../support/scripted-model.ts";
 import { type AgentSettings, agentStub, ended, inboxOf, openScene, passTime, scripted, userTexts } from "./fixture.ts";
 
 /** What a model's provider answers to a key that was revoked. */
-const revoked = () =>
-  refusal(
-    new APICallError({ message: "revoked", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 401 }),
-  );
+const revoked = () => refusal(apiError(401));
 const dying = () => Array.from({ length: maxAttempts }, revoked);
 
 const stage = async (settings: Partial<AgentSettings> = {}) => {

@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { onTestFinished, vi } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
@@ -11,6 +11,8 @@ import type { EntityRef } from "../../src/protocol/rpc.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createIds } from "../../src/shared/ids.ts";
+import { Space } from "../../src/space/space.ts";
+import type { Gate } from "../support/gate.ts";
 import { installModel, type Script, type ScriptedModel, scriptedModel } from "../support/scripted-model.ts";
 
 /** A workspace with one person, real agents and a real space, met by RPC as the routes and the actors meet them. */
@@ -133,6 +135,33 @@ export const ended = async (workspaceId: string, agent: EntityRef, count: number
     },
     { timeout: 10_000, interval: 20 },
   );
+
+/** The space answers what agents say only once the gate is open. */
+export const holdSpeech = (gate: Gate, when: "before" | "after"): void => {
+  const { append } = Space.prototype;
+  const spy = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
+    const said = when === "after" ? await append.call(this, message) : undefined;
+    gate.reach();
+    await gate.opened;
+    return said ?? append.call(this, message);
+  });
+  onTestFinished(() => spy.mockRestore());
+};
+
+/** The statements that an object's SQLite executes from now on, and the rows that each reads. */
+export const statementsOf = (object: DurableObjectStub): Promise<{ query: string; cursor: { rowsRead: number } }[]> =>
+  runInDurableObject(object, (_, { storage: { sql } }) => {
+    const statements: { query: string; cursor: { rowsRead: number } }[] = [];
+    const execute = sql.exec.bind(sql);
+    const recorded = (query: string, ...bindings: SqlStorageValue[]) => {
+      const cursor = execute(query, ...bindings);
+      statements.push({ query, cursor });
+      return cursor;
+    };
+    Object.defineProperty(sql, "exec", { configurable: true, value: recorded });
+    onTestFinished(() => void Reflect.deleteProperty(sql, "exec"));
+    return statements;
+  });
 
 /** Lets what is due in `milliseconds` come due now: the clock goes on until the test ends, and the alarm goes off. */
 export const passTime = async (agent: EntityRef, milliseconds: number): Promise<void> => {

@@ -1,25 +1,14 @@
-import { runInDurableObject } from "cloudflare:test";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
+import { agentStub, ended, openHouse, runsOf, scripted, statementsOf, userTexts } from "./fixture.ts";
 
 /** Counts the journal's rows that the agent's SQLite reads from now on. */
-const journalReads = (agent: EntityRef): Promise<() => number> =>
-  runInDurableObject(agentStub(agent), (_, { storage: { sql } }) => {
-    const cursors: { rowsRead: number }[] = [];
-    const execute = sql.exec.bind(sql);
-    Object.defineProperty(sql, "exec", {
-      configurable: true,
-      value: (...given: Parameters<typeof execute>) => {
-        const cursor = execute(...given);
-        if (given[0].includes('"journal"')) cursors.push(cursor);
-        return cursor;
-      },
-    });
-    onTestFinished(() => void Reflect.deleteProperty(sql, "exec"));
-    return () => cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
-  });
+const journalReads = async (agent: EntityRef): Promise<() => number> => {
+  const statements = await statementsOf(agentStub(agent));
+  const ofJournal = () => statements.filter(({ query }) => query.includes('"journal"'));
+  return () => ofJournal().reduce((sum, { cursor }) => sum + cursor.rowsRead, 0);
+};
 
 const runsBetween = 25;
 const mostRows = 120;

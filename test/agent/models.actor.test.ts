@@ -1,10 +1,19 @@
-import { APICallError } from "ai";
 import { expect, test, vi } from "vitest";
 import { maxStepBytes } from "../../src/agent/bounds.ts";
 import type { ServerFrame } from "../../src/protocol/events.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { answer, begunCall, call, reasoning, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import {
+  answer,
+  apiError,
+  begunCall,
+  call,
+  reasoning,
+  refusal,
+  step,
+  text,
+  waitAt,
+} from "../support/scripted-model.ts";
 import { ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
 /** What models and their providers do oddly. */
@@ -102,14 +111,9 @@ test("[R4] a model that only reasons is asked once more and is then silent", asy
 
 test("[B2] a provider that refuses for hours uses up no budget", async () => {
   const { house, husam, analyst, space, agent, tokensToday } = await stage();
-  const busy = () =>
-    refusal(
-      new APICallError({ message: "busy", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 429 }),
-    );
+  const busy = refusal(apiError(429));
   const model = scripted([
-    busy(),
-    busy(),
-    busy(),
+    ...[busy, busy, busy],
     { ...step(text("Read.")), usage: { inputTokens: 70, outputTokens: 3 } },
   ]);
   await space.post(husam, "Hello");

@@ -1,12 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { maxBatchEvents, maxOverheardEvents } from "../../src/agent/bounds.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
-import { call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
+import { apiError, call, installModel, refusal, scriptedModel, step, text, waitAt } from "../support/scripted-model.ts";
 import { ask, scene, yes } from "./calls/scene.ts";
 import {
   type AgentSettings,
@@ -87,8 +86,7 @@ test.each(["timeline", "consciousness"] as const)(
     const listener = await house.agent({ name: "Listener", continuity, model: named("listener"), limits });
     const chatter = await house.agent({ name: "Chatter", continuity: "timeline", model: named("chatter"), limits });
     const space = await house.space("Alpha", [husam, listener, chatter]);
-    const error = new APICallError({ message: "no", url: "https://m.test", requestBodyValues: {}, statusCode: 400 });
-    const listening = scriptedModel((_, index) => (index === 1 ? refusal(error) : step(text("Read."))));
+    const listening = scriptedModel((_, index) => (index === 1 ? refusal(apiError(400)) : step(text("Read."))));
     const words = Array.from({ length: 5 }, (_, index) => call("send_message", { text: `word ${index}` }));
     const chatting = scriptedModel((_, index) => (index === 0 ? step(...words) : step(text("Said enough."))));
     onTestFinished(installModel(({ name }) => (name === "chatter" ? chatting : listening)));

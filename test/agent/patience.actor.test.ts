@@ -1,8 +1,7 @@
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { refusal } from "../support/scripted-model.ts";
+import { apiError, refusal } from "../support/scripted-model.ts";
 import { ended, inboxOf, openScene, passTime, scripted } from "./fixture.ts";
 
 afterEach(() => {
@@ -16,8 +15,7 @@ const day = 24 * 60 * 60_000;
 const stage = async () => {
   vi.setSystemTime(Date.now());
   const { house, husam, analyst, space } = await openScene();
-  const down = { message: "down", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 };
-  scripted(() => refusal(new APICallError(down)));
+  scripted(() => refusal(apiError(503)));
   const agent = env.AGENT.getByName(analyst.id);
   /** How long it pauses from now on, in milliseconds. */
   const pause = () =>

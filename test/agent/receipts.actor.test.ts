@@ -1,16 +1,12 @@
-import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
-import { call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
+import { apiError, call, refusal, step, text, waitAt } from "../support/scripted-model.ts";
 import { type AgentSettings, agentStub, ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
 afterEach(() => void disarmFaults());
-
-const unauthorized = () =>
-  new APICallError({ message: "no such key", url: "https://model.test", requestBodyValues: {}, statusCode: 401 });
 
 const stage = async (settings: Partial<AgentSettings> = {}) => {
   const { house, husam, analyst, space } = await openScene(settings);
@@ -68,7 +64,7 @@ test("a run marks the newest message that it took of each space", async () => {
 
 test("[R1] what a failed run gives back is unread; once its event is dead, it is read and failed", async () => {
   const { husam, analyst, space, marks, house } = await stage();
-  scripted(Array.from({ length: maxAttempts }, () => refusal(unauthorized())));
+  scripted(Array.from({ length: maxAttempts }, () => refusal(apiError(401))));
   const { id: messageId } = await space.post(husam, "Try");
   for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
     await ended(house.workspaceId, analyst, attempt);

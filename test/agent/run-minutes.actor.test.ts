@@ -1,9 +1,8 @@
 import { abortAllDurableObjects } from "cloudflare:test";
-import { APICallError } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
 import { workNoteMs } from "../../src/agent/bounds.ts";
 import { createGate } from "../support/gate.ts";
-import { call, refusal, type Script, step, text, waitAt } from "../support/scripted-model.ts";
+import { apiError, call, refusal, type Script, step, text, waitAt } from "../support/scripted-model.ts";
 import { type AgentSettings, ended, openHouse, passTime, runsOf, scripted } from "./fixture.ts";
 
 /** `maxRunMinutes` bounds what a run thinks in all: over its pauses, its waits and the crashes of its object. */
@@ -29,9 +28,7 @@ const stage = async (script: Script, settings: Omit<AgentSettings, "name"> = {})
 
 const thinks = (milliseconds: number): void => void vi.setSystemTime(Date.now() + milliseconds);
 
-const unavailable = refusal(
-  new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 }),
-);
+const unavailable = refusal(apiError(503));
 
 const overTime = {
   status: "failed",

@@ -1,11 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import fc from "fast-check";
 import { afterEach, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate, type Gate } from "../support/gate.ts";
-import { refusal, step, text } from "../support/scripted-model.ts";
+import { apiError, refusal, step, text } from "../support/scripted-model.ts";
 import { agentStub, inboxOf, openHouse, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -15,7 +14,6 @@ type Deed = "wakes" | "quiet" | "commit" | "fail" | "cancel";
 type Live = { runId: string; shown: string[]; shownNew: string[]; gate: Gate; fails: boolean };
 
 const maxConcurrentRuns = 2;
-const badRequest = new APICallError({ message: "bad", url: "http://m", requestBodyValues: {}, statusCode: 400 });
 
 const liveOf = (prompt: string): Live => {
   const marked = [...prompt.matchAll(/ {2}\[msg_.*: "(?:@Analyst )?(\d+)" {2}\[(SEEN|NEW)\]/g)];
@@ -55,7 +53,7 @@ const play = async (course: { deed: Deed; which: number }[]): Promise<void> => {
     }
     live.push(run);
     await run.gate.opened;
-    return run.fails ? refusal(badRequest) : step(text("Read."));
+    return run.fails ? refusal(apiError(400)) : step(text("Read."));
   });
 
   const runOf = async (runId: string) => (await runsOf(house.workspaceId, analyst)).find(({ id }) => id === runId);

@@ -8,7 +8,7 @@ import { Space } from "../../src/space/space.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import { question } from "../support/question.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
+import { agentStub, ended, holdSpeech, inboxOf, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
 
 const stage = async (limits = {}, wakePolicy: "every_message" | "addressed" = "every_message") => {
   const house = await openHouse();
@@ -111,22 +111,10 @@ test("[S4] a question that its space did not take is waited for by nobody", asyn
   expect((await runsOf(house.workspaceId, analyst)).map((run) => run.status)).toEqual(["completed"]);
 });
 
-/** The space answers what agents say only once the gate is open. */
-const holdSpeech = (gate: Gate) => {
-  const { append } = Space.prototype;
-  const spy = vi.spyOn(Space.prototype, "append").mockImplementation(async function (this: Space, message) {
-    const said = await append.call(this, message);
-    gate.reach();
-    await gate.opened;
-    return said;
-  });
-  onTestFinished(() => spy.mockRestore());
-};
-
 test("[R5] what an absorbed run was saying when stopped is told to the run that absorbs it", async () => {
   const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 2 });
   const saying = createGate();
-  holdSpeech(saying);
+  holdSpeech(saying, "after");
   let firstRunId = "";
   const model = scripted((options, index) => {
     if (index === 0) return step(call("send_message", { text: "Half of it." }));
@@ -233,7 +221,7 @@ test.each([
   holdDelivery(delivering);
   await space.post(designer, "An old remark");
   await delivering.reached;
-  if (when === "asking") holdSpeech(asking);
+  if (when === "asking") holdSpeech(asking, "after");
   thinking.open();
   if (when === "asking") await asking.reached;
   else await waits(house.workspaceId, analyst);

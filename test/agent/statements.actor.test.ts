@@ -1,8 +1,8 @@
-import { env, runInDurableObject } from "cloudflare:test";
-import { expect, onTestFinished, test } from "vitest";
+import { env } from "cloudflare:test";
+import { expect, test } from "vitest";
 import { createGate } from "../support/gate.ts";
 import { answer, call, type ScriptedStep, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, openScene, scripted } from "./fixture.ts";
+import { agentStub, ended, openScene, scripted, statementsOf } from "./fixture.ts";
 
 /** Each delays the model's first word. The space's and the agent's together. */
 const mostStatements = 30;
@@ -12,22 +12,6 @@ const spaceStub = (id: string): DurableObjectStub => {
   const namespace: unknown = env.SPACE;
   return (namespace as DurableObjectNamespace).getByName(id);
 };
-
-/** The statements that an object's SQLite executes from now on. */
-const statementsOf = (object: DurableObjectStub): Promise<string[]> =>
-  runInDurableObject(object, (_, { storage: { sql } }) => {
-    const statements: string[] = [];
-    const execute = sql.exec.bind(sql);
-    Object.defineProperty(sql, "exec", {
-      configurable: true,
-      value: (...given: Parameters<typeof execute>) => {
-        statements.push(given[0]);
-        return execute(...given);
-      },
-    });
-    onTestFinished(() => void Reflect.deleteProperty(sql, "exec"));
-    return statements;
-  });
 
 test.for(["consciousness", "timeline"] as const)(
   "[B4] from a post to the model's call space and agent (%s) execute at most 30 statements",

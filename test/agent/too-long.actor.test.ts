@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { expect, test, vi } from "vitest";
 import type { UpdateAgent } from "../../src/protocol/agent.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import {
+  apiError,
   call,
   errorPart,
   refusal,
@@ -15,10 +15,8 @@ import {
 import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
 
 /** An agent's model refuses an input as too long, whatever was known of it (R4). */
-const refused = (statusCode: number, responseBody: string) =>
-  new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode, responseBody });
-const tooLong = refusal(refused(400, '{"error":{"code":"context_length_exceeded"}}'));
-const unavailable = refusal(refused(503, ""));
+const tooLong = refusal(apiError(400, { responseBody: '{"error":{"code":"context_length_exceeded"}}' }));
+const unavailable = refusal(apiError(503));
 
 const lived = 6;
 const paragraph = "The numbers of the quarter are these, and they have to be read with care. ".repeat(50);

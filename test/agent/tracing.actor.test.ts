@@ -1,6 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { afterEach, expect, inject, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import type { Env } from "../../src/env.ts";
@@ -8,7 +7,7 @@ import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { SeenRequests } from "../support/remote.ts";
-import { call, step, text } from "../support/scripted-model.ts";
+import { apiError, call, refusal, step, text } from "../support/scripted-model.ts";
 import { ask } from "./calls/scene.ts";
 import { type AgentSettings, agentStub, ended, ids, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
@@ -233,17 +232,8 @@ test("a run that ends while it waits for people is a span, and so is the unanswe
 
 test("a failed step is a span of its own that says how, and the next one is in the same trace", async () => {
   const { house, husam, analyst, space, received } = await stage("answer");
-  const down = new APICallError({
-    message: secretText,
-    url: "https://model.test/v1",
-    requestBodyValues: {},
-    statusCode: 503,
-    responseHeaders: { "retry-after": "60" },
-  });
-  scripted((_, index) => {
-    if (index === 0) throw down;
-    return step(text("Done."));
-  });
+  const down = apiError(503, { message: secretText, responseHeaders: { "retry-after": "60" } });
+  scripted([refusal(down), step(text("Done."))]);
   await space.post(husam, "@Analyst well?");
   await vi.waitFor(async () => expect(spansIn(await received())).toHaveLength(1));
   await passTime(analyst, 71_000);

@@ -1,5 +1,4 @@
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
 import { sealedName } from "../../src/routes/hooks.ts";
@@ -7,6 +6,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { ids, runsOf } from "../agent/fixture.ts";
 import type { Gate } from "../support/gate.ts";
 import {
+  apiError,
   call,
   errorPart,
   refusal,
@@ -170,11 +170,8 @@ const paused: Scenario = {
   name: "paused",
   open: async (stage) => {
     const { husam, space } = await pair(stage, timeline);
-    const down = new APICallError({
-      ...{ message: "down", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 503 },
-      // With its jitter still less than a tick.
-      responseHeaders: { "retry-after": "15" },
-    });
+    // With its jitter still less than a tick.
+    const down = apiError(503, { responseHeaders: { "retry-after": "15" } });
     const failures = [
       refusal(down),
       step({ type: "begun", toolName: "send_message", deltas: ['{"text": "At'] }, errorPart(down)),

@@ -1,6 +1,5 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { seal } from "../../src/auth/sealing.ts";
 import { providers } from "../../src/models/models.ts";
@@ -17,6 +16,7 @@ import {
 } from "../../src/space/bounds.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import {
+  apiError,
   cutStream,
   installModel,
   refusal,
@@ -178,9 +178,6 @@ test("mentions, pairs, spaces where all wake, services and agents ask no router"
   expect(model.calls).toEqual([]);
 });
 
-const apiError = (statusCode: number, responseHeaders: Record<string, string> = {}) =>
-  new APICallError({ message: "no", url: "https://m.test", requestBodyValues: {}, statusCode, responseHeaders });
-
 test.each([
   ["refuses", [refusal(apiError(401))], "model_rejected"],
   ["talks nonsense", [step(text("I would wake Robo and Hal."))], "model_nonsense"],
@@ -198,7 +195,7 @@ test.each([
 test.each([
   ["is not there", refusal(apiError(503)), 1000],
   ["breaks off", step(text('{"wake": ["Ro'), cutStream()), 1000],
-  ["is asked too often", refusal(apiError(429, { "retry-after": "30" })), 30_000],
+  ["is asked too often", refusal(apiError(429, { responseHeaders: { "retry-after": "30" } })), 30_000],
 ])("[R4] a router whose model %s is asked again after a rest, and nobody is told before", async (_, fault, restMs) => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   const model = asked([fault, wake("Robo")]);

@@ -1,3 +1,4 @@
+import { APICallError } from "ai";
 import type {
   CallOptions,
   GenerateResult,
@@ -69,7 +70,14 @@ export const errorPart = (error: unknown): ScriptedPart => ({ type: "error", err
 export const cutStream = (error: unknown = new TypeError("terminated")): ScriptedPart => ({ type: "cut", error });
 export const stall: ScriptedPart = { type: "stall" };
 export const step = (...parts: ScriptedPart[]): ScriptedStep => ({ parts });
-/** A step that fails at once, such as with an `APICallError`. */
+/** The answer of a provider that refuses a request. */
+export const apiError = (
+  statusCode: number,
+  more: { message?: string; responseHeaders?: Record<string, string>; responseBody?: string } = {},
+): APICallError =>
+  new APICallError({ message: "no", url: "https://model.test/v1", requestBodyValues: {}, statusCode, ...more });
+
+/** A step that fails at once, such as with an `apiError`. */
 export const refusal = (error: unknown): ScriptedStep => ({ parts: [], refusal: error });
 
 /** A living agent's usual cycle: enter, say, sum up. */

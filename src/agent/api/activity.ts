@@ -3,14 +3,7 @@ import { isoTime } from "../../shared/clock.ts";
 import type { AgentRow } from "../identity.ts";
 import { heartbeatTimer } from "../plans/beats.ts";
 import { plansTimer } from "../plans/plans.ts";
-import type { LoopState } from "../run/loop.ts";
 import type { AgentRuntime } from "./agent-runtime.ts";
-
-/** When the loop has been in its state since; one that does nothing, since its last run ended or came to rest. */
-const sinceOf = (state: LoopState, row: AgentRow, { services }: AgentRuntime): number =>
-  "since" in state && state.since !== undefined
-    ? state.since
-    : Math.max(row.createdAt, services.runs.newest()?.completedAt ?? 0, services.journal.newestAt() ?? 0);
 
 const earliest = (times: (number | undefined)[]): number | undefined => {
   const known = times.filter((time) => time !== undefined);
@@ -23,18 +16,18 @@ const earliest = (times: (number | undefined)[]): number | undefined => {
  */
 export const activityOf = (row: AgentRow, runtime: AgentRuntime): NonNullable<Agent["activity"]> => {
   const { services, timers, loop } = runtime;
-  const state = loop.state();
+  const { state, runId, since, resumesAt } = loop.state();
+  // A loop that does nothing has done so since its last run ended or came to rest.
+  const rests = Math.max(row.createdAt, services.runs.newest()?.completedAt ?? 0, services.journal.newestAt() ?? 0);
   const { lastError } = row;
-  const refuses = services.inbox.isFull(1);
-  const resumesAt = "resumesAt" in state ? state.resumesAt : undefined;
-  const nextRetryAt = earliest([state.state === "backing_off" ? resumesAt : undefined, services.inbox.nextRetryAt()]);
+  const nextRetryAt = earliest([state === "backing_off" ? resumesAt : undefined, services.inbox.nextRetryAt()]);
   const nextPlanAt = timers.dueAt(plansTimer);
   const waitsEnd = [services.waits.nextDueAt(), services.calls.nextDueAt()];
   const nextDueAt = earliest([resumesAt, nextRetryAt, nextPlanAt, timers.dueAt(heartbeatTimer), ...waitsEnd]);
   return {
-    state: state.state,
-    since: isoTime(sinceOf(state, row, runtime)),
-    ...("runId" in state ? { runId: state.runId } : {}),
+    state,
+    since: isoTime(since ?? rests),
+    ...(runId === undefined ? {} : { runId }),
     ...(nextDueAt === undefined ? {} : { nextDueAt: isoTime(nextDueAt) }),
     ...(nextRetryAt === undefined ? {} : { nextRetryAt: isoTime(nextRetryAt) }),
     ...(nextPlanAt === undefined ? {} : { nextPlanAt: isoTime(nextPlanAt) }),
@@ -43,10 +36,8 @@ export const activityOf = (row: AgentRow, runtime: AgentRuntime): NonNullable<Ag
       calls: services.calls.waiting(),
       ...services.inbox.counts(),
     },
-    ...(refuses ? { refusing: "maxInboxEvents" as const } : {}),
-    ...(lastError === null
-      ? {}
-      : { lastError: { code: lastError.code, message: lastError.message, at: isoTime(lastError.at) } }),
+    ...(services.inbox.isFull(1) ? { refusing: "maxInboxEvents" as const } : {}),
+    ...(lastError === null ? {} : { lastError: { ...lastError, at: isoTime(lastError.at) } }),
     tokensToday: services.ledger.spent(),
   };
 };

@@ -29,11 +29,13 @@ const housekeepingEveryRuns = 100;
 
 type Live = { controller: AbortController; progressAt: number; done: Promise<unknown> };
 
-export type LoopState =
-  | { state: "idle" }
-  | { state: "running"; runId: string; since: number }
-  | { state: "backing_off"; runId: string; since: number; resumesAt: number }
-  | { state: "budget_exhausted"; since?: number; resumesAt: number };
+/** Times in milliseconds since the epoch. */
+type LoopState = {
+  state: "idle" | "running" | "backing_off" | "budget_exhausted";
+  runId?: string;
+  since?: number;
+  resumesAt?: number;
+};
 
 export class Loop {
   readonly #services: RunServices;
@@ -142,19 +144,19 @@ export class Loop {
   }
 
   state(): LoopState {
-    const runs = this.#services.runs.running();
-    const now = this.#services.clock.now();
-    const busy = runs.find((run) => (run.resumeAt ?? 0) <= now);
-    if (busy) return { state: "running", runId: busy.id, since: busy.startedAt };
-    const paused = runs.toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0))[0];
-    if (paused?.resumeAt) {
-      const { id: runId, startedAt, firstFaultAt, resumeAt: resumesAt } = paused;
-      const { lastError } = this.#services.identity.get();
-      if (lastError?.code === "budget_exhausted") return { state: "budget_exhausted", since: lastError.at, resumesAt };
-      return { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt };
+    const { runs, clock, identity } = this.#services;
+    const running = runs.running().toSorted((one, other) => (one.resumeAt ?? 0) - (other.resumeAt ?? 0));
+    const [first] = running;
+    if (!first) {
+      const resumesAt = this.#budgetResetsAt();
+      return resumesAt === undefined ? { state: "idle" } : { state: "budget_exhausted", resumesAt };
     }
-    const budget = this.#budgetResetsAt();
-    return budget === undefined ? { state: "idle" } : { state: "budget_exhausted", resumesAt: budget };
+    const { id: runId, startedAt, firstFaultAt, resumeAt } = first;
+    if (resumeAt === null || resumeAt <= clock.now()) return { state: "running", runId, since: startedAt };
+    const { lastError } = identity.get();
+    return lastError?.code === "budget_exhausted"
+      ? { state: "budget_exhausted", since: lastError.at, resumesAt: resumeAt }
+      : { state: "backing_off", runId, since: firstFaultAt ?? startedAt, resumesAt: resumeAt };
   }
 
   async #drain(): Promise<void> {

@@ -106,7 +106,7 @@ const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
       signal.throwIfAborted();
       let view = readRows(services.journal.ofRun(run));
       if (view.steps.length === 0) {
-        await continuity.beforeFirstStep(live);
+        await continuity.compose(live, 0, null);
         view = readRows(services.journal.ofRun(run));
       }
       const next = nextOf(view, {

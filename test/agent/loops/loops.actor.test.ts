@@ -1,13 +1,12 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { APICallError } from "ai";
 import { expect, test, vi } from "vitest";
 import type { CallOptions } from "../../../src/models/language-model.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { armFault } from "../../../src/shared/fault.ts";
-import { call, refusal, step } from "../../support/scripted-model.ts";
+import { apiError, call, refusal, step } from "../../support/scripted-model.ts";
 import { ids } from "../fixture.ts";
 import { bound, eachTest, inStep, passSeconds, say, type Talkers, talkers, told } from "./scene.ts";
 
@@ -270,7 +269,7 @@ test("[B1] [R1] a run that failed is tried again without being counted again", a
   let asked = 0;
   stage.opens(1, () => {
     asked += 1;
-    return asked === 3 || asked === 5 ? refusal(unauthorized) : say(space.id);
+    return asked === 3 || asked === 5 ? refusal(apiError(401)) : say(space.id);
   });
   await desk.post(husam, "Talk");
   const runs = [bound, bound + 2];
@@ -278,9 +277,4 @@ test("[B1] [R1] a run that failed is tried again without being counted again", a
   expect((await stage.runs(1)).filter(({ status }) => status === "failed")).toHaveLength(2);
   const expected = { runs, steps: twice(six(2)), messages: 1 + 2 * bound };
   await stage.end("two who answer each other, two failures on the way", expected, messages);
-});
-
-const unauthorized = new APICallError({
-  ...{ message: "status 401", url: "https://model.test/v1", requestBodyValues: {} },
-  ...{ statusCode: 401, responseBody: "" },
 });

@@ -1,11 +1,11 @@
 import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
-import { APICallError } from "ai";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { maxSummaryBacklog } from "../../../src/agent/bounds.ts";
 import type { CallOptions } from "../../../src/models/language-model.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { createGate } from "../../support/gate.ts";
 import {
+  apiError,
   installModel,
   refusal,
   type ScriptedModel,
@@ -116,10 +116,7 @@ describe("a consciousness", () => {
   });
 
   test("[R4] a summary is asked for no sooner than its model's provider wants", async () => {
-    const busy = new APICallError({
-      ...{ message: "busy", url: "https://model.test/v1", requestBodyValues: {}, statusCode: 429 },
-      responseHeaders: { "retry-after": "7200" },
-    });
+    const busy = apiError(429, { responseHeaders: { "retry-after": "7200" } });
     const { asked } = install(() => refusal(busy));
     const { tell, summaries } = await stage("consciousness", {
       ...folding,

@@ -27,12 +27,13 @@ export interface Continuity {
   takeOver(services: RunServices): void;
   /** Begins a run with the waiting events, if they may wake the agent. `newest` is its newest run so far. */
   begin(services: RunServices, newest: RunRow | undefined): RunRow | undefined;
-  /** Journals what the run reads before its first step, as far as it is not journaled yet. */
-  beforeFirstStep(live: LiveRun): Promise<void>;
+  /**
+   * Journals what an invocation reads before its first step, as far as it is not journaled yet: step 0 is the run's first,
+   * any other goes on after a wait.
+   */
+  compose(live: LiveRun, step: number, activeSpaceId: string | null): Promise<void>;
   /** Adds to the input what has come since the step before. */
   beforeStep(services: RunServices, run: RunRow, step: number, rows: JournalRow[]): void;
-  /** Composes and journals the input of a fresh invocation, which begins with `step`, after a wait. */
-  compose(live: LiveRun, step: number, activeSpaceId: string | null): Promise<void>;
   /** Shortens an input that the model refused as too long. False if it cannot be made shorter. */
   shorten(live: LiveRun, step: number, activeSpaceId: string | null): Promise<boolean>;
   /** The earlier cycles that a run reads in its window. */

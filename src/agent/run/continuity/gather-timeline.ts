@@ -19,6 +19,7 @@ import type {
 import { homeOf } from "../../inbox/batch.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
+import type { CallRow } from "../../schema.ts";
 import { factsOf } from "../../tools/registry.ts";
 import { isUnknownOutcome } from "../../tools/unknown-outcome.ts";
 import { composingOf, partsIn } from "../composing.ts";
@@ -143,48 +144,56 @@ const resumeOf = (services: RunServices, run: RunRow): Resume => {
   };
 };
 
-const calledOf = (services: RunServices, run: RunRow): Pick<ActiveRun, "waiting"> => {
-  const call = services.calls
-    .ofRun(run.ordinal)
-    .find(({ attached, phase }) => attached && (phase === "asked" || phase === "out"));
-  if (!call) return {};
+/** The call that a run waits for. */
+const calledOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
+  const isWaiting = ({ attached, phase }: CallRow): boolean => attached && (phase === "asked" || phase === "out");
+  const call = services.calls.ofRun(run.ordinal).find(isWaiting);
+  if (!call) return undefined;
   const { tool, input, spaceId, phase } = call;
   const spaceName = spaceId === null ? undefined : services.spaces.get(spaceId)?.snapshot.name;
   const people = tool.executionType === "space" ? "answer" : "approval";
-  const awaits = phase === "asked" ? people : "server";
-  return { waiting: { call: { toolName: tool.name, input }, spaceName, awaits } };
+  return { call: { toolName: tool.name, input }, spaceName, awaits: phase === "asked" ? people : "server" };
 };
 
-const waitingOf = (services: RunServices, run: RunRow): Pick<ActiveRun, "waiting"> => {
+const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
   if (run.status === "waiting_tool") return calledOf(services, run);
   const [wait] = run.status === "waiting_reply" ? services.waits.ofRun(run.ordinal) : [];
-  if (!wait) return {};
+  if (!wait) return undefined;
   const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);
-  const spaceName = services.spaces.get(wait.spaceId)?.snapshot.name ?? "";
-  return { waiting: { text: wait.text, spaceName, names } };
+  return { text: wait.text, spaceName: services.spaces.get(wait.spaceId)?.snapshot.name ?? "", names };
 };
 
 /** The cause of a run, as the list of active runs shows it. */
-export const begunBy = (services: RunServices, trigger: RunTrigger): ActiveRun["begunBy"] => {
+const begunBy = (services: RunServices, trigger: RunTrigger): ActiveRun["begunBy"] => {
   const { type, senderName = "", text = "", spaceId } = trigger;
   const spaceName = spaceId === undefined ? undefined : services.spaces.get(spaceId)?.snapshot.name;
   return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
 };
 
-/** The active runs, oldest first. Only the newest that wait for tools are shown; `moreRuns` counts the others. */
-const activeRunsOf = (services: RunServices, thisRun: number): { activeRuns: ActiveRun[]; moreRuns: number } => {
+/**
+ * The active runs, oldest first, this one too even if it has not begun. Only the newest that wait for tools are shown;
+ * `moreRuns` counts the others.
+ */
+const activeRunsOf = (
+  services: RunServices,
+  { ordinal, trigger }: Gathering,
+): Pick<TimelineSnapshot, "activeRuns" | "moreRuns"> => {
   const active = services.runs.active();
-  const known = new Set(active.map(({ ordinal }) => ordinal));
-  const waiting = services.calls.waitingRuns(maxOpenCalls).filter((ordinal) => !known.has(ordinal));
+  const known = new Set(active.map((run) => run.ordinal));
+  const waiting = services.calls.waitingRuns(maxOpenCalls).filter((each) => !known.has(each));
   const newest = services.runs.those(waiting.slice(-maxToldRuns));
   const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
-  const activeRuns = told.map((run) => ({
+  const activeRuns: ActiveRun[] = told.map((run) => ({
     runId: run.id,
     status: run.status,
-    isThis: run.ordinal === thisRun,
+    isThis: run.ordinal === ordinal,
     begunBy: begunBy(services, run.trigger),
-    ...waitingOf(services, run),
+    waiting: waitingOf(services, run),
   }));
+  if (!activeRuns.some(({ isThis }) => isThis)) {
+    const runId = services.ids.deriveOwned("run", services.identity.get().id, ordinal);
+    activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(services, trigger) });
+  }
   return { activeRuns, moreRuns: waiting.length - newest.length };
 };
 
@@ -207,15 +216,17 @@ const activityIn = async (
   return (await gatherActivity(services, {}, signal, new Map(known))).activity;
 };
 
-/** The snapshot as of now. `ordinal` is the run's, or that of the run that would come next in this window. */
+/** A run, or the one that would come next: its window, its event and what it is said to begin with. */
+type Gathering = { ordinal: number; window: WindowRow; event: InboxData; trigger: RunTrigger };
+
+/** The snapshot as of now. `resumed`: the run that goes on after a wait, and where it is. */
 export const gatherTimeline = async (
   services: RunServices,
-  window: WindowRow,
-  event: InboxData,
-  ordinal: number,
+  gathering: Gathering,
   signal: AbortSignal,
-  resumed: { run: RunRow; activeSpaceId: string | null } | null = null,
+  resumed: { run: RunRow; activeSpaceId: string | null } | null,
 ): Promise<TimelineSnapshot> => {
+  const { ordinal, window, event } = gathering;
   const composing = composingOf(services);
   const { id: agentId } = services.identity.get();
   const spaces = services.spaces.mine();
@@ -241,7 +252,7 @@ export const gatherTimeline = async (
     now: isoTime(services.clock.now()),
     state,
     histories,
-    ...activeRunsOf(services, ordinal),
+    ...activeRunsOf(services, gathering),
     trigger: triggerOf(event),
     activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
     resume: resumed ? resumeOf(services, resumed.run) : null,
