@@ -7,11 +7,10 @@ import { answer, apiError, call, refusal, step, text, waitAt } from "../support/
 import { agentStub, ended, ids, inboxOf, openHouse, openScene, scripted, statementsOf, userTexts } from "./fixture.ts";
 
 test("[D2] [R1] a person's message wakes the agent, which answers once and acknowledges it", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { house, analyst, space, ask } = await openScene();
   const model = scripted(answer(space.id, "Here they are."));
 
-  await space.post(husam, "The numbers, please");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("The numbers, please");
 
   expect(await space.texts()).toEqual(["Husam: The numbers, please", "Analyst: Here they are."]);
   expect(run).toMatchObject({ status: "completed", outcome: "answered", spaceId: space.id });
@@ -57,23 +56,21 @@ test("[D4] an agent's words stream to every member as they are written, and end 
 });
 
 test("a skipped cycle says nothing, is rolled back, and its event is named in the next one", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { space, ask } = await openScene();
   const model = scripted([step(call("skip", { reason: "a vote only" })), ...answer(space.id, "A has one vote.")]);
 
-  await space.post(husam, "Option A");
-  const [silent] = await ended(house.workspaceId, analyst, 1);
+  const [silent] = await ask("Option A");
   expect(silent).toMatchObject({ status: "skipped", outcome: "silent", reason: "a vote only" });
   expect(await space.texts()).toHaveLength(1);
 
-  await space.post(husam, "Count the votes");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("Count the votes", 2);
   const texts = userTexts(model.calls[1]);
   expect(texts).toHaveLength(1);
   expect(texts[0]).toMatch(/^READ, NOTHING SAID:\n {2}\["Alpha", .*"Option A"/);
 });
 
 test("memories and goals are kept, told as changes, and a later input repeats the earlier one", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { house, analyst, space, ask } = await openScene();
   const model = scripted([
     step(
       call("set_memories", { memories: [{ key: "deadline", value: "Feb 28" }] }),
@@ -82,10 +79,8 @@ test("memories and goals are kept, told as changes, and a later input repeats th
     step(text("Kept.")),
     ...answer(space.id, "Feb 28."),
   ]);
-  await space.post(husam, "Remember the deadline");
-  await ended(house.workspaceId, analyst, 1);
-  await space.post(husam, "When?");
-  const [, second] = await ended(house.workspaceId, analyst, 2);
+  await ask("Remember the deadline");
+  const [, second] = await ask("When?", 2);
 
   const [first, later] = userTexts(model.calls[2]);
   expect(first).toContain("STATE:");
@@ -252,7 +247,7 @@ test("[B4] what a run reads does not grow with how often the agent was silent be
 });
 
 test("a notice of messages left to a space's history is shown until a kept cycle has read it", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { analyst, ask } = await openScene();
   const model = scripted([
     step(text("Read.")),
     step(call("skip", {})),
@@ -260,16 +255,14 @@ test("a notice of messages left to a space's history is shown until a kept cycle
     step(text("Read.")),
     step(text("Read.")),
   ]);
-  await space.post(husam, "zero");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("zero");
   await runInDurableObject(agentStub(analyst), (_, { storage }) => {
     storage.sql.exec("UPDATE spaces SET left_to_history = 7");
   });
   // It remembers its rows: what was written behind its back is read after a sleep.
   await evictDurableObject(agentStub(analyst));
   for (const [index, words] of ["one", "two", "three", "four"].entries()) {
-    await space.post(husam, words);
-    await ended(house.workspaceId, analyst, index + 2);
+    await ask(words, index + 2);
   }
   const told = [1, 2, 3, 4].map((index) => userTexts(model.calls[index]).at(-1)?.includes("(7 earlier messages"));
   expect(told).toEqual([true, true, true, false]);

@@ -44,19 +44,18 @@ const fill = (agent: EntityRef, count: number, status: "pending" | "dead", at = 
 const jira = { serviceName: "jira", payload: { issue: 7 } };
 
 test("[R4] [B3] an agent whose key was revoked hears of its dead events once the key is mended", async () => {
-  const { house, husam, analyst, space, agent, activity } = await stage();
+  const { house, analyst, space, agent, activity, ask } = await stage();
   await fill(analyst, maxInboxEvents, "dead");
   scripted([step(text("Read.")), ...answer(space.id, "At last.")]);
   unwrap(await agent.trigger(house.workspaceId, jira));
   await ended(house.workspaceId, analyst, 1);
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("Hello", 2);
   expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: At last."]);
   expect(await activity()).toMatchObject({ waiting: { events: 0, dead: maxInboxEvents } });
 });
 
 test("[B3] [R1] beyond maxDeadLetters the first dead are dropped: messages told, others logged", async () => {
-  const { house, husam, analyst, space, fail, activity } = await stage();
+  const { husam, analyst, space, fail, activity, ask } = await stage();
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   onTestFinished(() => warned.mockRestore());
   const model = scripted([...dying(), ...dying()]);
@@ -83,8 +82,7 @@ test("[B3] [R1] beyond maxDeadLetters the first dead are dropped: messages told,
   expect(more).toEqual([]);
   expect(first).toMatchObject({ level: "warn", agentId: analyst.id, eventId: "first1" });
   model.push(step(text("Read.")));
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, 2 * maxAttempts + 1);
+  await ask("Hello", 2 * maxAttempts + 1);
   expect(userTexts(model.calls.at(-1)).at(-1)).toContain(
     `["Alpha", ${space.id}] (1 earlier messages: read_messages shows them)`,
   );
@@ -123,7 +121,7 @@ test("[R1] [R4] all dead events are tried again at once, as if for the first tim
 });
 
 test("[R1] a discarded dead event is gone, and no stateless run reads it as new; no other can be", async () => {
-  const { house, husam, analyst, space, agent, fail } = await stage({ continuity: "timeline" });
+  const { house, husam, analyst, space, agent, fail, ask } = await stage({ continuity: "timeline" });
   const model = scripted(dying());
   await space.post(husam, "Lost");
   await fail(0);
@@ -139,8 +137,7 @@ test("[R1] a discarded dead event is gone, and no stateless run reads it as new;
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
   expect(await discard()).toMatchObject({ ok: false, problem: { code: "not_found" } });
   model.push(step(text("Read.")));
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, maxAttempts + 1);
+  await ask("Hello", maxAttempts + 1);
   const read = userTexts(model.calls.at(-1)).join("\n");
   expect(read).toMatch(/"Lost" {2}\[SEEN\]/);
   expect(read).toMatch(/"Hello" {2}\[NEW\]/);

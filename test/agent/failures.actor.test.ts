@@ -76,14 +76,13 @@ test.each([
 });
 
 test("[R4] [S4] unknown tools and bad JSON are told to the model; three such steps fail the run", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { space, ask } = await openScene();
   const model = scripted([
     step(call("fly", { to: "moon" })),
     step(rawCall("send_message", '{"text": nonsense')),
     step(call("send_message", { words: 5 })),
   ]);
-  await space.post(husam, "Hello");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Hello");
   expect(run).toMatchObject({ status: "failed", outcome: "failed", error: { code: "model_nonsense" } });
   expect(run?.steps.map((each) => each.toolCalls[0]?.status)).toEqual(["error", "error", "error"]);
   expect(JSON.stringify(model.calls[1]?.prompt)).toContain("tool_unknown");
@@ -92,10 +91,9 @@ test("[R4] [S4] unknown tools and bad JSON are told to the model; three such ste
 });
 
 test("[R4] one nonsense step is survived", async () => {
-  const { house, husam, analyst, space } = await openScene();
+  const { space, ask } = await openScene();
   scripted([step(call("fly", {})), ...answer(space.id, "On foot, then.")]);
-  await space.post(husam, "Come");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Come");
   expect(run?.status).toBe("completed");
 });
 
@@ -103,10 +101,9 @@ test.each([
   ["first answer is asked for once more and is then silence", step()],
   ["later answer ends the run, and is not asked for again", step(call("get_memories", {}))],
 ])("[R4] an empty %s", async (_, first) => {
-  const { house, husam, analyst, space } = await openScene();
+  const { ask } = await openScene();
   const model = scripted([first, step()]);
-  await space.post(husam, "Hello");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Hello");
   expect(run).toMatchObject({ status: "completed", outcome: "silent" });
   expect(model.calls).toHaveLength(2);
 });
@@ -137,11 +134,10 @@ test("[R5] a run canceled mid-stream stops at once, shows nothing and acknowledg
 });
 
 test("[R5] deleting an agent ends its run and leaves its messages", async () => {
-  const { house, husam, analyst, space, agent } = await openScene();
+  const { house, husam, space, agent, ask } = await openScene();
   const gate = createGate();
   scripted([...answer(space.id, "First."), step(waitAt(gate))]);
-  await space.post(husam, "One");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("One");
   await space.post(husam, "Two");
   await gate.reached;
   unwrap(await agent.remove(house.workspaceId));
@@ -184,13 +180,12 @@ test("[B1] two agents that always answer each other stop after maxWakesPerRoot w
 });
 
 test("[B2] a step beyond the day's budget does not start; its event waits for the reset", async () => {
-  const { house, husam, analyst, space, agent } = await openScene({
+  const { house, husam, analyst, space, agent, ask } = await openScene({
     name: "Analyst",
     limits: { maxTokensPerDay: 1000 },
   });
   const model = scripted(answer(space.id, "Affordable now."));
-  await space.post(husam, "Hello");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Hello");
   // It never will: no day has as many.
   const message = expect.stringMatching(/it may cost \d+ tokens: raise the limit$/);
   expect(run).toMatchObject({ status: "failed", error: { code: "budget_exhausted", message } });
@@ -209,19 +204,17 @@ test.each([
   ["what was billed is what the ledger shows", 30, (tokens = 0) => tokens === 730],
   ["what a provider does not say that it billed for an answer is estimated", 0, (tokens = 0) => tokens > 703],
 ])("[B2] %s", async (_, outputTokens, isRight) => {
-  const { house, husam, analyst, space, agent } = await openScene();
+  const { house, agent, ask } = await openScene();
   scripted([{ ...step(text("These are five words, or six.")), usage: { inputTokens: 700, outputTokens } }]);
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("Hello");
   const { activity } = unwrap(await agent.describe(house.workspaceId));
   expect(activity?.tokensToday).toSatisfy(isRight);
 });
 
 test("[B3] a run over maxSteps ends with an error that names it, and is not done again", async () => {
-  const { house, husam, analyst, space } = await openScene({ name: "Analyst", limits: { maxSteps: 2 } });
+  const { house, analyst, ask } = await openScene({ name: "Analyst", limits: { maxSteps: 2 } });
   scripted(() => step(call("get_memories", {})));
-  await space.post(husam, "Think");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Think");
   expect(run).toMatchObject({ status: "failed", error: { code: "step_limit" } });
   expect(run?.error?.message).toContain("maxSteps (2)");
   expect(await inboxOf(house.workspaceId, analyst)).toEqual([]);
@@ -230,7 +223,7 @@ test("[B3] a run over maxSteps ends with an error that names it, and is not done
 test.each([1, 10])(
   "[R4] an input that is too long is compacted once and tried again (minRecentCycles: %i)",
   async (minRecentCycles) => {
-    const { house, husam, analyst, space } = await openScene({ name: "Analyst", context: { minRecentCycles } });
+    const { space, ask } = await openScene({ name: "Analyst", context: { minRecentCycles } });
     const tooLong = apiError(400, { responseBody: '{"error":{"code":"context_length_exceeded"}}' });
     const model = scripted([
       ...answer(space.id, "One."),
@@ -241,8 +234,7 @@ test.each([1, 10])(
       step(text("Said three.")),
     ]);
     for (const [index, words] of ["a", "b", "c"].entries()) {
-      await space.post(husam, words);
-      await ended(house.workspaceId, analyst, index + 1);
+      await ask(words, index + 1);
     }
     expect(await space.texts()).toContain("Analyst: Three.");
     expect(userTexts(model.calls.at(-1))[0]).toBe("EARLIER CYCLES (your own summaries, oldest first):\n- Answered.");
@@ -250,10 +242,9 @@ test.each([1, 10])(
 );
 
 test("[R7] a delivery that comes twice makes one event", async () => {
-  const { house, husam, analyst, space, agent } = await openScene();
+  const { house, analyst, space, agent, ask } = await openScene();
   scripted(answer(space.id, "Once."));
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("Hello");
   const [message] = await space.messages();
   if (!message) throw new Error("no message");
   const delivery = {
@@ -297,10 +288,9 @@ test("[R1] a paused run goes on when its alarm goes off at the very millisecond 
 
 test("[B1] [B2] an event whose root is used up is answered after the budget's reset all the same", async () => {
   const limits = { maxTokensPerDay: 1000, maxWakesPerRoot: 1 };
-  const { house, husam, analyst, space, agent } = await openScene({ name: "Analyst", limits });
+  const { house, analyst, space, agent, ask } = await openScene({ name: "Analyst", limits });
   scripted(answer(space.id, "Affordable now."));
-  await space.post(husam, "Hello");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("Hello");
   unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));
   await ended(house.workspaceId, analyst, 2);
   expect(await space.texts()).toEqual(["Husam: Hello", "Analyst: Affordable now."]);
@@ -340,7 +330,7 @@ test("[R5] an agent that was removed from the space mid-stream says nothing ther
 });
 
 test("[R1] [R5] a space that never answers delays no run: it is canceled and says nothing twice", async () => {
-  const { house, husam, analyst, space, agent } = await openScene();
+  const { house, husam, analyst, space, agent, ask } = await openScene();
   scripted([...answer(space.id, "Hello."), step(text("On to the next."))]);
   const silent = Promise.withResolvers<never>();
   const asked = vi.spyOn(Space.prototype, "window").mockImplementation(() => silent.promise);
@@ -354,8 +344,7 @@ test("[R1] [R5] a space that never answers delays no run: it is canceled and say
     const { activity } = unwrap(await agent.describe(house.workspaceId));
     expect(activity?.state).toBe("idle");
   });
-  await space.post(husam, "Still there?");
-  const runs = await ended(house.workspaceId, analyst, 2);
+  const runs = await ask("Still there?", 2);
   expect(runs.map((run) => run.status)).toEqual(["canceled", "completed"]);
 });
 

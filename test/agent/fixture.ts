@@ -66,7 +66,12 @@ export const openScene = async (settings: Partial<AgentSettings> = {}) => {
   const husam = await house.person("Husam");
   const analyst = await house.agent({ name: "Analyst", ...settings });
   const space = await house.space("Alpha", [husam, analyst]);
-  return { house, husam, analyst, space, agent: env.AGENT.getByName(analyst.id) };
+  /** Posts as the person, and waits until the agent has ended so many runs in all. Answers them, oldest first. */
+  const ask = async (words: string, runs = 1): Promise<Run[]> => {
+    await space.post(husam, words);
+    return ended(house.workspaceId, analyst, runs);
+  };
+  return { house, husam, analyst, space, ask, agent: env.AGENT.getByName(analyst.id) };
 };
 
 /** Puts a scripted model in the place of every agent's until the test ends. */

@@ -63,7 +63,7 @@ const kinds = (["consciousness", "timeline"] as const).flatMap((continuity) =>
 
 describe.each(kinds)("$continuity, $messaging:", (kind) => {
   test("every step of a run shows exactly what the model was given", async () => {
-    const { house, husam, analyst, space, pages } = await stage(kind);
+    const { house, husam, analyst, space, pages, ask } = await stage(kind);
     const gate = createGate();
     const model = scripted([
       step(call("enter_space", { spaceId: space.id })),
@@ -77,8 +77,7 @@ describe.each(kinds)("$continuity, $messaging:", (kind) => {
     await gate.reached;
     gate.open();
     await ended(house.workspaceId, analyst, 1);
-    await space.post(husam, "Second");
-    const runs = await ended(house.workspaceId, analyst, 2);
+    const runs = await ask("Second", 2);
     const shown = await Promise.all(runs.map(async ({ id }) => inputsOf(await pages(id))));
     expect(await promptsOf(shown.flat())).toEqual(model.calls.map(({ prompt }) => prompt));
     const [first] = await pages(runs[0]?.id ?? "");
@@ -124,15 +123,14 @@ describe.each(kinds)("$continuity, $messaging:", (kind) => {
 const frame = ({ continuity }: { continuity: string }): number => (continuity === "timeline" ? 16 : 0);
 
 test("memories beyond their limit are named as left out, in what would be given and in what was", async () => {
-  const { house, husam, analyst, space, context, agent, pages } = await stage({ context: { memoryTokens: 256 } });
+  const { house, context, agent, pages, ask } = await stage({ context: { memoryTokens: 256 } });
   for (const key of ["old", "older", "oldest"]) {
     unwrap(await agent.putMemory(house.workspaceId, key, `${key} `.repeat(150)));
   }
   const left = [{ name: "memories", reason: "2 do not fit context.memoryTokens" }];
   expect((await context()).dropped).toEqual(left);
   scripted([step(text("Read."))]);
-  await space.post(husam, "Hello");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Hello");
   const [shown] = await pages(run?.id ?? "");
   expect(shown?.steps[0]?.input?.dropped).toEqual(left);
 });
@@ -169,7 +167,7 @@ test.for(["consciousness", "timeline"] as const)(
 
 test("another model's limits are used from the next run on, and said", async () => {
   const byModel = { "small-*": { maxTokens: 20_000, memoryTokens: 300 } };
-  const { house, husam, analyst, space, context, patch, pages } = await stage({ context: { byModel } });
+  const { house, husam, analyst, space, context, patch, pages, ask } = await stage({ context: { byModel } });
   const gate = createGate();
   scripted([step(waitAt(gate), text("Read.")), step(text("Read."))]);
   await space.post(husam, "One");
@@ -187,8 +185,7 @@ test("another model's limits are used from the next run on, and said", async () 
   });
   gate.open();
   await ended(house.workspaceId, analyst, 1);
-  await space.post(husam, "Two");
-  const runs = await ended(house.workspaceId, analyst, 2);
+  const runs = await ask("Two", 2);
   const limits = await Promise.all(runs.map(async ({ id }) => (await pages(id))[0]?.steps[0]?.input?.limits));
   expect(limits.map((each) => [each?.model, each?.maxTokens, each?.memoryTokens])).toEqual([
     ["rehearsal", 100_000, 8000],
@@ -229,7 +226,7 @@ test("[S4] a change that leaves limits in contradiction is refused by name, and 
 });
 
 test("[B3] a run whose inputs one answer does not hold is answered in pages, whole", async () => {
-  const { house, husam, analyst, space, pages } = await stage({
+  const { pages, ask } = await stage({
     limits: { maxTokensPerRun: 10_000_000, maxTokensPerDay: 1_000_000_000, maxSteps: 40 },
     context: { maxTokens: 2_000_000 },
   });
@@ -238,8 +235,7 @@ test("[B3] a run whose inputs one answer does not hold is answered in pages, who
   const model = scripted((_, index) =>
     index < count - 1 ? step(text(long), call("get_memories", {})) : step(text("Enough.")),
   );
-  await space.post(husam, "Go on");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Go on");
   const answers = await pages(run?.id ?? "");
   expect(answers.length).toBeGreaterThan(2);
   expect(answers.flatMap(({ steps }) => steps.map(({ index }) => index))).toEqual([...Array(count).keys()]);

@@ -18,9 +18,9 @@ import { ended, openScene, passTime, runsOf, scripted } from "./fixture.ts";
 
 /** What models and their providers do oddly. */
 const stage = async () => {
-  const { house, husam, analyst, space, agent } = await openScene();
-  const tokensToday = async () => unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday;
-  return { house, husam, analyst, space, agent, tokensToday };
+  const scene = await openScene();
+  const { agent, house } = scene;
+  return { ...scene, tokensToday: async () => unwrap(await agent.describe(house.workspaceId)).activity?.tokensToday };
 };
 
 const given = (frames: ServerFrame[], type: ServerFrame["type"]) => frames.filter((frame) => frame.type === type);
@@ -43,15 +43,14 @@ test("[D4] words whose call never came are dropped with their step, not with the
 });
 
 test("[D4] [B2] an empty answer is asked for again, leaves no words behind, and both are billed", async () => {
-  const { house, husam, analyst, space, tokensToday } = await stage();
+  const { house, husam, analyst, space, tokensToday, ask } = await stage();
   const gate = createGate();
   scripted([
     ...answer(space.id, "Hello."),
     { ...step(begunCall("send_message", '{"text":"Well, ')), usage: { inputTokens: 500, outputTokens: 5 } },
     { ...step(waitAt(gate), text("Silence.")), usage: { inputTokens: 400, outputTokens: 4 } },
   ]);
-  await space.post(husam, "One");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("One");
   const before = (await tokensToday()) ?? 0;
   const watching = await space.watch(husam);
   await space.post(husam, "Two");
@@ -63,7 +62,7 @@ test("[D4] [B2] an empty answer is asked for again, leaves no words behind, and 
 });
 
 test("[R2] two calls of one step under the same id of the provider are two calls", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { space, ask } = await stage();
   scripted([
     step(call("enter_space", { spaceId: space.id })),
     step(
@@ -72,39 +71,35 @@ test("[R2] two calls of one step under the same id of the provider are two calls
     ),
     step(text("Said both.")),
   ]);
-  await space.post(husam, "Count");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Count");
   expect(await space.texts()).toEqual(["Husam: Count", "Analyst: One.", "Analyst: Two."]);
   const ids = run?.steps[1]?.toolCalls.map((each) => each.id) ?? [];
   expect(new Set(ids).size).toBe(2);
 });
 
 test("[B3] a model that never ends its step is stopped by an error that names the bound", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { ask } = await stage();
   const words = "x".repeat(8 * 1024);
   const model = scripted([step(text(...Array.from({ length: maxStepBytes / words.length + 1 }, () => words)))]);
-  await space.post(husam, "Speak");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Speak");
   expect(model.calls[0]?.abortSignal?.aborted).toBe(true);
   expect(run).toMatchObject({ status: "failed", error: { code: "model_nonsense" } });
   expect(run?.error?.message).toContain("maxStepBytes");
 });
 
 test("[R4] [B3] a senseless call is told to the model in few words, however long it was", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { ask } = await stage();
   scripted([step(call("send_message", { text: "x".repeat(60_000) })), step(text("Never mind."))]);
-  await space.post(husam, "Speak");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Speak");
   expect(run?.status).toBe("completed");
   expect(run?.steps[0]?.toolCalls[0]?.status).toBe("error");
   expect(JSON.stringify(run?.steps[0]?.toolCalls[0]?.output).length).toBeLessThan(2000);
 });
 
 test("[R4] a model that only reasons is asked once more and is then silent", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { ask } = await stage();
   const model = scripted([step(reasoning("Hm.")), step(reasoning("Hm again."))]);
-  await space.post(husam, "Hello");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Hello");
   expect(run).toMatchObject({ status: "completed", outcome: "silent" });
   expect(model.calls).toHaveLength(2);
 });
@@ -132,7 +127,7 @@ test("[B2] a provider that refuses for hours uses up no budget", async () => {
 });
 
 test("[S4] a call that is refused in the middle changes nothing", async () => {
-  const { house, husam, analyst, space, agent } = await stage();
+  const { house, agent, ask } = await stage();
   scripted([
     step(
       call("set_memories", {
@@ -145,8 +140,7 @@ test("[S4] a call that is refused in the middle changes nothing", async () => {
     ),
     step(text("Refused.")),
   ]);
-  await space.post(husam, "Remember");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Remember");
   expect(run?.steps[0]?.toolCalls.map((each) => each.status)).toEqual(["error", "error"]);
   expect(unwrap(await agent.memories(house.workspaceId))).toEqual([]);
   expect(unwrap(await agent.goals(house.workspaceId))).toEqual([]);

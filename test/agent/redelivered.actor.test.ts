@@ -14,12 +14,10 @@ test("[D2] [R7] a delivery that repeats handled messages and adds others brings 
     return deliver.call(this, delivery);
   });
   onTestFinished(() => spy.mockRestore());
-  const { house, husam, analyst, space } = await openScene();
+  const { house, analyst, space, ask } = await openScene();
   const model = scripted(() => step(text("Read.")));
-  await space.post(husam, "one");
-  await ended(house.workspaceId, analyst, 1);
-  await space.post(husam, "two");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("one");
+  await ask("two", 2);
   // As of a space that crashed before it had noted how far the agent had come, and has heard more since.
   const messages = taken.flatMap((delivery) => delivery.messages);
   const newest = taken.at(-1);

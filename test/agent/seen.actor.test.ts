@@ -16,7 +16,12 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
     unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
     return space;
   };
-  return { house, husam, sara, analyst, room, space: await room("Alpha"), agent: env.AGENT.getByName(analyst.id) };
+  const space = await room("Alpha");
+  const ask = async (words: string, runs: number): Promise<void> => {
+    await space.post(husam, words);
+    await ended(house.workspaceId, analyst, runs);
+  };
+  return { house, husam, sara, analyst, room, space, ask, agent: env.AGENT.getByName(analyst.id) };
 };
 
 /** What a model's input says of each message of one space's history, oldest first: `N` new, `S` seen, by its text. */
@@ -26,7 +31,7 @@ const marksIn = (model: ScriptedModel, call: number): string[] =>
   );
 
 test("a quiet message that came after a run's input was composed is [NEW] once", async () => {
-  const { house, husam, sara, analyst, space } = await stage();
+  const { house, husam, sara, analyst, space, ask } = await stage();
   const gate = createGate();
   const model = scripted([step(waitAt(gate), text("Read.")), step(text("Read.")), step(text("Read."))]);
   await space.post(husam, "@Analyst one");
@@ -35,16 +40,14 @@ test("a quiet message that came after a run's input was composed is [NEW] once",
   gate.open();
   await ended(house.workspaceId, analyst, 1);
   await space.post(sara, "later");
-  await space.post(husam, "@Analyst two");
-  await ended(house.workspaceId, analyst, 2);
-  await space.post(husam, "@Analyst three");
-  await ended(house.workspaceId, analyst, 3);
+  await ask("@Analyst two", 2);
+  await ask("@Analyst three", 3);
   expect(marksIn(model, 1)).toEqual(["S @Analyst one", "N aside", "N later", "N @Analyst two"]);
   expect(marksIn(model, 2)).toEqual(["S @Analyst one", "S aside", "S later", "S @Analyst two", "N @Analyst three"]);
 });
 
 test("a quiet message that a run was shown after its trigger is [SEEN] in the next run", async () => {
-  const { house, husam, sara, analyst, space } = await stage({ limits: { maxConcurrentRuns: 1 } });
+  const { house, husam, sara, analyst, space, ask } = await stage({ limits: { maxConcurrentRuns: 1 } });
   const gate = createGate();
   const model = scripted([step(waitAt(gate), text("Read.")), step(text("Read.")), step(text("Read."))]);
   await space.post(husam, "@Analyst one");
@@ -53,8 +56,7 @@ test("a quiet message that a run was shown after its trigger is [SEEN] in the ne
   await space.post(sara, "after two");
   gate.open();
   await ended(house.workspaceId, analyst, 2);
-  await space.post(husam, "@Analyst three");
-  await ended(house.workspaceId, analyst, 3);
+  await ask("@Analyst three", 3);
   expect(marksIn(model, 1)).toEqual(["S @Analyst one", "N @Analyst two", "N after two"]);
   expect(marksIn(model, 2)).toEqual(["S @Analyst one", "S @Analyst two", "S after two", "N @Analyst three"]);
 });
@@ -80,7 +82,7 @@ test("a message that waits stays [NEW] though a run beside it was shown it and i
 });
 
 test("[R5] a canceled run's message is done with, and what it only was shown is [NEW] still", async () => {
-  const { house, husam, sara, analyst, space, agent } = await stage();
+  const { house, husam, sara, analyst, space, agent, ask } = await stage();
   const gate = createGate();
   const model = scripted([step(waitAt(gate)), step(text("Read.")), step(text("Read."))]);
   await space.post(sara, "aside");
@@ -88,16 +90,14 @@ test("[R5] a canceled run's message is done with, and what it only was shown is 
   await gate.reached;
   const [run] = await runsOf(house.workspaceId, analyst);
   unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? ""));
-  await space.post(husam, "@Analyst two");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("@Analyst two", 2);
   expect(marksIn(model, 1)).toEqual(["N aside", "S @Analyst one", "N @Analyst two"]);
-  await space.post(husam, "@Analyst three");
-  await ended(house.workspaceId, analyst, 3);
+  await ask("@Analyst three", 3);
   expect(marksIn(model, 2)).toEqual(["S aside", "S @Analyst one", "S @Analyst two", "N @Analyst three"]);
 });
 
 test("what a run read in another space is [SEEN] there, and the tool marks what was seen before", async () => {
-  const { house, husam, sara, analyst, space, room } = await stage();
+  const { house, husam, sara, analyst, room, ask } = await stage();
   const beta = await room("Beta");
   const model = scripted([
     step(call("enter_space", { spaceId: beta.id })),
@@ -107,11 +107,9 @@ test("what a run read in another space is [SEEN] there, and the tool marks what 
     step(text("Read.")),
   ]);
   await beta.post(sara, "in Beta");
-  await space.post(husam, "@Analyst look at Beta");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("@Analyst look at Beta");
   await beta.post(sara, "more");
-  await space.post(husam, "@Analyst again");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("@Analyst again", 2);
   const seenIn = (call: number) =>
     [...JSON.stringify(model.calls[call]?.prompt).matchAll(/"content":"(in Beta|more)".*?"seen":(true|false)/g)].map(
       ([, words, seen]) => `${words} ${seen}`,
@@ -124,14 +122,12 @@ test("what a run read in another space is [SEEN] there, and the tool marks what 
 });
 
 test("what a living agent took in is [SEEN] once it is stateless, and what still waited is [NEW]", async () => {
-  const { house, husam, sara, analyst, space, agent } = await stage({ continuity: "consciousness" });
+  const { house, sara, space, agent, ask } = await stage({ continuity: "consciousness" });
   const model = scripted([step(text("Read.")), step(text("Read."))]);
-  await space.post(husam, "@Analyst one");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("@Analyst one");
   await space.post(sara, "aside");
   await vi.waitUntil(async () => unwrap(await agent.inbox(house.workspaceId, { limit: 5 })).items.length === 1);
   unwrap(await agent.update(house.workspaceId, { continuity: "timeline" }));
-  await space.post(husam, "@Analyst two");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("@Analyst two", 2);
   expect(marksIn(model, 1)).toEqual(["S @Analyst one", "N aside", "N @Analyst two"]);
 });

@@ -10,7 +10,8 @@ const maxTokens = 6000;
 const long = (name: string): string => `${name}: ${"some words that say little ".repeat(30)}`;
 
 const stage = async (continuity: "consciousness" | "timeline") => {
-  const { house, husam, analyst, space, agent } = await openScene({ continuity, context: { maxTokens } });
+  const scene = await openScene({ continuity, context: { maxTokens } });
+  const { house, agent } = scene;
   /** The tokens of every input that its runs were given, the answer's included. */
   const tokens = async (): Promise<number[]> => {
     const { items } = unwrap(await agent.runs(house.workspaceId, { limit: 100 }));
@@ -19,7 +20,7 @@ const stage = async (continuity: "consciousness" | "timeline") => {
       steps.flatMap(({ input }) => (input ? [input.tokens + input.limits.reservedResponseTokens] : [])),
     );
   };
-  return { house, husam, analyst, space, tokens };
+  return { ...scene, tokens };
 };
 
 test("[B3] events beyond a living agent's input are handled in several cycles, each event once", async () => {
@@ -43,15 +44,13 @@ test("[B3] events beyond a living agent's input are handled in several cycles, e
 test.for(["consciousness", "timeline"] as const)(
   "[B3] what a tool shows of a space fits what the model of a %s takes",
   async (continuity) => {
-    const { house, husam, analyst, space, tokens } = await stage(continuity);
+    const { space, tokens, ask } = await stage(continuity);
     scripted(() => step(text("Read.")));
     for (let run = 1; run <= 20; run += 1) {
-      await space.post(husam, long(`message-${run}`));
-      await ended(house.workspaceId, analyst, run);
+      await ask(long(`message-${run}`), run);
     }
     const other = scripted([step(call("enter_space", { spaceId: space.id })), step(text("Read."))]);
-    await space.post(husam, "Go and look");
-    await ended(house.workspaceId, analyst, 21);
+    await ask("Go and look", 21);
     const prompt = JSON.stringify(other.calls[1]?.prompt);
     expect(prompt.includes("older messages did not fit; page back with read_messages")).toBe(true);
     expect(prompt.includes('"content":"Go and look"')).toBe(true);

@@ -16,14 +16,13 @@ const spaceStub = (id: string): DurableObjectStub => {
 test.for(["consciousness", "timeline"] as const)(
   "[B4] from a post to the model's call space and agent (%s) execute at most 30 statements",
   async (continuity) => {
-    const { house, husam, analyst, space } = await openScene({ continuity });
+    const { house, husam, analyst, space, ask } = await openScene({ continuity });
     const gate = createGate();
     const slow: ScriptedStep = step(waitAt(gate), call("send_message", { text: "Here they are." }));
     const model = scripted();
     for (let run = 1; run <= earlierRuns; run += 1) {
       model.push(...answer(space.id, "Ready."));
-      await space.post(husam, "Are you ready?");
-      await ended(house.workspaceId, analyst, run);
+      await ask("Are you ready?", run);
     }
     model.push(slow, step(text("Answered.")));
 

@@ -9,17 +9,15 @@ import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userT
 const stage = (limits = {}) => openScene({ continuity: "timeline", limits });
 
 test("[R1] a stateless run reads the space as a timeline, answers, and acknowledges its event", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, analyst, space, ask } = await stage();
   const model = scripted([
     step(call("send_message", { text: "Which quarter?" })),
     step(text("Asked.")),
     step(call("send_message", { text: "Here is Q4." })),
     step(text("Answered.")),
   ]);
-  await space.post(husam, "The numbers, please");
-  await ended(house.workspaceId, analyst, 1);
-  await space.post(husam, "Q4");
-  const [, second] = await ended(house.workspaceId, analyst, 2);
+  await ask("The numbers, please");
+  const [, second] = await ask("Q4", 2);
   expect(await space.texts()).toEqual([
     "Husam: The numbers, please",
     "Analyst: Which quarter?",
@@ -54,11 +52,10 @@ test("runs go on side by side up to the limit, each for its own message, and see
 });
 
 test("what a failed run took is [NEW] again, and what was acknowledged beside it stays [SEEN]", async () => {
-  const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 1, maxSteps: 1 });
+  const { ask } = await stage({ maxConcurrentRuns: 1, maxSteps: 1 });
   const model = scripted([step(text("Read one.")), step(text("Read two.")), step(text("Read three."))]);
   for (const [index, words] of ["one", "two", "three"].entries()) {
-    await space.post(husam, words);
-    await ended(house.workspaceId, analyst, index + 1);
+    await ask(words, index + 1);
   }
   const marks = userTexts(model.calls[2])[0]
     ?.match(/\[(SEEN|NEW)\]/g)
@@ -67,7 +64,7 @@ test("what a failed run took is [NEW] again, and what was acknowledged beside it
 });
 
 test("[R5] a run absorbs another, which stops at once, and answers for its message", async () => {
-  const { house, husam, analyst, space } = await stage({ maxConcurrentRuns: 2 });
+  const { house, husam, analyst, space, ask } = await stage({ maxConcurrentRuns: 2 });
   const gate = createGate();
   let firstRunId = "";
   scripted((options, index) => {
@@ -80,8 +77,7 @@ test("[R5] a run absorbs another, which stops at once, and answers for its messa
   await space.post(husam, "one");
   await gate.reached;
   firstRunId = (await runsOf(house.workspaceId, analyst))[0]?.id ?? "";
-  await space.post(husam, "two");
-  const [first, second] = await ended(house.workspaceId, analyst, 2);
+  const [first, second] = await ask("two", 2);
   gate.open();
   expect(first?.status).toBe("absorbed");
   expect(second).toMatchObject({ status: "completed", outcome: "answered" });
@@ -90,7 +86,7 @@ test("[R5] a run absorbs another, which stops at once, and answers for its messa
 });
 
 test("[S4] stopping or absorbing a run that is not its own and active is answered with why", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { house, ask } = await stage();
   const other = await house.agent({ name: "Other", continuity: "timeline" });
   const model = scripted([
     step(call("absorb_run", { runId: "run_of_another" })),
@@ -99,8 +95,7 @@ test("[S4] stopping or absorbing a run that is not its own and active is answere
     step(call("get_my_runs", {})),
     step(text("No.")),
   ]);
-  await space.post(husam, "Try it");
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask("Try it");
   expect(run?.status).toBe("completed");
   expect(run?.steps.map((each) => each.toolCalls[0]?.status)).toEqual([
     "error",
@@ -114,16 +109,14 @@ test("[S4] stopping or absorbing a run that is not its own and active is answere
 });
 
 test("what the agent did in silence in an earlier run shows between the messages, to it alone", async () => {
-  const { house, husam, analyst, space } = await stage();
+  const { ask } = await stage();
   const model = scripted([
     step(call("set_memories", { memories: [{ key: "quarter", value: "Q4" }] })),
     step(text("Kept.")),
     step(text("Read.")),
   ]);
-  await space.post(husam, "It is Q4");
-  await ended(house.workspaceId, analyst, 1);
-  await space.post(husam, "Thanks");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("It is Q4");
+  await ask("Thanks", 2);
   const [prompt = ""] = userTexts(model.calls[2]);
   expect(prompt.indexOf("It is Q4")).toBeLessThan(prompt.indexOf("You: called set_memories("));
   expect(prompt.indexOf("You: called set_memories(")).toBeLessThan(prompt.indexOf('"Thanks"'));

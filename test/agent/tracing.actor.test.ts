@@ -53,10 +53,10 @@ const Export = z.strictObject({
 
 /** An agent whose deployment sends spans to `kind` of the loopback server, under a path of its own. */
 const stage = async (kind: string, variables: Partial<Env> = {}, settings: Partial<AgentSettings> = {}) => {
-  const { house, husam, analyst, space } = await openScene({ continuity: "timeline", ...settings });
+  const scene = await openScene({ continuity: "timeline", ...settings });
   const path = `/${kind}/${ids.mint("key")}`;
-  await configure(analyst, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`, ...variables });
-  return { house, husam, analyst, space, received: () => received(path) };
+  await configure(scene.analyst, { OTEL_EXPORTER_OTLP_ENDPOINT: `${inject("remote")}${path}/`, ...variables });
+  return { ...scene, received: () => received(path) };
 };
 
 /** The variables of the deployment, for as long as the test runs. */
@@ -98,13 +98,12 @@ const Messages = z.array(
 const secretText = "The launch code is 4711";
 
 test("a run, its steps and its tool calls are spans of one trace, without anything that was said", async () => {
-  const { house, husam, analyst, space, received } = await stage("answer", {
+  const { analyst, space, received, ask } = await stage("answer", {
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20collector-key, x-tenant=acme",
     OTEL_SERVICE_NAME: "our-agents",
   });
   scripted([step(call("send_message", { text: secretText })), step(text("Done."))]);
-  await space.post(husam, `@Analyst ${secretText}?`);
-  const [run] = await ended(house.workspaceId, analyst, 1);
+  const [run] = await ask(`@Analyst ${secretText}?`);
   const requests = await vi.waitFor(async () => {
     const all = await received();
     expect(spansIn(all).some(({ name }) => name.startsWith("invoke_agent"))).toBe(true);
@@ -160,12 +159,11 @@ test("a run, its steps and its tool calls are spans of one trace, without anythi
 });
 
 test("what was said is in the spans where the deployment asks for it", async () => {
-  const { house, husam, analyst, space, received } = await stage("answer", {
+  const { received, ask } = await stage("answer", {
     OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: "true",
   });
   scripted([step(call("send_message", { text: secretText })), step(text("Done."))]);
-  await space.post(husam, "@Analyst well?");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("@Analyst well?");
   const spans = await vi.waitFor(async () => {
     const all = spansIn(await received());
     expect(all).toHaveLength(4);
@@ -190,10 +188,9 @@ test("what was said is in the spans where the deployment asks for it", async () 
 });
 
 test("a tool call that failed says by which error", async () => {
-  const { house, husam, analyst, space, received } = await stage("answer");
+  const { received, ask } = await stage("answer");
   scripted([step(call("nonsense", {})), step(text("Done."))]);
-  await space.post(husam, "@Analyst well?");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("@Analyst well?");
   await vi.waitFor(async () => {
     const tool = spansIn(await received()).find(({ name }) => name === "execute_tool nonsense");
     expect(tool).toMatchObject({ status: { code: 2 }, attributes: { "error.type": "tool_unknown" } });

@@ -12,15 +12,14 @@ afterEach(() => {
 });
 
 test("[R5] a living agent whose cycle was canceled knows it read the message and said nothing", async () => {
-  const { house, husam, analyst, space, agent } = await openScene();
+  const { house, husam, analyst, space, agent, ask } = await openScene();
   const gate = createGate();
   const model = scripted([step(waitAt(gate)), step(text("Read."))]);
   await space.post(husam, "Tell Ahmad everything");
   await gate.reached;
   const [run] = await runsOf(house.workspaceId, analyst);
   unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? ""));
-  await space.post(husam, "Never mind");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("Never mind", 2);
   expect(userTexts(model.calls[1]).at(-1)).toMatch(
     /^READ, NOTHING SAID:\n .*"Tell Ahmad everything".*\nINBOX \(1 event,/,
   );
@@ -31,38 +30,34 @@ test.each([
   ["kept a fact", true, call("recall", { op: "insert", content: "Sara is allergic to nuts" })],
   ["only looked something up", false, call("recall", { op: "search", query: "nuts" })],
 ])("[R2] of a canceled cycle that %s a living agent remembers: %s", async (_, isKept, done) => {
-  const { house, husam, analyst, space, agent } = await openScene();
+  const { house, husam, analyst, space, agent, ask } = await openScene();
   const gate = createGate();
   const model = scripted([step(done), step(waitAt(gate)), step(text("Read."))]);
   await space.post(husam, "Do it");
   await gate.reached;
   const [run] = await runsOf(house.workspaceId, analyst);
   unwrap(await agent.cancelRun(house.workspaceId, run?.id ?? ""));
-  await space.post(husam, "Well?");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("Well?", 2);
   const roles = model.calls[2]?.prompt.map(({ role }) => role);
   expect(roles).toEqual(isKept ? ["system", "user", "assistant", "tool", "user"] : ["system", "user"]);
 });
 
 test("[B3] a living agent that reached a limit remembers what it did until then", async () => {
-  const { house, husam, analyst, space } = await openScene({ limits: { maxSteps: 1 } });
+  const { ask } = await openScene({ limits: { maxSteps: 1 } });
   const model = scripted([step(call("get_memories", {})), step(text("Read."))]);
-  await space.post(husam, "What do you know?");
-  const [first] = await ended(house.workspaceId, analyst, 1);
+  const [first] = await ask("What do you know?");
   expect(first).toMatchObject({ status: "failed", error: { code: "step_limit" } });
-  await space.post(husam, "Hello?");
-  await ended(house.workspaceId, analyst, 2);
+  await ask("Hello?", 2);
   const roles = model.calls[1]?.prompt.map(({ role }) => role);
   expect(roles).toEqual(["system", "user", "assistant", "tool", "user"]);
   expect(userTexts(model.calls[1])[0]).toContain('"What do you know?"');
 });
 
 test("[B2] a change of config in the millisecond in which a budget ran out lets the agent go on", async () => {
-  const { house, husam, analyst, space, agent } = await openScene({ limits: { maxTokensPerDay: 1000 } });
+  const { house, analyst, agent, ask } = await openScene({ limits: { maxTokensPerDay: 1000 } });
   scripted([step(text("Read."))]);
   vi.setSystemTime(Date.now());
-  await space.post(husam, "What does it cost?");
-  await ended(house.workspaceId, analyst, 1);
+  await ask("What does it cost?");
   unwrap(await agent.update(house.workspaceId, { limits: { maxTokensPerDay: 1_000_000 } }));
   const [, second] = await ended(house.workspaceId, analyst, 2);
   expect(second?.status).toBe("completed");
@@ -83,7 +78,10 @@ test("[R2] an agent that crashed after it spoke, and left the space, is told tha
 });
 
 test("a change of messaging takes effect with the next run; a run under way keeps its tools", async () => {
-  const { house, husam, analyst, space, agent } = await openScene({ continuity: "timeline", messaging: "threaded" });
+  const { house, husam, analyst, space, agent, ask } = await openScene({
+    continuity: "timeline",
+    messaging: "threaded",
+  });
   const gate = createGate();
   const { id } = await (async () => {
     scripted((_, index) => {
@@ -98,8 +96,7 @@ test("a change of messaging takes effect with the next run; a run under way keep
   gate.open();
   const [first] = await ended(house.workspaceId, analyst, 1);
   expect(first?.steps[0]?.toolCalls[0]?.status).toBe("complete");
-  await space.post(husam, "And again");
-  const [, second] = await ended(house.workspaceId, analyst, 2);
+  const [, second] = await ask("And again", 2);
   expect(second?.steps[0]?.toolCalls[0]).toMatchObject({
     status: "error",
     output: { error: { code: "tool_unknown" } },
