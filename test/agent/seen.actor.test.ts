@@ -17,7 +17,7 @@ const stage = async (settings: Partial<AgentSettings> = {}) => {
     return space;
   };
   const space = await room("Alpha");
-  const ask = async (words: string, runs: number): Promise<void> => {
+  const ask = async (words: string, runs = 1): Promise<void> => {
     await space.post(husam, words);
     await ended(house.workspaceId, analyst, runs);
   };
