@@ -137,7 +137,6 @@ export class Journal {
     return rows.sort((one, other) => one.seq - other.seq);
   }
 
-  /** The rows after `seq`, in order. */
   after(seq: number, limit: number): JournalRow[] {
     return this.#db.select().from(journal).where(gt(journal.seq, seq)).orderBy(asc(journal.seq)).limit(limit).all();
   }

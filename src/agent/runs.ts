@@ -19,7 +19,6 @@ const newRunColumns = [
 ] as const;
 export type NewRun = Pick<RunRow, (typeof newRunColumns)[number]>;
 
-/** Under way, or waiting for somebody. */
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
   status === "running" || status === "waiting_reply" || status === "waiting_tool";
 
@@ -103,7 +102,6 @@ export class Runs {
     return this.#begin().get({ ...run, ...past(previous), ordinal });
   }
 
-  /** The run has ended. */
   end(run: RunRow, changes: RunChanges): void {
     if (runsBeside(run)) this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
     this.update(run.ordinal, changes);
@@ -131,7 +129,6 @@ export class Runs {
     return { ...run, status: "running", rests };
   }
 
-  /** Forgets all remembered rows. */
   forget(): void {
     this.#known.forget();
   }
@@ -145,7 +142,6 @@ export class Runs {
     return this.#db.select().from(runs).where(eq(runs.id, id)).get();
   }
 
-  /** These runs, oldest first. */
   those(ordinals: number[]): RunRow[] {
     if (ordinals.length === 0) return [];
     return this.#db.select().from(runs).where(among(runs.ordinal, ordinals)).orderBy(runs.ordinal).all();

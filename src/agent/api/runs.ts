@@ -9,7 +9,7 @@ import { answerCall, claimCall } from "../calls/for-servers.ts";
 import type { AssistantMeta } from "../records.ts";
 import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
-import type { Heads, StepMessages } from "../run/windows.ts";
+import type { StepMessages } from "../run/windows.ts";
 import type { RunRow } from "../runs.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -56,37 +56,34 @@ const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextSte
   };
 };
 
-/** A run without its steps' inputs. */
 const runView = (services: RunServices, run: RunRow): Run => {
   const view = rowsOf(services, run);
-  return withSteps(
-    services,
-    run,
-    view.steps.map((row) => stepView(services, view, row)),
-  );
+  const steps = view.steps.map((row) => stepView(services, view, row));
+  return withSteps(services, run, steps);
 };
 
 /** An input before it is adapted, and as it was sent. */
 type Sent = { step: number; raw: StepMessages; messages: ModelMessage[] };
 
+/** Messages of one run and its past are mostly the same objects. */
+const isSame = (one: ModelMessage | undefined, other: ModelMessage | undefined): boolean =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);
+
 /** How many messages of the step before an input begins with; 0 where it does not go on from it. */
 const continued = (before: Sent, now: Sent): number => {
   const { raw } = before;
   if (raw.instructions !== now.raw.instructions) return 0;
-  if (!raw.messages.every((message, index) => message === now.raw.messages[index])) return 0;
+  if (!raw.messages.every((message, index) => isSame(message, now.raw.messages[index]))) return 0;
   // Adapting keeps what came before, but for the last message: a neighbour of its role may have joined it.
   const last = before.messages.length - 1;
-  const same = JSON.stringify(before.messages[last]) === JSON.stringify(now.messages[last]);
-  return same ? last + 1 : Math.max(0, last);
+  return isSame(before.messages[last], now.messages[last]) ? last + 1 : Math.max(0, last);
 };
 
 const inputView = (meta: AssistantMeta, now: Sent, before: Sent | undefined): StepInput => {
   const messages = before ? continued(before, now) : 0;
-  if (!before || messages === 0) {
-    return { instructions: now.raw.instructions, messages: now.messages, ...meta.input };
-  }
-  const continues = { step: before.step, messages };
-  return { continues, messages: now.messages.slice(messages), ...meta.input };
+  const whole = { instructions: now.raw.instructions, messages: now.messages };
+  if (!before || messages === 0) return { ...whole, ...meta.input };
+  return { continues: { step: before.step, messages }, messages: now.messages.slice(messages), ...meta.input };
 };
 
 /**
@@ -95,12 +92,11 @@ const inputView = (meta: AssistantMeta, now: Sent, before: Sent | undefined): St
  */
 const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Run => {
   const view = rowsOf(services, run);
-  const heads: Heads = new Map();
   const steps: RunStep[] = [];
   let room = maxRunViewCharacters;
   let before: Sent | undefined;
   for (const row of view.steps.filter(({ step }) => step >= fromStep)) {
-    const raw = services.windows.inputOf(run, view.all, row, heads);
+    const raw = services.windows.inputOf(run, view.all, row);
     const adapt = Object.entries(adapters).find(([family]) => row.meta.modelId.startsWith(`${family}/`))?.[1];
     const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };
     const input = now ? { input: inputView(row.meta, now, before) } : {};
@@ -113,7 +109,6 @@ const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Ru
   return withSteps(services, run, steps);
 };
 
-/** The agent's runs: read, and canceled. */
 export const runsArea: Area<"runs" | "run" | "cancelRun"> = {
   runs: ({ services }, { limit, cursor, status }) =>
     page(
@@ -134,7 +129,6 @@ export const runsArea: Area<"runs" | "run" | "cancelRun"> = {
   },
 };
 
-/** Calls that servers claim and answer. */
 export const toolCallsArea: Area<"claimToolCall" | "answerToolCall"> = {
   claimToolCall: ({ services }, id, claim) => {
     const claimed = claimCall(services, id, claim);

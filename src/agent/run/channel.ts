@@ -18,7 +18,6 @@ export class Channel {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #answered: Promise<void>;
   readonly #encoder = new TextEncoder();
-  /** For the log. */
   readonly #ids: Pick<ChannelOpen, "agentId" | "runId">;
   #pending = "";
   #writing: Promise<void> | undefined;

@@ -64,7 +64,6 @@ export const windowOf = ({ windows }: RunServices, run: RunRow): WindowRow => {
   return window;
 };
 
-/** The kind of agent that has a window's tools. */
 const kindIn = ({ mcp }: RunServices, { continuity, toolset }: WindowRow): Kind => ({
   ...toolset,
   continuity,

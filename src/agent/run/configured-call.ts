@@ -75,7 +75,6 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   };
 };
 
-/** Executes what may run now, within the run. */
 const runHere = async ({ services, signal }: Execution, row: CallRow): Promise<Result> => {
   await faultOnceStored("call.after-begin", services.object);
   signal.throwIfAborted();

@@ -20,7 +20,6 @@ import { failure, type Result, recordResult } from "./results.ts";
 import { readRows } from "./run-rows.ts";
 import { contextOf } from "./tool-context.ts";
 
-/** The rule that a call would break, if it were begun now. */
 const brokenBy = ({ services, run, call, begunAt }: Execution): ToolRule | undefined => {
   const { toolRules } = windowOf(services, run).toolset;
   if (begunAt !== undefined || toolRules.length === 0) return undefined;

@@ -10,6 +10,7 @@ import { excerpt } from "../context/quote.ts";
 import type { Composed } from "../context/sections.ts";
 import { estimateText } from "../context/tokens.ts";
 import type { CallRequest } from "../records.ts";
+import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 
 /** One generation of a model: its text, its calls and its usage. Nothing of it is stored yet. */
@@ -21,18 +22,15 @@ export type Generation = {
   finishReason: string;
 };
 
-export type GenerateInput = {
+export type GenerateInput = Pick<LiveRun, "signal" | "progressed"> & {
   model: ResolvedModel;
   composed: Composed;
   temperature: number | undefined;
   maxOutputTokens: number;
   speech: Speech;
-  signal: AbortSignal;
   clock: Clock;
   /** Makes the id of the step's call number `index`. */
   callId: (index: number) => string;
-  /** Called with every sign of life of the model. */
-  progressed: () => void;
 };
 
 /** The SDK's message may repeat the whole input, so it is cut. */

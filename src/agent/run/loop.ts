@@ -242,7 +242,6 @@ export class Loop {
     dedupeKeys.forgetBefore(clock.now() - rootMemoryMs);
   }
 
-  /** Sets the timer for what is due next, or clears it. */
   #rest(): void {
     const { runs, inbox, waits, calls, clock } = this.#services;
     const due = [inbox.nextRetryAt(), waits.nextDueAt(), calls.nextDueAt(), this.#budgetResetsAt()];

@@ -50,7 +50,6 @@ export const recordResult = (
 export const isUndone = (row: CallRow | undefined, { begunAt }: RunCall): boolean =>
   begunAt === undefined || row?.phase === "asked" || row?.phase === "ready";
 
-/** The run that this call of `run` has ended. */
 const endedBy = (services: RunServices, run: RunRow, { toolName, input }: CallRequest): RunRow | undefined => {
   const named = factsOf(toolName).endsRun === "other" ? RunRef.safeParse(input).data : undefined;
   const other = named && services.runs.get(named.runId);

@@ -74,7 +74,6 @@ export const seenIn = (services: RunServices, spaceId: string): ((message: Messa
   return ({ seq, sender }) => sender.id === agentId || isSeen(mark, known, seq);
 };
 
-/** The newest message that is shown of a space. */
 export const shownOf = (spaceId: string, messages: Message[]): Shown[] =>
   messages.slice(-1).map(({ seq }) => ({ spaceId, upTo: seq }));
 

@@ -46,7 +46,6 @@ export const invocationOf = (rows: JournalRow[]): JournalRow[] => {
   return from === -1 ? rows : rows.slice(from);
 };
 
-/** The calls of its last step that have no result as yet. */
 export const openCalls = ({ steps, calls }: RunRows): RunCall[] =>
   calls.filter(({ step, result }) => step === steps.at(-1)?.step && !result);
 

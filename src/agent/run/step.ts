@@ -91,7 +91,7 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const cost = composed.tokens + maxOutputTokens;
   const name = stepName(run, index);
   const { maxTokensPerDay } = config.limits;
-  /** Null if the budget does not allow it. \`before\`: the bill of the generation before. */
+  /** Null if the budget does not allow it. `before`: the bill of the generation before. */
   const once = async (before: Billed | undefined): Promise<Generation | null> => {
     if (!services.ledger.reserve(name, cost, maxTokensPerDay, before)) return null;
     await storedBeforeRequest(services.object);

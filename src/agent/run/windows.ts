@@ -28,9 +28,6 @@ export type WindowRow = typeof windows.$inferSelect;
 /** A model's input at a step. */
 export type StepMessages = { instructions: string; messages: ModelMessage[] };
 
-/** The beginnings of inputs, by window and first cycle. */
-export type Heads = Map<string, StepMessages>;
-
 export type OrdinalCycle = Cycle & { ordinal: number };
 
 export class Windows {
@@ -126,25 +123,13 @@ export class Windows {
     return last ? this.inputOf(run, all, last) : null;
   }
 
-  /**
-   * The exact input of a step, before it is adapted to the model's family. `rows` are the run's own. With the same
-   * `heads`, steps share the messages that come before the run.
-   */
-  inputOf(run: RunRow, rows: JournalRow[], { seq, meta }: StepRow, heads: Heads = new Map()): StepMessages | null {
-    const { windowId, firstCycle } = meta;
-    const head = heads.get(`${windowId}:${firstCycle}`) ?? this.#headOf(run, windowId, firstCycle);
-    if (!head) return null;
-    heads.set(`${windowId}:${firstCycle}`, head);
-    const own = messagesOf(invocationOf(rows.filter((row) => row.seq < seq)));
-    return { instructions: head.instructions, messages: [...head.messages, ...own] };
-  }
-
-  /** The beginning of this run's input. */
-  #headOf(run: RunRow, windowId: number, firstCycle: number): StepMessages | null {
-    const window = this.window(windowId);
+  /** The exact input of a step, before it is adapted to the model's family. `rows` are the run's own. */
+  inputOf(run: RunRow, rows: JournalRow[], { seq, meta }: StepRow): StepMessages | null {
+    const window = this.window(meta.windowId);
     if (!window) return null;
-    const past = this.past(firstCycle, run.ordinal).flatMap((cycle) => cycle.messages);
-    return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past] };
+    const past = this.past(meta.firstCycle, run.ordinal).flatMap(({ messages }) => messages);
+    const own = messagesOf(invocationOf(rows.filter((row) => row.seq < seq)));
+    return { instructions: window.instructions, messages: [...summaryMessage(window.summary), ...past, ...own] };
   }
 
   /** The cycles before run `before` that a compaction now would take out of the input, oldest first. */

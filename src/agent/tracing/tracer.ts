@@ -23,7 +23,6 @@ export type TracedStep = {
 
 export type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
 
-/** The result of a failed call. */
 const Failed = z.object({ error: z.object({ code: z.string() }) });
 
 /**
@@ -56,7 +55,6 @@ export class Tracer {
     return Boolean(this.#env.OTEL_EXPORTER_OTLP_ENDPOINT);
   }
 
-  /** The run has ended. */
   run(run: RunRow): void {
     if (!this.isOn) return;
     const { name, model } = this.#agent().config;
@@ -158,7 +156,6 @@ export class Tracer {
     return (JSON.stringify(value) ?? "null").slice(0, maxSpanContentCharacters);
   }
 
-  /** Sends what waits, in the background. */
   flush(): void {
     if (this.#sending || this.#spans.length === 0) return;
     this.#sending = true;

@@ -32,7 +32,7 @@ import type { WindowRow } from "../windows.ts";
 
 /**
  * The snapshot of a timeline run: the space's history, the agent's other runs, and why this one runs. It is gathered
- * once for each invocation (`compose-invocation.ts`).
+ * once for each invocation (`timeline.ts`).
  */
 const actionRuns = 30;
 
@@ -144,7 +144,6 @@ const resumeOf = (services: RunServices, run: RunRow): Resume => {
   };
 };
 
-/** The call that a run waits for. */
 const calledOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
   const isWaiting = ({ attached, phase }: CallRow): boolean => attached && (phase === "asked" || phase === "out");
   const call = services.calls.ofRun(run.ordinal).find(isWaiting);

@@ -67,11 +67,9 @@ export const newsOfOthers = async (
   return news.filter((each) => each !== null);
 };
 
-/** The news as messages of an input. */
 export const tellingsOf = (news: News[]): Telling[] =>
   news.flatMap(({ section, text }) => (text === null ? [] : [{ section, message: { role: "user", content: text } }]));
 
-/** Tells a cycle that has just begun. */
 export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promise<void> => {
   const done = sections.filter((section) => run.told[keys[section]] !== undefined);
   const before = {

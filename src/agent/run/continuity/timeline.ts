@@ -78,7 +78,6 @@ const journal = (
   }
 };
 
-/** Composes and journals the invocation's input. */
 const composeInvocation = async (live: LiveRun, step: number, activeSpaceId: string | null): Promise<void> => {
   const { services, run } = live;
   if (step === 0 && services.journal.ofRun(run).length > 0) return;
