@@ -32,8 +32,11 @@ export class Spaces {
       .where(eq(spaces.id, sql.placeholder("id"))),
   );
 
+  readonly #current = () => {
+    return this.#current();
+  };
   readonly #members = new Remembered(() =>
-    this.followed()
+    this.#current()
       .map(({ snapshot }) => snapshot)
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id)),
   );
@@ -80,8 +83,7 @@ export class Spaces {
 
   /** Those that it is a member of, and how far it has come in the log of each. */
   followed(): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] {
-    const { id, cursor, snapshot } = spaces;
-    return this.#db.select({ id, cursor, snapshot }).from(spaces).where(eq(spaces.left, false)).all();
+    return this.#current();
   }
 
   /** Counts messages of a space that the inbox does not hold. A consciousness is told how many, and reads them there. */
