@@ -33,7 +33,8 @@ export class Spaces {
   );
 
   readonly #current = () => {
-    return this.#current();
+    const { id, cursor, snapshot } = spaces;
+    return this.#db.select({ id, cursor, snapshot }).from(spaces).where(eq(spaces.left, false)).all();
   };
   readonly #members = new Remembered(() =>
     this.#current()
