@@ -16,8 +16,7 @@ export { allItems, type BlockRef, type Client, type ClientOptions, createClient 
 export { readToken, type TokenClaims } from "./credentials.ts";
 export { messageOf } from "./http.ts";
 export type { LiveSpace, MessagePage, OpenSpaceOptions } from "./live-space.ts";
-export { reduce } from "./reduce.ts";
-export { keyOfNote } from "./run-notes.ts";
+export { keyOfNote, reduce } from "./reduce.ts";
 export { type SpaceList, type SpaceListState, watchSpaces } from "./space-list.ts";
 export {
   type ConnectionState,

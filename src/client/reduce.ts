@@ -1,15 +1,17 @@
-import type { z } from "zod";
-import type {
-  MessageEvent,
-  MessageUpdatedEvent,
-  PresenceFrame,
-  ServerFrame,
-  WelcomeFrame,
-} from "../protocol/events.ts";
+import type { runEventTypes, ServerFrame, WelcomeFrame } from "../protocol/events.ts";
 import type { Message } from "../protocol/message.ts";
 import { type ErrorCode, errorCodes, errorKind } from "../shared/errors.ts";
-import { noteOfRead, noteOfRouter, noteOfRun, withNote } from "./run-notes.ts";
-import type { LocalFrame, OutgoingMessage, ReadMark, RunningStream, SpaceFrame, SpaceState } from "./space-state.ts";
+import type {
+  LocalFrame,
+  Note,
+  OutgoingMessage,
+  ReadMark,
+  RunningStream,
+  SpaceFrame,
+  SpaceState,
+} from "./space-state.ts";
+
+type Frame<Type extends ServerFrame["type"]> = Extract<ServerFrame, { type: Type }>;
 
 /**
  * The state of a space for one person, as a pure function of the received frames.
@@ -60,7 +62,7 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
     case "member.read":
       return read(state, frame);
     case "message.routed":
-      return withNote(state, noteOfRouter(frame, seqOf(state, frame.messageId)));
+      return routed(state, frame);
     case "space.updated":
       return { ...state, space: frame.space };
     case "tool-call.start":
@@ -87,7 +89,7 @@ const reduceServer = (state: SpaceState, frame: ServerFrame, now: number): Space
       return clientKey === undefined ? state : withStatus(state, clientKey, { kind: "failed", code, message: detail });
     }
     default:
-      return withNote(leftBackingOff(state, frame.runId), noteOfRun(frame, newestSeq(state)));
+      return runEvent(leftBackingOff(state, frame.runId), frame);
   }
 };
 
@@ -124,23 +126,23 @@ const pending = { kind: "pending" } as const;
 const loading = { status: "loading" } as const;
 
 const welcome = (state: SpaceState, frame: WelcomeFrame): SpaceState => {
-  const kept = frame.resumed ? state : { ...state, messages: [], unplaced: {}, notes: [], reads: {}, history: loading };
-  const marks = (frame.reads ?? []).map((mark) => [mark.entityId, readMark(kept, mark)] as const);
+  const { resumed, space, members, you, cursor, streams, active, reads = [] } = frame;
+  const kept = resumed ? state : { ...state, messages: [], unplaced: {}, notes: [], reads: {}, history: loading };
   return {
     ...kept,
-    space: frame.space,
-    members: frame.members,
-    you: frame.you,
-    cursor: frame.resumed && state.cursor !== null ? state.cursor : frame.cursor,
-    streams: frame.streams.map(({ type: _, ...stream }) => stream),
-    active: frame.active,
-    backingOff: frame.resumed ? state.backingOff : [],
-    reads: { ...kept.reads, ...Object.fromEntries(marks) },
+    space,
+    members,
+    you,
+    active,
+    cursor: resumed && state.cursor !== null ? state.cursor : cursor,
+    streams: streams.map(({ type: _, ...stream }) => stream),
+    backingOff: resumed ? state.backingOff : [],
+    reads: { ...kept.reads, ...Object.fromEntries(reads.map((mark) => [mark.entityId, readMark(kept, mark)])) },
     connection: { status: "open" },
   };
 };
 
-const message = (state: SpaceState, { message }: z.infer<typeof MessageEvent>): SpaceState => {
+const message = (state: SpaceState, { message }: Frame<"space.message">): SpaceState => {
   const { clientKey, sender, streamId } = message;
   return {
     ...state,
@@ -162,7 +164,7 @@ const placed = ({ cursor, messages }: SpaceState, message: Message): readonly Me
 };
 
 /** A repeated update changes nothing: the message may have been updated again since. */
-const updated = (state: SpaceState, { cursor, message }: z.infer<typeof MessageUpdatedEvent>): SpaceState => {
+const updated = (state: SpaceState, { cursor, message }: Frame<"space.message.updated">): SpaceState => {
   const { history, messages } = state;
   if (state.cursor !== null && cursor <= state.cursor) return state;
   const index = messages.findLastIndex((one) => one.id === message.id);
@@ -171,20 +173,13 @@ const updated = (state: SpaceState, { cursor, message }: z.infer<typeof MessageU
   return isLoading ? { ...state, unplaced: { ...state.unplaced, [message.id]: message } } : state;
 };
 
-const read = (state: SpaceState, frame: Extract<ServerFrame, { type: "member.read" }>): SpaceState => {
-  const mark = readMark(state, frame);
-  return withNote({ ...state, reads: { ...state.reads, [frame.entityId]: mark } }, noteOfRead(frame, mark.seq));
-};
-
 /** 0 if the message is not loaded. */
 const seqOf = (state: SpaceState, messageId: string): number =>
   state.messages.findLast((one) => one.id === messageId)?.seq ?? 0;
 
-const newestSeq = (state: SpaceState): number => state.messages.at(-1)?.seq ?? state.cursor ?? 0;
-
 const readMark = (state: SpaceState, read: NonNullable<WelcomeFrame["reads"]>[number]): ReadMark => {
   const { messageId, outcome, reason } = read;
-  return { messageId, seq: seqOf(state, messageId), ...(outcome ? { outcome } : {}), ...(reason ? { reason } : {}) };
+  return { messageId, seq: seqOf(state, messageId), ...(outcome && { outcome }), ...(reason && { reason }) };
 };
 
 /** A stream keeps its place; a second start or a snapshot of it replaces its text. */
@@ -199,13 +194,12 @@ const growStream = (state: SpaceState, streamId: string, text: string): SpaceSta
 };
 
 /** Which agents are at work here, and which will try again. */
-const presence = (state: SpaceState, frame: z.infer<typeof PresenceFrame>): SpaceState => {
+const presence = (state: SpaceState, frame: Frame<"agent.active" | "agent.inactive">): SpaceState => {
   const { type, entityId, runId, reason } = frame;
-  if (type === "agent.active") {
-    if (state.active.some((agent) => agent.runId === runId)) return state;
-    return { ...state, active: [...state.active, { entityId, runId }] };
-  }
   const active = state.active.filter((agent) => agent.runId !== runId);
+  if (type === "agent.active") {
+    return active.length < state.active.length ? state : { ...state, active: [...active, { entityId, runId }] };
+  }
   // `interrupted` reports a cut channel; the run goes on at once.
   if (!isPassing(reason) || reason === "interrupted") return { ...state, active };
   return { ...state, active, backingOff: [...state.backingOff, { entityId, runId }] };
@@ -220,6 +214,50 @@ const isPassing = (reason: string | undefined): boolean => {
 /** Any news of a run ends its backing off. */
 const leftBackingOff = (state: SpaceState, runId: string): SpaceState =>
   without(state, "backingOff", (one) => one.runId === runId);
+
+/** The end of a run without a message leaves a note. */
+const runEvent = (state: SpaceState, frame: Frame<(typeof runEventTypes)[number]>): SpaceState => {
+  const { type, runId, entityId, outcome, error } = frame;
+  const kind = type === "run.completed" && outcome === "silent" ? outcome : noteKinds[type];
+  const afterSeq = state.messages.at(-1)?.seq ?? state.cursor ?? 0;
+  return kind ? withNote(state, { runId, entityId, kind, afterSeq }, error?.message ?? frame.reason) : state;
+};
+
+const noteKinds: Partial<Record<ServerFrame["type"], "failed" | "canceled">> = {
+  "run.failed": "failed",
+  "run.canceled": "canceled",
+};
+
+/** An agent's durable read mark leaves the same note as its run; it also reaches a client that was away. */
+const read = (state: SpaceState, frame: Frame<"member.read">): SpaceState => {
+  const { runId, entityId, outcome, reason } = frame;
+  const mark = readMark(state, frame);
+  const marked = { ...state, reads: { ...state.reads, [entityId]: mark } };
+  if (runId === undefined || (outcome !== "silent" && outcome !== "failed") || mark.seq === 0) return marked;
+  return withNote(marked, { runId, entityId, kind: outcome, afterSeq: mark.seq }, reason);
+};
+
+/** Only a failed router leaves a note. Where it decided, the woken agents show by themselves. */
+const routed = (state: SpaceState, { messageId, outcome, error }: Frame<"message.routed">): SpaceState => {
+  const afterSeq = seqOf(state, messageId);
+  if (outcome !== "failed" || afterSeq === 0) return state;
+  return withNote(state, { messageId, kind: "unrouted", afterSeq }, error?.message);
+};
+
+/** Notes help people who watch. The runs API keeps the history. */
+const maxNotes = 50;
+
+/** The id of the run or message that a note is about. */
+export const keyOfNote = (note: Note): string => (note.kind === "unrouted" ? note.messageId : note.runId);
+
+/** Keeps one note for each run or message, in its first place. A later note only adds missing fields. */
+const withNote = (state: SpaceState, bare: Note, reason: string | undefined): SpaceState => {
+  const note = { ...bare, ...(reason && { reason }) };
+  const index = state.notes.findIndex((one) => keyOfNote(one) === keyOfNote(note));
+  const known = state.notes[index];
+  const notes = known ? state.notes.with(index, { ...note, ...known }) : [...state.notes, note].slice(-maxNotes);
+  return { ...state, notes };
+};
 
 /** Live messages are newer than loaded ones. Updates that came while a page was loading are newer than the page. */
 const withPage = (state: SpaceState, page: readonly Message[], hasOlder: boolean): SpaceState => {

@@ -1,18 +1,15 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import type { Locator, Page } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
+import { browserForFile, houseForFile, onEach } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 import { openPage, phone, shoot, write } from "./support/page.ts";
 
 /** A list that an agent keeps with two people, seen and edited by all three at once. */
-let house: House;
-let browser: Browser;
-let husam: Person;
-let sara: Person;
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+const husam = await house.addPerson("Husam");
+const sara = await house.addPerson("Sara");
 let keeper: string;
 let spaceId: string;
-let his: Page;
-let hers: Page;
 
 const signIn = async (person: Person, options = {}): Promise<Page> => {
   const page = await openPage(browser, person.link, options);
@@ -20,6 +17,9 @@ const signIn = async (person: Person, options = {}): Promise<Page> => {
   await page.waitForURL(({ hash }) => !hash.startsWith("#token="));
   return page;
 };
+
+const [his, hers] = await Promise.all([signIn(husam), signIn(sara, { viewport: phone })]);
+const both = onEach(his, hers);
 
 const openSpace = async (page: Page, name: string): Promise<void> => {
   await page.goto(`${house.url}/#${spaceId}`);
@@ -30,7 +30,6 @@ const openSpace = async (page: Page, name: string): Promise<void> => {
 
 const panelOf = (page: Page): Locator => page.getByRole("complementary", { name: "Blocks" });
 const item = (page: Page, words: string): Locator => panelOf(page).getByRole("checkbox", { name: words, exact: true });
-const both = <T>(look: (page: Page) => Promise<T>): Promise<T[]> => Promise.all([his, hers].map(look));
 
 const add = async (page: Page, words: string): Promise<void> => {
   await panelOf(page).getByRole("textbox", { name: "Add to list" }).fill(words);
@@ -40,18 +39,6 @@ const add = async (page: Page, words: string): Promise<void> => {
 /** The list's value at the server. */
 const stored = async (): Promise<unknown> =>
   (await house.api.get<{ value: unknown }>(`/v1/agents/${keeper}/blocks/list`)).value;
-
-beforeAll(async () => {
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  husam = await house.addPerson("Husam");
-  sara = await house.addPerson("Sara");
-  [his, hers] = await Promise.all([signIn(husam), signIn(sara, { viewport: phone })]);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-});
 
 let count = 0;
 

@@ -1,18 +1,12 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { z } from "zod";
-import { type FakeOpenAi, type FakeRequest, type FakeStep, startFakeOpenAi } from "../support/fake-openai.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import type { FakeRequest, FakeStep } from "../support/fake-openai.ts";
+import { browserForFile, houseForFile, modelForFile } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 import { openPage, write } from "./support/page.ts";
 
 /** A person corrects an agent while it speaks. The model's words are held, so that the correction comes in the middle. */
-let house: House;
-let browser: Browser;
-let fake: FakeOpenAi;
-let husam: Person;
-let sara: Person;
-
 const wrong = ["The rent ", "is due ", "on Friday", ", as always."];
 const right = "Corrected: the rent is due on Thursday.";
 const correction = "no, it is due on Thursday";
@@ -47,18 +41,10 @@ const scribe = (request: FakeRequest): FakeStep => {
   return given.includes(`"name":"absorb_run"`) ? speech([right]) : call("absorb_run", { runId: other });
 };
 
-beforeAll(async () => {
-  fake = await startFakeOpenAi((request) => (request.model === "mind" ? mind(request) : scribe(request)));
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  husam = await house.addPerson("Husam");
-  sara = await house.addPerson("Sara");
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-  await fake?.stop();
-});
+const fake = await modelForFile((request) => (request.model === "mind" ? mind(request) : scribe(request)));
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+const husam = await house.addPerson("Husam");
+const sara = await house.addPerson("Sara");
 
 const open = async (person: Person, name: string): Promise<Page> => {
   const page = await openPage(browser, person.link);

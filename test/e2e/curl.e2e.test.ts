@@ -1,18 +1,10 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type House, openHouse } from "./support/house.ts";
+import { expect, test } from "vitest";
+import { houseForFile } from "./support/for-file.ts";
 
-let house: House;
-
-beforeAll(async () => {
-  house = await openHouse();
-});
-
-afterAll(async () => {
-  await house?.close();
-});
+const house = await houseForFile();
 
 /** The page's commands as one script, on this server. It waits for the run's end where the page waits for some seconds. */
 const script = (): string =>

@@ -1,18 +1,12 @@
-import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { expect, test, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import { browserForFile, houseForFile, onEach } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 import { openPage, phone, shoot, write } from "./support/page.ts";
 
 /** A day in one space with an agent of each of the four kinds, as two people see it in the page. */
-let house: House;
-let browser: Browser;
-let husam: Person;
-let sara: Person;
-let spaceId: string;
-let his: Page;
-let hers: Page;
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
 
 const kinds = {
   Sage: { continuity: "consciousness", messaging: "simple" },
@@ -29,28 +23,21 @@ const signIn = async (person: Person, options: BrowserContextOptions = {}): Prom
   return page;
 };
 
-beforeAll(async () => {
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  husam = await house.addPerson("Husam");
-  sara = await house.addPerson("Sara");
-  const model = { provider: "rehearsal", deltasPerSecond: 20 };
-  const agents: string[] = [];
-  for (const [name, kind] of Object.entries(kinds)) agents.push(await house.addAgent({ name, model, ...kind }));
-  spaceId = await house.addSpace("The office", [husam.id, sara.id, ...agents]);
-  his = await signIn(husam);
-  hers = await signIn(sara, { viewport: phone });
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-});
+const husam = await house.addPerson("Husam");
+const sara = await house.addPerson("Sara");
+const model = { provider: "rehearsal", deltasPerSecond: 20 };
+const agents: string[] = [];
+for (const [name, kind] of Object.entries(kinds)) agents.push(await house.addAgent({ name, model, ...kind }));
+const spaceId = await house.addSpace("The office", [husam.id, sara.id, ...agents]);
+const his = await signIn(husam);
+const hers = await signIn(sara, { viewport: phone });
+const both = onEach(his, hers);
 
 const said = (page: Page, sender: string, text: string | RegExp): Locator =>
   page.getByRole("article", { name: new RegExp(`^${sender}, \\d`) }).filter({ hasText: text });
 
 const seenByBoth = (sender: string, text: string | RegExp) =>
-  Promise.all([his, hers].map((page) => said(page, sender, text).first().waitFor()));
+  both((page) => said(page, sender, text).first().waitFor());
 
 test.each(Object.keys(kinds))("%s answers a person, and both see it", async (name) => {
   await write(his, `@${name} say the office is open`);
@@ -66,12 +53,12 @@ test("[R6] a plan that a person asks for comes due in the space where it was ask
 test("the page shows whom an agent waits for, until that person answers", async () => {
   await write(his, "@Envoy ask Sara is the room booked?");
   await seenByBoth("Envoy", "is the room booked?");
-  await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").first().waitFor()));
+  await both((page) => page.getByText("waits for Sara").first().waitFor());
   await his.locator(".presence", { hasText: "Envoy is waiting for Sara" }).waitFor();
   await shoot("waiting", his, hers);
   await write(hers, "yes, from nine");
   await seenByBoth("Envoy", "Sara said: yes, from nine");
-  await Promise.all([his, hers].map((page) => page.getByText("waits for Sara").waitFor({ state: "detached" })));
+  await both((page) => page.getByText("waits for Sara").waitFor({ state: "detached" }));
   await shoot("answered", his, hers);
 });
 

@@ -1,43 +1,28 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { type Api, createApi } from "../../scripts/api.ts";
-import { type Demo, seedDemo } from "../../scripts/demo.ts";
+import { afterAll, expect, test, vi } from "vitest";
+import { createApi } from "../../scripts/api.ts";
+import { seedDemo } from "../../scripts/demo.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse } from "./support/house.ts";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
+import { openPage } from "./support/page.ts";
 
 /** The real demo: one agent answers whatever a visitor types, and all that the README suggests. */
-let house: House;
-let browser: Browser;
-let demo: Demo;
-let his: Page;
-let workspace: Api;
 const folder = mkdtempSync(join(tmpdir(), "demo-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+const demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
+const workspace = createApi(house.url, demo.secretKey);
+const his = await openPage(browser, `${house.url}/#token=${demo.people[0]?.token}`);
+his.setDefaultTimeout(10_000);
 
 /** The README's suggestions: items of a list that begin with "in <space>", each with its sentences in backticks. */
 const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
 const suggested = [...readme.matchAll(/^- in ((?:[A-Z]\w*)(?: [A-Z]\w*)*)\b([\s\S]*?)(?=\n- |\n\n)/gm)].flatMap(
   ([, space = "", words = ""]) => [...words.matchAll(/`([^`]+)`/g)].map(([, sentence = ""]) => ({ space, sentence })),
 );
-
-beforeAll(async () => {
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
-  workspace = createApi(house.url, demo.secretKey);
-  his = await (await browser.newContext()).newPage();
-  his.setDefaultTimeout(10_000);
-  await his.goto(`${house.url}/#token=${demo.people[0]?.token}`);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-  rmSync(folder, { recursive: true });
-});
 
 const spaceId = (name: string): string => demo.spaces.find((space) => space.name === name)?.id ?? "";
 const messagesOf = async (space: string): Promise<Message[]> =>

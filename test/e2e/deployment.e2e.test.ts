@@ -1,36 +1,32 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, expect, test } from "vitest";
 import { createApi } from "../../scripts/api.ts";
-import { type Demo, seedDemo } from "../../scripts/demo.ts";
+import { seedDemo } from "../../scripts/demo.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse } from "./support/house.ts";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
 import { openPage, write } from "./support/page.ts";
 
 /** The demo's Steward, as the README has it; what it deploys goes to a server of this test, which counts. */
-let house: House;
-let browser: Browser;
-let demo: Demo;
-let target: Server;
-let his: Page;
-let hers: Page;
-let agentId: string;
 const folder = mkdtempSync(join(tmpdir(), "deployment-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+const demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
 const deployments: { body: string; key: unknown }[] = [];
 
 const listenForDeployments = async (): Promise<string> => {
-  target = createServer(async (request, response) => {
+  const target = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += chunk;
     deployments.push({ body, key: request.headers["idempotency-key"] });
     response.writeHead(201, { "content-type": "application/json" });
     response.end(JSON.stringify({ status: "deployed", build: deployments.length }));
   });
+  afterAll(() => target.close());
   await new Promise<void>((listening) => target.listen(0, "127.0.0.1", listening));
   const address = target.address();
   if (address === null || typeof address === "string") throw new Error("it does not listen");
@@ -38,10 +34,10 @@ const listenForDeployments = async (): Promise<string> => {
 };
 
 /** The demo's own tool, but that it asks a server; and nobody waits for words. */
-const deployTo = async (url: string): Promise<void> => {
+const deployTo = async (url: string): Promise<string> => {
   const api = createApi(house.url, demo.secretKey);
   const { items } = await api.get<{ items: { id: string; name: string }[] }>("/v1/agents");
-  agentId = items.find(({ name }) => name === "Steward")?.id ?? "";
+  const agentId = items.find(({ name }) => name === "Steward")?.id ?? "";
   type Tool = { name: string; description: string; inputSchema: unknown; approval?: unknown };
   const { agent } = await api.get<{ agent: { config: { tools: Tool[] } } }>(`/v1/agents/${agentId}`);
   const tools = agent.config.tools.map((tool) => {
@@ -51,6 +47,7 @@ const deployTo = async (url: string): Promise<void> => {
     return { name, description, inputSchema, approval, executionType: "gateway", execution };
   });
   await api.patch(`/v1/agents/${agentId}`, { tools, model: { provider: "rehearsal", deltasPerSecond: 200 } });
+  return agentId;
 };
 
 const signIn = async (name: string): Promise<Page> => {
@@ -61,20 +58,9 @@ const signIn = async (name: string): Promise<Page> => {
   return page;
 };
 
-beforeAll(async () => {
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  demo = await seedDemo(house.url, house.adminKey, join(folder, "demo.json"));
-  await deployTo(await listenForDeployments());
-  his = await signIn("Husam");
-  hers = await signIn("Sara");
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-  target?.close();
-  rmSync(folder, { recursive: true });
-});
+const agentId = await deployTo(await listenForDeployments());
+const his = await signIn("Husam");
+const hers = await signIn("Sara");
 
 const card = (page: Page, title: string, standing: string): Locator =>
   page.getByRole("region", { name: `${title}, ${standing}` }).last();

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, expect, test, vi } from "vitest";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import type { WaitingToolCall } from "../../src/protocol/tool-call.ts";
-import { type FakeOpenAi, type FakeRequest, type FakeStep, startFakeOpenAi } from "../support/fake-openai.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import type { FakeRequest, FakeStep } from "../support/fake-openai.ts";
+import { houseForFile, modelForFile } from "./support/for-file.ts";
 
 /** The workers of docs/external-tools.md, as files that are run: an agent asks, a worker answers, the space hears. */
 type Asked = { orderId: string; key: string };
@@ -19,11 +19,6 @@ const release = (): void => {
   for (const answer of orders.held.splice(0)) answer();
 };
 
-let house: House;
-let fake: FakeOpenAi;
-let person: Person;
-let orderServer: Server;
-let ordersUrl: string;
 const children: ChildProcess[] = [];
 const toolSecret = `whsec_${Buffer.from("a secret of the tool's server").toString("base64")}`;
 
@@ -42,21 +37,18 @@ const clerk = ({ body }: FakeRequest): FakeStep => {
 const answerOrder = (response: ServerResponse): void =>
   void response.writeHead(200, { "content-type": "application/json" }).end('{"state":"shipped from Bremen"}');
 
-beforeAll(async () => {
-  fake = await startFakeOpenAi(clerk);
-  house = await openHouse();
-  person = await house.addPerson("Husam");
-  await house.api.put("/v1/workspace/secrets/ORDER_DESK", { value: toolSecret });
-  orderServer = createServer((request, response) => {
-    const orderId = (request.url ?? "").split("/").at(-1) ?? "";
-    orders.asked.push({ orderId, key: String(request.headers["idempotency-key"]) });
-    if (!orders.holds.delete(orderId)) return answerOrder(response);
-    orders.held.push(() => answerOrder(response));
-  });
-  orderServer.listen(0, "127.0.0.1");
-  await once(orderServer, "listening");
-  ordersUrl = `http://127.0.0.1:${(orderServer.address() as AddressInfo).port}`;
+const [house, fake] = await Promise.all([houseForFile(), modelForFile(clerk)]);
+const person = await house.addPerson("Husam");
+await house.api.put("/v1/workspace/secrets/ORDER_DESK", { value: toolSecret });
+const orderServer = createServer((request, response) => {
+  const orderId = (request.url ?? "").split("/").at(-1) ?? "";
+  orders.asked.push({ orderId, key: String(request.headers["idempotency-key"]) });
+  if (!orders.holds.delete(orderId)) return answerOrder(response);
+  orders.held.push(() => answerOrder(response));
 });
+orderServer.listen(0, "127.0.0.1");
+await once(orderServer, "listening");
+const ordersUrl = `http://127.0.0.1:${(orderServer.address() as AddressInfo).port}`;
 
 const end = async (child: ChildProcess): Promise<void> => {
   const ended = child.exitCode === null && child.signalCode === null ? once(child, "close") : undefined;
@@ -69,11 +61,9 @@ afterEach(async () => {
   await Promise.all(children.splice(0).map(end));
 });
 
-afterAll(async () => {
-  orderServer?.closeAllConnections();
-  orderServer?.close();
-  await house?.close();
-  await fake?.stop();
+afterAll(() => {
+  orderServer.closeAllConnections();
+  orderServer.close();
 });
 
 /** Runs a file of docs/examples as a process of its own. `lines` is what it has printed. */

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { ServerFrame } from "../../src/protocol/events.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
-import { type FakeOpenAi, type FakeStep, startFakeOpenAi } from "../support/fake-openai.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import type { FakeStep } from "../support/fake-openai.ts";
+import { houseForFile, modelForFile } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 import { type Listener, listen } from "./support/listener.ts";
 import { converse } from "./support/talkative-model.ts";
 
@@ -56,8 +57,7 @@ const moments: Moment[] = [
 
 type Scene = { moment: Moment; model: string; person: Person; agentId: string; spaceId: string; listener: Listener };
 
-let house: House;
-let fake: FakeOpenAi;
+const [house, fake] = await Promise.all([houseForFile(), modelForFile((request) => converse(request, words))]);
 const scenes: Scene[] = [];
 
 const setScene = async (moment: Moment, index: number): Promise<Scene> => {
@@ -79,8 +79,6 @@ const ask = ({ person, spaceId }: Scene): Promise<unknown> =>
   person.api.post(`/v1/spaces/${spaceId}/messages`, { text: "What is new?" });
 
 beforeAll(async () => {
-  fake = await startFakeOpenAi((request) => converse(request, words));
-  house = await openHouse();
   for (const [index, moment] of moments.entries()) scenes.push(await setScene(moment, index));
   const early = scenes.filter(({ moment }) => moment.reached);
   await Promise.all(early.map(ask));
@@ -94,10 +92,8 @@ beforeAll(async () => {
   await house.start();
 });
 
-afterAll(async () => {
+afterAll(() => {
   for (const { listener } of scenes) listener.close();
-  await house?.close();
-  await fake?.stop();
 });
 
 describe.each(moments.map((moment, index) => [moment.name, index] as const))("SIGKILL %s", (_, index) => {

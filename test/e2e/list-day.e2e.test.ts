@@ -1,49 +1,33 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import type { Locator } from "playwright-core";
+import { expect, test, vi } from "vitest";
 import { createApi } from "../../scripts/api.ts";
 import type { BlockChange } from "../../src/protocol/block.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { SearchAnswer } from "../../src/protocol/search.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 import { openPage } from "./support/page.ts";
 
 /**
  * A day of an agent that keeps a list with two people in two spaces. All three change the list, and it survives a server
  * crash at noon. In the evening the agent knows who said what, and where. At night it moves to another workspace.
  */
-let house: House;
-let browser: Browser;
-let husam: Person;
-let sara: Person;
-let scribe: string;
-let kitchen: string;
-let work: string;
-let his: Page;
-
 const patience = { timeout: 30_000, interval: 50 };
 const item = (text: string, done = false) => ({ text, done });
 
-beforeAll(async () => {
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  husam = await house.addPerson("Husam");
-  sara = await house.addPerson("Sara");
-  const model = { provider: "rehearsal", deltasPerSecond: 0 };
-  scribe = await house.addAgent({ name: "Scribe", model, messaging: "threaded" });
-  kitchen = await house.addSpace("Kitchen", [husam.id, sara.id, scribe]);
-  work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
-  his = await openPage(browser, husam.link);
-  // The page must take the token out of the address before the address changes.
-  await his.waitForURL(({ hash }) => !hash.startsWith("#token="));
-  await his.goto(`${house.url}/#${kitchen}`);
-  await his.getByRole("heading", { level: 1, name: "Kitchen" }).waitFor();
-  await his.getByRole("button", { name: "Blocks", exact: true }).click();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-});
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
+const husam = await house.addPerson("Husam");
+const sara = await house.addPerson("Sara");
+const model = { provider: "rehearsal", deltasPerSecond: 0 };
+const scribe = await house.addAgent({ name: "Scribe", model, messaging: "threaded" });
+const kitchen = await house.addSpace("Kitchen", [husam.id, sara.id, scribe]);
+const work = await house.addSpace("Work", [husam.id, sara.id, scribe]);
+const his = await openPage(browser, husam.link);
+// The page must take the token out of the address before the address changes.
+await his.waitForURL(({ hash }) => !hash.startsWith("#token="));
+await his.goto(`${house.url}/#${kitchen}`);
+await his.getByRole("heading", { level: 1, name: "Kitchen" }).waitFor();
+await his.getByRole("button", { name: "Blocks", exact: true }).click();
 
 const say = async (person: Person, spaceId: string, text: string): Promise<void> => {
   await person.api.post(`/v1/spaces/${spaceId}/messages`, { text });

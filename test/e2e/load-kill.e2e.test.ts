@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { killRound } from "../kill/kill-round.ts";
 import { fullLoad } from "../kill/load.ts";
 import { timersLeftOver } from "../kill/stored-timers.ts";
 import { watchSockets } from "../kill/wire.ts";
-import { type House, openHouse } from "./support/house.ts";
+import { houseForFile } from "./support/for-file.ts";
 
 /** One seed of `npm run test:kill`, with two spaces in place of five. */
-let house: House;
-
-beforeAll(async () => {
-  watchSockets();
-  house = await openHouse();
-});
-
-afterAll(async () => {
-  await house?.close();
-});
+watchSockets();
+const house = await houseForFile();
 
 test("[D1] [D2] [D3] [D4] [R1] [R2] [R3] [R7] SIGKILL under load: nothing lost, doubled or stuck", async () => {
   const load = { ...fullLoad, spaces: 2, people: 2 };

@@ -1,30 +1,17 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import type { Agent } from "../../src/protocol/agent.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Run } from "../../src/protocol/run.ts";
 import type { McpStatus } from "../../src/protocol/tool.ts";
-import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
 import { testMcpServer } from "../support/mcp-server.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import { houseForFile, modelForFile } from "./support/for-file.ts";
 import { everything, listenForMcp, type McpListener } from "./support/mcp-listener.ts";
 
 /** Agents of a real server use real MCP servers over loopback: the protocol's reference server, and its current library. */
-let house: House;
-let fake: FakeOpenAi;
-let husam: Person;
 const listeners: McpListener[] = [];
-
-beforeAll(async () => {
-  fake = await startFakeOpenAi();
-  house = await openHouse();
-  husam = await house.addPerson("Husam");
-});
-
-afterAll(async () => {
-  await house?.close();
-  await fake?.stop();
-  for (const listener of listeners) await listener.kill();
-});
+afterAll(() => Promise.all(listeners.map((listener) => listener.kill())));
+const [house, fake] = await Promise.all([houseForFile(), modelForFile()]);
+const husam = await house.addPerson("Husam");
 
 const listening = async (answer: (request: Request) => Promise<Response>): Promise<McpListener> => {
   const listener = await listenForMcp(answer);

@@ -1,27 +1,17 @@
-import type { Browser, Page, WebSocketRoute } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import type { Page, WebSocketRoute } from "playwright-core";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { failures, startFakeOpenAi } from "../support/fake-openai.ts";
 import { until } from "../support/node/until.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import { browserForFile, houseForFile } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 
 /** The page in a real browser with a real server. The rehearsal model speaks at a readable pace. */
-let house: House;
-let browser: Browser;
+const [house, browser] = await Promise.all([houseForFile(), browserForFile()]);
 let husam: Person;
 let sara: Person;
 let spaceId: string;
 const pages: Page[] = [];
-
-beforeAll(async () => {
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-});
 
 let count = 0;
 

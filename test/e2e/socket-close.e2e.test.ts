@@ -1,20 +1,15 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { closeCodes, pingText } from "../../src/protocol/events.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import { houseForFile } from "./support/for-file.ts";
 
 /** Closing a socket takes ten seconds where one side leaves the other's close unanswered. */
 const soonMs = 1000;
 
-let house: House;
-let [ann, bob]: Person[] = [];
-beforeAll(async () => {
-  house = await openHouse();
-  ann = await house.addPerson("Ann");
-  bob = await house.addPerson("Bob");
-}, 120_000);
-afterAll(() => house.close());
+const house = await houseForFile();
+const ann = await house.addPerson("Ann");
+const bob = await house.addPerson("Bob");
 
 /** A socket that has sent one frame, as the client does when it opens. */
 const openSocket = async (path: string, token: string): Promise<WebSocket> => {
@@ -41,11 +36,11 @@ const expectSoon = ({ code, tookMs }: { code: unknown; tookMs: number }, wanted:
 };
 
 test("a space's socket ends at once, whichever side closes it", async () => {
-  const spaceId = await house.addSpace("Kitchen", [ann?.id ?? "", bob?.id ?? ""]);
+  const spaceId = await house.addSpace("Kitchen", [ann.id, bob.id]);
   const path = `/v1/spaces/${spaceId}/stream`;
-  const [first, second] = [await openSocket(path, ann?.token ?? ""), await openSocket(path, bob?.token ?? "")];
+  const [first, second] = [await openSocket(path, ann.token), await openSocket(path, bob.token)];
   expectSoon(await ending(first, () => first.close(1000)), 1000);
-  const removed = await ending(second, () => house.api.delete(`/v1/spaces/${spaceId}/members/${bob?.id}`));
+  const removed = await ending(second, () => house.api.delete(`/v1/spaces/${spaceId}/members/${bob.id}`));
   expectSoon(removed, closeCodes.removed);
 });
 

@@ -4,26 +4,18 @@ import { request } from "node:http";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { createApi } from "../../scripts/api.ts";
 import { seedDemo } from "../../scripts/demo.ts";
 import { ensureKeys } from "../../scripts/keys.ts";
 import { freePort, isPortFree } from "../../scripts/server.ts";
-import { type House, openHouse } from "./support/house.ts";
+import { houseForFile } from "./support/for-file.ts";
 import { processTree } from "./support/process-tree.ts";
 
 /** The parts of `npm start`: keys, the demo, and a server that ends with its starter and is open to this machine only. */
-let house: House;
 const folder = mkdtempSync(join(tmpdir(), "start-"));
-
-beforeAll(async () => {
-  house = await openHouse();
-});
-
-afterAll(async () => {
-  await house?.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
+const house = await houseForFile();
 
 test("keys are random, written once, and readable by their owner only", () => {
   const path = join(folder, ".dev.vars");

@@ -1,27 +1,13 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse } from "./support/house.ts";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { browserForFile, houseForFile, modelForFile } from "./support/for-file.ts";
 import { openPage } from "./support/page.ts";
 
 /** Three people in one space, each in a browser of their own, while an agent answers one of them. */
 const words = Array.from({ length: 50 }, (_, index) => `word${index} `);
 const answer = words.join("").trim();
 
-let house: House;
-let browser: Browser;
-let fake: FakeOpenAi;
-
-beforeAll(async () => {
-  [house, browser, fake] = await Promise.all([openHouse(), launchBrowser(), startFakeOpenAi()]);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-  await fake?.stop();
-});
+const [house, browser, fake] = await Promise.all([houseForFile(), browserForFile(), modelForFile()]);
 
 type Growth = { at: number; text: string }[];
 

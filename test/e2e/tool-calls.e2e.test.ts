@@ -1,20 +1,11 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type FakeOpenAi, startFakeOpenAi } from "../support/fake-openai.ts";
-import { launchBrowser } from "./support/browser.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import type { Locator, Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { browserForFile, houseForFile, modelForFile, onEach } from "./support/for-file.ts";
+import type { Person } from "./support/house.ts";
 import { openPage, phone, shoot } from "./support/page.ts";
 
 /** Tool calls as people see and answer them: two at a desk and on a phone, and one who may only watch. */
-let house: House;
-let browser: Browser;
-let fake: FakeOpenAi;
-let husam: Person;
-let spaceId: string;
-let sara: Person;
-let his: Page;
-let hers: Page;
-
+const [house, browser, fake] = await Promise.all([houseForFile(), browserForFile(), modelForFile()]);
 const model = "planner";
 
 const open = async (person: Person, options = {}): Promise<Page> => {
@@ -37,34 +28,25 @@ const journey = {
   additionalProperties: false,
 };
 
-beforeAll(async () => {
-  fake = await startFakeOpenAi();
-  [house, browser] = await Promise.all([openHouse(), launchBrowser()]);
-  husam = await house.addPerson("Husam");
-  sara = await house.addPerson("Sara");
-  const approval = { approvers: [husam.id, sara.id], quorum: 2 };
-  const common = { description: "For this test.", inputSchema: { type: "object" } };
-  const planner = await house.addAgent({
-    name: "Planner",
-    continuity: "timeline",
-    model: { provider: "openai-compatible", name: model, baseUrl: fake.baseUrl },
-    tools: [
-      { ...common, name: "deployApp", executionType: "internal", output: { url: "https://app.example" }, approval },
-      { ...common, name: "choice", executionType: "space" },
-      { ...common, name: "form", executionType: "space", answer: { schema: journey } },
-      { ...common, name: "chart", executionType: "internal", visible: true },
-      { ...common, name: "table", executionType: "internal", visible: true },
-    ],
-  });
-  spaceId = await house.addSpace("The office", [husam.id, sara.id, planner]);
-  [his, hers] = await Promise.all([open(husam), open(sara, { viewport: phone })]);
+const husam = await house.addPerson("Husam");
+const sara = await house.addPerson("Sara");
+const approval = { approvers: [husam.id, sara.id], quorum: 2 };
+const common = { description: "For this test.", inputSchema: { type: "object" } };
+const planner = await house.addAgent({
+  name: "Planner",
+  continuity: "timeline",
+  model: { provider: "openai-compatible", name: model, baseUrl: fake.baseUrl },
+  tools: [
+    { ...common, name: "deployApp", executionType: "internal", output: { url: "https://app.example" }, approval },
+    { ...common, name: "choice", executionType: "space" },
+    { ...common, name: "form", executionType: "space", answer: { schema: journey } },
+    { ...common, name: "chart", executionType: "internal", visible: true },
+    { ...common, name: "table", executionType: "internal", visible: true },
+  ],
 });
-
-afterAll(async () => {
-  await browser?.close();
-  await house?.close();
-  await fake?.stop();
-});
+const spaceId = await house.addSpace("The office", [husam.id, sara.id, planner]);
+const [his, hers] = await Promise.all([open(husam), open(sara, { viewport: phone })]);
+const both = onEach(his, hers);
 
 /** Husam asks, and the agent calls a tool; then it says `after`. */
 const calls = async (name: string, input: string | string[], after: string, more: object = {}): Promise<void> => {
@@ -99,7 +81,7 @@ const noOverflow = async (): Promise<void> =>
 test("a call runs after two people approve it, with a server crash between them", async () => {
   const input = { service: "billing", changes: ["Rounds to the cent", "<img src=x onerror=alert(1)>"] };
   await calls("deployApp", JSON.stringify(input), "It is deployed.");
-  await Promise.all([his, hers].map((page) => standing(page, "Deploy app", "Needs you")));
+  await both((page) => standing(page, "Deploy app", "Needs you"));
   await card(his, "Deploy app").getByText("<img src=x onerror=alert(1)>").waitFor();
   await shoot("approval", his, hers);
   await card(hers, "Deploy app").getByRole("textbox", { name: "Note" }).fill("Tested on staging.");
@@ -113,9 +95,9 @@ test("a call runs after two people approve it, with a server crash between them"
   const approve = card(his, "Deploy app").getByRole("button", { name: "Approve" });
   await approve.focus();
   await his.keyboard.press("Enter");
-  await Promise.all([his, hers].map((page) => standing(page, "Deploy app", "Done")));
+  await both((page) => standing(page, "Deploy app", "Done"));
   await his.waitForFunction(() => document.activeElement?.matches(".call"));
-  await Promise.all([his, hers].map((page) => said(page, "It is deployed.")));
+  await both((page) => said(page, "It is deployed."));
   for (const page of [his, hers]) {
     const done = card(page, "Deploy app");
     await done.getByText("2 of 2 approvals").waitFor();
@@ -174,7 +156,7 @@ test("a call far up that waits for a person is one click away", async () => {
 
 test("the first of two choices counts, and the second person is told so", async () => {
   await calls("choice", '{"question": "Tea or coffee?", "options": ["Tea", "Coffee"]}', "Here you are.");
-  await Promise.all([his, hers].map((page) => standing(page, "Choice", "Needs you")));
+  await both((page) => standing(page, "Choice", "Needs you"));
   await shoot("choice", his, hers);
   const first = Promise.withResolvers<void>();
   await hers.route(/\/tool-calls\//, async (route) => {
@@ -216,7 +198,7 @@ test("a form follows the call's schema, marks missing fields, and answers the ag
   await form.getByRole("alert").filter({ hasText: "At most 9, please." }).waitFor();
   await form.getByLabel("People").fill("2");
   await hers.keyboard.press("Enter");
-  await Promise.all([his, hers].map((page) => standing(page, "Form", "Done")));
+  await both((page) => standing(page, "Form", "Done"));
   await card(his, "Form").getByText("Sara answered").waitFor();
   await card(his, "Form").locator(".call-result", { hasText: "2026-12-01" }).waitFor();
   await said(his, "It is booked.");
@@ -234,10 +216,10 @@ test("[D4] a chart grows while it is written, and has a table for screen readers
     "60,210]}]}",
   ];
   await calls("chart", written, "Up and up.", { holdAfter: 2 });
-  await Promise.all([his, hers].map((page) => standing(page, "Chart", "Writing")));
+  await both((page) => standing(page, "Chart", "Writing"));
   for (const page of [his, hers]) await card(page, "Chart").locator(".chart-bar").nth(1).waitFor();
   fake.release();
-  await Promise.all([his, hers].map((page) => standing(page, "Chart", "Done")));
+  await both((page) => standing(page, "Chart", "Done"));
   for (const page of [his, hers]) {
     const chart = card(page, "Chart");
     await chart.getByRole("img", { name: "Bar chart: Orders." }).waitFor();
@@ -254,7 +236,7 @@ test("a wide table scrolls in its own frame", async () => {
   const columns = ["customer", "invoice", "amount", "due", "state", "contact"];
   const rows = [["Acme and Daughters", "2026-114", 1200.5, "2026-11-30", "reminded twice", "ann@acme.example"]];
   await calls("table", JSON.stringify({ title: "Open invoices", columns, rows }), "That is all of them.");
-  await Promise.all([his, hers].map((page) => standing(page, "Table", "Done")));
+  await both((page) => standing(page, "Table", "Done"));
   const frame = card(hers, "Table").getByRole("region", { name: "Open invoices" });
   await frame.getByRole("cell", { name: "1,200.5" }).waitFor();
   expect(await frame.evaluate((element) => element.scrollWidth > element.clientWidth)).toBe(true);

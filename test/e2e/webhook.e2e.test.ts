@@ -1,29 +1,20 @@
 import { createHmac } from "node:crypto";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Message } from "../../src/protocol/message.ts";
-import { type House, openHouse, type Person } from "./support/house.ts";
+import { houseForFile } from "./support/for-file.ts";
 
 /** A webhook as GitHub sends it, over HTTP, to an agent that tells a space of it. */
-let house: House;
-let person: Person;
-let spaceId: string;
-let hook: { hookId: string; url: string; secret: string };
-
-beforeAll(async () => {
-  house = await openHouse();
-  person = await house.addPerson("Husam");
-  const agentId = await house.addAgent({ name: "Herald", instructions: "Announce events in Town Square." });
-  spaceId = await house.addSpace("Town Square", [person.id, agentId]);
-  hook = await house.api.post(`/v1/agents/${agentId}/hooks`, {
-    scheme: "github",
-    name: "github",
-    events: ["issues.opened"],
-    template:
-      "{{payload.sender.login}} opened #{{payload.issue.number}} in {{payload.repository.full_name}}: {{payload.issue.title}}",
-  });
+const house = await houseForFile();
+const person = await house.addPerson("Husam");
+const agentId = await house.addAgent({ name: "Herald", instructions: "Announce events in Town Square." });
+const spaceId = await house.addSpace("Town Square", [person.id, agentId]);
+let hook = await house.api.post<{ hookId: string; url: string; secret: string }>(`/v1/agents/${agentId}/hooks`, {
+  scheme: "github",
+  name: "github",
+  events: ["issues.opened"],
+  template:
+    "{{payload.sender.login}} opened #{{payload.issue.number}} in {{payload.repository.full_name}}: {{payload.issue.title}}",
 });
-
-afterAll(() => house.close());
 
 /** The delivery of GitHub's own documents, with a title; `number` tells one issue from another. */
 const opened = (number: number): string =>

@@ -38,7 +38,7 @@ export const BlockContent = ({ block, state, live, space, may }: BlockContentPro
         {name}
         {readOnly && readOnlyMark}
       </h3>
-      {description && <p className="field-hint">{description}</p>}
+      {description && <p className="small soft">{description}</p>}
       <PlainView
         {...part}
         schema={of}

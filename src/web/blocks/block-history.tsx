@@ -44,7 +44,7 @@ export const BlockHistory = ({ block, version, space }: BlockHistoryProps) => {
   return (
     <section aria-label="History">
       {problem && (
-        <p className="field-error" role="alert">
+        <p className="small danger" role="alert">
           {problem}
         </p>
       )}

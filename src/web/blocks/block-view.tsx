@@ -111,7 +111,7 @@ const RefusedEdits = ({ edits, live }: { edits: readonly PendingEdit[]; live: Li
       const { doing, text } = editWords(operation);
       return (
         <div key={key} className="notice stack">
-          <p className="icon-line wrap">
+          <p className="icon-line danger wrap">
             <Icon name="warning" size={17} />
             <span>
               {doing} was not stored. {status.message}

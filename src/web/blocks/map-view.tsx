@@ -24,7 +24,7 @@ export const MapView = ({ schema, value, may, name, onEdit }: MapPart) => {
               may={field.readOnly ? mayNothing : may}
               onEdit={onEdit}
             />
-            {field.description && <p className="field-hint">{field.description}</p>}
+            {field.description && <p className="small soft">{field.description}</p>}
           </dd>
         </div>
       ))}

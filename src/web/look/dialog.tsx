@@ -58,11 +58,11 @@ export const Dialog = (props: DialogProps) => {
       >
         {children}
         {problem && (
-          <p className="field-error" role="alert" id={dialogProblemId}>
+          <p className="small danger" role="alert" id={dialogProblemId}>
             {problem}
           </p>
         )}
-        <div className="dialog-actions row">
+        <div className="row" style={{ justifyContent: "flex-end" }}>
           <Button look="plain" data-initial-focus onClick={onClose}>
             {cancelLabel}
           </Button>

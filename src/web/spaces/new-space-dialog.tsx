@@ -36,8 +36,8 @@ export const NewSpaceDialog = ({ onClose, onCreated }: NewSpaceDialogProps) => {
       </label>
       <fieldset className="new-space-people">
         <legend className="field-label">Who is in it, beside you</legend>
-        {contacts?.length === 0 && <p className="field-hint">You share no space with anybody yet.</p>}
-        {problem && <p className="field-error">{problem}</p>}
+        {contacts?.length === 0 && <p className="small soft">You share no space with anybody yet.</p>}
+        {problem && <p className="small danger">{problem}</p>}
         {contacts?.map((contact) => (
           <label key={contact.id} className="option hoverable">
             <input type="checkbox" checked={chosen.has(contact.id)} onChange={() => toggle(contact.id)} />

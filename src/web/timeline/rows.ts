@@ -40,7 +40,7 @@ const continues = (before: Speaker, entityId: string, at: string | null): boolea
  * A stream and its message have one key, and so have a message under way and its stored one. React then keeps the row
  * that is on the screen.
  */
-const keyOfMessage = (message: Message, youId: string | undefined): string => {
+const keyOfMessage = (message: Message, youId: string): string => {
   if (message.streamId) return message.streamId;
   return message.clientKey && message.sender.id === youId ? message.clientKey : message.id;
 };
@@ -83,21 +83,22 @@ export const readersBySeq = (state: SpaceState): ReadonlyMap<number, readonly Re
 
 const nobody: readonly Reader[] = [];
 
-const messageRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => {
+/** Messages and notes, then running streams, then messages under way. */
+export const timelineRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => {
   const rows: Row[] = [];
   const firstSeq = state.messages[0]?.seq ?? 0;
-  // The readers of a message show who was silent. A line for each silent agent would drown the rest.
-  const notes = state.notes.filter((note) => note.afterSeq >= firstSeq && note.kind !== "silent");
+  const youId = state.you?.id ?? "";
   const readers = readersBySeq(state);
+  // The readers of a message show who was silent. A line for each silent agent would drown the rest.
+  const shown = state.notes.filter((note) => note.afterSeq >= firstSeq && note.kind !== "silent");
+  const notes = shown.sort((one, other) => one.afterSeq - other.afterSeq);
   let speaker: Speaker = null;
   let before: Message | null = null;
-  let noteIndex = 0;
-  const sorted = [...notes].sort((one, other) => one.afterSeq - other.afterSeq);
   const notesUpTo = (seq: number): void => {
-    for (let note = sorted[noteIndex]; note && note.afterSeq < seq; note = sorted[noteIndex]) {
+    for (let note = notes[0]; note && note.afterSeq < seq; note = notes[0]) {
       rows.push({ kind: "note", key: keyOfNote(note), note });
       speaker = null;
-      noteIndex += 1;
+      notes.shift();
     }
   };
   for (const message of state.messages) {
@@ -107,32 +108,16 @@ const messageRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => 
     const isPlain = message.kind === "text" && !message.origin && !message.replyTo;
     const isContinued = isPlain && continues(speaker, message.sender.id, message.createdAt);
     const opensGroup = opensDay || opensUnread || !isContinued;
-    const key = keyOfMessage(message, state.you?.id);
-    const row = { kind: "message", key, message, opensDay, opensGroup, opensUnread } as const;
-    rows.push({ ...row, readers: readers.get(message.seq) ?? nobody });
+    const row = { key: keyOfMessage(message, youId), message, opensDay, opensGroup, opensUnread };
+    rows.push({ kind: "message", ...row, readers: readers.get(message.seq) ?? nobody });
     speaker = message.kind === "text" ? { entityId: message.sender.id, at: message.createdAt } : null;
     before = message;
   }
   notesUpTo(Number.POSITIVE_INFINITY);
-  return rows;
-};
-
-const speakerOf = (row: Row | undefined): Speaker => {
-  if (row?.kind === "message" && row.message.kind === "text") {
-    return { entityId: row.message.sender.id, at: row.message.createdAt };
-  }
-  return null;
-};
-
-/** Messages and notes, then running streams, then messages under way. */
-export const timelineRows = (state: SpaceState, unreadFromSeq: number | null): Row[] => {
-  const rows = messageRows(state, unreadFromSeq);
-  let speaker = speakerOf(rows.at(-1));
   for (const stream of state.streams) {
     rows.push({ kind: "stream", key: stream.streamId, stream, opensGroup: !continues(speaker, stream.entityId, null) });
     speaker = { entityId: stream.entityId, at: null };
   }
-  const youId = state.you?.id ?? "";
   for (const outgoing of state.outgoing) {
     const opensGroup = outgoing.replyTo !== undefined || !continues(speaker, youId, outgoing.createdAt);
     rows.push({ kind: "outgoing", key: outgoing.clientKey, outgoing, opensGroup });

@@ -1,4 +1,4 @@
-import type { LiveSpace, Note, SpaceState } from "../../client/index.ts";
+import type { LiveSpace, Note, OutgoingMessage, SpaceState } from "../../client/index.ts";
 import { LinkButton } from "../look/button.tsx";
 import { GrowingCall } from "../tool-calls/tool-call-card.tsx";
 import { Markdown } from "./markdown.tsx";
@@ -44,24 +44,22 @@ const RowContent = ({ row, state, live, names, targetId, actions }: TimelineRowP
       );
     }
     case "stream": {
-      const { stream, opensGroup } = row;
-      const { toolName, speaks, text } = stream;
-      const member = state.members.find((one) => one.id === stream.entityId);
-      const sender = { id: stream.entityId, name: member?.name ?? "An agent", type: member?.type ?? "agent" } as const;
+      const { entityId: id, toolName, speaks, text } = row.stream;
+      const { name = "An agent", type = "agent" } = state.members.find((one) => one.id === id) ?? {};
       // This row becomes the row of the finished message, so nothing jumps at the end.
       return (
-        <MessageFrame sender={sender} opensGroup={opensGroup} isActive>
+        <MessageFrame sender={{ id, name, type }} opensGroup={row.opensGroup} isActive>
           {speaks ? <Markdown text={text} names={names} isGrowing /> : <GrowingCall name={toolName} text={text} />}
         </MessageFrame>
       );
     }
     case "outgoing":
-      return <OutgoingRow {...{ row, state, live, names }} />;
+      return <OutgoingRow {...row} {...{ state, live, names }} />;
     case "note": {
       const { note } = row;
       const name = note.kind === "unrouted" ? "The router" : nameOf(state, note.entityId, "An agent");
       return (
-        <p className="note wrap small soft" data-kind={note.kind}>
+        <p className={`note wrap small ${note.kind === "failed" ? "danger" : "soft"}`}>
           {name} {noteWords[note.kind]}
           {note.reason ? `: ${note.reason}` : "."}
         </p>
@@ -79,11 +77,12 @@ const noteWords: Record<Note["kind"], string> = {
 };
 
 type OutgoingRowProps = Pick<TimelineRowProps, "state" | "live" | "names"> & {
-  row: Extract<Row, { kind: "outgoing" }>;
+  outgoing: OutgoingMessage;
+  opensGroup: boolean;
 };
 
 /** A message of this person that the log does not have yet: sent, waiting for the connection, or refused. */
-const OutgoingRow = ({ row: { outgoing, opensGroup }, state, live, names }: OutgoingRowProps) => {
+const OutgoingRow = ({ outgoing, opensGroup, state, live, names }: OutgoingRowProps) => {
   const { status, clientKey, createdAt, text, replyTo } = outgoing;
   const quoted = quotedIn(state, replyTo);
   const { id, name } = state.you ?? { id: "", name: "You" };
@@ -96,7 +95,7 @@ const OutgoingRow = ({ row: { outgoing, opensGroup }, state, live, names }: Outg
         <p className="small soft">Will be sent when the connection is back.</p>
       )}
       {status.kind === "failed" && (
-        <p className="outgoing-failed buttons field-error" role="alert">
+        <p className="outgoing-failed buttons small danger" role="alert">
           <span>Not sent: {status.message}</span>
           <LinkButton onClick={() => live?.retry(clientKey)}>Try again</LinkButton>
           <LinkButton onClick={() => live?.discard(clientKey)}>Discard</LinkButton>

@@ -132,7 +132,7 @@ const TimelineList = ({ state, live, rows, isAtBottom, onAtBottom, onReply, led 
 const TimelineHeader = ({ context }: { context?: { state: SpaceState } }) =>
   context ? <TimelineTop history={context.state.history} space={context.state.space} /> : null;
 
-const TimelineFooter = () => <div className="timeline-foot" />;
+const TimelineFooter = () => <div style={{ height: 12 }} />;
 
 /** Leads back to the newest message, and counts those that came meanwhile. */
 const JumpButton = ({ count, onJump }: { count: number; onJump: () => void }) => {

@@ -23,7 +23,7 @@ export const AnswerForm = ({ toolCallId, schema, isDisabled, answering }: Answer
     form.current?.querySelector<HTMLElement>(`[data-field="${CSS.escape(wrong)}"]`)?.focus();
   };
   return (
-    <form ref={form} className="call-form stack" onSubmit={submit} noValidate>
+    <form ref={form} className="stack" onSubmit={submit} noValidate>
       {fields.map((field) => {
         const key = keyOf(field);
         return (
@@ -80,12 +80,12 @@ const FieldView = ({ field, draft, problem, isDisabled, onChange }: FieldViewPro
   const below = (
     <>
       {hint && (
-        <span id={`${id}-hint`} className="field-hint">
+        <span id={`${id}-hint`} className="small soft">
           {hint}
         </span>
       )}
       {problem && (
-        <span id={`${id}-problem`} className="field-error" role="alert">
+        <span id={`${id}-problem`} className="small danger" role="alert">
           {problem}
         </span>
       )}

@@ -29,7 +29,7 @@ export const ChoiceForm = ({ toolCallId, choice, question, schema, isDisabled, a
           const words = (
             <span className="words" dir="auto">
               <span>{option.label}</span>
-              {option.hint && <span className="field-hint">{option.hint}</span>}
+              {option.hint && <span className="small soft">{option.hint}</span>}
             </span>
           );
           return choice.isMultiple ? (

@@ -135,7 +135,7 @@ const jsonKind = (schema: Schema): FieldKind => {
   return written(schema, {
     kind: "json",
     isLong: true,
-    input: { className: "input call-json", spellCheck: false },
+    input: { spellCheck: false, style: { fontFamily: "var(--mono)" } },
     read,
   });
 };

@@ -33,13 +33,14 @@ export const asksOf = ({ messages, members, you }: SpaceState, now: number): Mes
 
 export type Chip = { words: string; tone: "agent" | "warning" | "accent" | "danger" | "none" };
 
-const chips: Record<ToolCall["status"], Chip> = {
-  running: { words: "Running", tone: "agent" },
-  requires_action: { words: "Waiting", tone: "warning" },
-  complete: { words: "Done", tone: "accent" },
-  error: { words: "Failed", tone: "danger" },
-  expired: { words: "Expired", tone: "none" },
-  canceled: { words: "Canceled", tone: "none" },
+/** Each state as a chip, and as the end of a sentence. */
+const states: Record<ToolCall["status"], { chip: Chip; verb: string }> = {
+  running: { chip: { words: "Running", tone: "agent" }, verb: "runs" },
+  requires_action: { chip: { words: "Waiting", tone: "warning" }, verb: "waits for an answer" },
+  complete: { chip: { words: "Done", tone: "accent" }, verb: "is done" },
+  error: { chip: { words: "Failed", tone: "danger" }, verb: "failed" },
+  expired: { chip: { words: "Expired", tone: "none" }, verb: "has expired" },
+  canceled: { chip: { words: "Canceled", tone: "none" }, verb: "was canceled" },
 };
 
 /** The state of a call in a word or two, for this person. */
@@ -47,16 +48,7 @@ export const chipOf = (call: ToolCall, standing: Standing): Chip => {
   if (standing?.may) return { words: "Needs you", tone: "warning" };
   if (call.error?.code === "approval_rejected") return { words: "Rejected", tone: "danger" };
   if (call.error?.code === "outcome_unknown") return { words: "Outcome unknown", tone: "danger" };
-  return chips[call.status];
-};
-
-const words: Record<ToolCall["status"], string> = {
-  running: "runs",
-  requires_action: "waits for an answer",
-  complete: "is done",
-  error: "failed",
-  expired: "has expired",
-  canceled: "was canceled",
+  return states[call.status].chip;
 };
 
 /** A call in one line, for places without room for its card: "Deploy app waits for approval". */
@@ -64,7 +56,7 @@ export const callWords = ({ name, status, awaits, error }: ToolCall): string => 
   const { title } = toolTitle(name);
   if (status === "requires_action" && awaits?.kind === "approval") return `${title} waits for approval`;
   if (error?.code === "outcome_unknown") return `${title} may have been done`;
-  return `${title} ${error?.code === "approval_rejected" ? "was rejected" : words[status]}`;
+  return `${title} ${error?.code === "approval_rejected" ? "was rejected" : states[status].verb}`;
 };
 
 /** "1 of 2 approvals" for a call that needs several and that nobody has rejected; null otherwise. */

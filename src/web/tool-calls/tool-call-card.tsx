@@ -28,7 +28,7 @@ export const ToolCallCard = memo(({ spaceId, call, members }: ToolCallCardProps)
       {awaits && <PeoplePart {...{ spaceId, call, awaits, members, standing, now }} />}
       {output !== undefined && !isSameValue(output, call.input) && <Result output={output} isAnswer={isAsking} />}
       {error && error.code !== "approval_rejected" && (
-        <p className="icon-line">
+        <p className="icon-line danger">
           <Icon name="warning" size={16} /> <span dir="auto">{error.message}</span>
         </p>
       )}
