@@ -33,18 +33,13 @@ const pageOf = <Item extends z.ZodType>(item: Item) =>
 const itemsOf = <Item extends z.ZodType>(item: Item) =>
   z.object({ items: z.array(item) }).transform(({ items }) => items);
 
-const SpacesAnswer = pageOf(SpaceListItem);
 const SpaceAnswer = z.object({ space: Space }).transform(({ space }) => space);
 const MemberAnswer = z.object({ member: Member }).transform(({ member }) => member);
 const MessageAnswer = z.object({ message: Message }).transform(({ message }) => message);
 const MessagesAnswer = pageOf(Message).transform(
   ({ items, nextCursor }): MessagePage => ({ items, hasOlder: nextCursor !== null }),
 );
-const ReadsAnswer = itemsOf(ReadReceipt);
 const EntityAnswer = z.object({ entity: Entity }).transform(({ entity }) => entity);
-const EntitiesAnswer = pageOf(Entity);
-const BlocksAnswer = itemsOf(Block);
-const HistoryAnswer = pageOf(BlockChange);
 const NoAnswer = z.unknown().transform((): void => undefined);
 
 const at = (...segments: string[]): string => `/v1/${segments.map(encodeURIComponent).join("/")}`;
@@ -69,24 +64,23 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
 
   const client = {
     /** Newest first, with unread counts and the latest message of each. */
-    listSpaces: (page: PageQuery = {}): Promise<Page<SpaceListItem>> =>
-      http({ path: at("spaces"), query: page, answer: SpacesAnswer }),
+    listSpaces: (query: PageQuery = {}) => http({ path: at("spaces"), query, answer: pageOf(SpaceListItem) }),
     createSpace: ({ name, members = [] }: { name: string; members?: readonly string[] }): Promise<Space> => {
       const body = { name, members: members.map((entityId) => ({ entityId })) };
       return http({ method: "POST", path: at("spaces"), body, idempotencyKey: ulid(), answer: SpaceAnswer });
     },
-    getSpace: (spaceId: string): Promise<Space> => http({ path: at("spaces", spaceId), answer: SpaceAnswer }),
-    renameSpace: (spaceId: string, name: string): Promise<Space> =>
+    getSpace: (spaceId: string) => http({ path: at("spaces", spaceId), answer: SpaceAnswer }),
+    renameSpace: (spaceId: string, name: string) =>
       http({ method: "PATCH", path: at("spaces", spaceId), body: { name }, answer: SpaceAnswer }),
-    addMember: (spaceId: string, entityId: string): Promise<Member> =>
+    addMember: (spaceId: string, entityId: string) =>
       http({ method: "POST", path: at("spaces", spaceId, "members"), body: { entityId }, answer: MemberAnswer }),
     /** A person may remove only themselves, that is, leave. */
-    removeMember: (spaceId: string, entityId: string): Promise<void> =>
+    removeMember: (spaceId: string, entityId: string) =>
       http({ method: "DELETE", path: at("spaces", spaceId, "members", entityId), answer: NoAnswer }),
-    listMessages: (spaceId: string, page: MessageQuery): Promise<MessagePage> =>
-      http({ path: at("spaces", spaceId, "messages"), query: page, answer: MessagesAnswer }),
+    listMessages: (spaceId: string, query: MessageQuery) =>
+      http({ path: at("spaces", spaceId, "messages"), query, answer: MessagesAnswer }),
     /** The message is stored once for each `clientKey`; a missing one is generated. */
-    postMessage: (spaceId: string, { clientKey = ulid(), ...input }: MessageInput): Promise<Message> => {
+    postMessage: (spaceId: string, { clientKey = ulid(), ...input }: MessageInput) => {
       const body = { ...input, clientKey };
       return http({ method: "POST", path: at("spaces", spaceId, "messages"), body, answer: MessageAnswer });
     },
@@ -96,42 +90,38 @@ export const createClient = ({ baseUrl, token, refreshToken }: ClientOptions) =>
      * again changes nothing. Rejects with `forbidden`, `conflict` (others were first), `gone` (too late) or
      * `answer_invalid`, with its issues.
      */
-    answerToolCall: (spaceId: string, toolCallId: string, answer: ToolAnswer): Promise<Message> => {
+    answerToolCall: (spaceId: string, toolCallId: string, body: ToolAnswer) => {
       const path = at("spaces", spaceId, "tool-calls", toolCallId, "result");
-      return http({ method: "POST", path, body: answer, answer: MessageAnswer });
+      return http({ method: "POST", path, body, answer: MessageAnswer });
     },
-    markRead: (spaceId: string, messageId: string): Promise<void> =>
+    markRead: (spaceId: string, messageId: string) =>
       http({ method: "POST", path: at("spaces", spaceId, "read"), body: { messageId }, answer: NoAnswer }),
     /** Who has read a message, except its sender. For an agent also how its run on the message ended. */
-    listReads: (spaceId: string, messageId: string): Promise<ReadReceipt[]> =>
-      http({ path: at("spaces", spaceId, "messages", messageId, "reads"), answer: ReadsAnswer }),
-    getEntity: (entityId: string): Promise<Entity> => http({ path: at("entities", entityId), answer: EntityAnswer }),
+    listReads: (spaceId: string, messageId: string) =>
+      http({ path: at("spaces", spaceId, "messages", messageId, "reads"), answer: itemsOf(ReadReceipt) }),
+    getEntity: (entityId: string) => http({ path: at("entities", entityId), answer: EntityAnswer }),
     /** This person and those it shares a space with, oldest first. */
-    listEntities: (page: PageQuery = {}): Promise<Page<Entity>> =>
-      http({ path: at("entities"), query: page, answer: EntitiesAnswer }),
+    listEntities: (query: PageQuery = {}) => http({ path: at("entities"), query, answer: pageOf(Entity) }),
     openSpace: (spaceId: string, options?: OpenSpaceOptions): LiveSpace => {
       const { listMessages, getSpace } = client;
       const streamAddress = (cursor: number | null) => socketAddress(at("spaces", spaceId, "stream"), cursor);
       return openLiveSpace({ credentials, streamAddress, listMessages, getSpace }, spaceId, options);
     },
     /** The blocks that agents share with a space. */
-    listBlocks: (spaceId: string): Promise<Block[]> =>
-      http({ path: at("spaces", spaceId, "blocks"), answer: BlocksAnswer }),
+    listBlocks: (spaceId: string) => http({ path: at("spaces", spaceId, "blocks"), answer: itemsOf(Block) }),
     /** The block as it is now, or as it was at an earlier version. */
-    getBlock: (block: BlockRef, version?: number): Promise<BlockDetail> =>
+    getBlock: (block: BlockRef, version?: number) =>
       http({ path: atBlock(block), query: { version }, answer: BlockDetail }),
     /**
      * All operations or none, merged with what came after `onVersion`. With the same key, the same edit again changes
      * nothing and has the same answer. Rejects with `forbidden` where the space's people may not edit, with
      * `edit_refused` or `text_too_long`.
      */
-    editBlock: (block: BlockRef, body: EditRequest, key: string = ulid()): Promise<EditedBlock> => {
-      const path = atBlock(block, "operations");
-      return http({ method: "POST", path, body, idempotencyKey: key, answer: EditedBlock });
-    },
+    editBlock: (block: BlockRef, body: EditRequest, idempotencyKey: string = ulid()) =>
+      http({ method: "POST", path: atBlock(block, "operations"), body, idempotencyKey, answer: EditedBlock }),
     /** Newest first. */
-    blockHistory: (block: BlockRef, page: PageQuery = {}): Promise<Page<BlockChange>> =>
-      http({ path: atBlock(block, "history"), query: page, answer: HistoryAnswer }),
+    blockHistory: (block: BlockRef, query: PageQuery = {}) =>
+      http({ path: atBlock(block, "history"), query, answer: pageOf(BlockChange) }),
     openBlock: (block: BlockRef, { timings }: { timings?: Partial<ConnectionTimings> } = {}): LiveBlock => {
       const access = {
         credentials,

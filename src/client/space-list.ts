@@ -33,7 +33,7 @@ export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceLi
   const { intervalMs = 5000, isAwake = pageIsVisible } = options;
   const { update, ...store } = createStore<SpaceListState>({ status: "loading" });
   let running: Promise<void> | null = null;
-  let again = false;
+  let isAsked = false;
   let closed = false;
 
   const once = async (): Promise<void> => {
@@ -49,17 +49,19 @@ export const watchSpaces = (client: Pick<Client, "listSpaces">, options: SpaceLi
     }
   };
 
-  const refresh = (): Promise<void> => {
-    if (running !== null) {
-      again = true;
-      return running;
-    }
-    running = once().finally(() => {
+  const run = async (): Promise<void> => {
+    try {
+      while (isAsked && !closed) {
+        isAsked = false;
+        await once();
+      }
+    } finally {
       running = null;
-      if (!again || closed) return;
-      again = false;
-      void refresh();
-    });
+    }
+  };
+  const refresh = (): Promise<void> => {
+    isAsked = true;
+    running ??= run();
     return running;
   };
 

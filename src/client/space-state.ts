@@ -15,19 +15,14 @@ export type Typing = { entityId: string; until: number };
 /** `seq` is the message's; 0 if the message was not loaded when the mark came. */
 export type ReadMark = { messageId: string; seq: number; outcome?: RunOutcome; reason?: string };
 
-/** A run without a message: it failed, was canceled, or its agent chose silence. It is shown after `afterSeq`. */
-export type RunNote = {
-  runId: string;
-  entityId: string;
-  kind: "failed" | "silent" | "canceled";
-  reason?: string;
-  afterSeq: number;
-};
-
-/** The space's router failed on the message at `afterSeq`, so that it woke no agent. */
-export type RouterNote = { messageId: string; kind: "unrouted"; reason?: string; afterSeq: number };
-
-export type Note = RunNote | RouterNote;
+/**
+ * What left no message; it is shown after the message at `afterSeq`: a run that failed, was canceled, or whose agent
+ * chose silence, or the space's router, which failed on this message, so that it woke no agent.
+ */
+export type Note = { reason?: string; afterSeq: number } & (
+  | { runId: string; entityId: string; kind: "failed" | "silent" | "canceled" }
+  | { messageId: string; kind: "unrouted" }
+);
 
 /** A message of this person that is not in the log yet. */
 export type OutgoingMessage = {

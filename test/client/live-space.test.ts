@@ -9,18 +9,24 @@ let husam: ReturnType<Peer["entity"]>;
 let sara: ReturnType<Peer["entity"]>;
 let nova: ReturnType<Peer["entity"]>;
 let space: PeerSpace;
-const opened: LiveSpace[] = [];
+const lives: LiveSpace[] = [];
 
 const timings = { minDelayMs: 5, maxDelayMs: 20 };
 
 const open = (options: OpenSpaceOptions = {}, token = peer.token(husam)): LiveSpace => {
   const live = createClient({ baseUrl: peer.url, token }).openSpace(space.space.id, { timings, ...options });
-  opened.push(live);
+  lives.push(live);
   return live;
 };
 
 const ready = (live: LiveSpace) =>
   until(live, (state) => state.connection.status === "open" && state.history.status === "ready");
+
+const opened = async (options?: OpenSpaceOptions, token?: string): Promise<LiveSpace> => {
+  const live = open(options, token);
+  await ready(live);
+  return live;
+};
 
 const texts = (live: LiveSpace) => live.getSnapshot().messages.map((message) => message.text);
 
@@ -33,14 +39,13 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const live of opened.splice(0)) live.close();
+  for (const live of lives.splice(0)) live.close();
   await peer.stop();
 });
 
 test("a live space shows messages from before it was opened and new ones", async () => {
   space.post(sara, { text: "before" });
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.post(sara, { text: "after" });
   await until(live, (state) => state.messages.length === 2);
   expect(texts(live)).toEqual(["before", "after"]);
@@ -48,8 +53,7 @@ test("a live space shows messages from before it was opened and new ones", async
 });
 
 test("[D3] after a dropped connection each later event comes once and in order", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.post(sara, { text: "one" });
   await until(live, (state) => state.messages.length === 1);
   space.drop();
@@ -61,8 +65,7 @@ test("[D3] after a dropped connection each later event comes once and in order",
 });
 
 test("[D3] events that the server sends twice show once", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.post(sara, { text: "one" });
   for (const event of space.log) space.broadcast(event);
   space.post(sara, { text: "two" });
@@ -71,8 +74,7 @@ test("[D3] events that the server sends twice show once", async () => {
 });
 
 test("[D3] a running stream is complete again after a reconnect", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   const stream = space.begin(nova);
   stream.delta("Hello");
   await until(live, (state) => state.streams[0]?.text === "Hello");
@@ -88,8 +90,7 @@ test("[D3] a running stream is complete again after a reconnect", async () => {
 });
 
 test("[D4] a stream that fails while the connection is down leaves no text", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   const stream = space.begin(nova);
   stream.delta("never said");
   await until(live, (state) => state.streams.length === 1);
@@ -101,8 +102,7 @@ test("[D4] a stream that fails while the connection is down leaves no text", asy
 
 test("[D3] a cursor that is too old to resume loads the timeline anew", async () => {
   for (let index = 0; index < 3; index += 1) space.post(sara, { text: `old ${index}` });
-  const live = open();
-  await ready(live);
+  const live = await opened();
   await until(live, (state) => state.messages.length === 3);
   peer.refuses = "unavailable";
   space.drop();
@@ -134,8 +134,7 @@ test("a history that could not be loaded can be loaded again", async () => {
 
 test("older messages that could not be loaded can be loaded again", async () => {
   for (let index = 0; index < 60; index += 1) space.post(sara, { text: `old ${index}` });
-  const live = open();
-  await ready(live);
+  const live = await opened();
   peer.refuses = "unavailable";
   const refused = live.loadOlder();
   expect(live.getSnapshot().history).toMatchObject({ loadingOlder: true });
@@ -148,8 +147,7 @@ test("older messages that could not be loaded can be loaded again", async () => 
 });
 
 test("[D1] a message without an answer is sent again under its clientKey, and shows once", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.swallows = true;
   const clientKey = live.send("are you there?");
   await vi.waitUntil(() => space.received.length === 1);
@@ -162,8 +160,7 @@ test("[D1] a message without an answer is sent again under its clientKey, and sh
 });
 
 test("[D1] a message whose answer was lost after it was stored shows once", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   peer.refuses = "unavailable";
   space.drop();
   await until(live, (state) => state.connection.status === "reconnecting");
@@ -176,8 +173,7 @@ test("[D1] a message whose answer was lost after it was stored shows once", asyn
 });
 
 test("a refused message keeps its reason, and can be sent again", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.swallows = true;
   const clientKey = live.send("hello");
   const refusal = { type: "error", clientKey, title: "Too many requests", status: 429, code: "rate_limited" } as const;
@@ -190,16 +186,14 @@ test("a refused message keeps its reason, and can be sent again", async () => {
 });
 
 test("a blank or too long text is refused before it is sent", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   expect(() => live.send("  ")).toThrowError(expect.objectContaining({ code: "invalid_request" }));
   expect(() => live.send("ü".repeat(16_385))).toThrowError(/32768 bytes/);
   expect(live.getSnapshot().outgoing).toEqual([]);
 });
 
 test("[S5] the live space closes when its person is removed", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.leave(husam.id);
   const state = await until(live, ({ connection }) => connection.status === "closed");
   expect(state.connection).toEqual({ status: "closed", reason: "removed" });
@@ -216,7 +210,7 @@ test("[S5] the live space goes on after an expired token is refreshed", async ()
     },
   });
   const live = client.openSpace(space.space.id, { timings });
-  opened.push(live);
+  lives.push(live);
   await ready(live);
   space.close(closeCodes.tokenExpired);
   space.post(sara, { text: "still here?" });
@@ -225,8 +219,7 @@ test("[S5] the live space goes on after an expired token is refreshed", async ()
 });
 
 test("[S5] an expired token that cannot be refreshed signs out", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   space.close(closeCodes.tokenExpired);
   const state = await until(live, ({ connection }) => connection.status === "closed");
   expect(state.connection).toEqual({ status: "closed", reason: "signed_out" });
@@ -239,8 +232,7 @@ test("a token that was never valid signs out instead of reconnecting for ever", 
 });
 
 test("a connection that died silently is noticed by its heartbeat and replaced", async () => {
-  const live = open({ timings: { ...timings, heartbeatMs: 20, silenceMs: 20 } });
-  await ready(live);
+  const live = await opened({ timings: { ...timings, heartbeatMs: 20, silenceMs: 20 } });
   for (const socket of space.sockets.keys()) socket.pause();
   await until(live, (state) => state.connection.status === "reconnecting");
   space.post(sara, { text: "back" });
@@ -249,8 +241,7 @@ test("a connection that died silently is noticed by its heartbeat and replaced",
 });
 
 test("[S5] each opening sends a ping at once, so that a close by the server takes no 10 s", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   await vi.waitUntil(() => peer.pings === 1);
   space.drop();
   await until(live, (state) => state.connection.status === "reconnecting");
@@ -260,10 +251,8 @@ test("[S5] each opening sends a ping at once, so that a close by the server take
 });
 
 test("typing shows to other members, and is sent at most every three seconds", async () => {
-  const live = open();
-  const other = open({}, peer.token(sara));
-  await ready(live);
-  await ready(other);
+  const live = await opened();
+  const other = await opened({}, peer.token(sara));
   live.typing();
   live.typing();
   const state = await until(other, ({ typing }) => typing.length === 1);
@@ -272,8 +261,7 @@ test("typing shows to other members, and is sent at most every three seconds", a
 });
 
 test("a malformed frame is reported, and a frame of an unknown type is ignored", async () => {
-  const live = open();
-  await ready(live);
+  const live = await opened();
   const problems: string[] = [];
   live.onProblem((problem) => problems.push(problem.detail));
   for (const socket of space.sockets.keys()) {

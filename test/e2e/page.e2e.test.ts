@@ -1,4 +1,4 @@
-import type { Page, WebSocketRoute } from "playwright-core";
+import type { BrowserContextOptions, Page, WebSocketRoute } from "playwright-core";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { failures, startFakeOpenAi } from "../support/fake-openai.ts";
@@ -29,9 +29,15 @@ afterEach(async () => {
   await Promise.all(pages.splice(0).map((page) => page.context().close()));
 });
 
-const signIn = async (person: Person, prepare?: (page: Page) => Promise<void>): Promise<Page> => {
-  const page = await (await browser.newContext()).newPage();
+/** An empty page, closed after the test. */
+const newPage = async (options: BrowserContextOptions = {}): Promise<Page> => {
+  const page = await (await browser.newContext(options)).newPage();
   pages.push(page);
+  return page;
+};
+
+const signIn = async (person: Person, prepare?: (page: Page) => Promise<void>): Promise<Page> => {
+  const page = await newPage();
   await prepare?.(page);
   await page.goto(person.link);
   await enter(page, "Town square");
@@ -85,8 +91,7 @@ test("a link signs in, and its token leaves the address bar", async () => {
 });
 
 test("[S5] a refused token shows the sign-in page with the reason", async () => {
-  const page = await (await browser.newContext()).newPage();
-  pages.push(page);
+  const page = await newPage();
   await page.goto(`${husam.link}x`);
   await page.getByRole("alert").filter({ hasText: "does not take this sign-in" }).waitFor();
 });
@@ -247,9 +252,7 @@ test("a failed router wakes nobody, and the page says so", async () => {
 });
 
 test("on a phone, a tap on a message offers a reply", async () => {
-  const context = await browser.newContext({ viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
-  const page = await context.newPage();
-  pages.push(page);
+  const page = await newPage({ viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
   await sara.api.post(`/v1/spaces/${spaceId}/messages`, { text: "who brings the keys?" });
   await page.goto(husam.link);
   await page.getByRole("button", { name: "Show spaces" }).tap();
@@ -265,8 +268,7 @@ test("on a phone, a tap on a message offers a reply", async () => {
 });
 
 test("on a phone, the spaces are a drawer, and nothing overflows", async () => {
-  const page = await (await browser.newContext({ viewport: { width: 360, height: 640 } })).newPage();
-  pages.push(page);
+  const page = await newPage({ viewport: { width: 360, height: 640 } });
   await page.goto(`${house.url}/#token=${husam.token}`);
   await page.getByRole("button", { name: "Show spaces" }).click();
   await enter(page, "Town square");

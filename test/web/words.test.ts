@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import type { Message } from "../../src/client/index.ts";
 import { day, daysAgo } from "../../src/web/look/time.tsx";
 import { sessionOf } from "../../src/web/session/session.ts";
 import { byActivity, preview, withOpenSpace, withReadMarks } from "../../src/web/spaces/space-items.ts";
 import { presence, presenceText } from "../../src/web/timeline/presence.ts";
-import { after, husam, message, nova, runId, sara, space, start, welcome } from "../client/frames.ts";
+import { after, husam, loaded, message, nova, runId, sara, space, start, welcome } from "../client/frames.ts";
 import { ids } from "../support/node/peer.ts";
 
 describe("the presence line", () => {
@@ -19,6 +20,26 @@ describe("the presence line", () => {
 
   test("people are typing", () => {
     expect(textOf(active, typing)).toBe("Nova is thinking · Sara is typing");
+  });
+
+  test("an agent waits for the members it asked until they have spoken", () => {
+    const asked = message(1, { sender: nova, expectsReply: true, mentions: [sara.id, husam.id] });
+    const waiting = (...later: Message[]) => textOf(loaded([asked, ...later]));
+    expect(waiting()).toBe("Nova is waiting for Husam and Sara");
+    expect(waiting(message(2, { sender: husam }))).toBe("Nova is waiting for Sara");
+    expect(waiting(message(2, { sender: husam }), message(3))).toBe("");
+    const left = { type: "member.left", cursor: 3, entityId: sara.id, name: sara.name } as const;
+    expect(textOf(loaded([asked, message(2, { sender: husam })]), left)).toBe("");
+  });
+
+  test("an agent whose model is away tries again until it is back or its run has ended", () => {
+    const at = { entityId: nova.id, runId: runId("a") };
+    const rests = (reason: string) => ({ type: "agent.inactive", ...at, reason }) as const;
+    const away = rests("model_unavailable");
+    expect(textOf(away)).toBe("Nova is trying again soon");
+    expect(textOf(away, active)).toBe("Nova is thinking");
+    expect(textOf(away, { type: "run.canceled", ...at })).toBe("");
+    for (const reason of ["waiting_reply", "interrupted", "model_rejected"]) expect(textOf(rests(reason))).toBe("");
   });
 
   test("more than three participants are counted, not named", () => {

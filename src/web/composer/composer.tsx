@@ -4,7 +4,7 @@ import { Icon } from "../look/icon.tsx";
 import { recall, remember } from "../storage.ts";
 import type { Quoted } from "../timeline/quoted.ts";
 import { useToast } from "../toasts/toasts.tsx";
-import { MentionList, optionId, useMentions } from "./mentions.tsx";
+import { useMentions } from "./mentions.tsx";
 import { ReplyStrip } from "./reply.tsx";
 import "./composer.css";
 
@@ -44,6 +44,10 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on 
     caretToSet.current = next.caret;
     change(next);
   });
+  const cancelReply = (): void => {
+    on.onCancelReply();
+    area.current?.focus();
+  };
 
   useLayoutEffect(() => {
     const element = area.current;
@@ -88,25 +92,9 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on 
         send();
       }}
     >
-      {mentions.isOpen && (
-        <MentionList
-          id={mentions.listId}
-          members={mentions.options}
-          selected={mentions.selected}
-          onPick={mentions.pick}
-        />
-      )}
+      {mentions.list}
       <div className="composer-box" data-too-long={isTooLong}>
-        {replied && (
-          <ReplyStrip
-            name={replied.name}
-            text={replied.text ?? ""}
-            onCancel={() => {
-              on.onCancelReply();
-              area.current?.focus();
-            }}
-          />
-        )}
+        {replied && <ReplyStrip name={replied.name} text={replied.text ?? ""} onCancel={cancelReply} />}
         <textarea
           ref={area}
           className="composer-text"
@@ -115,11 +103,7 @@ export const Composer = ({ spaceId, spaceName, people, isClosed, replied, ...on 
           placeholder={`Write in ${spaceName}`}
           aria-label={`Message to ${spaceName}`}
           aria-describedby="composer-hint"
-          role="combobox"
-          aria-autocomplete="list"
-          aria-expanded={mentions.isOpen}
-          aria-controls={mentions.isOpen ? mentions.listId : undefined}
-          aria-activedescendant={mentions.isOpen ? optionId(mentions.listId, mentions.selected) : undefined}
+          {...mentions.combobox}
           aria-invalid={isTooLong}
           dir="auto"
           disabled={isClosed}

@@ -7,7 +7,10 @@ const maxOptions = 8;
 
 type Edit = { text: string; caret: number };
 
-/** The state of `@` completion over a text with a caret. */
+/**
+ * Completes an `@` in a text with a caret: `list` shows the members who can be mentioned, and is false if there are none.
+ * The text's element, which takes the `combobox` properties, keeps the focus and moves the selection.
+ */
 export const useMentions = (people: readonly Member[], { text, caret }: Edit, onEdit: (edit: Edit) => void) => {
   const listId = useId();
   const [selected, setSelected] = useState(0);
@@ -20,6 +23,7 @@ export const useMentions = (people: readonly Member[], { text, caret }: Edit, on
   const isComplete = options.length === 1 && options[0]?.name.toLowerCase() === query?.text.toLowerCase();
   const isOpen = options.length > 0 && !isComplete;
   const current = Math.min(selected, Math.max(0, options.length - 1));
+  const optionId = (index: number): string => `${listId}-${index}`;
 
   const pick = (member: Member): void => {
     if (query) onEdit(completeMention(text, query, caret, member.name));
@@ -39,38 +43,34 @@ export const useMentions = (people: readonly Member[], { text, caret }: Edit, on
     return true;
   };
 
-  return { listId, options, selected: current, isOpen, pick, handleKey };
+  const combobox = {
+    role: "combobox",
+    "aria-autocomplete": "list",
+    "aria-expanded": isOpen,
+    "aria-controls": isOpen ? listId : undefined,
+    "aria-activedescendant": isOpen ? optionId(current) : undefined,
+  } as const;
+  const list = isOpen && (
+    <div id={listId} className="mention-list raised" role="listbox" aria-label="Mention">
+      {options.map((member, index) => (
+        <div
+          key={member.id}
+          id={optionId(index)}
+          className="option"
+          role="option"
+          tabIndex={-1}
+          aria-selected={index === current}
+          onPointerDown={(event) => {
+            event.preventDefault(); // the composer keeps the focus
+            pick(member);
+          }}
+        >
+          <Avatar {...member} size={24} />
+          <span>{member.name}</span>
+          <TypeBadge type={member.type} />
+        </div>
+      ))}
+    </div>
+  );
+  return { list, combobox, handleKey };
 };
-
-type MentionListProps = {
-  id: string;
-  members: readonly Member[];
-  selected: number;
-  onPick: (member: Member) => void;
-};
-
-export const optionId = (listId: string, index: number): string => `${listId}-${index}`;
-
-/** The members who can be mentioned. The composer keeps the focus and moves the selection. */
-export const MentionList = ({ id, members, selected, onPick }: MentionListProps) => (
-  <div id={id} className="mention-list raised" role="listbox" aria-label="Mention">
-    {members.map((member, index) => (
-      <div
-        key={member.id}
-        id={optionId(id, index)}
-        className="option"
-        role="option"
-        tabIndex={-1}
-        aria-selected={index === selected}
-        onPointerDown={(event) => {
-          event.preventDefault(); // the composer keeps the focus
-          onPick(member);
-        }}
-      >
-        <Avatar {...member} size={24} />
-        <span>{member.name}</span>
-        <TypeBadge type={member.type} />
-      </div>
-    ))}
-  </div>
-);

@@ -20,8 +20,7 @@ export const ThemeToggle = () => {
     const next = isDark === isSystemDark ? other : null;
     setChoice(next);
     remember("kept", key, next);
-    if (next === null) delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
+    document.documentElement.style.colorScheme = next ?? "";
   };
   return <IconButton icon={isDark ? "sun" : "moon"} label={`Use the ${other} theme`} onClick={toggle} />;
 };

@@ -3,13 +3,12 @@ import { isRecord } from "./value-layout.ts";
 
 export type Choice = { options: Option[]; isMultiple: boolean };
 
-const first = (value: Record<string, unknown>, keys: readonly string[]): string | undefined => {
-  for (const key of keys) {
-    const found = value[key];
-    if ((typeof found === "string" && found.trim() !== "") || typeof found === "number") return String(found);
-  }
-  return undefined;
-};
+const first = (value: Record<string, unknown>, keys: readonly string[]): string | undefined =>
+  keys
+    .map((key) => value[key])
+    .filter((found) => typeof found === "string" || typeof found === "number")
+    .map(String)
+    .find((text) => text.trim() !== "");
 
 const optionOf = (value: unknown, index: number): Option | null => {
   const key = String(index);
