@@ -13,7 +13,6 @@ import { ExpiringMap } from "./expiring-map.ts";
  *    for the binding's window.
  * 2. A binding that is absent or fails refuses nobody: it protects the deployment, which works without it.
  */
-export type Rate = "key" | "entity" | "hook" | "stranger";
 
 /** The window of every binding in `wrangler.toml`, in seconds: after it a refused caller may ask again. */
 export const rateWindowSeconds = 10;
@@ -21,19 +20,14 @@ export const rateWindowSeconds = 10;
 const maxRefused = 20_000;
 const networkGroups = 4;
 
-const bindings = {
-  key: "RATE_KEY",
-  entity: "RATE_ENTITY",
-  hook: "RATE_HOOK",
-  stranger: "RATE_STRANGER",
-} as const satisfies Record<Rate, keyof Env>;
-
-const says: Record<Rate, string> = {
-  key: "This secret key asks too often",
-  entity: "This entity asks too often",
-  hook: "This address delivers to this hook too often",
-  stranger: "Too many wrong credentials came from this address",
-};
+/** The binding of each rate, and what a refusal says. */
+const rates = {
+  key: { binding: "RATE_KEY", says: "This secret key asks too often" },
+  entity: { binding: "RATE_ENTITY", says: "This entity asks too often" },
+  hook: { binding: "RATE_HOOK", says: "This address delivers to this hook too often" },
+  stranger: { binding: "RATE_STRANGER", says: "Too many wrong credentials came from this address" },
+} as const;
+export type Rate = keyof typeof rates;
 
 const refused = new ExpiringMap<true>(rateWindowSeconds * 1000, maxRefused);
 
@@ -54,14 +48,15 @@ const count = async (binding: RateLimit, rate: Rate, key: string): Promise<void>
 /** Throws `rate_limited` where `key` has just been counted too often. */
 export const requireRoom = ({ env }: Counting, rate: Rate, key: string): void => {
   if (env.RATE_LIMITS === "off" || !refused.get(place(rate, key))) return;
-  throw new ColloquyError("rate_limited", `${says[rate]} (${bindings[rate]}): try again in ${rateWindowSeconds} s.`);
+  const { says, binding } = rates[rate];
+  throw new ColloquyError("rate_limited", `${says} (${binding}): try again in ${rateWindowSeconds} s.`);
 };
 
 /** Counts one request of `key`; throws `rate_limited` where those before it were too many. */
 export const countRequest = (counting: Counting, rate: Rate, key: string): void => {
   requireRoom(counting, rate, key);
   const { env, waitUntil } = counting;
-  const binding = env.RATE_LIMITS === "off" ? undefined : env[bindings[rate]];
+  const binding = env.RATE_LIMITS === "off" ? undefined : env[rates[rate].binding];
   if (binding) waitUntil(count(binding, rate, key));
 };
 

@@ -23,8 +23,6 @@ export const problemResponse = (document: Problem, headers: Record<string, strin
     },
   });
 
-const path = (parts: PropertyKey[]): string => parts.map(String).join(".");
-
 /** The distance of a value from one form of a union. Another kind of value counts more than one wrong field. */
 const distance = (issues: z.core.$ZodIssue[]): number =>
   issues.reduce((sum, { code }) => sum + (code === "invalid_union" ? 1.5 : 1), 0);
@@ -41,16 +39,12 @@ const issuesOf = (error: z.ZodError, under: PropertyKey[] = []): Issue[] =>
   error.issues
     .flatMap(innermost)
     .slice(0, 20)
-    .map((issue) => ({ path: path([...under, ...issue.path]), message: issue.message }));
+    .map(({ path, message }) => ({ path: [...under, ...path].map(String).join("."), message }));
 
 /** A schema's own code for what is wrong (`params: {code}` of a refinement), where it names one. */
-const namedCode = (error: z.ZodError): ErrorCode | undefined => {
-  for (const issue of error.issues) {
-    const named: unknown = issue.code === "custom" ? issue.params?.code : undefined;
-    const code = errorCodes.find((known) => known === named);
-    if (code) return code;
-  }
-  return undefined;
+const namedCode = ({ issues }: z.ZodError): ErrorCode | undefined => {
+  const named = issues.flatMap((issue): unknown[] => (issue.code === "custom" ? [issue.params?.code] : []));
+  return errorCodes.find((code) => named.includes(code));
 };
 
 /** A schema's issues as the refusal that they stand for. `under` is the path of the value. */
@@ -85,10 +79,8 @@ const retrySeconds: Partial<Record<ErrorCode, number>> = {
 };
 const defaultRetrySeconds = 30;
 
-const retryAfter = ({ code }: Problem): Record<string, string> =>
-  errorKind(code).retryable ? { "retry-after": String(retrySeconds[code] ?? defaultRetrySeconds) } : {};
-
 export const answerError = (error: unknown, context: Context): Response => {
   const document = problemOf(error, context);
-  return problemResponse(document, retryAfter(document));
+  const seconds = retrySeconds[document.code] ?? defaultRetrySeconds;
+  return problemResponse(document, errorKind(document.code).retryable ? { "retry-after": String(seconds) } : {});
 };

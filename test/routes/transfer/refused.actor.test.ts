@@ -87,6 +87,14 @@ const shapes: Case[] = [
   ["half a character", "memories.0.value", (agent) => (first(agent.memories).value = "\ud800")],
 ];
 
+/** The journal without the rows of one kind in the first step of each run. */
+const withoutFirst = (kind: string) => (agent: Changed) => {
+  agent.journal = agent.journal.filter((row) => row.kind !== kind || row.step > 0);
+};
+const message = (agent: Changed): object => first(agent.journal).content;
+const version = (agent: Changed) => first(notes(agent).versions);
+const fetched = "https://example.com/a.png";
+
 const contradictions: Case[] = [
   ["a key twice", "repeats a row of the kind memory", (agent) => agent.memories.push(first(agent.memories))],
   ["a label twice", "repeats a row of the kind block", (agent) => agent.blocks.push(notes(agent))],
@@ -97,24 +105,16 @@ const contradictions: Case[] = [
   ["a window that is not there", "run 1", (agent) => (first(agent.runs).windowId = 99)],
   ["a journal of no run", "journal ", (agent) => (first(agent.journal).run = 7)],
   ["a cycle of a timeline", "run 1", (agent) => (first(agent.runs).continuity = "timeline")],
-  [
-    "a message of another role",
-    "journal.0.content.role",
-    (agent) => Object.assign(first(agent.journal).content, { role: "system" }),
-  ],
-  [
-    "a message that is none",
-    "journal.0.content.content",
-    (agent) => Object.assign(first(agent.journal), { content: { role: "user" } }),
-  ],
+  ["a message of another role", "journal.0.content.role", (agent) => Object.assign(message(agent), { role: "system" })],
+  ["a message that is none", "journal.0.content.content", (agent) => Reflect.deleteProperty(message(agent), "content")],
   ...[
-    { type: "image", image: "https://example.com/a.png" },
-    { type: "file", data: "https://example.com/a.png", mediaType: "image/png" },
+    { type: "image", image: fetched },
+    { ...{ type: "file", data: fetched }, mediaType: "image/png" },
   ].map(
     (part): Case => [
       `an address to fetch: ${part.type}`,
       "journal.0.content.content",
-      (agent) => Object.assign(first(agent.journal).content, { content: [part] }),
+      (agent) => Object.assign(message(agent), { content: [part] }),
     ],
   ),
   [
@@ -122,10 +122,8 @@ const contradictions: Case[] = [
     ".row.content.content.0.output.type",
     (agent) => {
       const { content } = agent.journal.find(({ kind }) => kind === "result") ?? first(agent.journal);
-      const value = [{ type: "image-url", url: "https://example.com/a.png" }];
-      Object.assign(content, {
-        content: [{ ...first(content.content as object[]), output: { type: "content", value } }],
-      });
+      const output = { type: "content", value: [{ type: "image-url", url: fetched }] };
+      Object.assign(content, { content: [{ ...first(content.content as object[]), output }] });
     },
   ],
   [
@@ -133,7 +131,7 @@ const contradictions: Case[] = [
     "journal ",
     (agent) => {
       const result = agent.journal.findIndex(({ kind }) => kind === "result");
-      const [one, next] = [agent.journal[result], agent.journal[result + 1]];
+      const [one, next] = agent.journal.slice(result);
       if (one && next) [one.seq, next.seq] = [next.seq, one.seq];
     },
   ],
@@ -141,31 +139,15 @@ const contradictions: Case[] = [
   ["a row outside of its run", "journal 1", (agent) => (first(agent.runs).journalFrom = 2)],
   ["a number past all counting", "journal.0.seq", (agent) => (first(agent.journal).seq = 2 ** 53 - 1)],
   ["a row without its meta", "journal.0.meta", (agent) => (first(agent.journal).meta = null)],
-  [
-    "a call without a result",
-    "journal ",
-    (agent) => (agent.journal = agent.journal.filter(({ kind, step }) => kind !== "result" || step > 0)),
-  ],
-  [
-    "a result without a call",
-    "journal ",
-    (agent) => (agent.journal = agent.journal.filter(({ kind, step }) => kind !== "assistant" || step > 0)),
-  ],
+  ["a call without a result", "journal ", withoutFirst("result")],
+  ["a result without a call", "journal ", withoutFirst("assistant")],
   ["a version left out", "block notes", (agent) => notes(agent).versions.splice(2, 1)],
   ["an update left out", "block notes", (agent) => Reflect.deleteProperty(notes(agent).versions[2] ?? {}, "update")],
-  [
-    "a damaged update",
-    "block notes",
-    (agent) => (first(notes(agent).versions).update = damaged(first(notes(agent).versions).update)),
-  ],
+  ["a damaged update", "block notes", (agent) => (version(agent).update = damaged(version(agent).update))],
   ["bytes of something else", "block notes", (agent) => (notes(agent).snapshot = ["AAAA"])],
   ["a version that never was", "block notes", (agent) => (notes(agent).version = 9)],
-  [
-    "a state that never was",
-    "block notes",
-    (agent) => (first(notes(agent).versions).state = '[{"peer":"7","counter":3}]'),
-  ],
-  ["a state that is none", "block notes", (agent) => (first(notes(agent).versions).state = "latest")],
+  ["a state that never was", "block notes", (agent) => (version(agent).state = '[{"peer":"7","counter":3}]')],
+  ["a state that is none", "block notes", (agent) => (version(agent).state = "latest")],
   [
     "a document of another block",
     "block todo",
@@ -301,23 +283,13 @@ describe("an import", () => {
 
   test("[S3] reports secrets and people that its config names and the workspace lacks", async () => {
     const nobody = ids.mint("ent");
+    const headers = { authorization: `Bearer ${"$"}{secret.SERVER_KEY}` };
     const tool = {
-      name: "ask_server",
-      description: "Asks",
-      executionType: "gateway",
-      execution: {
-        method: "GET",
-        url: "https://api.example.com/x",
-        headers: { authorization: `Bearer ${"$"}{secret.SERVER_KEY}` },
-      },
-      approval: { approvers: [nobody] },
+      ...{ name: "ask_server", description: "Asks", executionType: "gateway", approval: { approvers: [nobody] } },
+      execution: { method: "GET", url: "https://api.example.com/x", headers },
     };
-    const model = {
-      provider: "openai-compatible",
-      name: "m",
-      baseUrl: "https://api.example.com/v1",
-      apiKeySecret: "MODEL_KEY",
-    };
+    const server = { baseUrl: "https://api.example.com/v1", apiKeySecret: "MODEL_KEY" };
+    const model = { provider: "openai-compatible", name: "m", ...server };
     const named = changed((agent) => Object.assign(agent.config, { tools: [tool], model }));
     const path = "/v1/workspace/secrets/MODEL_KEY";
     await call(path, { method: "PUT", bearer: house.secretKey, body: { value: "v" } });
@@ -347,13 +319,10 @@ describe("an import", () => {
       for (const plan of agent.plans) plan.dueAt = "2026-01-01T09:00:00.000Z";
     });
     const { agent } = await expectOk(ImportedAgent, imported(house, late));
+    const Plan = z.looseObject({ id: z.string(), status: z.string(), nextRunAt: z.string().optional() });
     await vi.waitFor(
       async () => {
-        const { items } = z
-          .object({
-            items: z.array(z.looseObject({ id: z.string(), status: z.string(), nextRunAt: z.string().optional() })),
-          })
-          .parse(await send(house, `/v1/agents/${agent.id}/plans`));
+        const { items } = z.object({ items: z.array(Plan) }).parse(await send(house, `/v1/agents/${agent.id}/plans`));
         expect(items.find(({ id }) => id === "once")?.status).toBe("done");
         expect(Date.parse(items.find(({ id }) => id === "daily")?.nextRunAt ?? "")).toBeGreaterThan(Date.now());
       },
