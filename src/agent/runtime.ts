@@ -2,7 +2,7 @@ import type { Env } from "../env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
-import { Timers } from "../timers/timers.ts";
+import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
 import { CallWork } from "./calls/call-work.ts";
 import { callsTimer } from "./calls/calls.ts";
@@ -19,7 +19,7 @@ import { mcpTimer } from "./tools/mcp/mcp.ts";
 /** The runtime of an agent that was created. */
 export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime => {
   const db = openDatabase(ctx.storage);
-  const timers = new Timers(db, ctx.storage, systemClock, () => ({ agentId: services.identity.find()?.id }));
+  const timers = createTimers(db, ctx.storage, systemClock, () => ({ agentId: services.identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const services = createServices(db, ctx, env, systemClock, timers, {
     armLoop: () => loop.arm(),

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, lte, min, sql } from "drizzle-orm";
-import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
+import type { Database } from "../shared/database.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { jobs } from "./schema.ts";
@@ -51,7 +51,7 @@ type Run = {
 };
 
 type Surroundings = {
-  db: DrizzleSqliteDODatabase;
+  db: Database;
   timers: Timers;
   clock: Clock;
   /** Keeps the object alive. */
@@ -64,72 +64,54 @@ const never = Number.POSITIVE_INFINITY;
 
 const named = ({ kind, key }: Pick<Job, "kind" | "key">) => and(eq(jobs.kind, kind), eq(jobs.key, key));
 
-export class Jobs {
-  readonly #around: Surroundings;
+export type Jobs = ReturnType<typeof createJobs>;
+
+export const createJobs = ({ db, timers, clock, waitUntil, whose }: Surroundings) => {
   /** The handler of each kind, and its runs by key. */
-  readonly #kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
-  #willWake = false;
+  const kinds = new Map<string, { handler: JobHandler; running: Map<string, Run> }>();
+  let willWake = false;
 
-  constructor(surroundings: Surroundings) {
-    this.#around = surroundings;
-  }
+  const runOf = (kind: string, key: string): Run | undefined => kinds.get(kind)?.running.get(key);
 
-  /** Has `handler` do all jobs of a kind. */
-  handle(kind: string, handler: JobHandler): void {
-    this.#kinds.set(kind, { handler, running: new Map() });
-  }
+  /** The run has ended. It runs again at the time that its handler answered, or at which it was set meanwhile. */
+  const ended = (job: Pick<Job, "kind" | "key">, answered: number | undefined, { againAt }: Run): void => {
+    const dueAt = Math.ceil(Math.min(answered ?? never, againAt ?? never));
+    if (dueAt === never) db.delete(jobs).where(named(job)).run();
+    else db.update(jobs).set({ dueAt, attempts: 0 }).where(named(job)).run();
+  };
 
-  /** Has the job run at `dueAt`, or at once. Its attempts begin anew. */
-  set({ kind, key, dueAt = this.#around.clock.now(), payload = null }: NewJob): void {
-    const { db, clock, timers } = this.#around;
-    const run = this.#run(kind, key);
-    if (run) run.againAt = dueAt;
-    const values = { kind, key, payload, attempts: 0, dueAt: run ? run.leasedUntil : Math.ceil(dueAt) };
-    db.insert(jobs)
-      .values(values)
-      .onConflictDoUpdate({ target: [jobs.kind, jobs.key], set: values })
-      .run();
-    if (run) return;
-    const now = clock.now();
-    timers.setNoLater(jobsTimer, dueAt > now ? dueAt : now + jobLeaseMs);
-    if (dueAt <= now) this.#wakeSoon();
-  }
+  const failed = ({ kind, key, attempts }: Omit<Job, "dueAt">, { againAt }: Run, error: unknown): void => {
+    const dueAt = Math.ceil(Math.max(againAt ?? 0, clock.now() + backoff(attempts - 1, pauses)));
+    db.update(jobs).set({ attempts, dueAt }).where(named({ kind, key })).run();
+    const fields = { ...whose?.(), job: kind, key, attempts };
+    if (!(error instanceof ColloquyError && error.retryable)) log.error("job.failed", error, fields);
+    else log.warn("job.postponed", { ...fields, code: error.code, reason: error.message });
+  };
 
-  /** The job is not wanted any more. A run of it is aborted with `reason`. */
-  drop(kind: string, key: string, reason: ColloquyError): void {
-    this.#around.db.delete(jobs).where(named({ kind, key })).run();
-    const run = this.#run(kind, key);
-    if (!run) return;
-    run.againAt = undefined;
-    run.controller.abort(reason);
-  }
-
-  /** The timer `jobs` went off. */
-  onTimer(): void {
-    this.#wake();
-  }
-
-  #run(kind: string, key: string): Run | undefined {
-    return this.#kinds.get(kind)?.running.get(key);
-  }
-
-  /** After the transaction that this turn may be in. */
-  #wakeSoon(): void {
-    if (this.#willWake) return;
-    this.#willWake = true;
-    const wake = Promise.resolve().then(() => {
-      this.#willWake = false;
-      this.#wake();
-    });
-    this.#around.waitUntil(wake);
-  }
+  const begin = async (due: Job, handler: JobHandler, running: Map<string, Run>): Promise<void> => {
+    const { kind, key, payload } = due;
+    const job = { kind, key, attempts: due.attempts + 1, payload };
+    const controller = new AbortController();
+    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, againAt: undefined };
+    running.set(key, run);
+    // Counted before it runs: a run that crashes its object counts too.
+    db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
+    try {
+      ended(job, await handler.run(job, controller.signal), run);
+    } catch (error) {
+      if (!controller.signal.aborted) failed(job, run, error);
+      else if (run.againAt !== undefined) ended(job, undefined, run);
+    } finally {
+      running.delete(key);
+      wake();
+    }
+  };
 
   /** Begins what is due and has room, renews the leases that end, and sets the timer. */
-  #wake(): void {
-    const { db, clock, timers, waitUntil } = this.#around;
+  const wake = (): void => {
     const now = clock.now();
     let next = never;
-    for (const [kind, { handler, running }] of this.#kinds) {
+    for (const [kind, { handler, running }] of kinds) {
       for (const [key, run] of running) {
         if (run.leasedUntil > now) continue;
         run.leasedUntil = now + jobLeaseMs;
@@ -138,59 +120,60 @@ export class Jobs {
       const free = handler.atOnce - running.size;
       const isDue = and(eq(jobs.kind, kind), lte(jobs.dueAt, now));
       const due = db.select().from(jobs).where(isDue).orderBy(asc(jobs.dueAt), sql`rowid`).limit(free).all();
-      for (const job of due) waitUntil(this.#begin(job, handler, running));
+      for (const job of due) waitUntil(begin(job, handler, running));
       // A job that is still due has no room. It begins when a run ends, or when a lease does.
-      const isLater = and(eq(jobs.kind, kind), gt(jobs.dueAt, now));
-      const first = db
-        .select({ dueAt: min(jobs.dueAt) })
-        .from(jobs)
-        .where(isLater)
-        .get();
+      const earliest = db.select({ dueAt: min(jobs.dueAt) }).from(jobs);
+      const first = earliest.where(and(eq(jobs.kind, kind), gt(jobs.dueAt, now))).get();
       next = Math.min(next, first?.dueAt ?? next);
     }
     const set = timers.dueAt(jobsTimer);
     if (next === never) {
       if (set !== undefined) timers.clear(jobsTimer);
     } else if (set === undefined || set > next || set <= now) timers.set(jobsTimer, next);
-  }
+  };
 
-  #begin({ kind, key, attempts, payload }: Job, handler: JobHandler, running: Map<string, Run>): Promise<void> {
-    const { db, clock } = this.#around;
-    const job = { kind, key, attempts: attempts + 1, payload };
-    const controller = new AbortController();
-    const run: Run = { leasedUntil: clock.now() + jobLeaseMs, controller, againAt: undefined };
-    running.set(key, run);
-    // Counted before it runs: a run that crashes its object counts too.
-    db.update(jobs).set({ attempts: job.attempts, dueAt: run.leasedUntil }).where(named(job)).run();
-    return this.#do(job, handler, run).finally(() => {
-      running.delete(key);
-      this.#wake();
+  /** After the transaction that this turn may be in. */
+  const wakeSoon = (): void => {
+    if (willWake) return;
+    willWake = true;
+    const woken = Promise.resolve().then(() => {
+      willWake = false;
+      wake();
     });
-  }
+    waitUntil(woken);
+  };
 
-  async #do(job: Omit<Job, "dueAt">, handler: JobHandler, run: Run): Promise<void> {
-    try {
-      this.#ended(job, await handler.run(job, run.controller.signal), run.againAt);
-    } catch (error) {
-      if (!run.controller.signal.aborted) this.#failed(job, run, error);
-      else if (run.againAt !== undefined) this.#ended(job, run.againAt, undefined);
-    }
-  }
+  return {
+    /** Has `handler` do all jobs of a kind. */
+    handle(kind: string, handler: JobHandler): void {
+      kinds.set(kind, { handler, running: new Map() });
+    },
 
-  /** The earlier of both times is when it runs again. */
-  #ended(job: Pick<Job, "kind" | "key">, one: number | undefined, other: number | undefined): void {
-    const { db } = this.#around;
-    const dueAt = Math.ceil(Math.min(one ?? never, other ?? never));
-    if (dueAt === never) db.delete(jobs).where(named(job)).run();
-    else db.update(jobs).set({ dueAt, attempts: 0 }).where(named(job)).run();
-  }
+    /** Has the job run at `dueAt`, or at once. Its attempts begin anew. */
+    set({ kind, key, dueAt = clock.now(), payload = null }: NewJob): void {
+      const run = runOf(kind, key);
+      if (run) run.againAt = dueAt;
+      const values = { kind, key, payload, attempts: 0, dueAt: run ? run.leasedUntil : Math.ceil(dueAt) };
+      db.insert(jobs)
+        .values(values)
+        .onConflictDoUpdate({ target: [jobs.kind, jobs.key], set: values })
+        .run();
+      if (run) return;
+      const now = clock.now();
+      timers.setNoLater(jobsTimer, dueAt > now ? dueAt : now + jobLeaseMs);
+      if (dueAt <= now) wakeSoon();
+    },
 
-  #failed({ kind, key, attempts }: Omit<Job, "dueAt">, { againAt }: Run, error: unknown): void {
-    const { db, clock } = this.#around;
-    const dueAt = Math.ceil(Math.max(againAt ?? 0, clock.now() + backoff(attempts - 1, pauses)));
-    db.update(jobs).set({ attempts, dueAt }).where(named({ kind, key })).run();
-    const fields = { ...this.#around.whose?.(), job: kind, key, attempts };
-    if (!(error instanceof ColloquyError && error.retryable)) log.error("job.failed", error, fields);
-    else log.warn("job.postponed", { ...fields, code: error.code, reason: error.message });
-  }
-}
+    /** The job is not wanted any more. A run of it is aborted with `reason`. */
+    drop(kind: string, key: string, reason: ColloquyError): void {
+      db.delete(jobs).where(named({ kind, key })).run();
+      const run = runOf(kind, key);
+      if (!run) return;
+      run.againAt = undefined;
+      run.controller.abort(reason);
+    },
+
+    /** The timer `jobs` went off. */
+    onTimer: wake,
+  };
+};

@@ -1,8 +1,7 @@
 import { asc, eq, lte, sql } from "drizzle-orm";
-import type { DrizzleSqliteDODatabase } from "drizzle-orm/durable-sqlite";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
-import { prepared } from "../shared/database.ts";
+import { type Database, prepared } from "../shared/database.ts";
 import { log } from "../shared/log.ts";
 import { timers } from "./schema.ts";
 
@@ -29,162 +28,145 @@ const maxRowsPerFire = 100;
 
 type Whose = { agentId?: string | undefined; spaceId?: string | undefined };
 type Alarm = Pick<DurableObjectStorage, "setAlarm" | "deleteAlarm">;
+type Handle = (name: string) => Promise<void> | void;
 
-export class Timers {
-  readonly #db: DrizzleSqliteDODatabase;
-  readonly #alarm: Alarm;
-  readonly #clock: Clock;
-  /** The object's own id, for the log: one that was never created has none. */
-  readonly #whose: () => Whose;
+export type Timers = ReturnType<typeof createTimers>;
+
+/** `whose` is the object's own id, for the log: one that was never created has none. */
+export const createTimers = (
+  db: Database,
+  platform: Alarm,
+  clock: Clock,
+  whose: () => Whose = () => ({}),
+  guards: readonly string[] = [],
+) => {
   /** The time of the platform's alarm, as far as it is known: a cache, so that an unchanged alarm costs no write. */
-  #armedAt: number | null | undefined;
+  let armedAt: number | null | undefined;
   /** The due times by name, once they were read. */
-  #known: Map<string, number> | undefined;
-  readonly #guards: ReadonlySet<string>;
+  let known: Map<string, number> | undefined;
   /** The guards that may be set, and until when the alarm must have told. */
-  #doubted: { names: Set<string>; dueAt: number } | undefined;
+  let doubted: { names: Set<string>; dueAt: number } | undefined;
   /** Timers that were set since they fell due, also by the handler of another. */
-  readonly #setAnew = new Set<string>();
-  readonly #set = prepared(() =>
-    this.#db
+  const setAnew = new Set<string>();
+  const [name, placed] = [sql.placeholder("name"), sql.placeholder("dueAt")];
+  const store = prepared(() =>
+    db
       .insert(timers)
-      .values({ name: sql.placeholder("name"), dueAt: sql.placeholder("dueAt") })
+      .values({ name, dueAt: placed })
       .onConflictDoUpdate({ target: timers.name, set: { dueAt: sql`excluded.due_at`, failures: 0 } }),
   );
-  readonly #clear = prepared(() => this.#db.delete(timers).where(eq(timers.name, sql.placeholder("name"))));
+  const isIt = eq(timers.name, name);
+  const erase = prepared(() => db.delete(timers).where(isIt));
 
-  constructor(
-    db: DrizzleSqliteDODatabase,
-    alarm: Alarm,
-    clock: Clock,
-    whose: () => Whose = () => ({}),
-    guards: readonly string[] = [],
-  ) {
-    this.#db = db;
-    this.#alarm = alarm;
-    this.#clock = clock;
-    this.#whose = whose;
-    this.#guards = new Set(guards);
-  }
+  const rows = (): Map<string, number> => {
+    const read = () => db.select().from(timers).all();
+    known ??= new Map(read().map(({ name, dueAt }) => [name, dueAt]));
+    return known;
+  };
 
-  /** Sets `name` to be due at `dueAt`, replacing what was. */
-  set(name: string, dueAt: number): void {
-    this.#setAnew.add(name);
-    const at = Math.ceil(dueAt);
-    if (!this.#guards.has(name)) this.#set().run({ name, dueAt: at });
-    this.#keep(name, at);
-    this.#arm();
-  }
-
-  /** Sets `name` unless it is due earlier already. */
-  setNoLater(name: string, dueAt: number): void {
-    const current = this.dueAt(name);
-    if (current === undefined || current > dueAt) this.set(name, dueAt);
-  }
-
-  clear(name: string): void {
-    this.#delete(name);
-    this.#arm();
-  }
-
-  dueAt(name: string): number | undefined {
-    return this.#rows().get(name);
-  }
-
-  /** The rows are read anew when they are asked for next, and the alarm is set anew with the next change. */
-  forget(): void {
-    this.#armedAt = undefined;
-    this.#known = undefined;
-    this.#doubted = undefined;
-  }
-
-  next(): number | undefined {
-    const rows = this.#rows();
-    const { names, dueAt } = this.#doubts();
-    const due = names.size === 0 ? [...rows.values()] : [...rows.values(), dueAt];
-    return due.length === 0 ? undefined : Math.min(...due);
-  }
-
-  #rows(): Map<string, number> {
-    this.#known ??= new Map(
-      this.#db
-        .select()
-        .from(timers)
-        .all()
-        .map(({ name, dueAt }) => [name, dueAt]),
-    );
-    return this.#known;
-  }
-
-  #doubts(): { names: Set<string>; dueAt: number } {
-    this.#doubted ??= { names: new Set(this.#guards), dueAt: this.#clock.now() + leaseMs };
-    return this.#doubted;
-  }
+  const doubts = (): { names: Set<string>; dueAt: number } =>
+    (doubted ??= { names: new Set(guards), dueAt: clock.now() + leaseMs });
 
   /** Memory follows what is stored. A guard is nowhere else. */
-  #keep(name: string, dueAt: number | undefined): void {
-    const rows = this.#guards.has(name) ? this.#rows() : this.#known;
-    if (dueAt === undefined) rows?.delete(name);
-    else rows?.set(name, dueAt);
-    this.#doubts().names.delete(name);
-  }
+  const keep = (name: string, dueAt: number | undefined): void => {
+    const held = guards.includes(name) ? rows() : known;
+    if (dueAt === undefined) held?.delete(name);
+    else held?.set(name, dueAt);
+    doubts().names.delete(name);
+  };
 
-  #delete(name: string): void {
-    if (!this.#guards.has(name)) this.#clear().run({ name });
-    this.#keep(name, undefined);
-  }
+  const remove = (name: string): void => {
+    if (!guards.includes(name)) erase().run({ name });
+    keep(name, undefined);
+  };
 
-  /** The platform's alarm went off: hand every due row to `handle`, by name. */
-  async fire(handle: (name: string) => Promise<void> | void): Promise<void> {
-    const now = this.#clock.now();
-    this.#armedAt = undefined;
-    const guards = [...this.#guards].filter(
-      (name) => this.#doubts().names.has(name) || (this.dueAt(name) ?? Number.POSITIVE_INFINITY) <= now,
-    );
-    const rows = this.#db
-      .select()
-      .from(timers)
-      .where(lte(timers.dueAt, now))
-      .orderBy(asc(timers.dueAt))
-      .limit(maxRowsPerFire)
-      .all();
-    const due = [...guards.map((name) => ({ name, dueAt: now, failures: 0 })), ...rows];
-    if (due.length > 0) this.#armAt(now + leaseMs);
-    for (const { name } of due) this.#setAnew.delete(name);
-    await Promise.all(due.map((row) => this.#handle(row, handle)));
-    this.#arm();
-  }
+  const armAt = (at: number): void => {
+    if (armedAt === at) return;
+    armedAt = at;
+    void platform.setAlarm(at);
+  };
 
-  async #handle(row: typeof timers.$inferSelect, handle: (name: string) => Promise<void> | void): Promise<void> {
+  const next = (): number | undefined => {
+    const { names, dueAt } = doubts();
+    const due = [...rows().values(), ...(names.size === 0 ? [] : [dueAt])];
+    return due.length === 0 ? undefined : Math.min(...due);
+  };
+
+  const arm = (): void => {
+    const at = next();
+    if (at !== undefined) armAt(at);
+    else if (armedAt !== null) {
+      armedAt = null;
+      void platform.deleteAlarm();
+    }
+  };
+
+  const dueAt = (name: string): number | undefined => rows().get(name);
+
+  /** Sets `name` to be due at `dueAt`, replacing what was. */
+  const set = (name: string, dueAt: number): void => {
+    setAnew.add(name);
+    const at = Math.ceil(dueAt);
+    if (!guards.includes(name)) store().run({ name, dueAt: at });
+    keep(name, at);
+    arm();
+  };
+
+  const handleRow = async (row: typeof timers.$inferSelect, handle: Handle): Promise<void> => {
     try {
       await handle(row.name);
-      if (!this.#setAnew.has(row.name)) this.#delete(row.name);
+      if (!setAnew.has(row.name)) remove(row.name);
     } catch (error) {
       const failures = row.failures + 1;
-      const now = this.#clock.now();
+      const now = clock.now();
       const pauseMs = backoff(row.failures, pauses);
       // A timer that was set meanwhile is due soon. If it were due at once, a handler that sets its own would loop.
       const soonest = now + Math.min(pauseMs, longestPauseOfSetMs);
-      const setTo = this.#setAnew.has(row.name) ? (this.dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
-      const dueAt = Math.min(now + pauseMs, Math.max(setTo, soonest));
-      this.#db.update(timers).set({ failures, dueAt }).where(eq(timers.name, row.name)).run();
-      this.#keep(row.name, dueAt);
-      log.error("timer.failed", error, { ...this.#whose(), timer: row.name, failures });
+      const setTo = setAnew.has(row.name) ? (dueAt(row.name) ?? soonest) : Number.POSITIVE_INFINITY;
+      const again = Math.min(now + pauseMs, Math.max(setTo, soonest));
+      db.update(timers).set({ failures, dueAt: again }).where(eq(timers.name, row.name)).run();
+      keep(row.name, again);
+      log.error("timer.failed", error, { ...whose(), timer: row.name, failures });
     }
-  }
+  };
 
-  #arm(): void {
-    const next = this.next();
-    if (next !== undefined) this.#armAt(next);
-    else if (this.#armedAt !== null) {
-      this.#armedAt = null;
-      void this.#alarm.deleteAlarm();
-    }
-  }
+  return {
+    set,
+    dueAt,
+    next,
 
-  #armAt(at: number): void {
-    if (this.#armedAt === at) return;
-    this.#armedAt = at;
-    void this.#alarm.setAlarm(at);
-  }
-}
+    /** Sets `name` unless it is due earlier already. */
+    setNoLater(name: string, at: number): void {
+      const current = dueAt(name);
+      if (current === undefined || current > at) set(name, at);
+    },
+
+    clear(name: string): void {
+      remove(name);
+      arm();
+    },
+
+    /** The rows are read anew when they are asked for next, and the alarm is set anew with the next change. */
+    forget(): void {
+      armedAt = undefined;
+      known = undefined;
+      doubted = undefined;
+    },
+
+    /** The platform's alarm went off: hand every due row to `handle`, by name. */
+    async fire(handle: Handle): Promise<void> {
+      const now = clock.now();
+      armedAt = undefined;
+      const isDue = (name: string): boolean =>
+        doubts().names.has(name) || (dueAt(name) ?? Number.POSITIVE_INFINITY) <= now;
+      const dueGuards = guards.filter(isDue).map((name) => ({ name, dueAt: now, failures: 0 }));
+      const isPast = lte(timers.dueAt, now);
+      const stored = db.select().from(timers).where(isPast).orderBy(asc(timers.dueAt)).limit(maxRowsPerFire).all();
+      const due = [...dueGuards, ...stored];
+      if (due.length > 0) armAt(now + leaseMs);
+      for (const { name } of due) setAnew.delete(name);
+      await Promise.all(due.map((row) => handleRow(row, handle)));
+      arm();
+    },
+  };
+};

@@ -5,7 +5,7 @@ import { createServices } from "../../src/agent/services.ts";
 import type { SpaceSnapshot } from "../../src/protocol/rpc.ts";
 import { isoTime, systemClock } from "../../src/shared/clock.ts";
 import { openDatabase } from "../../src/shared/database.ts";
-import { Timers } from "../../src/timers/timers.ts";
+import { createTimers } from "../../src/timers/timers.ts";
 import { agentStub, ids, openHouse } from "./fixture.ts";
 
 test("what was read in a transaction that is rolled back is not remembered", async () => {
@@ -24,7 +24,7 @@ test("what was read in a transaction that is rolled back is not remembered", asy
 
   await runInDurableObject(agentStub(analyst), async (_, state) => {
     const db = openDatabase(state.storage);
-    const timers = new Timers(db, state.storage, systemClock);
+    const timers = createTimers(db, state.storage, systemClock);
     const { identity, spaces, transaction } = createServices(db, state, env, systemClock, timers, {
       armLoop: () => undefined,
       stopRun: async () => undefined,

@@ -2,8 +2,8 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ColloquyError } from "../../src/shared/errors.ts";
-import { type JobHandler, Jobs, jobLeaseMs, jobsTimer } from "../../src/timers/jobs.ts";
-import { Timers } from "../../src/timers/timers.ts";
+import { createJobs, type JobHandler, type Jobs, jobLeaseMs, jobsTimer } from "../../src/timers/jobs.ts";
+import { createTimers } from "../../src/timers/timers.ts";
 import { withStorage } from "../workspace/fixture.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -23,10 +23,10 @@ const stage = async (storage: DurableObjectStorage, atOnce: number) => {
   const clock = { now: () => time.now };
   const run = vi.fn<JobHandler["run"]>().mockResolvedValue(undefined);
   const background: Promise<void>[] = [];
-  const timers = new Timers(db, storage, clock);
+  const timers = createTimers(db, storage, clock);
   /** The object comes up: at first, or again after a crash. */
   const open = (): Jobs => {
-    const jobs = new Jobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
+    const jobs = createJobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
     jobs.handle("work", { atOnce, run });
     return jobs;
   };

@@ -4,7 +4,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { unwrap } from "../../src/shared/errors.ts";
-import { leaseMs, longestPauseOfSetMs, Timers } from "../../src/timers/timers.ts";
+import { createTimers, leaseMs, longestPauseOfSetMs, type Timers } from "../../src/timers/timers.ts";
 import { agentStub, openHouse, passTime } from "../agent/fixture.ts";
 import { withStorage } from "../workspace/fixture.ts";
 
@@ -32,7 +32,7 @@ const stage = async (storage: DurableObjectStorage) => {
   };
   /** The object was cut off and comes up again. */
   const again = (guards?: string[]) =>
-    new Timers(openDatabase(storage), platform, { now: () => now }, () => ({}), guards);
+    createTimers(openDatabase(storage), platform, { now: () => now }, () => ({}), guards);
   const at = (time: number) => {
     now = time;
   };

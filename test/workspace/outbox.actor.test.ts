@@ -4,8 +4,8 @@ import type { ActorNamespace } from "../../src/env.ts";
 import type { AgentRpc, SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
-import { Jobs, jobsTimer } from "../../src/timers/jobs.ts";
-import { Timers } from "../../src/timers/timers.ts";
+import { createJobs, jobsTimer } from "../../src/timers/jobs.ts";
+import { createTimers } from "../../src/timers/timers.ts";
 import { tellTimeoutMs } from "../../src/workspace/bounds.ts";
 import { createDirectory } from "../../src/workspace/directory.ts";
 import { createOutbox } from "../../src/workspace/outbox.ts";
@@ -40,10 +40,10 @@ const stage = async (storage: DurableObjectStorage) => {
   });
   const directory = createDirectory(db, clock);
   const spaces = createSpaceIndex(db);
-  const timers = new Timers(db, storage, clock);
+  const timers = createTimers(db, storage, clock);
   const secrets = createSecrets(db, clock);
   const background: Promise<void>[] = [];
-  const jobs = new Jobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
+  const jobs = createJobs({ db, timers, clock, waitUntil: (work) => void background.push(work) });
   const outbox = createOutbox({
     env: { SPACE: named<SpaceRpc>(told), AGENT: named<AgentRpc>(told) },
     directory,
