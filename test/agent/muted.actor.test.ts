@@ -178,14 +178,18 @@ const fillMuted = (agent: EntityRef, count: number, type: "plan" | "space_messag
 test("[R1] [B3] muted events over maxOverheardEvents are dropped, logged unless messages", async () => {
   const house = await openHouse();
   const husam = await house.person("Husam");
+  const sara = await house.person("Sara");
   const listener = await house.agent({ name: "Listener" });
-  const space = await house.space("Alpha", [husam, listener]);
+  const space = await house.space("Alpha", [husam, sara, listener]);
   const model = scripted(() => step(text("Read.")));
   const warned = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   onTestFinished(() => warned.mockRestore());
   await fillMuted(listener, 3, "space_message", { delivered: { message: { spaceId: space.id } } });
-  await fillMuted(listener, maxOverheardEvents + 7, "plan", mutedPlan);
-  await space.post(husam, "Are you there?");
+  await fillMuted(listener, maxOverheardEvents + 6, "plan", mutedPlan);
+  const key = { kind: "key", workspaceId: house.workspaceId, keyId: "key" } as const;
+  unwrap(await space.stub().update(key, { wakePolicy: "addressed" }));
+  await space.post(husam, "@Sara a word");
+  await space.post(husam, "@Listener are you there?");
   await ended(house.workspaceId, listener, 1);
   const letGo = Array.from({ length: 7 }, (_, index) => ({
     level: "warn",
