@@ -19,23 +19,21 @@ const scene = async () => {
   const bearer = house.secretKey;
   await call(at, { bearer, body: { label: "notes", type: "working", content: "a" } });
   const stub: unknown = env.AGENT.getByName(agent.id);
+  const open = (headers: Record<string, string> = { authorization: `Bearer ${bearer}` }, query = "") =>
+    call(`${at}/notes/stream${query}`, { headers: { upgrade: "websocket", ...headers } });
   return {
-    house,
-    agent,
-    at,
+    ...{ house, agent, at },
     stub: stub as DurableObjectStub,
     append: (text: string, more: object = {}) =>
       call(`${at}/notes/operations`, { bearer, body: { operations: [{ op: "append_text", text }], ...more } }),
     patch: (body: object) => call(`${at}/notes`, { method: "PATCH", bearer, body }),
     remove: () => call(`${at}/notes`, { method: "DELETE", bearer }),
-    open: (headers: Record<string, string> = { authorization: `Bearer ${bearer}` }, query = "") =>
-      call(`${at}/notes/stream${query}`, { headers: { upgrade: "websocket", ...headers } }),
-    watch: async () => {
-      const answer = await call(`${at}/notes/stream`, {
-        headers: { upgrade: "websocket", authorization: `Bearer ${bearer}` },
-      });
-      if (!answer.webSocket) throw new Error(`no socket: ${answer.status} ${await answer.text()}`);
-      return listenToBlock(answer.webSocket);
+    open,
+    /** By the workspace's key, or by a token. */
+    watch: async (token?: string) => {
+      const { webSocket, status } = await (token === undefined ? open() : open({}, `?token=${token}`));
+      if (!webSocket) throw new Error(`no socket: ${status}`);
+      return listenToBlock(webSocket);
     },
   };
 };
@@ -101,11 +99,9 @@ describe("who watches a block", () => {
   });
 
   it("[S5] closes once its rights are gone, and not before", async () => {
-    const { house, at, stub, watch } = await scene();
+    const { house, stub, watch } = await scene();
     const boss = await house.person("Boss", "admin");
-    const asBoss = await call(`${at}/notes/stream?token=${boss.token}`, { headers: { upgrade: "websocket" } });
-    if (!asBoss.webSocket) throw new Error(await asBoss.text());
-    const watcher = listenToBlock(asBoss.webSocket);
+    const watcher = await watch(boss.token);
     const byKey = await watch();
     vi.useFakeTimers({ toFake: ["Date"] });
     const pass = async (): Promise<void> => {
@@ -121,12 +117,9 @@ describe("who watches a block", () => {
   });
 
   it("[S5] is closed when its token expires, not later", async () => {
-    const { house, at, stub } = await scene();
+    const { house, stub, watch } = await scene();
     const boss = await house.person("Boss", "admin");
-    const token = await house.token(boss.id, 10);
-    const asBoss = await call(`${at}/notes/stream?token=${token}`, { headers: { upgrade: "websocket" } });
-    if (!asBoss.webSocket) throw new Error(await asBoss.text());
-    const watcher = listenToBlock(asBoss.webSocket);
+    const watcher = await watch(await house.token(boss.id, 10));
     const wakesIn = await runInDurableObject(
       stub,
       async (_, state) => Number(await state.storage.getAlarm()) - Date.now(),

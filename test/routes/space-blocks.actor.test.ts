@@ -7,6 +7,7 @@ import { Block, BlockChange, BlockDetail, BlockSpace, EditedBlock } from "../../
 import { principalHeader } from "../../src/protocol/principal.ts";
 import { listenToBlock } from "../support/block-listener.ts";
 import { type Call, call, expectOk, openHouse } from "../support/house.ts";
+import { Items } from "./block-agent.ts";
 import { problemIn } from "./operations.ts";
 
 beforeAll(() => loadLoro(), 60_000);
@@ -14,9 +15,6 @@ beforeAll(() => loadLoro(), 60_000);
 afterEach(() => {
   vi.useRealTimers();
 });
-
-const listOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 
 /** An agent that keeps a list and a diary, in a space with Mona and Omar, who share the list's space only. */
 const scene = async (shared: object = {}) => {
@@ -66,7 +64,7 @@ describe("[S1] a block that is shared with a space", () => {
 
   it("is read by its people, and the agent's other blocks are not", async () => {
     const { mona, stranger, space, agent, read } = await scene();
-    const list = await expectOk(listOf(Block), call(`/v1/spaces/${space.id}/blocks`, { bearer: mona.token }));
+    const list = await expectOk(Items(Block), call(`/v1/spaces/${space.id}/blocks`, { bearer: mona.token }));
     expect(list.items).toMatchObject([
       {
         label: "shopping",
@@ -105,7 +103,7 @@ describe("[S1] a block that is shared with a space", () => {
     );
     expect(last.value).toEqual(expect.arrayContaining(["rye bread", "milk", "tea"]));
     expect((await read(mona.token)).value).toEqual(last.value);
-    const history = await expectOk(listOf(BlockChange), call(`${at}/history`, { bearer: omar.token }));
+    const history = await expectOk(Items(BlockChange), call(`${at}/history`, { bearer: omar.token }));
     expect(history.items.map(({ author }) => author)).toEqual([
       `human:${omar.id}:edit`,
       `agent:${agent.id}:append`,
@@ -150,15 +148,10 @@ describe("[S1] a block that is shared with a space", () => {
   it("refuses edits of read-only parts, and writes people's names in a log", async () => {
     const { mona, space, own, agent, asKey } = await scene();
     const fields = [{ name: "owner", readOnly: true }, { name: "place" }];
-    const composite = {
-      type: "composite",
-      sections: [
-        { name: "facts", schema: { type: "map", fields } },
-        { name: "log", schema: { type: "log" } },
-        { name: "rules", schema: { type: "text" }, readOnly: true },
-      ],
-    };
-    await asKey(own, { body: { label: "team", type: "core", schema: composite } });
+    const facts = { name: "facts", schema: { type: "map", fields } };
+    const rules = { name: "rules", schema: { type: "text" }, readOnly: true };
+    const sections = [facts, { name: "log", schema: { type: "log" } }, rules];
+    await asKey(own, { body: { label: "team", type: "core", schema: { type: "composite", sections } } });
     await asKey(`${own}/team/spaces/${space.id}`, { method: "PUT", body: {} });
     const edit = (operation: object) =>
       call(`/v1/spaces/${space.id}/agents/${agent.id}/blocks/team/operations`, {
@@ -234,7 +227,7 @@ describe("[S5] who watches a block from a space", () => {
     const hers = await watch(mona.token);
     await asKey(`/v1/spaces/${space.id}/members/${agent.id}`, { method: "DELETE" });
     expect(await hers.untilClosed()).toBe(4403);
-    const spaces = await expectOk(listOf(BlockSpace), asKey(`${own}/shopping/spaces`));
+    const spaces = await expectOk(Items(BlockSpace), asKey(`${own}/shopping/spaces`));
     expect(spaces.items).toEqual([]);
   });
 

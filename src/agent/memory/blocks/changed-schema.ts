@@ -2,10 +2,8 @@ import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import { checkField, checkItem } from "../documents/check-value.ts";
-import { ownField } from "../documents/in-words.ts";
 import { type Part, partsOf, valueOfPart } from "../documents/parts.ts";
-import { noSuchField, refusedEdit } from "../documents/refused-edit.ts";
+import { checkField, checkItem, noSuchField, ownField, refusedEdit } from "../documents/values.ts";
 
 type Changes = {
   schema?: BlockSchema | undefined;

@@ -3,24 +3,22 @@ import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import { type BlockSchema, type Field, maxListItems } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import {
-  counterCell,
-  counterOf,
-  fieldCell,
-  fieldItemsOf,
-  itemsCell,
-  itemsOf,
-  maxCount,
-  spliceText,
-  storedItem,
-  textOf,
-} from "./cells.ts";
-import { checkField, checkFields, checkItem } from "./check-value.ts";
+import { counterCell, fieldCell, itemsCell, pathOf, spliceText, storedItem } from "./cells.ts";
 import { editText } from "./edit-text.ts";
-import { isObject } from "./in-words.ts";
 import { entryFields, isOn, type OperationOn, operations, type Part, partsOf, type SchemaOf } from "./parts.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
-import { countedTooFar, noSuchField, outOfBounds, refusedEdit, tooManyItems } from "./refused-edit.ts";
+import {
+  checkField,
+  checkFields,
+  checkItem,
+  countedTooFar,
+  isObject,
+  maxCount,
+  noSuchField,
+  outOfBounds,
+  refusedEdit,
+  tooManyItems,
+} from "./values.ts";
 
 /** A document that is being changed, on behalf of somebody. */
 export type Editing = {
@@ -62,7 +60,7 @@ const setField = ({ doc, newKey }: Editing, prefix: string, field: Field, value:
     return;
   }
   if (value.length > maxListItems) throw tooManyItems(value.length, maxListItems, "maxListItems");
-  const items = itemsCell(fieldItemsOf(prefix, name));
+  const items = itemsCell(pathOf(prefix, "items", name));
   // An item that stays keeps its key: a merge must not take it for a new one.
   const known = items.read(doc);
   const next = value.map((item) => {
@@ -84,14 +82,14 @@ const editField = (
   const field = fields.find((each) => each.name === name);
   if (!field) throw noSuchField(name);
   if (field.readOnly) requireSystem(writer, `Field '${name}'`);
-  const list = doc.getMovableList(fieldItemsOf(prefix, name));
+  const list = doc.getMovableList(pathOf(prefix, "items", name));
   switch (op) {
     case "set_field":
       setField(editing, prefix, field, operation.value);
       return operation.value === null ? `Cleared '${name}' of block '${label}'` : `Set '${name}' of block '${label}'`;
     case "increment": {
       requireType(field, "counter", op);
-      const path = counterOf(prefix, name);
+      const path = pathOf(prefix, "counter", name);
       const counter = counterCell(path);
       if (!(Math.abs(counter.read(doc) + operation.by) <= maxCount)) throw countedTooFar(name);
       doc.getCounter(path).increment(operation.by);
@@ -103,7 +101,7 @@ const editField = (
       return `Appended to '${name}' of block '${label}'`;
     case "remove_from_list": {
       requireType(field, "list", op);
-      const items = itemsCell(fieldItemsOf(prefix, name)).read(doc);
+      const items = itemsCell(pathOf(prefix, "items", name)).read(doc);
       const { index, value } = operation;
       const place = index ?? items.findIndex(({ json }) => sameJson(JSON.parse(json), value));
       if (place < 0) throw refusedEdit(`'${name}' does not hold ${JSON.stringify(value)}`);
@@ -182,13 +180,15 @@ const appendEntry = (
 export const editPart = (editing: Editing, { schema, prefix }: Part, operation: ContentOperation): string => {
   const { doc, label } = editing;
   if (schema.type === "text" && isOn("text", operation)) {
-    const { splices, message } = editText(doc.getText(textOf(prefix)).toString(), operation, label);
-    spliceText(doc, textOf(prefix), splices);
+    const { splices, message } = editText(doc.getText(pathOf(prefix, "text")).toString(), operation, label);
+    spliceText(doc, pathOf(prefix, "text"), splices);
     return message;
   }
   if (schema.type === "map" && isOn("map", operation)) return editField(editing, schema, prefix, operation);
-  if (schema.type === "list" && isOn("list", operation)) return editItems(editing, schema, itemsOf(prefix), operation);
-  if (schema.type === "log" && isOn("log", operation)) return appendEntry(editing, schema, itemsOf(prefix), operation);
+  if (schema.type === "list" && isOn("list", operation))
+    return editItems(editing, schema, pathOf(prefix, "items"), operation);
+  if (schema.type === "log" && isOn("log", operation))
+    return appendEntry(editing, schema, pathOf(prefix, "items"), operation);
   const taken = Object.entries(operations).filter(([, { on }]) => on === schema.type);
   const names = taken.map(([name]) => name).join(", ");
   throw refusedEdit(`${operation.op} does not apply to a ${schema.type}; it takes ${names}`);

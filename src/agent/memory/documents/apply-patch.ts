@@ -1,5 +1,5 @@
 import { parsePatch } from "diff";
-import { refusedEdit } from "./refused-edit.ts";
+import { refusedEdit } from "./values.ts";
 
 type Hunk = { oldStart: number; lines: string[] };
 
@@ -27,25 +27,20 @@ const isUnended = ({ lines }: Hunk, signs: string): boolean =>
 /** Finds hunks one after the other, in time that grows with the text and not with their number. */
 const placing = (lines: string[]) => {
   const text = `\n${lines.join("\n")}\n`;
-  /** The line that was looked at last, and where the break before it stands in `text`. */
-  let line = 0;
-  let offset = 0;
-  const goTo = (wanted: (line: number, offset: number) => boolean): void => {
-    while (line < lines.length && !wanted(line, offset)) {
-      offset += 1 + (lines[line]?.length ?? 0);
-      line += 1;
-    }
-  };
+  /** Where in `text` the break before each line stands. */
+  const breaks: number[] = [];
+  let end = 0;
+  for (const line of lines) {
+    breaks.push(end);
+    end += 1 + line.length;
+  }
+  const lineAt = new Map(breaks.map((at, line) => [at, line]));
   /** The line of `wanted`, no earlier than `from`: the place that its hunk names, or the first that fits. */
   return (wanted: string[], expected: number, from: number): number => {
     const fits = wanted.every((each, index) => lines[expected + index] === each);
     if (expected >= from && expected + wanted.length <= lines.length && fits) return expected;
     if (wanted.length === 0) return -1;
-    goTo((here) => here >= from);
-    const found = text.indexOf(`\n${wanted.join("\n")}\n`, offset);
-    if (found < 0) return -1;
-    goTo((_, here) => here >= found);
-    return line;
+    return lineAt.get(text.indexOf(`\n${wanted.join("\n")}\n`, breaks[from] ?? text.length)) ?? -1;
   };
 };
 

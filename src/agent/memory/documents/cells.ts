@@ -109,9 +109,6 @@ export const itemsCell = (path: string): Cell<Item[]> => {
   };
 };
 
-/** A counter counts as far as whole numbers are exact. */
-export const maxCount = Number.MAX_SAFE_INTEGER;
-
 export const counterCell = (path: string): Cell<number> => {
   /** Nine decimals: fractions add up with an error in their last digits, which depends on the order. */
   const read = (doc: LoroDoc): number => {
@@ -135,19 +132,18 @@ export const counterCell = (path: string): Cell<number> => {
   };
 };
 
-export const textOf = (prefix: string): string => `${prefix}text`;
-export const itemsOf = (prefix: string): string => `${prefix}items`;
-export const fieldItemsOf = (prefix: string, field: string): string => `${prefix}items.${field}`;
-export const counterOf = (prefix: string, field: string): string => `${prefix}counter.${field}`;
+/** The name of a part's container, or of a field's own. */
+export const pathOf = (prefix: string, kind: "text" | "fields" | "items" | "counter", field?: string): string =>
+  `${prefix}${kind}${field === undefined ? "" : `.${field}`}`;
 
 export const fieldCell = (prefix: string, { name, type }: Field): Cell => {
-  if (type === "list") return itemsCell(fieldItemsOf(prefix, name));
-  return type === "counter" ? counterCell(counterOf(prefix, name)) : valueCell(`${prefix}fields`, name);
+  if (type === "list") return itemsCell(pathOf(prefix, "items", name));
+  return type === "counter" ? counterCell(pathOf(prefix, "counter", name)) : valueCell(pathOf(prefix, "fields"), name);
 };
 
 /** The cell of a part that is no map. */
 const wholeCell = ({ schema, prefix }: Part): Cell =>
-  schema.type === "text" ? textCell(textOf(prefix)) : itemsCell(itemsOf(prefix));
+  schema.type === "text" ? textCell(pathOf(prefix, "text")) : itemsCell(pathOf(prefix, "items"));
 
 /** All cells that a schema shows. Agents may not change a cell that is `readOnly`. */
 export const cellsOf = (schema: BlockSchema): (Cell & { readOnly: boolean })[] =>

@@ -3,11 +3,10 @@ import type { Json } from "../../../protocol/block.ts";
 import { type BlockSchema, maxListItems, maxLogEntries } from "../../../protocol/block-schema.ts";
 import { schemaProblems } from "../../../shared/check-json-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { counterCell, counterOf, fieldItemsOf, itemsCell, itemsOf, maxCount } from "./cells.ts";
-import { checkField } from "./check-value.ts";
+import { counterCell, itemsCell, pathOf } from "./cells.ts";
 import { partsOf } from "./parts.ts";
-import { countedTooFar, refusedEdit, tooManyItems } from "./refused-edit.ts";
 import { render } from "./render.ts";
+import { checkField, countedTooFar, maxCount, refusedEdit, tooManyItems } from "./values.ts";
 
 const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
 
@@ -51,13 +50,14 @@ const checkCount = (doc: LoroDoc, path: string, most: number, bound: string): vo
 /** Keeps lists and counters within their bounds: those of their schemas by dropping, the house's own by refusing. */
 export const keepBounds = (doc: LoroDoc, schema: BlockSchema): void => {
   for (const { schema: part, prefix } of partsOf(schema)) {
-    if (part.type === "list" && part.maxItems !== undefined) dropOldest(doc, itemsOf(prefix), part.maxItems);
-    if (part.type === "list") checkCount(doc, itemsOf(prefix), maxListItems, "maxListItems");
-    if (part.type === "log") checkCount(doc, itemsOf(prefix), maxLogEntries, "maxLogEntries");
+    if (part.type === "list" && part.maxItems !== undefined) dropOldest(doc, pathOf(prefix, "items"), part.maxItems);
+    if (part.type === "list") checkCount(doc, pathOf(prefix, "items"), maxListItems, "maxListItems");
+    if (part.type === "log") checkCount(doc, pathOf(prefix, "items"), maxLogEntries, "maxLogEntries");
     for (const { name, type } of part.type === "map" ? part.fields : []) {
-      if (type === "list") checkCount(doc, fieldItemsOf(prefix, name), maxListItems, "maxListItems");
+      if (type === "list") checkCount(doc, pathOf(prefix, "items", name), maxListItems, "maxListItems");
       // Two editors may have counted at once: the sum may be too large.
-      const isTooFar = type === "counter" && Math.abs(counterCell(counterOf(prefix, name)).read(doc)) > maxCount;
+      const isTooFar =
+        type === "counter" && Math.abs(counterCell(pathOf(prefix, "counter", name)).read(doc)) > maxCount;
       if (isTooFar) throw countedTooFar(name);
     }
   }

@@ -8,7 +8,7 @@ import { cellsOf, contentOf } from "./cells.ts";
 import { checkSize, keepBounds } from "./check-content.ts";
 import { atState, forkOf, record, stateOf } from "./document.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
-import { refusedEdit } from "./refused-edit.ts";
+import { refusedEdit } from "./values.ts";
 
 /** One version, as undo sees it: an edit, or the taking back of an edit, or of such a taking back. */
 export type Step = { version: number; kind: "edit" | "undo" | "redo" };

@@ -1,10 +1,9 @@
 import { RE2JS, RE2JSException } from "re2js";
 import { maxBlockCharacters } from "../../../protocol/block-schema.ts";
 import { applyPatch } from "./apply-patch.ts";
-import { quoted } from "./in-words.ts";
 import type { OperationOn } from "./parts.ts";
-import { refusedEdit, textTooLong } from "./refused-edit.ts";
 import { changesBetween, fewerSplices, type Splice } from "./text-changes.ts";
+import { quoted, refusedEdit, textTooLong } from "./values.ts";
 
 type Edited = { splices: Splice[]; message: string };
 
@@ -38,13 +37,7 @@ const replaced = (
   const places = occurrences(text, old, wanted);
   if (places.length === 0) throw refusedEdit(`Text not found: '${quoted(old)}'`);
   const splices = places.map((at) => ({ at, remove: old.length, insert: next }));
-  if (mode === "all") {
-    requireRoom(text, splices);
-    return {
-      splices: fewerSplices(text, splices),
-      message: `Replaced ${places.length} occurrence(s) of ${said}`,
-    };
-  }
+  if (mode === "all") return { splices, message: `Replaced ${places.length} occurrence(s) of ${said}` };
   if (mode === "first") return { splices, message: `Replaced first occurrence of ${said}` };
   if (places.length < n) {
     throw refusedEdit(`Occurrence #${n} of '${quoted(old)}' not found: there are ${places.length}`);
@@ -64,40 +57,43 @@ const withRange = (text: string, startLine: number, endLine: number, next: strin
   return all.join("\n") + (ended && all.length > 0 ? "\n" : "");
 };
 
-const changed = (text: string, operation: OperationOn<"text">, label: string): Edited => {
+type Rewriting = Exclude<OperationOn<"text">, { op: "replace_text" }>;
+
+/** The text that an operation makes of another, and what it did, in words. */
+const rewritten = (text: string, operation: Rewriting, label: string): [next: string, message: string] => {
   switch (operation.op) {
     case "set_text":
-      return { splices: changesBetween(text, operation.text), message: `Set the text of block '${label}'` };
+      return [operation.text, `Set the text of block '${label}'`];
     case "append_text":
-      return {
-        splices: [{ at: text.length, remove: 0, insert: operation.text }],
-        message: `Appended to block '${label}'`,
-      };
-    case "replace_text":
-      return replaced(text, operation, label);
+      return [text + operation.text, `Appended to block '${label}'`];
     case "edit_range": {
       const { startLine, endLine } = operation;
-      const result = changeLines(text, operation.text, (lines, by) => withRange(lines, startLine, endLine, by));
-      const message = `Replaced lines ${startLine}-${endLine} in block '${label}'`;
-      return { splices: changesBetween(text, result), message };
+      const next = changeLines(text, operation.text, (lines, by) => withRange(lines, startLine, endLine, by));
+      return [next, `Replaced lines ${startLine}-${endLine} in block '${label}'`];
     }
     case "patch": {
       let applied = 0;
-      const result = changeLines(text, operation.patch, (lines, by) => {
-        const { text: next, hunks } = applyPatch(lines, by);
-        applied = hunks;
-        return next;
+      const next = changeLines(text, operation.patch, (lines, by) => {
+        const patched = applyPatch(lines, by);
+        applied = patched.hunks;
+        return patched.text;
       });
-      return { splices: changesBetween(text, result), message: `Applied ${applied} hunk(s) to block '${label}'` };
+      return [next, `Applied ${applied} hunk(s) to block '${label}'`];
     }
   }
 };
 
 /** The splices that an operation makes in a text. Throws `text_too_long` where that would outgrow every block. */
 export const editText = (text: string, operation: OperationOn<"text">, label: string): Edited => {
-  const edited = changed(text, operation, label);
-  requireRoom(text, edited.splices);
-  return edited;
+  if (operation.op === "replace_text") {
+    const { splices, message } = replaced(text, operation, label);
+    requireRoom(text, splices);
+    return { splices: fewerSplices(text, splices), message };
+  }
+  const [next, message] = rewritten(text, operation, label);
+  const splices = changesBetween(text, next);
+  requireRoom(text, splices);
+  return { splices, message };
 };
 
 /** Whether every line break of a text is CRLF. */

@@ -5,13 +5,11 @@ import { type BlockSchema, maxListItems, maxLogEntries, type PlainSchema } from 
 import { editPart } from "./apply-operation.ts";
 import { contentOf } from "./cells.ts";
 import { checkSize, keepBounds } from "./check-content.ts";
-import { checkFields } from "./check-value.ts";
 import { record } from "./document.ts";
 import type { Commit } from "./edit-document.ts";
-import { isObject } from "./in-words.ts";
 import { partsOf, valueOfPart } from "./parts.ts";
 import type { Writer } from "./permission.ts";
-import { noSuchField, refusedEdit, tooManyItems } from "./refused-edit.ts";
+import { checkFields, isObject, noSuchField, refusedEdit, tooManyItems } from "./values.ts";
 
 const wrongContent = ({ type }: BlockSchema, what: string) => refusedEdit(`The content of a ${type} block is ${what}`);
 

@@ -1,7 +1,7 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { ContentOperation } from "../../../protocol/block-operation.ts";
 import type { BlockSchema, Field, PlainSchema } from "../../../protocol/block-schema.ts";
-import { ownField } from "./in-words.ts";
+import { ownField } from "./values.ts";
 
 type Kind = PlainSchema["type"];
 export type SchemaOf<Type extends Kind> = Extract<PlainSchema, { type: Type }>;

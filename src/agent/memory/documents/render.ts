@@ -1,7 +1,7 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
-import { inWords, isObject, ownField } from "./in-words.ts";
 import { entryFields, partsOf, valueOfPart } from "./parts.ts";
+import { inWords, isObject, ownField } from "./values.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 

@@ -1,10 +1,62 @@
 import { z } from "zod";
 import type { Json } from "../../../protocol/block.ts";
-import type { Field, FieldType, ItemSchema } from "../../../protocol/block-schema.ts";
+import { type Field, type FieldType, type ItemSchema, maxBlockCharacters } from "../../../protocol/block-schema.ts";
+import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
-import { maxCount } from "./cells.ts";
-import { inWords, isObject, ownField } from "./in-words.ts";
-import { noSuchField, refusedEdit } from "./refused-edit.ts";
+
+/** Values of blocks: how they are quoted, checked, and refused. */
+
+/** An edit that does not apply to the block as it is. */
+export const refusedEdit = (detail: string): ColloquyError => new ColloquyError("edit_refused", detail);
+
+export const countedTooFar = (name: string): ColloquyError =>
+  refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
+
+/** The text would be longer than any block may be. Checked before the text is built. */
+export const textTooLong = (length: number): ColloquyError =>
+  new ColloquyError(
+    "text_too_long",
+    `The text would have ${length} characters; a block holds at most ${maxBlockCharacters} (maxBlockCharacters)`,
+  );
+
+/** The list would be longer than any list may be. Checked before the list is built. */
+export const tooManyItems = (items: number, most: number, bound: string): ColloquyError =>
+  new ColloquyError("limit_reached", `${items} are more than ${most} (${bound}): delete some first`);
+
+export const outOfBounds = (index: number, length: number): ColloquyError =>
+  refusedEdit(`Index ${index} out of bounds (len=${length})`);
+
+export const noSuchField = (name: string): ColloquyError => refusedEdit(`Field not found: ${name}`);
+
+const longestQuote = 200;
+
+/** A text as messages quote it: what is long is cut. */
+export const quoted = (text: string): string => {
+  if (text.length <= longestQuote) return text;
+  const cut = text.slice(0, longestQuote);
+  return `${cut.isWellFormed() ? cut : cut.slice(0, -1)}…`;
+};
+
+/** A value as blocks show it: texts as they are, objects with their keys in order. */
+export const inWords = (value: Json): string => {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return `[${value.map(inWords).join(", ")}]`;
+  if (isObject(value)) {
+    const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+    return `{${entries.map(([key, inner]) => `${key}: ${inWords(inner)}`).join(", ")}}`;
+  }
+  return String(value);
+};
+
+export const isObject = (value: Json | undefined): value is Record<string, Json> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A value's own field: a field may be named `constructor`. Undefined where the value is no object or lacks it. */
+export const ownField = (value: Json | undefined, name: string): Json | undefined =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
+/** A counter counts as far as whole numbers are exact. */
+export const maxCount = Number.MAX_SAFE_INTEGER;
 
 const Time = z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()]);
 
