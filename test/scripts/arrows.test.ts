@@ -92,7 +92,7 @@ const wrong: [string, string][] = [
   ["src/agent/context/timeline/history.ts", "../../../shared/database.ts"],
   ["src/agent/memory/goals.ts", "../agent.ts"],
   ["src/agent/memory/goals.ts", "../run/run-loop.ts"],
-  ["src/agent/memory/blocks/sharing.ts", "../../calls/calls.ts"],
+  ["src/agent/memory/blocks/shares.ts", "../../calls/calls.ts"],
   ["src/agent/memory/search/search.ts", "../../context/tokens.ts"],
   ["src/agent/memory/goals.ts", "cloudflare:workers"],
   ["src/agent/plans/due.ts", "../tools/registry.ts"],
