@@ -56,14 +56,6 @@ const modelName = z
   .regex(/^([^*]+\*?|\*)$/, "must be a model's name, or the beginning of names with * at its end");
 const maxModels = 100;
 
-/** A config's limits, with those that it has for a model in place of its general ones. */
-export const limitsIn = (config: ModelLimits, forModel: ModelLimits = {}): ModelLimits => ({
-  maxTokens: forModel.maxTokens ?? config.maxTokens,
-  reservedResponseTokens: forModel.reservedResponseTokens ?? config.reservedResponseTokens,
-  memoryTokens: forModel.memoryTokens ?? config.memoryTokens,
-  historyTokens: forModel.historyTokens ?? config.historyTokens,
-});
-
 /** Says which limits cannot hold together: an answer and memories that leave room for nothing else. */
 const contradiction = (given: ModelLimits): string | null => {
   const { maxTokens = defaultMaxTokens } = given;
@@ -101,7 +93,7 @@ export const ContextConfig = z
     };
     check(config, ["maxTokens"]);
     for (const [name, given] of Object.entries(byModel)) {
-      check(limitsIn(config, given), ["byModel", name, "maxTokens"]);
+      check({ ...config, ...given }, ["byModel", name, "maxTokens"]);
     }
   });
 export type ContextConfig = z.infer<typeof ContextConfig>;

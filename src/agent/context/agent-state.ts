@@ -13,13 +13,11 @@ import { excerpt, quote } from "./quote.ts";
 import { fromNow, shortTime } from "./time.ts";
 
 /** The two switches that make four kinds of agents. */
-export type Continuity = "consciousness" | "timeline";
-export type Messaging = "simple" | "threaded";
+export type Continuity = AgentConfig["continuity"];
+export type Messaging = AgentConfig["messaging"];
 
 /** An agent's config, of any of the four kinds, with its limits resolved for its model. */
-export type ComposedConfig = Omit<AgentConfig, "continuity" | "messaging" | "context"> & {
-  continuity: Continuity;
-  messaging: Messaging;
+export type ComposedConfig = Omit<AgentConfig, "context"> & {
   context: Omit<ContextConfig, "byModel" | keyof ModelLimits> & ContextLimits;
 };
 

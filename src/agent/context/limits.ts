@@ -4,7 +4,6 @@ import {
   ContextLimits,
   defaultLimits,
   defaultMaxTokens,
-  limitsIn,
   type ModelLimits,
 } from "../../protocol/context-config.ts";
 import type { ComposedConfig } from "./agent-state.ts";
@@ -32,7 +31,7 @@ export const resolveLimits = (
   maxOutputTokens: number | undefined,
 ): ContextLimits => {
   const override = overrideFor(model.name, context.byModel);
-  const given = limitsIn(context, override?.limits);
+  const given: ModelLimits = { ...context, ...override?.limits };
   const notes: string[] = [];
   const atMost = (name: keyof ModelLimits, wanted: number, most: number, why: string): number => {
     if (wanted <= most) return wanted;

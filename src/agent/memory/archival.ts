@@ -45,11 +45,6 @@ export class Archival {
     );
   }
 
-  find(id: string): ArchivalEntry | undefined {
-    const row = this.#db.select().from(archival).where(eq(archival.id, id)).get();
-    return row && asEntry(row);
-  }
-
   /** Newest first. */
   page(before: number | undefined, limit: number): ArchivalRow[] {
     return this.#db

@@ -12,12 +12,10 @@ import {
   blockUnshare,
   blockViewport,
 } from "./builtin/blocks.ts";
-import { deleteGoals, setGoals } from "./builtin/goals.ts";
-import { deleteMemories, getMemories, setMemories } from "./builtin/memories.ts";
+import { deleteGoals, deleteMemories, getMemories, setGoals, setMemories } from "./builtin/memories.ts";
 import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
-import { recall } from "./builtin/recall.ts";
 import { absorbRun, getMyRuns, stopRun } from "./builtin/runs.ts";
-import { search } from "./builtin/search.ts";
+import { recall, search } from "./builtin/search.ts";
 import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
 import { sendMessage, sendReply, sendThreadedMessage } from "./builtin/speaking.ts";

@@ -9,7 +9,7 @@ import type { searchEntries } from "./schema.ts";
 export type EntryRow = typeof searchEntries.$inferSelect;
 
 /** Something to be found, before its text is cut into passages. */
-export type Findable = Pick<EntryRow, "type" | "ref" | "at" | "head" | "text"> & Partial<Omit<EntryRow, "id">>;
+export type Findable = Omit<typeof searchEntries.$inferInsert, "id" | "part">;
 
 type Named = { id: string; name: string };
 type NameOf = (id: string) => string | undefined;

@@ -18,20 +18,6 @@ import { Vectors } from "./vectors.ts";
  */
 export type SearchState = typeof searchState.$inferSelect;
 
-type NewEntry = Omit<EntryRow, "id">;
-
-const newEntry = (found: Findable, text: string, part: number): NewEntry => ({
-  version: null,
-  role: null,
-  spaceId: null,
-  messageId: null,
-  authorId: null,
-  authorName: null,
-  ...found,
-  text,
-  part,
-});
-
 /** The part of the index that a query is about. Times in milliseconds since the epoch, both ends included. */
 export type Filter = {
   types: SearchType[];
@@ -83,15 +69,13 @@ export class SearchIndex {
     this.transaction = transaction;
   }
 
-  /** How the index stands. `isUsed`: search was asked for, so there is one. */
-  state(): SearchState & { isUsed: boolean } {
-    const row = this.#state().get();
-    return row ? { ...row, isUsed: true } : { ...fresh, isUsed: false };
+  /** How the index stands. `usedAt` is 0 before search is asked for first. */
+  state(): SearchState {
+    return this.#state().get() ?? fresh;
   }
 
   setState(changes: Partial<SearchState>): void {
-    const { isUsed: _, ...state } = this.state();
-    const next = { ...state, ...changes };
+    const next = { ...this.state(), ...changes };
     this.#db.insert(searchState).values(next).onConflictDoUpdate({ target: searchState.id, set: next }).run();
   }
 
@@ -123,9 +107,7 @@ export class SearchIndex {
 
   /** Takes these in, cut into passages. In a transaction. */
   add(findables: Findable[]): void {
-    const rows = findables.flatMap((findable) =>
-      passagesOf(findable.text).map((text, part) => newEntry(findable, text, part)),
-    );
+    const rows = findables.flatMap((found) => passagesOf(found.text).map((text, part) => ({ ...found, text, part })));
     if (rows.length === 0) return;
     for (const row of rows) this.#db.insert(searchEntries).values(row).run();
     this.setState({ entries: added(this.state().entries, rows, 1) });

@@ -69,8 +69,7 @@ export class Search {
 
   async search(query: SearchQuery): Promise<SearchAnswer> {
     const { clock, spaces } = this.#services;
-    const { usedAt, isUsed } = this.#index.state();
-    if (!isUsed || clock.now() - usedAt > noteUsedEveryMs) this.#index.setState({ usedAt: clock.now() });
+    if (clock.now() - this.#index.state().usedAt > noteUsedEveryMs) this.#index.setState({ usedAt: clock.now() });
     const { isBehind, notes, closed } = await gather(this.#index, this.#services, searchCatchUpRows);
     const { embedder, note } = await this.#usableEmbedder();
     const isLeft = embedder?.isEmbedded
@@ -97,7 +96,7 @@ export class Search {
   /** The config's embedder was set: another one begins anew, in the background. */
   configured(): void {
     this.#configured += 1;
-    if (this.#index.state().isUsed) this.#services.timers.set(searchTimer, this.#services.clock.now());
+    if (this.#index.state().usedAt > 0) this.#services.timers.set(searchTimer, this.#services.clock.now());
   }
 
   /** An archival entry is gone. In its transaction; `newest` is the last that is left. */
@@ -109,7 +108,7 @@ export class Search {
   /** The timer fired. Answers the work, which goes on beside its caller. */
   async work(): Promise<void> {
     const { clock, timers } = this.#services;
-    if (!this.#index.state().isUsed) return;
+    if (this.#index.state().usedAt === 0) return;
     // For when it is cut.
     const lease = clock.now() + searchLeaseMs;
     const configured = this.#configured;
