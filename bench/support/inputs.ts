@@ -4,13 +4,12 @@ import { compose } from "../../src/agent/context/compose.ts";
 import type { Cycle } from "../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../src/agent/context/consciousness/compaction.ts";
 import type { ConsciousnessSnapshot, Window } from "../../src/agent/context/consciousness/compose-consciousness.ts";
-import type { InboxEvent } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { Section } from "../../src/agent/context/sections.ts";
-import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../src/agent/context/timeline/snapshot.ts";
-import type { ToldState } from "../../src/agent/records.ts";
+import type { HistoryEntry, TimelineSnapshot } from "../../src/agent/context/timeline/snapshot.ts";
+import type { InboxData, ToldState } from "../../src/agent/records.ts";
 import { configOf, type Turn } from "./script.ts";
 
 /** A model's input, and whether it is the first after a compaction. */
@@ -33,22 +32,16 @@ const called = (callId: string, toolName: string, input: unknown): ModelMessage[
 const spoken = ({ answered }: Turn): ModelMessage[] =>
   called(`call_${answered.id}`, "send_message", { text: answered.text ?? "" });
 
-const triggerOf = ({ asked, space }: Turn): Trigger => ({
+const eventOf = ({ asked, space }: Turn): InboxData => ({
   type: "space_message",
-  triggerSource: "every_message",
-  space: { id: space.id, name: space.name },
-  sender: asked.sender,
-  text: asked.text ?? "",
-  messageId: asked.id,
-  timestamp: asked.createdAt,
-  senderExpectsReply: false,
+  spaceName: space.name,
+  delivered: { message: asked, root: { id: asked.id, kind: "person" }, triggerSource: "every_message" },
 });
 
 /** The snapshot of each step of a timeline agent's runs: it says its answer, and then that it has. */
 export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: TimelineSnapshot }[] => {
   const config = configOf("timeline");
   return turns.flatMap((turn, run) => {
-    const trigger = triggerOf(turn);
     const space = { id: turn.space.id, name: turn.space.name };
     const seen = turn.history.map((message): HistoryEntry => ({ kind: "message", message, seen: true }));
     const entries: HistoryEntry[] = [...seen, { kind: "message", message: turn.asked, seen: false }];
@@ -71,7 +64,7 @@ export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: Timel
           },
         },
       ],
-      trigger,
+      trigger: eventOf(turn),
       activeSpace: { ...space, why: "trigger" },
       resume: null,
       own: [],
@@ -100,19 +93,10 @@ export const consciousnessSteps = (
   let fresh = true;
   const taken: ReturnType<typeof consciousnessSteps> = [];
   for (const [run, turn] of turns.entries()) {
-    const event: InboxEvent = {
-      type: "space_message",
-      spaceName: turn.space.name,
-      delivered: {
-        message: turn.asked,
-        root: { id: turn.asked.id, kind: "person" },
-        triggerSource: "every_message",
-      },
-    };
     const now = toldState(turn.state, config.context.memoryTokens);
     const text = renderInboxMessage({
       now: turn.now,
-      events: [event],
+      events: [eventOf(turn)],
       silent: { lines: [], omitted: 0 },
       leftToHistory: [],
       told: now,

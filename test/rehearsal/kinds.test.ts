@@ -11,9 +11,11 @@ import {
   day,
   designer,
   did,
+  due,
   fresh,
   goal,
   historyOf,
+  hooked,
   husam,
   inboxText,
   livedSnapshot,
@@ -191,12 +193,7 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
   });
 
   test("a plan, and carries it out in the space that the plan names", () => {
-    const trigger = {
-      type: "plan",
-      plan: { id: "daily", name: "Daily (1)" },
-      instruction: "Say good morning in Family",
-      scheduledAt: day("15:07"),
-    } as const;
+    const trigger = due("daily", "Daily (1)", "Say good morning in Family", day("15:07"));
     expect(play(snapshotOf({ ...whole(kind), trigger })).calls).toEqual([
       { toolName: "enter_space", input: { spaceId: family.id } },
       say("good morning"),
@@ -204,7 +201,7 @@ describe.each(kinds.filter(({ continuity }) => continuity === "timeline"))("$mes
   });
 
   test("a service's event, and announces it only where its instructions say so", () => {
-    const trigger = { type: "service", serviceName: "jira", payload: { issue: "P-1" } } as const;
+    const trigger = hooked("jira", { issue: "P-1" });
     const situation = { ...whole(kind), trigger };
     expect(play(snapshotOf(situation)).calls).toEqual([]);
     const config = { ...situation.config, instructions: "Announce events in Family." };

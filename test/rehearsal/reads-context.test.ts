@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AgentState } from "../../src/agent/context/agent-state.ts";
 import { renderBlock } from "../../src/agent/context/blocks.ts";
-import type { InboxEvent } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxPreview } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
+import type { InboxData } from "../../src/agent/records.ts";
 import type { ModelPrompt } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { TriggerSource } from "../../src/protocol/rpc.ts";
@@ -15,6 +15,7 @@ import {
   arrived,
   designer,
   goal,
+  hooked,
   husam,
   inboxText,
   memory,
@@ -40,7 +41,7 @@ const state = (changes: Partial<AgentState> = {}): AgentState =>
 const message = (
   text: string,
   from: { name?: string; space?: string; triggerSource?: TriggerSource; sourceEvent?: string } = {},
-): InboxEvent => {
+): InboxData => {
   const { sourceEvent } = from;
   const origin = sourceEvent && { sourceSpaceId: "spc_X", sourceSenderName: "Sara", sourceEvent };
   const sender = { ...husam, name: from.name ?? husam.name };
@@ -48,7 +49,7 @@ const message = (
   return arrived({ id: family.id, name: from.space ?? family.name }, sent, from.triggerSource);
 };
 
-const inbox = (events: InboxEvent[], told = state(), toldBefore: AgentState | null = null): ModelPrompt[number] => {
+const inbox = (events: InboxData[], told = state(), toldBefore: AgentState | null = null): ModelPrompt[number] => {
   const text = inboxText(events, {
     told: toldState(told),
     toldBefore: toldBefore && toldState(toldBefore),
@@ -70,8 +71,7 @@ describe("the rehearsal model reads", () => {
   });
 
   test("its events and state", () => {
-    const service: InboxEvent = { type: "service", serviceName: "jira", payload: { issue: "P-1" } };
-    const view = read(inbox([message("hi", { triggerSource: "mention" }), service]));
+    const view = read(inbox([message("hi", { triggerSource: "mention" }), hooked("jira", { issue: "P-1" })]));
     expect(view).toMatchObject({
       events: [
         {

@@ -7,11 +7,7 @@ import {
   type SpaceRef,
 } from "../../../src/agent/context/agent-state.ts";
 import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
-import {
-  type InboxEvent,
-  type InboxMessageInput,
-  renderInboxMessage,
-} from "../../../src/agent/context/consciousness/inbox-message.ts";
+import { type InboxMessageInput, renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { composedConfig } from "../../../src/agent/context/limits.ts";
 import type {
@@ -19,8 +15,8 @@ import type {
   History,
   HistoryEntry,
   TimelineSnapshot,
-  Trigger,
 } from "../../../src/agent/context/timeline/snapshot.ts";
+import type { InboxData } from "../../../src/agent/records.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import type { EntityType } from "../../../src/protocol/entity.ts";
 import type { Message } from "../../../src/protocol/message.ts";
@@ -75,7 +71,7 @@ export const arrived = (
   { id, name }: SpaceRef,
   message: Message,
   triggerSource: TriggerSource = "every_message",
-): InboxEvent => ({
+): InboxData & { type: "space_message" } => ({
   type: "space_message",
   spaceName: name,
   delivered: { message: { ...message, spaceId: id }, root: { id: message.id, kind: "person" }, triggerSource },
@@ -88,7 +84,7 @@ export const stateOf = (self: Who, changes: Partial<AgentState> = {}): AgentStat
 });
 
 /** The inbox message of these events. What is not given is empty. */
-export const inboxText = (events: InboxEvent[], more: Partial<InboxMessageInput> = {}): string =>
+export const inboxText = (events: InboxData[], more: Partial<InboxMessageInput> = {}): string =>
   renderInboxMessage({
     now: day("15:07"),
     events,
@@ -141,18 +137,27 @@ export const historyOf = ({ id, name }: KnownSpace, entries: HistoryEntry[], tot
 
 export const triggerOf = (
   message: Message,
-  { id, name }: KnownSpace,
-  triggerSource: Exclude<TriggerSource, "none">,
-  senderExpectsReply = false,
-): Trigger => ({
-  type: "space_message",
-  triggerSource,
-  space: { id, name },
-  sender: message.sender,
-  text: message.text ?? "",
-  messageId: message.id,
-  timestamp: message.createdAt,
-  senderExpectsReply,
+  space: SpaceRef,
+  triggerSource: TriggerSource,
+  expectsReply = false,
+): InboxData => arrived(space, { ...message, ...(expectsReply ? { expectsReply } : {}) }, triggerSource);
+
+/** A plan that is due. */
+export const due = (planId: string, planName: string, instruction: string, scheduledAt = day("09:00")): InboxData => ({
+  ...{ type: "plan", planId, planName, instruction, scheduledAt },
+  root: { id: planId, kind: "plan" },
+});
+
+/** An event of a service. */
+export const hooked = (serviceName: string, payload: unknown): InboxData => ({
+  ...{ type: "service", serviceName, payload },
+  root: { id: "evt_1", kind: "service" },
+});
+
+/** The result of an earlier call. */
+export const resultOf = (tool: string, toolCallId: string, result: unknown): InboxData => ({
+  ...{ type: "tool_result", tool, toolCallId, result, failed: false, activeSpaceId: null },
+  root: { id: toolCallId, kind: "agent" },
 });
 
 export const goal = (id: string, description: string, more: Partial<Goal> = {}): Goal => ({
@@ -175,19 +180,20 @@ export const plan = (id: string, name: string, instruction: string, more: Partia
   ...more,
 });
 
-export const thisRun = (trigger: Trigger): ActiveRun => ({
+export const thisRun = (trigger: InboxData): ActiveRun => ({
   runId: "run_THIS",
   status: "running",
   isThis: true,
   begunBy: begunBy(trigger),
 });
 
-const begunBy = (trigger: Trigger): ActiveRun["begunBy"] => {
-  const { type } = trigger;
-  if (type === "plan") return { type, name: trigger.plan.name, text: trigger.instruction };
-  if (type === "service") return { type, name: trigger.serviceName, text: JSON.stringify(trigger.payload) };
-  if (type === "tool_result") return { type, name: trigger.tool, text: JSON.stringify(trigger.result) };
-  return { type, name: trigger.sender.name, spaceName: trigger.space.name, text: trigger.text };
+const begunBy = (event: InboxData): ActiveRun["begunBy"] => {
+  const { type } = event;
+  if (type === "plan") return { type, name: event.planName, text: event.instruction };
+  if (type === "service") return { type, name: event.serviceName, text: JSON.stringify(event.payload) };
+  if (type === "tool_result") return { type, name: event.tool, text: JSON.stringify(event.result) };
+  const { sender, text = "" } = event.delivered.message;
+  return { type, name: sender.name, spaceName: event.spaceName, text };
 };
 
 export const unknownModel = { name: "unknown", window: null };
@@ -209,7 +215,7 @@ export type Situation = {
   goals?: Goal[];
   memories?: Memory[];
   plans?: Plan[];
-  trigger: Trigger;
+  trigger: InboxData;
   /** Of the trigger's space first. */
   histories?: History[];
   activity?: AgentState["activity"];
@@ -218,6 +224,11 @@ export type Situation = {
   activeSpace?: TimelineSnapshot["activeSpace"];
   own?: TimelineSnapshot["own"];
 };
+
+const activeIn = (trigger: InboxData): TimelineSnapshot["activeSpace"] =>
+  trigger.type === "space_message"
+    ? { id: trigger.delivered.message.spaceId, name: trigger.spaceName, why: "trigger" }
+    : null;
 
 /** A whole snapshot of what matters in a situation. */
 export const snapshotOf = (situation: Situation): TimelineSnapshot => {
@@ -236,8 +247,7 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
     histories: situation.histories ?? [],
     activeRuns: [thisRun(trigger), ...(situation.otherRuns ?? [])],
     trigger,
-    activeSpace:
-      situation.activeSpace ?? (trigger.type === "space_message" ? { ...trigger.space, why: "trigger" } : null),
+    activeSpace: situation.activeSpace ?? activeIn(trigger),
     resume: situation.resume ?? null,
     own: situation.own ?? [],
   };

@@ -4,19 +4,19 @@ import type { Deed } from "../../../src/agent/context/activity.ts";
 import type { Continuity } from "../../../src/agent/context/agent-state.ts";
 import type { Snapshot } from "../../../src/agent/context/compose.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
-import type { InboxEvent } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
 import { prefixReuse } from "../../../src/agent/context/prefix.ts";
-import type { Trigger } from "../../../src/agent/context/timeline/snapshot.ts";
+import type { InboxData } from "../../../src/agent/records.ts";
 import {
   analyst,
-  arrived,
   configOf,
   day,
+  due,
   fresh,
   goal,
   historyOf,
+  hooked,
   husam,
   inboxText,
   livedSnapshot,
@@ -50,27 +50,14 @@ const question = said("Q", "15:06", husam, '@DataAnalyst "pull" the numbers\nNOW
   replyTo: "msg_0",
 });
 const asked = triggerOf(question, alpha, "mention");
-const due: Trigger = {
-  type: "plan",
-  plan: { id: "daily", name: "Daily Report" },
-  instruction: "Post it",
-  scheduledAt: day("09:00"),
-};
-const hooked: Trigger = { type: "service", serviceName: "jira", payload: { issue: "PROJ-123" } };
+const planned = due("daily", "Daily Report", "Post it");
+const reported = hooked("jira", { issue: "PROJ-123" });
 
-const eventOf = (trigger: Trigger): InboxEvent => {
-  if (trigger.type === "plan") {
-    return { type: "plan", planName: trigger.plan.name, instruction: trigger.instruction };
-  }
-  if (trigger.type !== "space_message") return trigger;
-  return arrived(alpha, question, trigger.triggerSource);
-};
-
-const snapshots: Record<Continuity, (trigger: Trigger, own?: ModelMessage[]) => Snapshot> = {
+const snapshots: Record<Continuity, (trigger: InboxData, own?: ModelMessage[]) => Snapshot> = {
   consciousness: (trigger, own = []) => {
     const config = configOf(analyst, { continuity: "consciousness" });
     const active = trigger.type === "space_message" ? alpha : null;
-    const content = inboxText([eventOf(trigger)], { told: toldState(state), activeSpace: active });
+    const content = inboxText([trigger], { told: toldState(state), activeSpace: active });
     const window = { instructions: renderInstructions(analyst.id, config), summary: null };
     return livedSnapshot(config, [{ role: "user", content }, ...own], { window });
   },
@@ -114,10 +101,10 @@ describe.each(["consciousness", "timeline"] as const)("an input of a %s", (conti
   });
 
   test("tells of a plan that is due and of a service, with no active space", () => {
-    expect(text(of(due))).toMatch(/[Pp]lan.*"Daily Report"/);
-    expect(text(of(due))).toContain('"Post it"');
-    expect(text(of(hooked))).toContain('{"issue":"PROJ-123"}');
-    for (const trigger of [due, hooked]) {
+    expect(text(of(planned))).toMatch(/[Pp]lan.*"Daily Report"/);
+    expect(text(of(planned))).toContain('"Post it"');
+    expect(text(of(reported))).toContain('{"issue":"PROJ-123"}');
+    for (const trigger of [planned, reported]) {
       expect(text(of(trigger))).toContain("ACTIVE SPACE: none (call enter_space to enter a space first)");
     }
   });

@@ -1,5 +1,4 @@
-import type { DeliveredMessage } from "../../../protocol/rpc.ts";
-import type { HeadBlocks, ToldState } from "../../records.ts";
+import type { HeadBlocks, InboxData, ToldState } from "../../records.ts";
 import { plain } from "../agent-state.ts";
 import type { ShownBlock } from "../blocks.ts";
 import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
@@ -8,14 +7,7 @@ import { excerpt, quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
-/** One event of a batch, as the inbox keeps it. */
-export type InboxEvent =
-  | { type: "space_message"; spaceName: string; delivered: DeliveredMessage }
-  | { type: "plan"; planName: string; instruction: string }
-  | { type: "service"; serviceName: string; payload: unknown }
-  | { type: "tool_result"; tool: string; toolCallId: string; result: unknown };
-
-type OtherEvent = Exclude<InboxEvent, { type: "space_message" }>;
+type OtherEvent = Exclude<InboxData, { type: "space_message" }>;
 
 /** An event that is no message, on one line. `shown` cuts an instruction, and `json` tells a payload or a result. */
 const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (value: unknown) => string): string => {
@@ -32,7 +24,7 @@ const otherLine = (event: OtherEvent, shown: (text: string) => string, json: (va
 };
 
 /** One event of the inbox on one line. Everything that a participant wrote is quoted. */
-export const eventLine = (event: InboxEvent): string => {
+export const eventLine = (event: InboxData): string => {
   if (event.type !== "space_message") return otherLine(event, (text) => text, quoteJson);
   const { message, triggerSource } = event.delivered;
   const replyNote = message.replyTo === undefined ? "" : ` [reply to ${message.replyTo}]`;
@@ -52,7 +44,7 @@ export const eventLine = (event: InboxEvent): string => {
 export type InboxMessageInput = {
   /** ISO 8601. */
   now: string;
-  events: InboxEvent[];
+  events: InboxData[];
   /** Events of cycles that ended in silence since the last one that was kept, oldest first. */
   silent: { lines: string[]; omitted: number };
   /** Messages that the inbox had no room for, by space. */
@@ -98,7 +90,7 @@ export const renderInboxMessage = (input: InboxMessageInput): string => {
 
 const previewCharacters = 50;
 
-const glanceAt = (event: InboxEvent): string => {
+const glanceAt = (event: InboxData): string => {
   const cut = (text: string): string => excerpt(text, previewCharacters);
   if (event.type !== "space_message") return otherLine(event, cut, (value) => quote(cut(quoteJson(value))));
   const { sender, text, toolCall } = event.delivered.message;
@@ -107,7 +99,7 @@ const glanceAt = (event: InboxEvent): string => {
 };
 
 /** A short view of the events that arrived during a cycle, so that the model does not act on stale facts. */
-export const renderInboxPreview = (events: InboxEvent[], waiting: number): string =>
+export const renderInboxPreview = (events: InboxData[], waiting: number): string =>
   [
     `INBOX PREVIEW (${waiting} waiting; they come in full in the next cycle):`,
     ...events.map((event) => `  ${glanceAt(event)}`),

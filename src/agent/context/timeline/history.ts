@@ -12,7 +12,7 @@ export type Marks = { agentId: string; triggerId: string | null; replyIds: Reado
 
 export const marksOf = ({ state, trigger, resume }: TimelineSnapshot): Marks => ({
   agentId: state.agentId,
-  triggerId: trigger.type === "space_message" ? trigger.messageId : null,
+  triggerId: trigger.type === "space_message" ? trigger.delivered.message.id : null,
   replyIds: new Set(resume?.replies.map(({ messageId }) => messageId)),
 });
 

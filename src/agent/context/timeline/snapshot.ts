@@ -1,9 +1,7 @@
 import type { ModelMessage } from "ai";
-import type { EntityType } from "../../../protocol/entity.ts";
 import type { Message } from "../../../protocol/message.ts";
-import type { TriggerSource } from "../../../protocol/rpc.ts";
 import type { RunStatus } from "../../../protocol/run.ts";
-import type { Answers } from "../../records.ts";
+import type { Answers, InboxData } from "../../records.ts";
 import type { AgentState, InputParts, SpaceRef } from "../agent-state.ts";
 
 /** A tool call of this agent, with its output if that is known. */
@@ -22,31 +20,13 @@ export type HistorySummary = { text: string; messages: number; upTo: number };
 /** The newest entries of a space, oldest first, of `total` messages that it has in all. */
 export type History = { space: SpaceRef; entries: HistoryEntry[]; total: number; summary?: HistorySummary | undefined };
 
-/** Why a run runs. Times are ISO 8601. */
-export type Trigger =
-  | {
-      type: "space_message";
-      triggerSource: Exclude<TriggerSource, "none">;
-      space: SpaceRef;
-      sender: { id: string; name: string; type: EntityType };
-      text: string;
-      messageId: string;
-      timestamp: string;
-      /** Shown where messaging is threaded; never true for `proactive_router`. */
-      senderExpectsReply: boolean;
-    }
-  | { type: "plan"; plan: { id: string; name: string }; instruction: string; scheduledAt: string }
-  | { type: "service"; serviceName: string; payload: unknown }
-  /** The result of a call that an earlier run made. */
-  | { type: "tool_result"; tool: string; toolCallId: string; result: unknown };
-
 /** A run of this agent that is under way or waits. */
 export type ActiveRun = {
   runId: string;
   status: RunStatus;
   isThis: boolean;
   /** The sender, plan or service that it answers, with the message's text, the instruction or the payload's JSON. */
-  begunBy: { type: Trigger["type"]; name: string; spaceName?: string | undefined; text: string };
+  begunBy: { type: InboxData["type"]; name: string; spaceName?: string | undefined; text: string };
   /** Its question and whose answers it waits for, or its call and what that waits for. */
   waiting?:
     | { text: string; spaceName: string; names: string[] }
@@ -75,7 +55,8 @@ export type TimelineSnapshot = InputParts & {
   activeRuns: ActiveRun[];
   /** How many more runs wait for tools. */
   moreRuns?: number;
-  trigger: Trigger;
+  /** The event that this run is for. */
+  trigger: InboxData;
   activeSpace: ActiveSpace | null;
   resume: Resume | null;
   /** The model messages of this invocation so far: its steps and their results. */

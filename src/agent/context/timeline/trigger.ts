@@ -1,29 +1,30 @@
+import type { InboxData } from "../../records.ts";
 import type { Messaging } from "../agent-state.ts";
 import { activeSpace, headings, named, noActiveSpace, sender, type TriggerField, triggerField } from "../grammar.ts";
 import { quote, quoteJson } from "../quote.ts";
 import { shortTime } from "../time.ts";
-import type { ActiveSpace, Trigger } from "./snapshot.ts";
+import type { ActiveSpace } from "./snapshot.ts";
 
-const fields = (trigger: Trigger, messaging: Messaging): [field: TriggerField, value: string][] => {
+const fields = (trigger: InboxData, messaging: Messaging): [field: TriggerField, value: string][] => {
   switch (trigger.type) {
     case "space_message": {
-      const { triggerSource } = trigger;
-      const expected = trigger.senderExpectsReply && triggerSource !== "proactive_router";
+      const { message, triggerSource } = trigger.delivered;
+      const isExpected = message.expectsReply === true && triggerSource !== "proactive_router";
       return [
-        ["triggerSource", triggerSource],
-        ["space", named.write(trigger.space)],
-        ["sender", sender.write(trigger.sender)],
-        ["message", quote(trigger.text)],
-        ["messageId", trigger.messageId],
-        ["timestamp", quote(shortTime(trigger.timestamp))],
+        ["triggerSource", triggerSource === "none" ? "every_message" : triggerSource],
+        ["space", named.write({ name: trigger.spaceName, id: message.spaceId })],
+        ["sender", sender.write(message.sender)],
+        ["message", quote(message.text ?? "")],
+        ["messageId", message.id],
+        ["timestamp", quote(shortTime(message.createdAt))],
         ...(messaging === "threaded"
-          ? [["senderExpectsReply", String(expected)] satisfies [TriggerField, string]]
+          ? [["senderExpectsReply", String(isExpected)] satisfies [TriggerField, string]]
           : []),
       ];
     }
     case "plan":
       return [
-        ["plan", named.write(trigger.plan)],
+        ["plan", named.write({ name: trigger.planName, id: trigger.planId })],
         ["instruction", quote(trigger.instruction)],
         ["scheduledAt", quote(shortTime(trigger.scheduledAt))],
       ];
@@ -42,7 +43,7 @@ const fields = (trigger: Trigger, messaging: Messaging): [field: TriggerField, v
 };
 
 /** Why this run runs. Never cut. */
-export const triggerLines = (trigger: Trigger, messaging: Messaging): string[] => [
+export const triggerLines = (trigger: InboxData, messaging: Messaging): string[] => [
   headings.trigger,
   `  ${triggerField.write({ field: "type", value: trigger.type })}`,
   ...fields(trigger, messaging).map(([field, value]) => `  ${triggerField.write({ field, value })}`),

@@ -14,7 +14,6 @@ import type {
   HistoryEntry,
   Resume,
   TimelineSnapshot,
-  Trigger,
 } from "../../context/timeline/snapshot.ts";
 import { homeOf } from "../../inbox/batch.ts";
 import type { InboxData } from "../../records.ts";
@@ -38,35 +37,6 @@ const actionRuns = 30;
 
 export const messagesIn = (entries: HistoryEntry[]): Message[] =>
   entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
-
-const triggerOf = (data: InboxData): Trigger => {
-  switch (data.type) {
-    case "service":
-      return { type: "service", serviceName: data.serviceName, payload: data.payload };
-    case "tool_result":
-      return { type: "tool_result", tool: data.tool, toolCallId: data.toolCallId, result: data.result };
-    case "plan":
-      return {
-        type: "plan",
-        plan: { id: data.planId, name: data.planName },
-        instruction: data.instruction,
-        scheduledAt: data.scheduledAt,
-      };
-    case "space_message": {
-      const { message, triggerSource } = data.delivered;
-      return {
-        type: "space_message",
-        triggerSource: triggerSource === "none" ? "every_message" : triggerSource,
-        space: { id: message.spaceId, name: data.spaceName },
-        sender: message.sender,
-        text: message.text ?? "",
-        messageId: message.id,
-        timestamp: message.createdAt,
-        senderExpectsReply: message.expectsReply === true && triggerSource !== "proactive_router",
-      };
-    }
-  }
-};
 
 /** The silent actions of earlier runs for this space; those of unknown outcome too. */
 const actionsIn = (services: RunServices, spaceId: string, before: number): HistoryEntry[] => {
@@ -252,7 +222,7 @@ export const gatherTimeline = async (
     state,
     histories,
     ...activeRunsOf(services, gathering),
-    trigger: triggerOf(event),
+    trigger: event,
     activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
     resume: resumed ? resumeOf(services, resumed.run) : null,
     own: [],

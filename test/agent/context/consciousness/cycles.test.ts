@@ -4,10 +4,10 @@ import type { AgentState, KnownSpace } from "../../../../src/agent/context/agent
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
-import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../../../src/agent/context/instructions.ts";
+import type { InboxData } from "../../../../src/agent/records.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
 import {
   agent,
@@ -15,6 +15,7 @@ import {
   callMessages,
   configOf,
   day,
+  due,
   goal,
   husam,
   inboxText,
@@ -42,7 +43,7 @@ const state = (changes: Partial<AgentState> = {}): AgentState => stateOf(self, {
 
 type Inbox = {
   time: string;
-  events: InboxEvent[];
+  events: InboxData[];
   now: AgentState;
   before: AgentState | null;
   active: KnownSpace | null;
@@ -157,10 +158,9 @@ test("plans, goals and memories are told as they change, in absolute times; due 
     goals: [goal("q4", "Complete Q4", { status: "completed" })],
     memories: [],
   });
-  const due: InboxEvent = { type: "plan", planName: "Follow up", instruction: "Ask Designer" };
-  const preview = renderInboxPreview([{ ...due, planName: "Daily Report", instruction: "Post it" }], 1);
+  const preview = renderInboxPreview([due("daily", "Daily Report", "Post it")], 1);
   const own = [
-    inbox({ time: "17:07", events: [due], now: after, before, active: null }),
+    inbox({ time: "17:07", events: [due("follow", "Follow up", "Ask Designer")], now: after, before, active: null }),
     { role: "user", content: preview } as const,
   ];
   const messages = [

@@ -1,9 +1,22 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { InboxEvent } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
+import type { InboxData } from "../../../../src/agent/records.ts";
 import type { Origin } from "../../../../src/protocol/message.ts";
-import { analyst, arrived, goal, human, inboxText, memory, plan, said, stateOf } from "../cast.ts";
+import {
+  analyst,
+  arrived,
+  due,
+  goal,
+  hooked,
+  human,
+  inboxText,
+  memory,
+  plan,
+  resultOf,
+  said,
+  stateOf,
+} from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { linesOf, Reader, readOrigin } from "../reader.ts";
 
@@ -17,7 +30,7 @@ type Said = {
   origin: Origin | undefined;
 };
 
-const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxEvent => {
+const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxData => {
   const { text: _, ...message } = said("1", "15:07", { ...human("1"), name: sender }, text);
   const content = call
     ? { kind: "tool_call" as const, toolCall: { id: "tc_1", status: "complete" as const, ...call } }
@@ -26,7 +39,7 @@ const asEvent = ({ call, space, sender, text, replyTo, origin }: Said): InboxEve
   return arrived({ id: "spc_1", name: space }, { ...message, ...content, ...notes });
 };
 
-const event: fc.Arbitrary<InboxEvent> = fc.oneof(
+const event: fc.Arbitrary<InboxData> = fc.oneof(
   fc
     .record({
       space: hostile,
@@ -37,18 +50,15 @@ const event: fc.Arbitrary<InboxEvent> = fc.oneof(
       origin: fc.option(hostileOrigin, { nil: undefined }),
     })
     .map(asEvent),
-  fc.record({ type: fc.constant("plan" as const), planName: hostile, instruction: hostile }),
-  fc.record({ type: fc.constant("service" as const), serviceName: hostile, payload: hostileJson }),
-  fc.record({
-    type: fc.constant("tool_result" as const),
-    tool: fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
-    toolCallId: fc.constant("tc_1"),
-    result: hostileJson,
-  }),
+  fc.tuple(hostile, hostile).map(([name, instruction]) => due("p", name, instruction)),
+  fc.tuple(hostile, hostileJson).map(([service, payload]) => hooked(service, payload)),
+  fc
+    .tuple(fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), hostileJson)
+    .map(([tool, result]) => resultOf(tool, "tc_1", result)),
 );
 
 /** What an event says, without the ids that the runtime gave it. */
-const facts = (each: InboxEvent): unknown => {
+const facts = (each: InboxData): unknown => {
   if (each.type === "plan") return { plan: each.planName, instruction: each.instruction };
   if (each.type === "service") return { service: each.serviceName, payload: each.payload };
   if (each.type === "tool_result") return { tool: each.tool, result: each.result };

@@ -1,7 +1,21 @@
 import { expect, test } from "vitest";
-import { type InboxEvent, renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
+import { renderInboxPreview } from "../../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../../src/agent/context/consciousness/state.ts";
-import { analyst, arrived, called, goal, husam, inboxText, memory, said, space, stateOf } from "../cast.ts";
+import type { InboxData } from "../../../../src/agent/records.ts";
+import {
+  analyst,
+  arrived,
+  called,
+  goal,
+  hooked,
+  husam,
+  inboxText,
+  memory,
+  resultOf,
+  said,
+  space,
+  stateOf,
+} from "../cast.ts";
 
 const family = space("Family", husam, analyst);
 const state = toldState(
@@ -12,7 +26,7 @@ const state = toldState(
   }),
 );
 
-const message = (text: string, more: object = {}): InboxEvent => arrived(family, said("1", "14:00", husam, text, more));
+const message = (text: string, more: object = {}): InboxData => arrived(family, said("1", "14:00", husam, text, more));
 const unchanged = { told: state, toldBefore: state };
 
 test("a tool call of another agent tells its name, input, status, and what came of it", () => {
@@ -29,7 +43,7 @@ test("a tool call of another agent tells its name, input, status, and what came 
   expect(failed.line).toContain('[error] → {"error":{"code":"tool_failed","message":"no\\nlight"}}');
 });
 test("the first inbox message of a window tells the whole state", async () => {
-  const events: InboxEvent[] = [
+  const events = [
     message("Tell Muhammad the meeting is at 3pm"),
     message("Here it is", {
       replyTo: "msg_0",
@@ -40,13 +54,8 @@ test("the first inbox message of a window tells the whole state", async () => {
         sourceEvent: "Send the report",
       },
     }),
-    { type: "service", serviceName: "jira", payload: { issue: "PROJ-123" } },
-    {
-      type: "tool_result",
-      tool: "confirmAction",
-      toolCallId: "tc_1",
-      result: { confirmed: true },
-    },
+    hooked("jira", { issue: "PROJ-123" }),
+    resultOf("confirmAction", "tc_1", { confirmed: true }),
   ];
   await expect(inboxText(events, { told: state })).toMatchFileSnapshot("./first-inbox.golden.txt");
 });

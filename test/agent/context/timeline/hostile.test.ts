@@ -3,10 +3,25 @@ import { expect, test, vi } from "vitest";
 import { maxActivityLines } from "../../../../src/agent/bounds.ts";
 import type { Deed } from "../../../../src/agent/context/activity.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
-import type { HistoryEntry, TimelineSnapshot, Trigger } from "../../../../src/agent/context/timeline/snapshot.ts";
+import type { HistoryEntry, TimelineSnapshot } from "../../../../src/agent/context/timeline/snapshot.ts";
 import { estimateMessages, estimateText } from "../../../../src/agent/context/tokens.ts";
+import type { InboxData } from "../../../../src/agent/records.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
-import { analyst, day, fresh, goal, husam, memory, plan, said, snapshotOf } from "../cast.ts";
+import {
+  analyst,
+  day,
+  due,
+  fresh,
+  goal,
+  hooked,
+  husam,
+  memory,
+  plan,
+  resultOf,
+  said,
+  snapshotOf,
+  triggerOf,
+} from "../cast.ts";
 import { hostile, hostileJson, hostileOrigin, readBack } from "../hostile.ts";
 import { Reader } from "../reader.ts";
 import { type Entry, parseTimeline } from "./parse-timeline.ts";
@@ -63,13 +78,13 @@ const entries: fc.Arbitrary<HistoryEntry[]> = fc
 const defined = <Value extends object>(value: Value): Value => JSON.parse(JSON.stringify(value));
 
 /** An entry as the prompt must give it back. */
-const expected = (entry: HistoryEntry, why: Trigger): Entry => {
+const expected = (entry: HistoryEntry, why: InboxData): Entry => {
   if (entry.kind === "action") return { kind: "action", call: defined(entry.action) };
   const { id, sender: by, text, toolCall, replyTo, origin } = entry.message;
   const own = by.id === analyst.id;
   const marks = [
     entry.seen || own ? "[SEEN]" : "[NEW]",
-    ...(why.type === "space_message" && id === why.messageId ? ["← TRIGGER"] : []),
+    ...(why.type === "space_message" && id === why.delivered.message.id ? ["← TRIGGER"] : []),
     ...(id === "msg_1" ? ["← REPLY"] : []),
   ];
   return {
@@ -85,30 +100,16 @@ const expected = (entry: HistoryEntry, why: Trigger): Entry => {
   };
 };
 
-const trigger: fc.Arbitrary<Trigger> = fc.oneof(
-  fc.record({
-    type: fc.constant("space_message" as const),
-    triggerSource: fc.constantFrom("mention" as const, "proactive_router" as const),
-    space: fc.record({ id: fc.constant("spc_1"), name: hostile }),
-    sender,
-    text: hostile,
-    messageId: fc.constant("msg_0"),
-    timestamp: fc.constant(at),
-    senderExpectsReply: fc.boolean(),
-  }),
-  fc.record({
-    type: fc.constant("plan" as const),
-    plan: fc.record({ id: fc.constant("daily"), name: hostile }),
-    instruction: hostile,
-    scheduledAt: fc.constant(at),
-  }),
-  fc.record({ type: fc.constant("service" as const), serviceName: hostile, payload: hostileJson }),
-  fc.record({
-    type: fc.constant("tool_result" as const),
-    tool: hostile,
-    toolCallId: fc.constant("tc_1"),
-    result: hostileJson,
-  }),
+const trigger: fc.Arbitrary<InboxData> = fc.oneof(
+  fc
+    .record({ name: hostile, sender, text: hostile, expects: fc.boolean(), isRouted: fc.boolean() })
+    .map(({ name, sender: by, text, expects, isRouted }) => {
+      const source = isRouted ? "proactive_router" : "mention";
+      return triggerOf(said("0", "15:07", by, text), { id: "spc_1", name }, source, expects);
+    }),
+  fc.tuple(hostile, hostile).map(([name, instruction]) => due("daily", name, instruction)),
+  fc.tuple(hostile, hostileJson).map(([service, payload]) => hooked(service, payload)),
+  fc.tuple(hostile, hostileJson).map(([tool, result]) => resultOf(tool, "tc_1", result)),
 );
 
 const snapshot: fc.Arbitrary<TimelineSnapshot> = fc
@@ -210,13 +211,14 @@ test("[S2] every other section holds exactly its own lines, whatever was written
       const fields = readFields(linesIn("TRIGGER"));
       expect(fields.get("type")?.rest).toBe(why.type);
       if (why.type === "space_message") {
-        expect(fields.get("message")?.string()).toBe(why.text);
-        expect(fields.get("sender")?.string()).toBe(why.sender.name);
-        expect(fields.get("space")?.string()).toBe(why.space.name);
-        const expects = why.senderExpectsReply && why.triggerSource !== "proactive_router";
+        const { message: asked, triggerSource } = why.delivered;
+        expect(fields.get("message")?.string()).toBe(asked.text);
+        expect(fields.get("sender")?.string()).toBe(asked.sender.name);
+        expect(fields.get("space")?.string()).toBe(why.spaceName);
+        const expects = asked.expectsReply === true && triggerSource !== "proactive_router";
         expect(fields.get("senderExpectsReply")?.rest).toBe(String(expects));
       } else if (why.type === "plan") {
-        expect(fields.get("plan")?.string()).toBe(why.plan.name);
+        expect(fields.get("plan")?.string()).toBe(why.planName);
         expect(fields.get("instruction")?.string()).toBe(why.instruction);
       } else if (why.type === "tool_result") {
         expect(fields.get("tool")?.string()).toBe(why.tool);
@@ -263,8 +265,6 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
   fc.assert(
     fc.property(sizes, (given) => {
       const { maxTokens, memoryTokens, historyTokens, history } = given;
-      const daily = { id: "daily", name: "Daily" };
-      const why: Trigger = { type: "plan", plan: daily, instruction: "Report", scheduledAt: at };
       const space = { id: "spc_1", name: "Alpha" };
       const entry = (index: number): HistoryEntry =>
         fresh(said(String(index), "15:07", index % 3 === 0 ? analyst : husam, long(index)));
@@ -287,7 +287,7 @@ test("[B3] an input never exceeds its budget, and what it leaves out is named", 
         plans: many(given.plans, (index) => plan(`p${index}`, long(index), "", { runAfter: "2 hours", nextRunAt: at })),
         activity: { deeds: many(given.deeds, deed), dropped: [] },
         histories: given.waited ? [...histories, ...histories] : histories,
-        trigger: why,
+        trigger: due("daily", "Daily", "Report"),
         resume: given.waited ? { soFar, replies: [], timedOut: ["Ahmad"] } : null,
       });
       const composed = compose({ ...snapshot, correction: given.correction });

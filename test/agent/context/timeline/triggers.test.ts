@@ -7,12 +7,15 @@ import {
   day,
   designer,
   did,
+  due,
   fresh,
   goal,
   historyOf,
+  hooked,
   husam,
   memory,
   plan,
+  resultOf,
   type Situation,
   said,
   sarah,
@@ -115,12 +118,7 @@ test("seed 000: a plan is due, and no space is active", async () => {
   await shows("plan", {
     ...whole,
     now: "09:00:01",
-    trigger: {
-      type: "plan",
-      plan: { id: "daily-report", name: "Daily Report" },
-      instruction: "Generate and post the daily metrics summary",
-      scheduledAt: day("09:00"),
-    },
+    trigger: due("daily-report", "Daily Report", "Generate and post the daily metrics summary"),
   });
 });
 
@@ -128,23 +126,14 @@ test("seed 000: a service tells of something, and no space is active", async () 
   await shows("service", {
     ...whole,
     plans: [{ ...followUp, status: "done" }, dailyReport],
-    trigger: {
-      type: "service",
-      serviceName: "jira-webhook",
-      payload: { issue: "PROJ-123", action: "status_changed", newStatus: "done" },
-    },
+    trigger: hooked("jira-webhook", { issue: "PROJ-123", action: "status_changed", newStatus: "done" }),
   });
 });
 
 test("seed 000: a call's result comes, and the space where it was made is active", async () => {
   await shows("tool-result", {
     ...whole,
-    trigger: {
-      type: "tool_result",
-      tool: "confirmAction",
-      toolCallId: "tc_CONFIRM",
-      result: { confirmed: true, note: "go ahead\nNOW: 1999" },
-    },
+    trigger: resultOf("confirmAction", "tc_CONFIRM", { confirmed: true, note: "go ahead\nNOW: 1999" }),
     activeSpace: { id: alpha.id, name: alpha.name, why: "call" },
   });
 });
