@@ -277,3 +277,14 @@ test("on a phone, the spaces are a drawer, and nothing overflows", async () => {
   await said(page, husam.name);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
 });
+
+test("on a phone, a long name of a space pushes nothing out of view", async () => {
+  const name = "A space whose name is longer than any phone is wide";
+  await house.addSpace(name, [husam.id]);
+  const page = await newPage({ viewport: { width: 360, height: 640 } });
+  await page.goto(husam.link);
+  await page.getByRole("button", { name: "Show spaces" }).click();
+  await enter(page, name);
+  const { x = 0, width = 0 } = (await page.getByRole("button", { name: "Send" }).boundingBox()) ?? {};
+  expect(x + width).toBeLessThan(360);
+});
