@@ -63,138 +63,126 @@ export const closeBack = (socket: WebSocket, code: number): void => {
   else socket.close(code);
 };
 
-export class AuthenticatedSockets<Data> {
-  readonly #around: Surroundings<Data>;
-  readonly #sessions = new Map<WebSocket, Session<Data>>();
+export type AuthenticatedSockets<Data> = ReturnType<typeof createAuthenticatedSockets<Data>>;
 
-  constructor(surroundings: Surroundings<Data>) {
-    this.#around = surroundings;
-    const { ctx, data } = surroundings;
-    const Attachment = z.object({ principal: Principal, data, provenUntil: z.number().nullable() });
-    for (const socket of ctx.getWebSockets()) {
-      const attachment = Attachment.safeParse(socket.deserializeAttachment());
-      if (!attachment.success || socket.readyState !== WebSocket.OPEN) continue;
-      this.#sessions.set(socket, { socket, ...attachment.data });
-    }
+export const createAuthenticatedSockets = <Data>(surroundings: Surroundings<Data>) => {
+  const { ctx, timers, clock, timer, proofMs, proofLeadMs, proofAnswerMs, needsProof, proofName, prove } = surroundings;
+  const sessions = new Map<WebSocket, Session<Data>>();
+  const Attachment = z.object({ principal: Principal, data: surroundings.data, provenUntil: z.number().nullable() });
+  for (const socket of ctx.getWebSockets()) {
+    const attachment = Attachment.safeParse(socket.deserializeAttachment());
+    if (!attachment.success || socket.readyState !== WebSocket.OPEN) continue;
+    sessions.set(socket, { socket, ...attachment.data });
   }
 
-  get size(): number {
-    return this.#sessions.size;
-  }
+  const expiresAt = ({ principal, provenUntil }: Session<Data>): number =>
+    Math.min(principal.kind === "entity" ? principal.expiresAt : never, provenUntil ?? never);
 
-  all(): Iterable<Session<Data>> {
-    return this.#sessions.values();
-  }
+  /** When something is to be done about the session: rights are proven again before they run out. */
+  const dueAt = (session: Session<Data>): number => {
+    const { provenUntil } = session;
+    return Math.min(expiresAt(session), provenUntil === null ? never : provenUntil - proofLeadMs);
+  };
 
-  /** Undefined for a socket that was closed from here. */
-  of(socket: WebSocket): Session<Data> | undefined {
-    return this.#sessions.get(socket);
-  }
-
-  /** Takes the socket in. Throws `token_expired`. */
-  accept(socket: WebSocket, principal: Principal, data: Data): Session<Data> {
-    const { ctx, timers, clock, timer, proofMs, needsProof } = this.#around;
-    const now = clock.now();
-    if (principal.kind === "entity" && principal.expiresAt <= now) {
-      throw new ColloquyError("token_expired", "The token has expired: get a new one");
-    }
-    const provenAt = (principal.kind === "key" ? principal.provenAt : undefined) ?? now;
-    const session: Session<Data> = {
-      socket,
-      principal,
-      data,
-      provenUntil: needsProof(principal) ? provenAt + proofMs : null,
-    };
-    ctx.acceptWebSocket(socket);
-    this.#sessions.set(socket, session);
-    this.keep(session);
-    timers.setNoLater(timer, this.#dueAt(session));
-    return session;
-  }
+  const forget = (socket: WebSocket): void => {
+    sessions.delete(socket);
+  };
 
   /** Stores what has changed in the session. */
-  keep({ socket, principal, data, provenUntil }: Session<Data>): void {
+  const keep = ({ socket, principal, data, provenUntil }: Session<Data>): void =>
     socket.serializeAttachment({ principal, data, provenUntil });
-  }
 
-  send({ socket }: Pick<Session<Data>, "socket">, text: string): void {
+  const send = ({ socket }: Pick<Session<Data>, "socket">, text: string): void => {
     try {
       socket.send(text);
     } catch {
       // The peer is gone, and its close has not come to us yet.
-      this.forget(socket);
+      forget(socket);
     }
-  }
+  };
 
-  /** Sends to every socket, except those that are left out. The text is made once. */
-  broadcast(text: string, isMeant: (session: Session<Data>) => boolean = () => true): void {
-    for (const session of this.all()) if (isMeant(session)) this.send(session, text);
-  }
-
-  close({ socket }: Pick<Session<Data>, "socket">, code: number, reason: string): void {
-    this.forget(socket);
+  const close = ({ socket }: Pick<Session<Data>, "socket">, code: number, reason: string): void => {
+    forget(socket);
     socket.close(code, reason);
-  }
-
-  closeWhere(isMeant: (session: Session<Data>) => boolean, code: number, reason: string): void {
-    for (const session of this.all()) if (isMeant(session)) this.close(session, code, reason);
-  }
+  };
 
   /** Closes the session if its credentials have run out. Answers whether they have. */
-  closeIfExpired(session: Session<Data>): boolean {
-    if (this.#expiresAt(session) > this.#around.clock.now()) return false;
-    this.close(session, closeCodes.tokenExpired, "the token has expired: refresh it and reconnect");
+  const closeIfExpired = (session: Session<Data>): boolean => {
+    if (expiresAt(session) > clock.now()) return false;
+    close(session, closeCodes.tokenExpired, "the token has expired: refresh it and reconnect");
     return true;
-  }
-
-  forget(socket: WebSocket): void {
-    this.#sessions.delete(socket);
-  }
-
-  /** The timer went off. */
-  onTimer(): void {
-    const { ctx, timers, clock, timer, proofName } = this.#around;
-    const unproven = new Map<string, Session<Data>>();
-    let next = never;
-    for (const session of this.all()) {
-      if (this.closeIfExpired(session)) continue;
-      const isDue = this.#dueAt(session) <= clock.now();
-      if (isDue) unproven.set(proofName(session), session);
-      next = Math.min(next, isDue ? this.#expiresAt(session) : this.#dueAt(session));
-    }
-    // Set before anybody has answered: a crash meanwhile is followed by another proof.
-    if (next < never) timers.set(timer, next);
-    for (const [name, session] of unproven) ctx.waitUntil(this.#prove(name, session));
-  }
+  };
 
   /** No answer is no proof: then the sessions' time runs out. */
-  async #prove(name: string, asked: Session<Data>): Promise<void> {
-    const { timers, clock, timer, proofMs, proofAnswerMs, proofName, prove } = this.#around;
+  const proveAll = async (name: string, asked: Session<Data>): Promise<void> => {
     const askedAt = clock.now();
     try {
       const hasRights = await withTimeout(proofAnswerMs, prove(asked));
-      for (const session of this.all()) {
+      for (const session of sessions.values()) {
         if (session.provenUntil === null || proofName(session) !== name) continue;
         if (!hasRights) {
-          this.close(session, closeCodes.tokenExpired, "these credentials do not hold any more");
+          close(session, closeCodes.tokenExpired, "these credentials do not hold any more");
           continue;
         }
         session.provenUntil = Math.max(session.provenUntil, askedAt + proofMs);
-        this.keep(session);
-        timers.setNoLater(timer, this.#dueAt(session));
+        keep(session);
+        timers.setNoLater(timer, dueAt(session));
       }
     } catch (error) {
       log.warn("socket.unproven", { reason: error instanceof Error ? error.message : String(error) });
     }
-  }
+  };
 
-  #expiresAt({ principal, provenUntil }: Session<Data>): number {
-    return Math.min(principal.kind === "entity" ? principal.expiresAt : never, provenUntil ?? never);
-  }
+  return {
+    ...{ forget, keep, send, close, closeIfExpired },
 
-  /** When something is to be done about the session: rights are proven again before they run out. */
-  #dueAt(session: Session<Data>): number {
-    const { provenUntil } = session;
-    return Math.min(this.#expiresAt(session), provenUntil === null ? never : provenUntil - this.#around.proofLeadMs);
-  }
-}
+    get size(): number {
+      return sessions.size;
+    },
+
+    all: (): Iterable<Session<Data>> => sessions.values(),
+
+    /** Undefined for a socket that was closed from here. */
+    of: (socket: WebSocket): Session<Data> | undefined => sessions.get(socket),
+
+    /** Takes the socket in. Throws `token_expired`. */
+    accept(socket: WebSocket, principal: Principal, data: Data): Session<Data> {
+      const now = clock.now();
+      if (principal.kind === "entity" && principal.expiresAt <= now) {
+        throw new ColloquyError("token_expired", "The token has expired: get a new one");
+      }
+      const provenAt = (principal.kind === "key" ? principal.provenAt : undefined) ?? now;
+      const provenUntil = needsProof(principal) ? provenAt + proofMs : null;
+      const session: Session<Data> = { socket, principal, data, provenUntil };
+      ctx.acceptWebSocket(socket);
+      sessions.set(socket, session);
+      keep(session);
+      timers.setNoLater(timer, dueAt(session));
+      return session;
+    },
+
+    /** Sends to every socket, except those that are left out. The text is made once. */
+    broadcast(text: string, isMeant: (session: Session<Data>) => boolean = () => true): void {
+      for (const session of sessions.values()) if (isMeant(session)) send(session, text);
+    },
+
+    closeWhere(isMeant: (session: Session<Data>) => boolean, code: number, reason: string): void {
+      for (const session of sessions.values()) if (isMeant(session)) close(session, code, reason);
+    },
+
+    /** The timer went off. */
+    onTimer(): void {
+      const unproven = new Map<string, Session<Data>>();
+      let next = never;
+      for (const session of sessions.values()) {
+        if (closeIfExpired(session)) continue;
+        const isDue = dueAt(session) <= clock.now();
+        if (isDue) unproven.set(proofName(session), session);
+        next = Math.min(next, isDue ? expiresAt(session) : dueAt(session));
+      }
+      // Set before anybody has answered: a crash meanwhile is followed by another proof.
+      if (next < never) timers.set(timer, next);
+      for (const [name, session] of unproven) ctx.waitUntil(proveAll(name, session));
+    },
+  };
+};

@@ -2,37 +2,29 @@ import { maxMembers } from "../protocol/space.ts";
 import { frameWindowMs, maxBadFrames, maxFrames, maxMemberFrames, typingIntervalMs } from "./bounds.ts";
 
 /** Counts events in a window of time, which begins with the first of them. Memory only: a sleep takes longer. */
-export class RateWindow {
-  readonly #most: number;
-  readonly #windowMs: number;
-  #since = Number.NEGATIVE_INFINITY;
-  #count = 0;
-
-  constructor(most: number, windowMs: number) {
-    this.#most = most;
-    this.#windowMs = windowMs;
-  }
-
-  /** Counts one more. False once there are more than `most` in this window. */
-  admits(now: number): boolean {
-    if (this.isOver(now)) {
-      this.#since = now;
-      this.#count = 0;
-    }
-    this.#count += 1;
-    return this.#count <= this.#most;
-  }
+export const createRateWindow = (most: number, windowMs: number) => {
+  let since = Number.NEGATIVE_INFINITY;
+  let count = 0;
 
   /** Also true after the clock went back, so that nobody is shut out until it has caught up. */
-  isOver(now: number): boolean {
-    return now < this.#since || now - this.#since >= this.#windowMs;
-  }
+  const isOver = (now: number): boolean => now < since || now - since >= windowMs;
 
-  /** How long until it admits again, in whole seconds from 1. */
-  waitSeconds(now: number): number {
-    return Math.max(1, Math.ceil((this.#since + this.#windowMs - now) / 1000));
-  }
-}
+  return {
+    isOver,
+
+    /** Counts one more. False once there are more than `most` in this window. */
+    admits(now: number): boolean {
+      if (isOver(now)) [since, count] = [now, 0];
+      count += 1;
+      return count <= most;
+    },
+
+    /** How long until it admits again, in whole seconds from 1. */
+    waitSeconds: (now: number): number => Math.max(1, Math.ceil((since + windowMs - now) / 1000)),
+  };
+};
+
+type RateWindow = ReturnType<typeof createRateWindow>;
 
 /**
  * A window for each member, over all its sockets.
@@ -50,7 +42,7 @@ export const createMemberRates = (most: number, windowMs: number) => {
       if (windows.size >= maxMembers) {
         for (const [id, window] of windows) if (window.isOver(now)) windows.delete(id);
       }
-      const window = new RateWindow(most, windowMs);
+      const window = createRateWindow(most, windowMs);
       windows.set(entityId, window);
       return window;
     },
@@ -67,8 +59,8 @@ export const createClientRates = () => {
     typing: createMemberRates(1, typingIntervalMs),
     ofSocket(socket: WebSocket) {
       const [frames, badFrames] = [
-        new RateWindow(maxFrames, frameWindowMs),
-        new RateWindow(maxBadFrames, frameWindowMs),
+        createRateWindow(maxFrames, frameWindowMs),
+        createRateWindow(maxBadFrames, frameWindowMs),
       ];
       const known = sockets.get(socket) ?? { frames, badFrames };
       sockets.set(socket, known);

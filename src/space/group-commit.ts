@@ -7,26 +7,23 @@
  * 2. Posts that waited for the same commit go on in the order in which they came, in one turn, whose writes SQLite stores
  *    in one commit. Each is a transaction of its own in it, so that one that is refused undoes no other.
  */
-export class GroupCommit {
-  readonly #storage: Pick<DurableObjectStorage, "sync">;
-  #stored: Promise<void> | undefined;
-
-  constructor(storage: Pick<DurableObjectStorage, "sync">) {
-    this.#storage = storage;
-  }
-
-  /** Runs `store` when it is its turn. */
-  async join<T>(store: () => T): Promise<T> {
-    if (this.#stored !== undefined) await this.#stored;
-    const value = store();
-    this.#stored ??= this.#commit();
-    return value;
-  }
+export const createGroupCommit = (storage: Pick<DurableObjectStorage, "sync">) => {
+  let stored: Promise<void> | undefined;
 
   /** Resolves when all that this turn writes is on disk. */
-  async #commit(): Promise<void> {
+  const commit = async (): Promise<void> => {
     // If it cannot be stored, the platform resets the object, and every waiting post fails.
-    await this.#storage.sync().catch(() => undefined);
-    this.#stored = undefined;
-  }
-}
+    await storage.sync().catch(() => undefined);
+    stored = undefined;
+  };
+
+  return {
+    /** Runs `store` when it is its turn. */
+    async join<T>(store: () => T): Promise<T> {
+      if (stored !== undefined) await stored;
+      const value = store();
+      stored ??= commit();
+      return value;
+    },
+  };
+};

@@ -10,7 +10,7 @@ import { maxDatabaseBytes } from "./bounds.ts";
 import { createClientRates } from "./client-rates.ts";
 import { Delivery, deliverTimer } from "./delivery/delivery.ts";
 import { Subscribers } from "./delivery/subscribers.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { createGroupCommit } from "./group-commit.ts";
 import { type Append, createLog, type LogRow } from "./log/log.ts";
 import { createMembers } from "./members.ts";
 import { createDecisions } from "./router/decisions.ts";
@@ -82,7 +82,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
     ids: createIds(env.SIGNING_SECRET),
     router: createRouter({ ...around, jobs, ledger, record }),
     rates: createClientRates(),
-    groupCommit: new GroupCommit(ctx.storage),
+    groupCommit: createGroupCommit(ctx.storage),
     /** Bytes that the database holds now. */
     databaseBytes: (): number => ctx.storage.sql.databaseSize,
   };

@@ -2,7 +2,11 @@ import { z } from "zod";
 import type { Env } from "../env.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
-import { AuthenticatedSockets, type Session } from "../sockets/authenticated-sockets.ts";
+import {
+  type AuthenticatedSockets,
+  createAuthenticatedSockets,
+  type Session,
+} from "../sockets/authenticated-sockets.ts";
 import type { Timers } from "../timers/timers.ts";
 import { keyProofAnswerMs, keyProofLeadMs, keyProofMs, maxSockets, maxSocketsPerMember } from "./bounds.ts";
 
@@ -22,7 +26,7 @@ export const createSockets = (
   timers: Timers,
   clock: Clock,
 ): SpaceSockets =>
-  new AuthenticatedSockets({
+  createAuthenticatedSockets({
     ctx,
     timers,
     clock,

@@ -4,7 +4,7 @@ import { closeCodes } from "../../src/protocol/events.ts";
 import type { Principal } from "../../src/protocol/principal.ts";
 import { systemClock } from "../../src/shared/clock.ts";
 import { createIds } from "../../src/shared/ids.ts";
-import { AuthenticatedSockets, closeBack } from "../../src/sockets/authenticated-sockets.ts";
+import { closeBack, createAuthenticatedSockets } from "../../src/sockets/authenticated-sockets.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -47,7 +47,7 @@ const stage = () => {
   const prove = vi.fn((principal: Principal) => answers.get(nameOf(principal))?.() ?? Promise.resolve(true));
   /** The object comes up: at first, or again after a sleep. */
   const open = () =>
-    new AuthenticatedSockets({
+    createAuthenticatedSockets({
       ctx: {
         acceptWebSocket: (socket: never) => void accepted.push(socket),
         getWebSockets: () => accepted as never,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GroupCommit } from "../../src/space/group-commit.ts";
+import { createGroupCommit } from "../../src/space/group-commit.ts";
 
 /** A disk whose commits end when the test says so. */
 const openGathering = () => {
@@ -10,7 +10,7 @@ const openGathering = () => {
     commits.push(commit);
     return commit.promise;
   };
-  const groupCommit = new GroupCommit({ sync });
+  const groupCommit = createGroupCommit({ sync });
   const say = (text: string): Promise<string> =>
     groupCommit.join(() => {
       stored.push(`${text} in ${commits.length}`);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { maxMembers } from "../../src/protocol/space.ts";
 import { frameWindowMs, maxMemberFrames, maxSockets, maxSocketsPerMember } from "../../src/space/bounds.ts";
-import { createMemberRates, RateWindow } from "../../src/space/client-rates.ts";
+import { createMemberRates, createRateWindow } from "../../src/space/client-rates.ts";
 import { requireSocketRoom } from "../../src/space/space-sockets.ts";
 
 /** Sockets of these members, each with so many. */
@@ -25,18 +25,18 @@ test("[B3] a socket beyond the space's or the member's bound is refused by the b
 });
 
 test("a window admits so many, and opens again when it is over", () => {
-  const window = new RateWindow(2, 100);
+  const window = createRateWindow(2, 100);
   expect([0, 10, 20, 99].map((now) => window.admits(now))).toEqual([true, true, false, false]);
   expect([100, 150, 160].map((now) => window.admits(now))).toEqual([true, true, false]);
 });
 
 test("[B3] a window is over when the clock goes back: nobody waits until it has caught up", () => {
-  const window = new RateWindow(1, 10_000);
+  const window = createRateWindow(1, 10_000);
   expect([3_600_000, 3_600_001, 0, 1].map((now) => window.admits(now))).toEqual([true, false, true, false]);
 });
 
 test("a window says how long it stays shut, in whole seconds, and when it is over", () => {
-  const window = new RateWindow(1, 10_000);
+  const window = createRateWindow(1, 10_000);
   window.admits(0);
   expect([0, 1, 9000, 9999].map((now) => window.waitSeconds(now))).toEqual([10, 10, 1, 1]);
   expect([9999, 10_000].map((now) => window.isOver(now))).toEqual([false, true]);

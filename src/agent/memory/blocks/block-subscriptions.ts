@@ -7,7 +7,12 @@ import { spaceId } from "../../../protocol/ids.ts";
 import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
 import type { Clock } from "../../../shared/clock.ts";
 import { ColloquyError, errorKind } from "../../../shared/errors.ts";
-import { AuthenticatedSockets, callerOf, type Session } from "../../../sockets/authenticated-sockets.ts";
+import {
+  type AuthenticatedSockets,
+  callerOf,
+  createAuthenticatedSockets,
+  type Session,
+} from "../../../sockets/authenticated-sockets.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { maxSubscriberFrames, maxSubscribers, subscriberAnswerMs, subscriberProofMs } from "../../bounds.ts";
 import type { Identity } from "../../identity.ts";
@@ -50,7 +55,7 @@ export class BlockSubscriptions {
   constructor(around: Around) {
     this.#around = around;
     const { ctx, timers, clock } = around;
-    this.#sockets = new AuthenticatedSockets({
+    this.#sockets = createAuthenticatedSockets({
       ctx,
       timers,
       clock,
