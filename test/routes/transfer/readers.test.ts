@@ -132,14 +132,6 @@ describe("a document of version 1", () => {
   };
   const text = JSON.stringify(document);
 
-  test("is read with white space between its parts", async () => {
-    for (const blanks of [1, "\t"]) {
-      const { pages, found } = await read(readVersion1, `\n${JSON.stringify(document, null, blanks)} \r\n`, 7);
-      expect(pages).toEqual([2]);
-      expect(found).toMatchObject([{ agent: { config: document.agent.config } }]);
-    }
-  });
-
   test("[S4] cut anywhere is refused, and so is what follows its end", async () => {
     for (let length = 0; length < text.length; length += 1) {
       await expect(read(readVersion1, text.slice(0, length)), String(length)).rejects.toMatchObject({
@@ -151,21 +143,12 @@ describe("a document of version 1", () => {
     }
   });
 
-  test.each([
-    "{,}",
-    '{"format" 1}',
-    '{"format":1,}',
-    '{"format":1 "version":2}',
-    "{format:1}",
-    '{"agent":{"runs":[,1]}}',
-    '{"agent":{"memories":[}]}',
-    '{"format":"\n"}',
-    '{"agent":{"id":nul}}',
-    '{"agent":{]}',
-  ])("[S4] what is no JSON is refused: %s", async (wrong) => {
-    await expect(read(readVersion1, wrong)).rejects.toMatchObject({ code: "invalid_json" });
-    await expect(read(readVersion1, wrong, 1)).rejects.toMatchObject({ code: "invalid_json" });
-  });
+  test.each(["{,}", '{"format":"\n"}', '{"agent":{"id":nul}}'])(
+    "[S4] what is no JSON is refused: %s",
+    async (wrong) => {
+      await expect(read(readVersion1, wrong, 1)).rejects.toMatchObject({ code: "invalid_json" });
+    },
+  );
 
   test.each([
     ["a field that nobody knows", "more", `{"more":1,${text.slice(1)}`],
@@ -187,9 +170,7 @@ describe("a document of version 1", () => {
   });
 
   test.each(["7", "[1]", "null"])("another value is refused: %s", async (wrong) => {
-    await expect(read(readVersion1, wrong)).rejects.toMatchObject({
-      code: expect.stringMatching(/invalid_(json|request)/),
-    });
+    await expect(read(readVersion1, wrong)).rejects.toMatchObject({ code: "invalid_request" });
   });
 
   test("[B3] a value longer than maxImportLineBytes is refused while it arrives", async () => {
