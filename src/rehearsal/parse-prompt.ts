@@ -10,6 +10,7 @@ import type {
   PersonKind,
   PromptView,
   ReplyView,
+  SpaceView,
 } from "./prompt-view.ts";
 
 /**
@@ -35,11 +36,10 @@ const kindOf = (type: string): PersonKind => (type === "agent" || type === "serv
 const eventOf = (line: string): InboxEvent | undefined => {
   const message = grammar.inboxEvents.message.read(line);
   if (message) {
-    const { spaceId, spaceName, senderName, senderType, triggerSource, messageId } = message;
-    const said = grammar.quoted.read(message.content);
-    if (!said) return { kind: "other" };
-    const from = { spaceId, spaceName, senderName, senderKind: kindOf(senderType) };
-    return { kind: "message", ...from, text: said.text, triggerSource, messageId, isAwaited: false };
+    const { spaceId, spaceName, senderName, senderType, triggerSource, messageId, content } = message;
+    const said = grammar.quoted.read(content);
+    const from = { spaceId, spaceName, senderName, senderKind: kindOf(senderType), triggerSource, messageId };
+    return said ? { kind: "message", ...from, ...said, isAwaited: false } : { kind: "other" };
   }
   const service = grammar.inboxEvents.service.read(line);
   if (service) return { kind: "service", ...service };
@@ -53,41 +53,27 @@ const eventOf = (line: string): InboxEvent | undefined => {
 const triggerOf = (fields: ReadonlyMap<string, string>): InboxEvent | undefined => {
   const field = (name: grammar.TriggerField): string => fields.get(name) ?? "";
   const text = (name: grammar.TriggerField): string | undefined => grammar.quoted.read(field(name))?.text;
-  switch (field("type")) {
-    case "service": {
-      const service = text("service");
-      return service === undefined ? undefined : { kind: "service", service, payload: field("payload") };
-    }
-    case "plan": {
-      const plan = grammar.named.read(field("plan"));
-      const instruction = text("instruction");
-      return plan && instruction !== undefined ? { kind: "plan", name: plan.name, instruction } : undefined;
-    }
-    case "tool_result": {
-      const tool = text("tool");
-      if (tool === undefined) return undefined;
-      return { kind: "tool_result", tool, toolCallId: field("toolCallId"), result: actionResultIn(field("result")) };
-    }
-    default: {
-      const [space, from, words] = [
-        grammar.named.read(field("space")),
-        grammar.sender.read(field("sender")),
-        text("message"),
-      ];
-      if (!space || !from || words === undefined) return undefined;
-      return {
-        kind: "message",
-        spaceId: space.id,
-        spaceName: space.name,
-        senderName: from.name,
-        senderKind: kindOf(from.type),
-        text: words,
-        triggerSource: field("triggerSource"),
-        messageId: field("messageId"),
-        isAwaited: field("senderExpectsReply") === "true",
-      };
-    }
+  const [service, tool, instruction, said] = [text("service"), text("tool"), text("instruction"), text("message")];
+  const plan = grammar.named.read(field("plan"));
+  const space = grammar.named.read(field("space"));
+  const from = grammar.sender.read(field("sender"));
+  if (service !== undefined) return { kind: "service", service, payload: field("payload") };
+  if (tool !== undefined) {
+    return { kind: "tool_result", tool, toolCallId: field("toolCallId"), result: actionResultIn(field("result")) };
   }
+  if (plan && instruction !== undefined) return { kind: "plan", name: plan.name, instruction };
+  if (!space || !from || said === undefined) return undefined;
+  return {
+    kind: "message",
+    spaceId: space.id,
+    spaceName: space.name,
+    senderName: from.name,
+    senderKind: kindOf(from.type),
+    text: said,
+    triggerSource: field("triggerSource"),
+    messageId: field("messageId"),
+    isAwaited: field("senderExpectsReply") === "true",
+  };
 };
 
 const replyOf = (line: string): ReplyView | undefined => {
@@ -99,38 +85,21 @@ const replyOf = (line: string): ReplyView | undefined => {
   return found?.name === undefined || words === undefined ? undefined : { name: found.name, text: words };
 };
 
-type ListForm<Item> = {
-  read(item: string): Item | undefined;
-  keyOf(item: Item): string;
-  gone: { read(item: string): { key: string } | undefined };
-};
-
-const spaceForm: ListForm<PromptView["spaces"][number]> = {
-  read: (item) => {
-    const space = grammar.spaceItem.read(item);
-    if (!space) return undefined;
-    const members = grammar.member.readAll(space.members).map(({ name, type }) => ({ name, kind: kindOf(type) }));
-    return { id: space.id, name: space.name, members };
-  },
-  keyOf: ({ id }) => id,
-  gone: grammar.goneItems.spaces,
-};
-const goalForm: ListForm<PromptView["goals"][number]> = {
-  read: (item) => {
-    const goal = grammar.goalItem.read(item);
-    return goal && { id: goal.id, description: goal.description, status: goal.status };
-  },
-  keyOf: ({ id }) => id,
-  gone: grammar.goneItems.goals,
-};
-const memoryForm: ListForm<PromptView["memories"][number]> = {
-  read: grammar.memoryItem.read,
-  keyOf: ({ key }) => key,
-  gone: grammar.goneItems.memories,
+const spaceOf = (item: string): SpaceView | undefined => {
+  const space = grammar.spaceItem.read(item);
+  if (!space) return undefined;
+  const members = grammar.member.readAll(space.members).map(({ name, type }) => ({ name, kind: kindOf(type) }));
+  return { id: space.id, name: space.name, members };
 };
 
 /** The list after a line of it: a new item, a changed one in its old place, or one that is gone. */
-const updated = <Item>(list: Item[], line: string, { read, keyOf, gone }: ListForm<Item>): Item[] => {
+const updated = <Item>(
+  list: Item[],
+  line: string,
+  read: (item: string) => Item | undefined,
+  keyOf: (item: Item) => string,
+  gone: { read(item: string): { key: string } | undefined },
+): Item[] => {
   if (line === grammar.emptyList) return [];
   const written = grammar.listItem.read(line)?.item ?? "";
   const item = read(written);
@@ -173,11 +142,13 @@ const beginSection = (view: PromptView, section: Section): void => {
 };
 
 const readLine = (view: PromptView, section: Section, line: string): void => {
+  const { goneItems, goalItem, memoryItem } = grammar;
   if (section === "inbox") addTo<InboxEvent>(view.events, eventOf(line));
-  else if (section === "spaces") view.spaces = updated(view.spaces, line, spaceForm);
-  else if (section === "goals") view.goals = updated(view.goals, line, goalForm);
-  else if (section === "memories") view.memories = updated(view.memories, line, memoryForm);
-  else if (section === "thisRun") {
+  else if (section === "spaces") view.spaces = updated(view.spaces, line, spaceOf, ({ id }) => id, goneItems.spaces);
+  else if (section === "goals") view.goals = updated(view.goals, line, goalItem.read, ({ id }) => id, goneItems.goals);
+  else if (section === "memories") {
+    view.memories = updated(view.memories, line, memoryItem.read, ({ key }) => key, goneItems.memories);
+  } else if (section === "thisRun") {
     if (grammar.earlierCall.read(grammar.listItem.read(line)?.item ?? "")) view.callCount += 1;
     view.resume = grammar.resumeLine.read(line) ?? view.resume;
   } else addTo(view.replies, replyOf(line));
@@ -211,20 +182,11 @@ type ToolOutput = Extract<
 >["output"];
 
 const resultOf = (output: ToolOutput): ActionResult => {
-  switch (output.type) {
-    case "json":
-      return actionResultOf(output.value);
-    case "text":
-      return actionResultIn(output.value);
-    case "error-text":
-      return { ok: false, message: output.value };
-    case "error-json":
-      return { ok: false, message: JSON.stringify(output.value) };
-    case "execution-denied":
-      return { ok: false, message: output.reason ?? "it was denied" };
-    case "content":
-      return { ok: true, value: output.value };
-  }
+  if (output.type === "json") return actionResultOf(output.value);
+  if (output.type === "text") return actionResultIn(output.value);
+  if (output.type === "content") return { ok: true, value: output.value };
+  if (output.type === "execution-denied") return { ok: false, message: output.reason ?? "it was denied" };
+  return { ok: false, message: typeof output.value === "string" ? output.value : JSON.stringify(output.value) };
 };
 
 /** A call without a result counts as failed: nothing is waited for. */

@@ -7,7 +7,7 @@ import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";
 import type { RunRow } from "../runs.ts";
 import { type Kind, toolDeclarations } from "../tools/registry.ts";
-import { toolsetOf } from "../tools/toolset.ts";
+import { toolsetOf } from "../tools/registry.ts";
 import { shownOwnBlocks } from "./known-blocks.ts";
 import { readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";

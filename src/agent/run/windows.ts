@@ -11,7 +11,7 @@ import { type Journal, type JournalRow, messagesOf } from "../journal.ts";
 import type { HeadBlocks, ToldState, Toolset } from "../records.ts";
 import type { RunRow, Runs } from "../runs.ts";
 import { windows } from "../schema.ts";
-import { sameToolset } from "../tools/toolset.ts";
+import { sameToolset } from "../tools/registry.ts";
 import { invocationOf, readRows, type StepRow } from "./run-rows.ts";
 
 /**

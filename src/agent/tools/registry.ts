@@ -1,24 +1,14 @@
 import { tool as sdkTool, type ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
-import {
-  blockArchive,
-  blockCreate,
-  blockEdit,
-  blockHistory,
-  blockLoad,
-  blockPin,
-  blockShare,
-  blockUnpin,
-  blockUnshare,
-  blockViewport,
-} from "./builtin/blocks.ts";
-import { deleteGoals, deleteMemories, getMemories, setGoals, setMemories } from "./builtin/memories.ts";
-import { deletePlans, getPlans, setPlans } from "./builtin/plans.ts";
-import { absorbRun, getMyRuns, stopRun } from "./builtin/runs.ts";
+import type { Toolset } from "../records.ts";
+import { blockTools } from "./builtin/blocks.ts";
+import { memoryTools } from "./builtin/memories.ts";
+import { planTools } from "./builtin/plans.ts";
+import { runTools } from "./builtin/runs.ts";
 import { recall, search } from "./builtin/search.ts";
 import { skip } from "./builtin/skip.ts";
 import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
-import { sendMessage, sendReply, sendThreadedMessage } from "./builtin/speaking.ts";
+import { speakingTools } from "./builtin/speaking.ts";
 import { configuredTool } from "./configured/configured-tool.ts";
 import { broughtTool, type Tool } from "./tool.ts";
 
@@ -27,36 +17,8 @@ import { broughtTool, type Tool } from "./tool.ts";
  * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
 export const builtinTools: Tool[] = [
-  enterSpace,
-  leaveSpace,
-  sendMessage,
-  sendThreadedMessage,
-  sendReply,
-  readMessages,
-  skip,
-  getMyRuns,
-  stopRun,
-  absorbRun,
-  setMemories,
-  getMemories,
-  deleteMemories,
-  setGoals,
-  deleteGoals,
-  setPlans,
-  getPlans,
-  deletePlans,
-  blockLoad,
-  blockEdit,
-  blockCreate,
-  blockPin,
-  blockUnpin,
-  blockArchive,
-  blockViewport,
-  blockShare,
-  blockUnshare,
-  blockHistory,
-  recall,
-  search,
+  ...[enterSpace, leaveSpace, ...speakingTools, readMessages, skip, ...runTools],
+  ...[...memoryTools, ...planTools, ...blockTools, recall, search],
 ];
 
 /** What decides which tools an agent has. */
@@ -73,7 +35,7 @@ export const builtinNames: ReadonlySet<string> = new Set(builtinTools.map(({ nam
 type Having = Pick<Kind, "continuity" | "messaging" | "memoryTools">;
 
 const has = (tool: Tool, kind: Having): boolean =>
-  (tool.only === "all" || tool.only === kind.continuity || tool.only === kind.messaging) &&
+  (tool.only === undefined || tool.only === kind.continuity || tool.only === kind.messaging) &&
   !(tool.ofMemory && kind.memoryTools === false);
 
 export const hasBuiltin = (name: string, kind: Having): boolean =>
@@ -106,3 +68,16 @@ export const toolDeclarations = (kind: Kind): ToolSet =>
       sdkTool({ description: tool.description, inputSchema: tool.schema() }),
     ]),
   );
+
+export const toolsetOf = (
+  { messaging, tools, toolRules, memoryTools }: AgentConfig,
+  mcpListId: number | null,
+): Toolset => ({
+  messaging,
+  tools,
+  toolRules,
+  mcpListId,
+  ...(memoryTools === false ? { memoryTools } : {}),
+});
+
+export const sameToolset = (one: Toolset, other: Toolset): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -157,14 +157,13 @@ type Definition<Input> = {
 };
 
 /** A capability of the agent, its input checked at the door. Refusals are thrown as `ColloquyError`s. */
-export type Tool = Required<Omit<Definition<unknown>, "execute" | "consent" | "only" | "effect" | "input">> & {
-  only: Switch | "all";
+export type Tool = Omit<Definition<unknown>, "execute" | "consent" | "effect" | "input"> & {
   effect(input: unknown): boolean;
   /** Of a tool that the agent's owner wrote. */
   config?: ToolConfig;
   /** It ends by a timeout of its own: while it runs, its run has not stalled. */
   isTimed?: true;
-  consent?: Consent<unknown>;
+  consent?: Consent<unknown> | undefined;
   /** What a model is told that its input must look like. */
   schema(): Schema<unknown>;
   /** Throws what is wrong with an input, before anything begins. */
@@ -185,14 +184,7 @@ export const acts = {
 export const looks = { ...acts, effect: false, showsInHistory: false } as const;
 
 /** What all tools that an owner or a server brings have in common. */
-export const broughtTool = {
-  movesSpace: false,
-  only: "all",
-  ofMemory: false,
-  speaks: false,
-  showsInHistory: true,
-  endsRun: null,
-} as const;
+export const broughtTool = { speaks: false, showsInHistory: true, endsRun: null } as const;
 
 /** An input that breaks its schema, as the model is told of it. */
 export const invalidInput = (issues: Issue[]): ColloquyError =>
@@ -211,19 +203,12 @@ export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   };
   const schema = zodSchema(parser);
   return {
-    movesSpace: false,
-    ofMemory: false,
-    only: "all",
     ...plain,
     effect: typeof effect === "boolean" ? () => effect : effect,
-    ...(consent
-      ? {
-          consent: {
-            approval: async (input: unknown, blocks: CallBlocks) => consent.approval(parse(input), blocks),
-            carryOut: async (input: unknown, blocks: CallBlocks) => consent.carryOut(parse(input), blocks),
-          },
-        }
-      : {}),
+    consent: consent && {
+      approval: async (input, blocks) => consent.approval(parse(input), blocks),
+      carryOut: async (input, blocks) => consent.carryOut(parse(input), blocks),
+    },
     schema: () => schema,
     // Its own parser has read it already when it executes.
     check: () => undefined,

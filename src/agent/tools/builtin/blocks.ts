@@ -54,7 +54,7 @@ const fitting = (text: string, context: ToolContext): { content: string; note?: 
   };
 };
 
-export const blockLoad = defineTool({
+const blockLoad = defineTool({
   ofMemory: true,
   name: "block_load",
   description: "Read a block of your memory, or of another agent's that shares it with you.",
@@ -88,7 +88,7 @@ const edited = async (
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
 
-export const blockEdit = defineTool({
+const blockEdit = defineTool({
   ofMemory: true,
   name: "block_edit",
   description: `Change a block, all operations or none. Each is {op, …} with:
@@ -107,7 +107,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
   execute: async (input, { blocks }) => ({ value: await edited(input, blocks) }),
 });
 
-export const blockCreate = defineTool({
+const blockCreate = defineTool({
   ofMemory: true,
   name: "block_create",
   description:
@@ -143,10 +143,10 @@ const pinning = (name: string, description: string, pinned: boolean) =>
     },
   });
 
-export const blockPin = pinning("block_pin", "Keep a working block before you.", true);
-export const blockUnpin = pinning("block_unpin", "Let a working block go out of sight; it is kept.", false);
+const blockPin = pinning("block_pin", "Keep a working block before you.", true);
+const blockUnpin = pinning("block_unpin", "Let a working block go out of sight; it is kept.", false);
 
-export const blockArchive = defineTool({
+const blockArchive = defineTool({
   ofMemory: true,
   name: "block_archive",
   description: "Put a block away: it is found by search only.",
@@ -158,7 +158,7 @@ export const blockArchive = defineTool({
   },
 });
 
-export const blockViewport = defineTool({
+const blockViewport = defineTool({
   ofMemory: true,
   name: "block_viewport",
   description: "Show only some lines of a long text block; all of it if you leave them out.",
@@ -188,7 +188,7 @@ const granteeOf = ({ agent, space }: { agent?: string | undefined; space?: strin
   throw new ColloquyError("tool_input_invalid", "give either agent or space");
 };
 
-export const blockShare = defineTool({
+const blockShare = defineTool({
   ofMemory: true,
   name: "block_share",
   description:
@@ -208,7 +208,7 @@ export const blockShare = defineTool({
   },
 });
 
-export const blockUnshare = defineTool({
+const blockUnshare = defineTool({
   ofMemory: true,
   name: "block_unshare",
   description: "End that at once.",
@@ -220,7 +220,7 @@ export const blockUnshare = defineTool({
   },
 });
 
-export const blockHistory = defineTool({
+const blockHistory = defineTool({
   ofMemory: true,
   name: "block_history",
   description: "Who changed a block of yours, and how, newest first.",
@@ -229,3 +229,16 @@ export const blockHistory = defineTool({
   showsInHistory: true,
   execute: ({ label: name, limit }, context) => ({ value: { versions: context.blocks.history(name, limit) } }),
 });
+
+export const blockTools = [
+  blockLoad,
+  blockEdit,
+  blockCreate,
+  blockPin,
+  blockUnpin,
+  blockArchive,
+  blockViewport,
+  blockShare,
+  blockUnshare,
+  blockHistory,
+];

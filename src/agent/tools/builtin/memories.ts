@@ -5,7 +5,7 @@ import { acts, defineTool, looks } from "../tool.ts";
 
 const many = 50;
 
-export const setMemories = defineTool({
+const setMemories = defineTool({
   name: "set_memories",
   description: "Keep facts beyond this conversation. An empty value clears the key.",
   input: z.object({
@@ -21,7 +21,7 @@ export const setMemories = defineTool({
   },
 });
 
-export const getMemories = defineTool({
+const getMemories = defineTool({
   name: "get_memories",
   description: "Read your memories: all of them, or those with these keys.",
   input: z.object({ keys: z.array(Label).max(many).optional() }),
@@ -31,7 +31,7 @@ export const getMemories = defineTool({
   },
 });
 
-export const deleteMemories = defineTool({
+const deleteMemories = defineTool({
   name: "delete_memories",
   description: "Forget the memories with these keys.",
   input: z.object({ keys: z.array(Label).min(1).max(many) }),
@@ -42,7 +42,7 @@ export const deleteMemories = defineTool({
   },
 });
 
-export const setGoals = defineTool({
+const setGoals = defineTool({
   name: "set_goals",
   description: "Set or change goals. What you leave out stays as it was; a new goal needs a description.",
   input: z.object({
@@ -58,7 +58,7 @@ export const setGoals = defineTool({
   },
 });
 
-export const deleteGoals = defineTool({
+const deleteGoals = defineTool({
   name: "delete_goals",
   description: "Delete the goals with these ids.",
   input: z.object({ goalIds: z.array(Label).min(1).max(many) }),
@@ -68,3 +68,5 @@ export const deleteGoals = defineTool({
     return { value: { success: true } };
   },
 });
+
+export const memoryTools = [setMemories, getMemories, deleteMemories, setGoals, deleteGoals];

@@ -12,7 +12,7 @@ const brief = ({ id, name, status, nextRunAt }: Plan) => ({
   ...(nextRunAt === undefined ? {} : { nextRunAt }),
 });
 
-export const setPlans = defineTool({
+const setPlans = defineTool({
   name: "set_plans",
   description:
     "Wake yourself later: once (runAfter or scheduledAt) or again and again (cron). The instruction is all that you will be told then, so name in it the space and what to do. An id that exists is replaced.",
@@ -38,7 +38,7 @@ export const setPlans = defineTool({
   },
 });
 
-export const getPlans = defineTool({
+const getPlans = defineTool({
   name: "get_plans",
   description: "Read your plans, with when each is due next.",
   input: z.object({}),
@@ -48,7 +48,7 @@ export const getPlans = defineTool({
   },
 });
 
-export const deletePlans = defineTool({
+const deletePlans = defineTool({
   name: "delete_plans",
   description: "Delete the plans with these ids.",
   input: z.object({ planIds: z.array(Label).min(1).max(many) }),
@@ -58,3 +58,5 @@ export const deletePlans = defineTool({
     return { value: { success: true } };
   },
 });
+
+export const planTools = [setPlans, getPlans, deletePlans];

@@ -3,7 +3,7 @@ import { acts, defineTool, looks } from "../tool.ts";
 
 export const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
 
-export const getMyRuns = defineTool({
+const getMyRuns = defineTool({
   name: "get_my_runs",
   description: "List your runs, newest first: what began them and how far they are.",
   input: z.object({
@@ -15,7 +15,7 @@ export const getMyRuns = defineTool({
   execute: ({ status, limit }, context) => ({ value: { runs: context.runs.list(status, limit) } }),
 });
 
-export const stopRun = defineTool({
+const stopRun = defineTool({
   name: "stop_run",
   description: "End another active run of yours at once. Nothing more of it appears.",
   input: RunRef,
@@ -28,7 +28,7 @@ export const stopRun = defineTool({
   },
 });
 
-export const absorbRun = defineTool({
+const absorbRun = defineTool({
   name: "absorb_run",
   description:
     "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
@@ -38,3 +38,5 @@ export const absorbRun = defineTool({
   only: "timeline",
   execute: async ({ runId }, context) => ({ value: { success: true, ...(await context.runs.absorb(runId)) } }),
 });
+
+export const runTools = [getMyRuns, stopRun, absorbRun];

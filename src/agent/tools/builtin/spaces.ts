@@ -40,16 +40,21 @@ const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) 
   };
 };
 
-/** Where the agent keeps such marks, what it is shown is seen once its run is committed. */
-const shownIn = (context: ToolContext, spaceId: string, messages: Message[]): Pick<ToolOutput, "shown"> => {
-  const newest = messages.at(-1);
-  return context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
-};
-
 export const requireMembership = (context: ToolContext, spaceId: string): void => {
   if (!context.isMember(spaceId)) {
     throw new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
   }
+};
+
+/**
+ * A page of a space's messages. Where the agent marks what it has seen, it has seen these once its run is committed.
+ */
+const pageOf = async (context: ToolContext, spaceId: string, page: { limit: number; offset: number }) => {
+  requireMembership(context, spaceId);
+  const { messages, ...window } = unwrap(await context.window(spaceId, page));
+  const newest = messages.at(-1);
+  const shown: Pick<ToolOutput, "shown"> = context.seenIn && newest ? { shown: [{ spaceId, upTo: newest.seq }] } : {};
+  return { ...entries(messages, context.seenIn?.(spaceId), context), shown, window };
 };
 
 export const enterSpace = defineTool({
@@ -62,14 +67,9 @@ export const enterSpace = defineTool({
   ...looks,
   movesSpace: true,
   async execute({ spaceId, limit }, context) {
-    requireMembership(context, spaceId);
-    const window = unwrap(await context.window(spaceId, { limit, offset: 0 }));
-    const { history, ...rest } = entries(window.messages, context.seenIn?.(spaceId), context);
-    return {
-      ...shownIn(context, spaceId, window.messages),
-      value: { success: true, spaceId, spaceName: window.space.name, history, ...rest, totalMessages: window.total },
-      activeSpaceId: spaceId,
-    };
+    const { shown, window, ...page } = await pageOf(context, spaceId, { limit, offset: 0 });
+    const value = { success: true, spaceId, spaceName: window.space.name, ...page, totalMessages: window.total };
+    return { ...shown, value, activeSpaceId: spaceId };
   },
 });
 
@@ -96,12 +96,7 @@ export const readMessages = defineTool({
   async execute({ spaceId, limit, offset }, context) {
     const wanted = spaceId ?? context.activeSpaceId;
     if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
-    requireMembership(context, wanted);
-    const window = unwrap(await context.window(wanted, { limit, offset }));
-    const { history, ...rest } = entries(window.messages, context.seenIn?.(wanted), context);
-    return {
-      ...shownIn(context, wanted, window.messages),
-      value: { messages: history, ...rest, total: window.total },
-    };
+    const { shown, window, history, ...rest } = await pageOf(context, wanted, { limit, offset });
+    return { ...shown, value: { messages: history, ...rest, total: window.total } };
   },
 });

@@ -41,7 +41,7 @@ const say = async (
 /** A message shows in the history by itself. */
 const says = { ...acts, speaks: true, showsInHistory: false } as const;
 
-export const sendMessage = defineTool({
+const sendMessage = defineTool({
   ...says,
   name: "send_message",
   description: "Post a message to the active space.",
@@ -50,7 +50,7 @@ export const sendMessage = defineTool({
   execute: (input, context) => say(context, input.text, { wait: false }),
 });
 
-export const sendThreadedMessage = defineTool({
+const sendThreadedMessage = defineTool({
   ...says,
   name: "send_message",
   description: "Post a message to the active space, and wait for answers if you say so.",
@@ -59,7 +59,7 @@ export const sendThreadedMessage = defineTool({
   execute: (input, context) => say(context, input.text, { wait: input.wait }),
 });
 
-export const sendReply = defineTool({
+const sendReply = defineTool({
   ...says,
   name: "send_reply",
   description: "Answer one message of the active space, and wait for answers to yours if you say so.",
@@ -67,3 +67,5 @@ export const sendReply = defineTool({
   only: "threaded",
   execute: (input, context) => say(context, input.text, { replyTo: input.replyToMessageId, wait: input.wait }),
 });
+
+export const speakingTools = [sendMessage, sendThreadedMessage, sendReply];
