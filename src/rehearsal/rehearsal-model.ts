@@ -2,6 +2,7 @@ import { estimateTokenCount } from "tokenx";
 import type { CallOptions, LanguageModel, ModelUsage, StreamPart } from "../models/language-model.ts";
 import type { RehearsalSpec } from "../models/model-spec.ts";
 import { partStream } from "../models/part-stream.ts";
+import { unlessAborted } from "../shared/timeouts.ts";
 import { type Action, decide } from "./decide.ts";
 import { parsePrompt } from "./parse-prompt.ts";
 import { route } from "./route.ts";
@@ -12,39 +13,37 @@ import { toolsOf } from "./tool-view.ts";
  * The embedded default model: deterministic, by plain rules, with no key and no network. It reads the same prompt as
  * any model, and says what it is when asked.
  */
-const actOn = (options: CallOptions): { action: Action; callId: string } => {
+const actOn = (options: CallOptions) => {
   const said = route(options.prompt) ?? summarise(options.prompt);
-  if (said !== undefined) return { action: { type: "text", text: said }, callId: "rehearsal-1" };
+  if (said !== undefined) return written(options, { type: "text", text: said }, "rehearsal-1");
   const view = parsePrompt(options.prompt);
-  return { action: decide(view, toolsOf(options.tools)), callId: `rehearsal-${view.callCount + 1}` };
+  return written(options, decide(view, toolsOf(options.tools)), `rehearsal-${view.callCount + 1}`);
+};
+
+/** An action as content of an answer. `text` is what is generated: the words, or a call's input as JSON. */
+const written = (options: CallOptions, action: Action, id: string) => {
+  const reason = action.type === "call" ? "tool-calls" : "stop";
+  const text = action.type === "text" ? action.text : JSON.stringify(action.call.input);
+  return {
+    id,
+    text,
+    content:
+      action.type === "text"
+        ? { type: "text" as const, text }
+        : { type: "tool-call" as const, toolCallId: id, toolName: action.call.toolName, input: text },
+    usage: usageOf(options, text),
+    finishReason: { unified: reason, raw: reason } as const,
+  };
 };
 
 /** Cuts text into words, each with the blanks after it. Joined again they are the text; no character is split. */
 const wordsOf = (text: string): string[] => text.match(/\S+\s*|\s+/g) ?? [];
 
 /** Resolves after `milliseconds`; rejects with the signal's reason as soon as it aborts. */
-const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
-  new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
-
-/** The generated text of an action: a call's input as JSON, or the words. */
-const writtenOut = (action: Action): string =>
-  action.type === "text" ? action.text : JSON.stringify(action.call.input);
-
-const finishReasonOf = (action: Action) =>
-  action.type === "call"
-    ? { unified: "tool-calls" as const, raw: "tool-calls" }
-    : { unified: "stop" as const, raw: "stop" };
+const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> => {
+  const over = new Promise<void>((resolve) => void setTimeout(resolve, milliseconds));
+  return signal ? unlessAborted(signal, over) : over;
+};
 
 const usageOf = (options: CallOptions, written: string): ModelUsage => {
   const input = estimateTokenCount(JSON.stringify([options.prompt, options.tools ?? []]));
@@ -56,28 +55,23 @@ const usageOf = (options: CallOptions, written: string): ModelUsage => {
 };
 
 async function* speak(options: CallOptions, deltasPerSecond: number): AsyncGenerator<StreamPart> {
-  const { action, callId } = actOn(options);
-  const written = writtenOut(action);
+  const { id, text, content, usage, finishReason } = actOn(options);
   const signal = options.abortSignal;
   const started = Date.now();
-  const inTime = async (index: number): Promise<void> => {
+  yield { type: "stream-start", warnings: [] };
+  if (content.type === "text") yield { type: "text-start", id };
+  else yield { type: "tool-input-start", id, toolName: content.toolName };
+  for (const [index, delta] of wordsOf(text).entries()) {
     signal?.throwIfAborted();
     if (deltasPerSecond > 0) await pause(started + (index * 1000) / deltasPerSecond - Date.now(), signal);
-  };
-  const id = callId;
-  yield { type: "stream-start", warnings: [] };
-  if (action.type === "text") yield { type: "text-start", id };
-  else yield { type: "tool-input-start", id, toolName: action.call.toolName };
-  for (const [index, delta] of wordsOf(written).entries()) {
-    await inTime(index);
-    yield { type: action.type === "text" ? "text-delta" : "tool-input-delta", id, delta };
+    yield { type: content.type === "text" ? "text-delta" : "tool-input-delta", id, delta };
   }
-  if (action.type === "text") yield { type: "text-end", id };
+  if (content.type === "text") yield { type: "text-end", id };
   else {
     yield { type: "tool-input-end", id };
-    yield { type: "tool-call", toolCallId: callId, toolName: action.call.toolName, input: written };
+    yield content;
   }
-  yield { type: "finish", usage: usageOf(options, written), finishReason: finishReasonOf(action) };
+  yield { type: "finish", usage, finishReason };
 }
 
 export const createRehearsalModel = (spec: Pick<RehearsalSpec, "name" | "deltasPerSecond">): LanguageModel => ({
@@ -86,18 +80,8 @@ export const createRehearsalModel = (spec: Pick<RehearsalSpec, "name" | "deltasP
   modelId: spec.name,
   supportedUrls: {},
   doGenerate: async (options) => {
-    const { action, callId } = actOn(options);
-    const written = writtenOut(action);
-    return {
-      content: [
-        action.type === "text"
-          ? { type: "text", text: written }
-          : { type: "tool-call", toolCallId: callId, toolName: action.call.toolName, input: written },
-      ],
-      finishReason: finishReasonOf(action),
-      usage: usageOf(options, written),
-      warnings: [],
-    };
+    const { content, usage, finishReason } = actOn(options);
+    return { content: [content], usage, finishReason, warnings: [] };
   },
   doStream: async (options) => {
     options.abortSignal?.throwIfAborted();

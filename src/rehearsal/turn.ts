@@ -61,28 +61,30 @@ export function* announce(
   return (yield* sayIn(cycle, spaceId, text)) ? done : failed;
 }
 
-/** Answers in the message's space, as a reply where its sender waits for one. `what` names the answer in the summary. */
-export function* answer({ cycle, event }: Turn, text: string, what: string): Doing {
+/** What is said, and what names it in the summary. */
+export type Said = [text: string, what: string];
+
+/** Answers in the message's space, as a reply where its sender waits for one. */
+export function* answer({ cycle, event }: Turn, ...[text, what]: Said): Doing {
   const { spaceId, messageId } = event;
   const reply = { toolName: "send_reply", input: { replyToMessageId: messageId, text } };
-  const said = event.isAwaited ? yield* callIn(cycle, spaceId, reply) : yield* sayIn(cycle, spaceId, text);
-  return said ? what : `${what}, but it could not be said`;
+  const isSaid = event.isAwaited ? yield* callIn(cycle, spaceId, reply) : yield* sayIn(cycle, spaceId, text);
+  return isSaid ? what : `${what}, but it could not be said`;
 }
 
 /** Makes a call and says what came of it: `done` with the tone's word for it, or `failed` with the reason. */
 export function* callAndTell(
   turn: Turn,
-  call: ToolCall,
-  done: { text: string; what: string; onDone?: () => void },
-  failed: (reason: string) => { text: string; what: string },
+  toolName: string,
+  input: ToolCall["input"],
+  [text, what]: Said,
+  failed: (reason: string) => Said,
+  onDone?: () => void,
 ): Doing {
-  const result = yield call;
-  if (!result.ok) {
-    const { text, what } = failed(result.message);
-    return yield* answer(turn, text, what);
-  }
-  done.onDone?.();
-  return yield* answer(turn, `${turn.tone.done} ${done.text}`, done.what);
+  const result = yield { toolName, input };
+  if (!result.ok) return yield* answer(turn, ...failed(result.message));
+  onDone?.();
+  return yield* answer(turn, `${turn.tone.done} ${text}`, what);
 }
 
 export const spaceOf = ({ view, event }: Turn): SpaceView | undefined =>
@@ -101,13 +103,14 @@ export type Rule = {
 /** A rule for requests of a pattern. `doing` gets the texts of the pattern's groups, empty where there is none. */
 export const rule = (
   pattern: RegExp,
-  doing: (turn: Turn, ...groups: string[]) => Doing | undefined,
+  doing: (turn: Turn, ...groups: string[]) => Doing | Said | undefined,
   forAgents = true,
 ): Rule => ({
   forAgents,
   match: (turn) => {
     const found = pattern.exec(turn.request);
-    return found ? doing(turn, ...found.slice(1).map((group = "") => group)) : undefined;
+    const done = found && doing(turn, ...found.slice(1).map((group = "") => group));
+    return Array.isArray(done) ? answer(turn, ...done) : (done ?? undefined);
   },
 });
 export const ruleForPeople = (pattern: RegExp, doing: Parameters<typeof rule>[1]): Rule => rule(pattern, doing, false);

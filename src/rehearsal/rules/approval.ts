@@ -1,5 +1,5 @@
 import { type ToolView, wordsOfName } from "../tool-view.ts";
-import { answer, ruleForPeople, type Turn } from "../turn.ts";
+import { ruleForPeople, type Turn } from "../turn.ts";
 import { inputFrom } from "../words.ts";
 import { callTool } from "./use-tool.ts";
 
@@ -24,10 +24,10 @@ export const approval = ruleForPeople(/^\s*([a-z]{3,})\b[\s:,]*(.*)$/is, (turn, 
   const tool = toolFor(turn, verb);
   if (!tool) {
     const text = `I cannot ${verb} anything: I have no tool for it that people approve.`;
-    return verbs.test(verb) ? answer(turn, text, `no tool to ${verb}`) : undefined;
+    return verbs.test(verb) ? [text, `no tool to ${verb}`] : undefined;
   }
   const input = inputFrom(rest.replace(/^(?:the|our|a|an)\s+/i, ""), tool.properties);
   return Object.keys(input).length === 0 && tool.properties.some(({ required }) => required)
-    ? answer(turn, `Say what: "${verb} <what>".`, `was not told what to ${verb}`)
+    ? [`Say what: "${verb} <what>".`, `was not told what to ${verb}`]
     : callTool(turn, { toolName: tool.name, input });
 });

@@ -32,7 +32,7 @@ export const ask = ruleForPeople(/^\s*ask\s+(.+)$/is, (turn, text = "") => {
   const { names, question } = namedFirst(turn, text);
   return names.length > 0 && question !== ""
     ? askAll(turn, names, question)
-    : answer(turn, "I know nobody here of that name, or no question followed.", "found nobody to ask");
+    : ["I know nobody here of that name, or no question followed.", "found nobody to ask"];
 });
 
 /** The answer of a run that waited: who answered what, and who did not. */

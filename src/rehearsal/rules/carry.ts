@@ -24,9 +24,8 @@ const targetIn = (turn: Turn, text: string): { target: Target; words: string } |
     const words = startsWithName(text, space.name);
     if (words) return { target: { space }, words };
   }
-  const here = turn.view.spaces.filter(({ id }) => id === turn.event.spaceId);
-  const elsewhere = turn.view.spaces.filter(({ id }) => id !== turn.event.spaceId);
-  for (const space of [...here, ...elsewhere]) {
+  const isElsewhere = ({ id }: SpaceView): number => Number(id !== turn.event.spaceId);
+  for (const space of turn.view.spaces.toSorted((one, other) => isElsewhere(one) - isElsewhere(other))) {
     for (const { name } of space.members.toSorted(longestNameFirst)) {
       const words = name === turn.view.name ? undefined : startsWithName(text, name);
       if (words) return { target: { space, person: name }, words };
@@ -54,10 +53,9 @@ export const carryMessage = rule(
     if (found) return carry(turn, found.target, found.words);
     if (!/^tell$/i.test(verb)) return undefined;
     const names = turn.view.spaces.map(({ name }) => `"${name}"`).join(", ");
-    return answer(
-      turn,
+    return [
       `I know no space or person of that name, or no message followed. My spaces are ${names || "none"}.`,
       "found nobody to tell",
-    );
+    ];
   },
 );

@@ -21,34 +21,36 @@ export const identity = rule(
   /\b(?:who|what) are you\b|\bare you (?:really )?(?:an? )?(?:real|human|person|bot|ai|llm|robot|program|language model|machine|chatgpt|gpt)\b|\bwhat (?:kind of )?model\b/i,
   (turn) => {
     const self = `I am ${turn.view.name || "an agent"}, played by Colloquy's rehearsal model: a program that follows plain rules, not an LLM.`;
-    return answer(turn, `${self} ${abilitiesOf(turn)}`, "who I am");
+    return [`${self} ${abilitiesOf(turn)}`, "who I am"];
   },
 );
 
-export const help = rule(/\bwhat can you do\b|^\s*help\s*[.!?]*$|\bhow can you help\b/i, (turn) =>
-  answer(turn, abilitiesOf(turn), "what I can do"),
-);
+export const help = rule(/\bwhat can you do\b|^\s*help\s*[.!?]*$|\bhow can you help\b/i, (turn) => [
+  abilitiesOf(turn),
+  "what I can do",
+]);
 
 export const greeting = ruleForPeople(
   /^\s*(?:hi|hello|hey|salaam|salam|as-?salamu alaykum|good (?:morning|afternoon|evening|day)|greetings|welcome|ahoy)\b|^$/i,
-  (turn) => answer(turn, turn.tone.greet(turn.event.senderName), "greeting"),
+  ({ tone, event }) => [tone.greet(event.senderName), "greeting"],
 );
 
-export const thanks = ruleForPeople(/^\s*(?:many |great,? |perfect,? )?(?:thanks|thank you|thx|shukran)\b/i, (turn) =>
-  answer(turn, turn.tone.dress(`You are welcome, ${turn.event.senderName}.`), "thanks"),
+export const thanks = ruleForPeople(
+  /^\s*(?:many |great,? |perfect,? )?(?:thanks|thank you|thx|shukran)\b/i,
+  ({ tone, event }) => [tone.dress(`You are welcome, ${event.senderName}.`), "thanks"],
 );
 
-export const ping = rule(/^\s*ping\s*[.!?]*$/i, (turn) => answer(turn, "pong", "ping"));
+export const ping = rule(/^\s*ping\s*[.!?]*$/i, () => ["pong", "ping"]);
 
-export const time = rule(/\bwhat(?:'s| is)? (?:the )?(?:time|date)\b/i, (turn) =>
-  turn.view.now === undefined ? undefined : answer(turn, turn.tone.dress(`It is ${turn.view.now}.`), "the time"),
+export const time = rule(/\bwhat(?:'s| is)? (?:the )?(?:time|date)\b/i, ({ view, tone }) =>
+  view.now === undefined ? undefined : [tone.dress(`It is ${view.now}.`), "the time"],
 );
 
 export const whoIsHere = rule(/\bwho(?:'s| is| else is)? (?:here|in (?:this|the) space)\b/i, (turn) => {
   const space = spaceOf(turn);
   const others = space?.members.filter(({ name }) => name !== turn.view.name) ?? [];
   const list = others.map(({ name, kind }) => `${name} (${kind})`).join(", ");
-  return space && answer(turn, `In "${space.name}": ${list}, and I.`, "who is here");
+  return space && [`In "${space.name}": ${list}, and I.`, "who is here"];
 });
 
 /** The answer where no rule matches: it says so, and does not pretend to understand. */

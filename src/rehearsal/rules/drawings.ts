@@ -1,5 +1,5 @@
 import type { ToolView } from "../tool-view.ts";
-import { answer, rule, toolNamed } from "../turn.ts";
+import { rule, toolNamed } from "../turn.ts";
 import { capitalised, itemsIn, valueIn, withoutEnd } from "../words.ts";
 import { callTool } from "./use-tool.ts";
 
@@ -30,11 +30,9 @@ const figuresFor = ({ properties }: ToolView, data: Point[]): Record<string, unk
 
 export const chart = rule(chartPattern, (turn, type, text = "") => {
   const tool = toolNamed(turn, "chart");
-  if (!tool) return answer(turn, "I cannot draw charts: I have no tool for it.", "no tool for charts");
+  if (!tool) return ["I cannot draw charts: I have no tool for it.", "no tool for charts"];
   const data = pointsIn(text);
-  if (data.length === 0) {
-    return answer(turn, 'I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures");
-  }
+  if (data.length === 0) return ['I need names with numbers: "chart visits: Monday: 3, Tuesday: 5".', "no figures"];
   const title = titled(text.slice(0, text.search(pair)));
   const input = { type: type?.toLowerCase() || "bar", ...title, ...figuresFor(tool, data) };
   const said = `Here is the chart${title.title ? ` "${title.title}"` : ""}.`;
@@ -43,10 +41,10 @@ export const chart = rule(chartPattern, (turn, type, text = "") => {
 
 export const table = rule(tablePattern, (turn, text = "") => {
   const tool = toolNamed(turn, "table");
-  if (!tool) return answer(turn, "I cannot draw tables: I have no tool for it.", "no tool for tables");
+  if (!tool) return ["I cannot draw tables: I have no tool for it.", "no tool for tables"];
   const [, head, body] = /^([^:;\n]+):\s*(.+)$/s.exec(withoutEnd(text)) ?? [];
   if (head === undefined || body === undefined) {
-    return answer(turn, 'I need columns and rows: "table name, age: Ann, 7; Bob, 9".', "no rows");
+    return ['I need columns and rows: "table name, age: Ann, 7; Bob, 9".', "no rows"];
   }
   const filled = body.split(/\s*[;\n]\s*/).filter((row) => row.trim() !== "");
   const input = { columns: itemsIn(head), rows: filled.map((row) => row.split(",").map(valueIn)) };
@@ -58,10 +56,10 @@ export const explain = rule(/\bexplain\b.*\b(?:figures|numbers)\b/is, (turn) => 
   const [least, most] = [points[0], points.at(-1)];
   if (!least || !most) {
     const text = 'Which ones? Give me names with numbers: "explain these figures: Monday: 3, Tuesday: 5".';
-    return answer(turn, turn.tone.dress(text), "asked for figures");
+    return [turn.tone.dress(text), "asked for figures"];
   }
   const total = points.reduce((sum, { value }) => sum + value, 0);
   const mean = Number((total / points.length).toFixed(2));
   const range = `the least ${least.label} (${least.value}), the most ${most.label} (${most.value})`;
-  return answer(turn, turn.tone.dress(`${total} in all, ${mean} on average, ${range}.`), "explained figures");
+  return [turn.tone.dress(`${total} in all, ${mean} on average, ${range}.`), "explained figures"];
 });

@@ -1,11 +1,11 @@
-import { answer, callAndTell, type Doing, rule, type Turn } from "../turn.ts";
+import { callAndTell, type Doing, rule, type Turn } from "../turn.ts";
 import { slug } from "../words.ts";
 
 const change = (turn: Turn, goal: Record<string, string>, text: string, what: string): Doing =>
-  callAndTell(turn, { toolName: "set_goals", input: { goals: [goal] } }, { text, what }, () => ({
-    text: "I could not change that goal.",
-    what: `could not: ${what}`,
-  }));
+  callAndTell(turn, "set_goals", { goals: [goal] }, [text, what], () => [
+    "I could not change that goal.",
+    `could not: ${what}`,
+  ]);
 
 export const setGoal = rule(/^\s*(?:new |set (?:a |the )?)?goal\s*:\s*(.*\S)\s*$/is, (turn, description = "") => {
   const id = slug(description).slice(0, 32).replace(/_+$/, "") || "goal";
@@ -18,7 +18,7 @@ export const endGoal = rule(
   (turn, verb = "", name = "") => {
     const wanted = slug(name);
     const id = turn.view.goals.find((goal) => slug(goal.id) === wanted || slug(goal.description) === wanted)?.id;
-    if (id === undefined) return answer(turn, `I have no goal "${name}".`, "no such goal");
+    if (id === undefined) return [`I have no goal "${name}".`, "no such goal"];
     const status = /drop|abandon/i.test(verb) ? "abandoned" : "completed";
     return change(turn, { id, status }, `The goal ${id} is ${status}.`, `${status} the goal ${id}`);
   },
@@ -26,5 +26,5 @@ export const endGoal = rule(
 
 export const listGoals = rule(/\b(?:what|which|list|show)\b.{0,20}\bgoals?\b/i, (turn) => {
   const list = turn.view.goals.map(({ id, description, status }) => `${description} (id: ${id}, ${status})`);
-  return answer(turn, list.length > 0 ? `My goals: ${list.join("; ")}` : "I have no goals yet.", "listed goals");
+  return [list.length > 0 ? `My goals: ${list.join("; ")}` : "I have no goals yet.", "listed goals"];
 });

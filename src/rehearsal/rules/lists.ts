@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ActionResult } from "../prompt-view.ts";
-import { answer, callAndTell, type Doing, enter, type Rule, type ToolCall, type Turn, toolNamed } from "../turn.ts";
+import { answer, callAndTell, type Doing, enter, type Rule, type Said, type Turn, toolNamed } from "../turn.ts";
 import { itemsIn, slug, withoutEnd } from "../words.ts";
 
 /**
@@ -54,26 +54,6 @@ const isNamed = ({ text }: Item, wanted: string): boolean => text.toLowerCase() 
 const named = (items: string[]): string => items.map((item) => `"${item}"`).join(", ");
 const are = (items: unknown[]): string => (items.length === 1 ? "is" : "are");
 
-function* begin(turn: Turn, label: string, wanted: string[]): Doing {
-  const schema = { type: "list" };
-  const content = wanted.map((text) => entry(text, false));
-  const description = "What is still to be got and done.";
-  const created = yield {
-    toolName: "block_create",
-    input: { label, type: "working", pinned: true, description, schema, content },
-  };
-  if (!created.ok) return yield* answer(turn, `I could not begin ${titleOf(label)}: ${created.message}`, "no list");
-  const shared = yield { toolName: "block_share", input: { label, space: turn.event.spaceId } };
-  const where = shared.ok ? " You find it under Blocks here, and can change it too." : "";
-  const text = `${turn.tone.done} I began ${titleOf(label)} with ${named(wanted)}.${where}`;
-  return yield* answer(turn, text, `began ${titleOf(label)} with ${named(wanted)}`);
-}
-
-const edit = (label: string, version: number, operations: object[]): ToolCall => ({
-  toolName: "block_edit",
-  input: { label, operations, onVersion: version },
-});
-
 /** Loads a list in the message's space, and does something with it. */
 function* withList(
   turn: Turn,
@@ -91,28 +71,47 @@ function* withList(
   return yield* answer(turn, `I could not read ${titleOf(label)}: ${why}`, "could not read a list");
 }
 
-const addTo = (turn: Turn, label: string, wanted: string[]): Doing => {
-  const title = titleOf(label);
-  const add = function* ({ items, version }: List): Doing {
-    const open = wanted.filter((text) => items.some((item) => isNamed(item, text) && !item.isDone));
-    const fresh = wanted.filter((text) => !open.includes(text));
-    const already = `${named(open)} ${are(open)} on ${title} already.`;
-    if (fresh.length === 0) return yield* answer(turn, already, "they were on it already");
-    const operations = fresh.map((text) => {
-      const index = items.findIndex((item) => isNamed(item, text) && item.isPlain);
-      const place = index === -1 ? { op: "push_item" } : { op: "set_item", index };
-      return { ...place, item: entry(text, false) };
-    });
-    const text = `${named(fresh)} ${are(fresh)} on ${title}.${open.length > 0 ? ` ${already}` : ""}`;
-    const done = { text, what: `added ${named(fresh)} to ${title}` };
-    const failed = (reason: string) => ({ text: `I could not add it: ${reason}`, what: "could not add to a list" });
-    return yield* callAndTell(turn, edit(label, version, operations), done, failed);
-  };
-  return withList(turn, label, add, () => begin(turn, label, wanted));
-};
+function* begin(turn: Turn, label: string, wanted: string[]): Doing {
+  const [title, texts] = [titleOf(label), named(wanted)];
+  const content = wanted.map((text) => entry(text, false));
+  const description = "What is still to be got and done.";
+  const input = { label, type: "working", pinned: true, description, schema: { type: "list" }, content };
+  const created = yield { toolName: "block_create", input };
+  if (!created.ok) return yield* answer(turn, `I could not begin ${title}: ${created.message}`, "no list");
+  const shared = yield { toolName: "block_share", input: { label, space: turn.event.spaceId } };
+  const where = shared.ok ? " You find it under Blocks here, and can change it too." : "";
+  return yield* answer(
+    turn,
+    `${turn.tone.done} I began ${title} with ${texts}.${where}`,
+    `began ${title} with ${texts}`,
+  );
+}
+
+const addTo = (turn: Turn, label: string, wanted: string[]): Doing =>
+  withList(
+    turn,
+    label,
+    ({ items, version }) => {
+      const title = titleOf(label);
+      const open = wanted.filter((text) => items.some((item) => isNamed(item, text) && !item.isDone));
+      const fresh = wanted.filter((text) => !open.includes(text));
+      const already = `${named(open)} ${are(open)} on ${title} already.`;
+      if (fresh.length === 0) return answer(turn, already, "they were on it already");
+      const operations = fresh.map((text) => {
+        const index = items.findIndex((item) => isNamed(item, text) && item.isPlain);
+        const place = index === -1 ? { op: "push_item" } : { op: "set_item", index };
+        return { ...place, item: entry(text, false) };
+      });
+      const text = `${named(fresh)} ${are(fresh)} on ${title}.${open.length > 0 ? ` ${already}` : ""}`;
+      const done: Said = [text, `added ${named(fresh)} to ${title}`];
+      const failed = (why: string): Said => [`I could not add it: ${why}`, "could not add to a list"];
+      return callAndTell(turn, "block_edit", { label, operations, onVersion: version }, done, failed);
+    },
+    () => begin(turn, label, wanted),
+  );
 
 const crossOff = (turn: Turn, label: string, wanted: string[]): Doing =>
-  withList(turn, label, function* ({ items, version }) {
+  withList(turn, label, ({ items, version }) => {
     const title = titleOf(label);
     const found = wanted.flatMap((text) => {
       const exact = items.findIndex((item) => isNamed(item, text));
@@ -122,26 +121,22 @@ const crossOff = (turn: Turn, label: string, wanted: string[]): Doing =>
       return item?.isPlain ? [{ index, text: item.text }] : [];
     });
     if (found.length < wanted.length) {
-      return yield* answer(turn, `I do not find ${named(wanted)} on ${title}.`, "it is not on the list");
+      return answer(turn, `I do not find ${named(wanted)} on ${title}.`, "it is not on the list");
     }
     const operations = found.map(({ index, text }) => ({ op: "set_item", index, item: entry(text, true) }));
     const texts = named(found.map(({ text }) => text));
-    const done = { text: `I crossed off ${texts}.`, what: `crossed ${texts} off ${title}` };
-    const failed = (reason: string) => ({
-      text: `I could not cross it off: ${reason}`,
-      what: "could not cross it off",
-    });
-    return yield* callAndTell(turn, edit(label, version, operations), done, failed);
+    const done: Said = [`I crossed off ${texts}.`, `crossed ${texts} off ${title}`];
+    const failed = (why: string): Said => [`I could not cross it off: ${why}`, "could not cross it off"];
+    return callAndTell(turn, "block_edit", { label, operations, onVersion: version }, done, failed);
   });
 
 const tell = (turn: Turn, label: string): Doing =>
   withList(turn, label, ({ items }) => {
-    const textsOf = (isDone: boolean): string[] =>
-      items.filter((item) => item.isDone === isDone).map(({ text }) => text);
-    const [open, done] = [textsOf(false), textsOf(true)];
-    const title = titleOf(label);
-    const left = open.length > 0 ? `On ${title}: ${open.join(", ")}.` : `Nothing is left on ${title}.`;
-    const crossed = done.length > 0 ? ` Crossed off: ${done.join(", ")}.` : "";
+    const textsOf = (isDone: boolean): string =>
+      items.flatMap((item) => (item.isDone === isDone ? item.text : [])).join(", ");
+    const [open, done, title] = [textsOf(false), textsOf(true), titleOf(label)];
+    const left = open === "" ? `Nothing is left on ${title}.` : `On ${title}: ${open}.`;
+    const crossed = done === "" ? "" : ` Crossed off: ${done}.`;
     return answer(turn, turn.tone.dress(`${left}${crossed}`), `told what is on ${title}`);
   });
 
@@ -149,9 +144,10 @@ const share = (turn: Turn, label: string): Doing => {
   const title = titleOf(label);
   return callAndTell(
     turn,
-    { toolName: "block_share", input: { label, space: turn.event.spaceId } },
-    { text: `${title} stands under Blocks here, and you can change it too.`, what: `shared ${title}` },
-    (reason) => ({ text: `I could not share ${title}: ${reason}`, what: `could not share ${title}` }),
+    "block_share",
+    { label, space: turn.event.spaceId },
+    [`${title} stands under Blocks here, and you can change it too.`, `shared ${title}`],
+    (reason) => [`I could not share ${title}: ${reason}`, `could not share ${title}`],
   );
 };
 

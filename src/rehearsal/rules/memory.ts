@@ -1,4 +1,4 @@
-import { answer, callAndTell, rule, type Turn } from "../turn.ts";
+import { callAndTell, rule, type Said, type Turn } from "../turn.ts";
 import { slug, withoutEnd } from "../words.ts";
 
 /** "my birthday" said by Husam is `husam_birthday`; "the wifi password" is `wifi_password`. */
@@ -14,25 +14,25 @@ export const remember = rule(/^\s*remember(?: that|:| this:?)?\s+(.+)$/is, (turn
   const [key, value] = named === "" ? [keyOf(firstWords, turn) || "note", fact] : [named, said.trim()];
   return callAndTell(
     turn,
-    { toolName: "set_memories", input: { memories: [{ key, value }] } },
-    {
-      text: `I will remember ${key}: ${value}`,
-      what: `remembered ${key}`,
-      onDone: () => turn.cycle.memories.set(key, value),
-    },
-    () => ({ text: "I could not keep that.", what: `could not remember ${key}` }),
+    "set_memories",
+    { memories: [{ key, value }] },
+    [`I will remember ${key}: ${value}`, `remembered ${key}`],
+    () => ["I could not keep that.", `could not remember ${key}`],
+    () => turn.cycle.memories.set(key, value),
   );
 });
 
 export const forget = rule(/^\s*forget(?: about)?\s+(.+)$/is, (turn, subject = "") => {
   const key = keyOf(withoutEnd(subject), turn);
   if (key === "") return undefined;
-  if (!turn.cycle.memories.has(key)) return answer(turn, `I remember nothing under ${key}.`, "nothing to forget");
+  if (!turn.cycle.memories.has(key)) return [`I remember nothing under ${key}.`, "nothing to forget"];
   return callAndTell(
     turn,
-    { toolName: "delete_memories", input: { keys: [key] } },
-    { text: `I have forgotten ${key}.`, what: `forgot ${key}`, onDone: () => turn.cycle.memories.delete(key) },
-    () => ({ text: "I could not forget that.", what: `could not forget ${key}` }),
+    "delete_memories",
+    { keys: [key] },
+    [`I have forgotten ${key}.`, `forgot ${key}`],
+    () => ["I could not forget that.", `could not forget ${key}`],
+    () => turn.cycle.memories.delete(key),
   );
 });
 
@@ -47,9 +47,9 @@ const found = (turn: Turn, subject: string): Found => {
   });
 };
 
-const tell = (turn: Turn, memories: Found, nothing: string) => {
+const tell = ({ tone }: Turn, memories: Found, nothing: string): Said => {
   const listed = memories.map(([key, value]) => `${key}: ${value}`).join("; ");
-  return answer(turn, turn.tone.dress(`I remember ${listed || nothing}`), "recalled");
+  return [tone.dress(`I remember ${listed || nothing}`), "recalled"];
 };
 
 export const recallAll = rule(

@@ -25,9 +25,10 @@ const plan = (turn: Turn, name: string, words: string, times: Record<string, str
   const instruction = `In ${JSON.stringify(turn.event.spaceName)}, say: ${JSON.stringify(words)}`;
   return callAndTell(
     turn,
-    { toolName: "set_plans", input: { plans: [{ name: name.slice(0, 60), instruction, ...times }] } },
-    { text: `I will say so ${when}.`, what: `planned it ${when}` },
-    (reason) => ({ text: `I could not plan that: ${reason}`, what: "could not plan it" }),
+    "set_plans",
+    { plans: [{ name: name.slice(0, 60), instruction, ...times }] },
+    [`I will say so ${when}.`, `planned it ${when}`],
+    (reason) => [`I could not plan that: ${reason}`, "could not plan it"],
   );
 };
 

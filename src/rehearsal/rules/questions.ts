@@ -1,4 +1,4 @@
-import { answer, ruleForPeople, type Turn, toolNamed } from "../turn.ts";
+import { ruleForPeople, type Said, toolNamed } from "../turn.ts";
 import { capitalised, itemsIn, slug, withoutEnd } from "../words.ts";
 import { callTool } from "./use-tool.ts";
 
@@ -8,19 +8,19 @@ const everyone = /^(?:us|me|them|all|everyone|everybody|people|the (?:team|peopl
 const question = (whom: string, words: string): string =>
   everyone.test(whom) ? capitalised(words) : `${whom}, ${words}`;
 
-const cannot = (turn: Turn, what: string) =>
-  answer(turn, `I cannot ask anybody to ${what}: I have no tool for it.`, `no tool to ask to ${what}`);
+const cannot = (what: string): Said => [
+  `I cannot ask anybody to ${what}: I have no tool for it.`,
+  `no tool to ask to ${what}`,
+];
 
 export const choose = ruleForPeople(
   /^\s*(?:ask|let|have)\s+(.+?)\s+(?:to\s+)?(?:choose|pick|select)\b:?\s*(?:between|from|among|one of)?\s*(.+)$/is,
   (turn, whom = "", text = "") => {
     const tool = toolNamed(turn, "choose");
-    if (!tool) return cannot(turn, "choose");
+    if (!tool) return cannot("choose");
     const [, topic, listed = text] = /^([^:]+):\s*(.+)$/s.exec(text) ?? [];
     const options = itemsIn(listed);
-    if (options.length < 2) {
-      return answer(turn, 'I need two at least: "choose tea, coffee or water".', "too few to choose");
-    }
+    if (options.length < 2) return ['I need two at least: "choose tea, coffee or water".', "too few to choose"];
     const words = `choose ${topic === undefined ? "one" : withoutEnd(topic)}`;
     return callTool(turn, { toolName: tool.name, input: { question: question(whom, words), options } });
   },
@@ -50,7 +50,7 @@ export const fillIn = ruleForPeople(
   /^\s*(?:ask|let|have)\s+(.+?)\s+(?:to\s+)?fill (?:in|out)\b:?\s*(.+)$/is,
   (turn, whom = "", text = "") => {
     const tool = toolNamed(turn, "form");
-    if (!tool) return cannot(turn, "fill in a form");
+    if (!tool) return cannot("fill in a form");
     const fields = itemsIn(text).map(fieldOf);
     const schema = { type: "object", properties: Object.fromEntries(fields), required: fields.map(([key]) => key) };
     return callTool(turn, { toolName: tool.name, input: { question: question(whom, "please fill this in"), schema } });

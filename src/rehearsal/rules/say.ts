@@ -1,20 +1,19 @@
 import type { Tone } from "../tone.ts";
-import { answer, rule } from "../turn.ts";
+import { rule } from "../turn.ts";
 
 const unquoted = (text: string): string => /^(["'“‘])(.*)(["'”’])$/s.exec(text.trim())?.[2] ?? text.trim();
 
-export const say = rule(/^\s*(?:say|repeat(?: after me| back)?|echo)\b\s*[:,]?\s+(.+)$/is, (turn, words = "") =>
-  answer(turn, unquoted(words), "repeated it"),
-);
+export const say = rule(/^\s*(?:say|repeat(?: after me| back)?|echo)\b\s*[:,]?\s+(.+)$/is, (_, words = "") => [
+  unquoted(words),
+  "repeated it",
+]);
 
 const mostCounted = 1000;
 
-export const count = rule(/\bcount (?:up )?to (\d{1,6})\b/i, (turn, number) => {
+export const count = rule(/\bcount (?:up )?to (\d{1,6})\b/i, (_, number) => {
   const last = Number(number);
-  if (last < 1 || last > mostCounted) {
-    return answer(turn, `I count from 1 to at most ${mostCounted}.`, "could not count that far");
-  }
-  return answer(turn, Array.from({ length: last }, (_, index) => index + 1).join(", "), `counted to ${last}`);
+  if (last < 1 || last > mostCounted) return [`I count from 1 to at most ${mostCounted}.`, "could not count that far"];
+  return [Array.from({ length: last }, (_, index) => index + 1).join(", "), `counted to ${last}`];
 });
 
 const openings: Record<Tone["name"], string> = {
@@ -59,6 +58,6 @@ export const write = rule(
   /^(?:.*?\bwrite (?:me |us )?(?:about )?(\d{1,6}) words\b|.*?\b(?:tell|write)(?: me| us)? an? (?:\w+ )?(?:story|tale|essay|poem)\b)/is,
   (turn, words) => {
     const wanted = Math.min(Math.max(words ? Number(words) : storyWords, 1), mostWords);
-    return answer(turn, longText(wanted, turn.tone.name), `wrote ${wanted} words`);
+    return [longText(wanted, turn.tone.name), `wrote ${wanted} words`];
   },
 );

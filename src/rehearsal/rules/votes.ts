@@ -25,8 +25,7 @@ const voteIn = (text: string): string | undefined => {
 
 /** Each person's last vote, as one line: the options by votes, then by name. */
 const tally = (votes: Map<string, string>): string => {
-  const voters = new Map<string, string[]>();
-  for (const [voter, option] of votes) voters.set(option, [...(voters.get(option) ?? []), voter]);
+  const voters = Map.groupBy(votes.keys(), (voter) => votes.get(voter) ?? "");
   const ranked = [...voters].toSorted(
     ([left, leftVoters], [right, rightVoters]) => rightVoters.length - leftVoters.length || left.localeCompare(right),
   );
@@ -64,6 +63,7 @@ export const votes = rule(/\b(?:count|tally|sum up|add up)\b.{0,20}\bvotes?\b|\b
 
 export const ownVote = ruleForPeople(/^/, (turn) => {
   const option = voteIn(turn.request);
-  if (option === undefined) return undefined;
-  return answer(turn, `Noted: ${turn.event.senderName} votes ${option}.`, `noted a vote for ${option}`);
+  return option === undefined
+    ? undefined
+    : [`Noted: ${turn.event.senderName} votes ${option}.`, `noted a vote for ${option}`];
 });
