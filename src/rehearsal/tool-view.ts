@@ -12,11 +12,10 @@ export type PropertyView = {
   required: boolean;
 };
 
-const Property = z.object({ type: z.string().optional(), enum: z.array(z.unknown()).default([]) });
-const ObjectSchema = z.object({
-  properties: z.record(z.string(), z.unknown()).default({}),
-  required: z.array(z.string()).default([]),
-});
+const Property = z.object({ type: z.string().optional(), enum: z.array(z.unknown()).default([]) }).catch({ enum: [] });
+const ObjectSchema = z
+  .object({ properties: z.record(z.string(), Property).default({}), required: z.array(z.string()).default([]) })
+  .catch({ properties: {}, required: [] });
 
 const typeOf = (type: string | undefined): PropertyView["type"] => {
   if (type === "integer" || type === "number") return "number";
@@ -24,17 +23,13 @@ const typeOf = (type: string | undefined): PropertyView["type"] => {
 };
 
 const propertiesOf = (schema: unknown): PropertyView[] => {
-  const parsed = ObjectSchema.safeParse(schema);
-  if (!parsed.success) return [];
-  return Object.entries(parsed.data.properties).map(([name, property]) => {
-    const { type, enum: values } = Property.safeParse(property).data ?? { type: undefined, enum: [] };
-    return {
-      name,
-      type: typeOf(type),
-      allowed: values.filter((value) => typeof value === "string"),
-      required: parsed.data.required.includes(name),
-    };
-  });
+  const { properties, required } = ObjectSchema.parse(schema);
+  return Object.entries(properties).map(([name, { type, enum: values }]) => ({
+    name,
+    type: typeOf(type),
+    allowed: values.filter((value) => typeof value === "string"),
+    required: required.includes(name),
+  }));
 };
 
 /** The tools that a call of the model declares. */

@@ -55,31 +55,27 @@ export const missingBeforeExit = (rules: ToolRule[], past: PastCall[]): ToolRule
 
 /** Rules that cannot be kept together, or say the same thing twice. Paths count from the list. */
 export const ruleIssues = (rules: ToolRule[]): Issue[] => {
-  const issues: Issue[] = [];
   const has = (tool: string, kind: ToolRule["rule"]): boolean =>
     rules.some((rule) => rule.rule === kind && rule.tool === tool);
-  const needs = new Map(rules.flatMap((rule) => (rule.rule === "requires_prior" ? [[rule.tool, rule.tools]] : [])));
-  const leadsTo = (from: string, to: string, seen: Set<string>): boolean =>
-    (needs.get(from) ?? []).some((name) => {
-      if (name === to) return true;
-      if (seen.has(name)) return false;
-      seen.add(name);
-      return leadsTo(name, to, seen);
-    });
-  for (const [index, rule] of rules.entries()) {
-    const report = (message: string): void => void issues.push({ path: `${index}`, message });
-    if (rules.findIndex((other) => other.rule === rule.rule && other.tool === rule.tool) < index) {
-      report(`says ${rule.rule} of ${rule.tool} again: one is enough`);
-    }
-    if (rule.rule === "exit_loop" && has(rule.tool, "continue_loop")) {
-      report("contradicts continue_loop of the same tool");
-    }
-    if (rule.rule === "requires_prior" && leadsTo(rule.tool, rule.tool, new Set())) {
-      report("can never be kept: the tools require each other");
-    }
-    if (rule.rule === "requires_prior" && has(rule.tool, "start_constraint")) {
-      report("can never be kept: start_constraint has the tool called first");
-    }
-  }
-  return issues;
+  const priorsOf = (tool: string): string[] =>
+    rules.flatMap((rule) => (rule.rule === "requires_prior" && rule.tool === tool ? rule.tools : []));
+  /** Whether a tool has to come before itself. */
+  const isCircular = (tool: string): boolean => {
+    const before = new Set(priorsOf(tool));
+    // A set hands out what is added while it is gone through.
+    for (const prior of before) for (const more of priorsOf(prior)) before.add(more);
+    return before.has(tool);
+  };
+  return rules.flatMap((rule, index) => {
+    const { tool } = rule;
+    const isPrior = rule.rule === "requires_prior";
+    const messages = [
+      rules.findIndex((other) => other.rule === rule.rule && other.tool === tool) < index &&
+        `says ${rule.rule} of ${tool} again: one is enough`,
+      rule.rule === "exit_loop" && has(tool, "continue_loop") && "contradicts continue_loop of the same tool",
+      isPrior && isCircular(tool) && "can never be kept: the tools require each other",
+      isPrior && has(tool, "start_constraint") && "can never be kept: start_constraint has the tool called first",
+    ];
+    return messages.flatMap((message) => (message === false ? [] : [{ path: `${index}`, message }]));
+  });
 };
