@@ -4,24 +4,11 @@ import { parsePrompt } from "../../src/rehearsal/parse-prompt.ts";
 import { eventLine, rehearse, rehearseLines, replyTo, type Stage } from "./rehearsed-cycle.ts";
 
 const pair: Stage = { spaces: [{ id: "spc_PAIR", name: "Husam and Echo", members: [["Husam", "human"]] }] };
+const people = (...names: string[]) => names.map((name): [string, string] => [name, "human"]);
 const twoSpaces: Stage = {
   spaces: [
-    {
-      id: "spc_FAMILY",
-      name: "Family",
-      members: [
-        ["Husam", "human"],
-        ["Ahmad", "human"],
-      ],
-    },
-    {
-      id: "spc_WORK",
-      name: "Design Team",
-      members: [
-        ["Sara", "human"],
-        ["Muhammad", "human"],
-      ],
-    },
+    { id: "spc_FAMILY", name: "Family", members: people("Husam", "Ahmad") },
+    { id: "spc_WORK", name: "Design Team", members: people("Sara", "Muhammad") },
   ],
 };
 

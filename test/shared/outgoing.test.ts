@@ -13,46 +13,18 @@ describe("checkOutgoing", () => {
     expect(allowed(url)).toBe(true);
   });
 
-  test.each([
-    "no url",
-    "ftp://example.com/",
-    "javascript:alert(1)",
-    "http://example.com/",
-    "https://user:pass@example.com/",
-    "https://user@example.com/",
-    "https://localhost/",
-    "https://a.localhost/",
-    "https://router/",
-    "https://metadata.google.internal/",
-    "https://printer.local/",
-    "https://localhost../",
-    "https://printer.local../",
-    "https://10.0.0.1../",
-    "https://a..example.com/",
-    "https://.example.com/",
-    "https://ｌｏｃａｌｈｏｓｔ/",
-    "https://①⓪.0.0.1/",
-    "https://017700000001/",
-    "https://127.0.0.1/",
-    "https://127.1/",
-    "https://2130706433/",
-    "https://0x7f.0.0.1/",
-    "https://0/",
-    "https://10.1.2.3/",
-    "https://100.64.0.1/",
-    "https://169.254.169.254/latest/meta-data",
-    "https://172.31.0.1/",
-    "https://192.168.1.1/",
-    "https://224.0.0.1/",
-    "https://255.255.255.255/",
-    "https://[::1]/",
-    "https://[::]/",
-    "https://[::ffff:10.0.0.1]/",
-    "https://[fe80::1]/",
-    "https://[fd00::1]/",
-    "https://[64:ff9b::a00:1]/",
-    "https://[2002:a00:1::]/",
-  ])("[S3] %s may not", (url) => {
+  const refused = `
+    ftp://example.com/ javascript:alert(1) http://example.com/ https://user:pass@example.com/
+    https://user@example.com/ https://localhost/ https://a.localhost/ https://router/
+    https://metadata.google.internal/ https://printer.local/ https://localhost../ https://printer.local../
+    https://10.0.0.1../ https://a..example.com/ https://.example.com/ https://ｌｏｃａｌｈｏｓｔ/ https://①⓪.0.0.1/
+    https://017700000001/ https://127.0.0.1/ https://127.1/ https://2130706433/ https://0x7f.0.0.1/ https://0/
+    https://10.1.2.3/ https://100.64.0.1/ https://169.254.169.254/latest/meta-data https://172.31.0.1/
+    https://192.168.1.1/ https://224.0.0.1/ https://255.255.255.255/ https://[::1]/ https://[::]/
+    https://[::ffff:10.0.0.1]/ https://[fe80::1]/ https://[fd00::1]/ https://[64:ff9b::a00:1]/
+    https://[2002:a00:1::]/
+  `;
+  test.each(["no url", ...refused.trim().split(/\s+/)])("[S3] %s may not", (url) => {
     expect(allowed(url)).toBe(false);
   });
 

@@ -61,7 +61,7 @@ describe("a template that is written down", () => {
     ["a body that is too large", { body: "x".repeat(20_000) }, "body"],
     [
       "too many headers",
-      { headers: Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`x-${at}`, ""])) },
+      { headers: Object.fromEntries([...Array(33).keys()].map((at) => [`x-${at}`, ""])) },
       "headers",
     ],
   ])("[S3][S4] %s is refused", (_, template, path) => {
@@ -145,12 +145,9 @@ describe("a template that is filled in", () => {
   );
 
   test("[S3] dots that only come together in the path are refused too", () => {
-    expect(refusal(() => render({ url: "https://api.example.com/.{{input.a}}/x" }, { a: "." })).code).toBe(
-      "tool_input_invalid",
-    );
-    expect(refusal(() => render({ url: "https://api.example.com/%2e{{input.a}}/x" }, { a: "." })).code).toBe(
-      "tool_input_invalid",
-    );
+    for (const url of ["https://api.example.com/.{{input.a}}/x", "https://api.example.com/%2e{{input.a}}/x"]) {
+      expect(refusal(() => render({ url }, { a: "." })).code).toBe("tool_input_invalid");
+    }
   });
 
   test.each(["a\r\nX-Evil: 1", "a\nb", "a\0b", "tab\t", "ünïcode", "\u2028"])(
@@ -186,43 +183,9 @@ describe("a template that is filled in", () => {
     });
     const evil = fc.oneof(
       fc.string({ unit: "binary" }),
-      fc.string({
-        unit: fc.constantFrom(
-          "/",
-          "\\",
-          ".",
-          "%",
-          "2",
-          "e",
-          "f",
-          "?",
-          "#",
-          "&",
-          "=",
-          "@",
-          ":",
-          "\r",
-          "\n",
-          "\t",
-          " ",
-          "a",
-          "[",
-          "\u3002",
-          "／",
-        ),
-      }),
-      fc.constantFrom(
-        "..",
-        "%2e%2e",
-        "../../admin",
-        "//evil.example",
-        "@evil.example",
-        "a&last=2",
-        "a#",
-        "a?b",
-        "\r\nX-Evil: 1",
-        ".%2e",
-      ),
+      fc.string({ unit: fc.constantFrom(...String.raw`/\.%2ef?#&=@:[ a`, ..."\r\n\t\u3002／") }),
+      fc.constantFrom(...".. %2e%2e ../../admin //evil.example @evil.example a&last=2 a# a?b .%2e".split(" ")),
+      fc.constant("\r\nX-Evil: 1"),
     );
     fc.assert(
       fc.property(evil, evil, evil, (path, query, header) => {
@@ -253,26 +216,8 @@ describe("a template that is filled in", () => {
   });
 
   test("[S4] whatever is written as a template is either refused in words or can be filled in", () => {
-    const piece = fc.constantFrom(
-      "https://",
-      "http://",
-      "a.example",
-      "10.0.0.1",
-      "/",
-      "?",
-      "&",
-      "=",
-      "#",
-      ":",
-      "@",
-      "{{input.a}}",
-      `\${secret.K}`,
-      "{{",
-      `\${`,
-      "..",
-      "%2e",
-      "x",
-    );
+    const pieces = `https:// http:// a.example 10.0.0.1 / ? & = # : @ {{input.a}} \${secret.K} {{ \${ .. %2e x`;
+    const piece = fc.constantFrom(...pieces.split(" "));
     fc.assert(
       fc.property(fc.string({ unit: piece, maxLength: 12 }), (rest) => {
         const template = { url: `https://a.example${rest}` };
