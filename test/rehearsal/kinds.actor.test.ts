@@ -1,28 +1,21 @@
 import { expect, test, vi } from "vitest";
-import { z } from "zod";
-import { Message } from "../../src/protocol/message.ts";
 import { Run } from "../../src/protocol/run.ts";
-import { call, expectOk, openHouse } from "../support/house.ts";
+import { openHouse } from "../support/house.ts";
+import { kinds, listed, messagesIn } from "./listed.ts";
 
 const open = async (kind: { continuity: string; messaging: string }) => {
   const house = await openHouse();
   const [husam, ahmad] = [await house.person("Husam"), await house.person("Ahmad")];
   const echo = await house.agent({ name: "Echo", ...kind });
   const space = await house.space("Family", [husam, ahmad, echo]);
-  const list = <Item extends z.ZodType>(item: Item, path: string) =>
-    expectOk(z.object({ items: z.array(item) }), call(path, { bearer: house.secretKey }));
-  const runs = async () => (await list(Run, `/v1/agents/${echo.id}/runs`)).items;
-  const messages = async (id = space.id) => (await list(Message, `/v1/spaces/${id}/messages`)).items;
+  const runs = () => listed(Run, `/v1/agents/${echo.id}/runs`, house.secretKey);
+  const messages = (id = space.id) => messagesIn(id, house.secretKey);
   /** Newest first. */
   const statuses = (...expected: string[]) =>
     vi.waitFor(async () => expect((await runs()).map(({ status }) => status)).toEqual(expected), { timeout: 10_000 });
   const texts = async (id = space.id) => (await messages(id)).map(({ sender, text }) => `${sender.name}: ${text}`);
   return { house, echo, husam, ahmad, statuses, messages, texts, say: house.say, spaceId: space.id };
 };
-
-const kinds = ["consciousness", "timeline"].flatMap((continuity) =>
-  ["simple", "threaded"].map((messaging) => ({ continuity, messaging })),
-);
 
 test.each(kinds)("[R1] $continuity, $messaging: it greets, remembers, recalls and is silent", async (kind) => {
   const { echo, husam, statuses, texts, say, spaceId } = await open(kind);

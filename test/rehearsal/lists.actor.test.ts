@@ -1,16 +1,11 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import { z } from "zod";
 import { loadLoro } from "../../src/agent/memory/documents/loro.ts";
 import { Block, BlockDetail } from "../../src/protocol/block.ts";
-import { Message } from "../../src/protocol/message.ts";
 import { call, expectOk, openHouse } from "../support/house.ts";
+import { kinds, listed, messagesIn } from "./listed.ts";
 
 // The first document brings up what it is made with.
 beforeAll(() => loadLoro(), 60_000);
-
-const kinds = ["consciousness", "timeline"].flatMap((continuity) =>
-  ["simple", "threaded"].map((messaging) => ({ continuity, messaging })),
-);
 
 test.each(kinds)(
   "$continuity, $messaging: a list is begun, shared, changed and told, as a person edits it",
@@ -20,11 +15,8 @@ test.each(kinds)(
     const keeper = await house.agent({ name: "Keeper", ...kind });
     const space = await house.space("Kitchen", [husam, await house.person("Sara"), keeper]);
     const bearer = husam.token;
-    const answers = async (): Promise<string[]> => {
-      const listed = z.object({ items: z.array(Message) });
-      const { items } = await expectOk(listed, call(`/v1/spaces/${space.id}/messages`, { bearer }));
-      return items.flatMap(({ sender, text }) => (sender.id === keeper.id && text !== undefined ? [text] : []));
-    };
+    const answers = async (): Promise<string[]> =>
+      (await messagesIn(space.id, bearer)).flatMap(({ sender, text }) => (sender.id === keeper.id && text) || []);
     const ask = async (text: string): Promise<string | undefined> => {
       const before = (await answers()).length;
       await house.say(space.id, husam, `@Keeper ${text}`);
@@ -35,11 +27,9 @@ test.each(kinds)(
     const item = (text: string, done = false) => ({ text, done });
 
     expect(await ask("add milk and tea to the shopping list")).toContain("I began the shopping list");
-    const { items } = await expectOk(
-      z.object({ items: z.array(Block) }),
-      call(`/v1/spaces/${space.id}/blocks`, { bearer }),
-    );
-    expect(items).toMatchObject([{ label: "shopping", permission: "ReadWrite", sharedFrom: { agentName: "Keeper" } }]);
+    expect(await listed(Block, `/v1/spaces/${space.id}/blocks`, bearer)).toMatchObject([
+      { label: "shopping", permission: "ReadWrite", sharedFrom: { agentName: "Keeper" } },
+    ]);
     const operations = [{ op: "set_item", index: 0, item: item("oat milk") }];
     await call(`${at}/operations`, { bearer, body: { operations } });
     expect(await ask("add rice to the shopping list")).toBe('Done: "rice" is on the shopping list.');

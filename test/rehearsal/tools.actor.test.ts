@@ -1,7 +1,6 @@
 import { expect, test, vi } from "vitest";
-import { z } from "zod";
-import { Message } from "../../src/protocol/message.ts";
-import { call, expectOk, openHouse } from "../support/house.ts";
+import { call, openHouse } from "../support/house.ts";
+import { kinds, messagesIn } from "./listed.ts";
 
 const text = { type: "string" };
 const deploy = {
@@ -27,13 +26,7 @@ const open = async (kind: { continuity: string; messaging: string }) => {
   const [husam, sara] = [await house.person("Husam"), await house.person("Sara")];
   const steward = await house.agent({ name: "Steward", ...kind, tools: [deploy, choose, chart, report] });
   const { id } = await house.space("Workshop", [husam, sara, steward]);
-  const messages = async () =>
-    (
-      await expectOk(
-        z.object({ items: z.array(Message) }),
-        call(`/v1/spaces/${id}/messages`, { bearer: house.secretKey }),
-      )
-    ).items;
+  const messages = () => messagesIn(id, house.secretKey);
   const shown = (name: string, status: string) =>
     vi.waitFor(
       async () => {
@@ -67,10 +60,6 @@ const open = async (kind: { continuity: string; messaging: string }) => {
     sara,
   };
 };
-
-const kinds = ["consciousness", "timeline"].flatMap((continuity) =>
-  ["simple", "threaded"].map((messaging) => ({ continuity, messaging })),
-);
 
 test.each(kinds)(
   "$continuity, $messaging: two people approve what it was told to deploy, and it says so",
