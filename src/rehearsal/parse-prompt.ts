@@ -4,6 +4,7 @@ import type { ModelPrompt, PromptMessage } from "../models/language-model.ts";
 import { actionResultIn, actionResultOf, pendingCallOf } from "./action-result.ts";
 import type {
   ActionResult,
+  GoalView,
   InboxEvent,
   PastAction,
   PendingCall,
@@ -92,6 +93,11 @@ const spaceOf = (item: string): SpaceView | undefined => {
   return { id: space.id, name: space.name, members };
 };
 
+const goalOf = (item: string): GoalView | undefined => {
+  const goal = grammar.goalItem.read(item);
+  return goal && { id: goal.id, description: goal.description, status: goal.status };
+};
+
 /** The list after a line of it: a new item, a changed one in its old place, or one that is gone. */
 const updated = <Item>(
   list: Item[],
@@ -142,10 +148,10 @@ const beginSection = (view: PromptView, section: Section): void => {
 };
 
 const readLine = (view: PromptView, section: Section, line: string): void => {
-  const { goneItems, goalItem, memoryItem } = grammar;
+  const { goneItems, memoryItem } = grammar;
   if (section === "inbox") addTo<InboxEvent>(view.events, eventOf(line));
   else if (section === "spaces") view.spaces = updated(view.spaces, line, spaceOf, ({ id }) => id, goneItems.spaces);
-  else if (section === "goals") view.goals = updated(view.goals, line, goalItem.read, ({ id }) => id, goneItems.goals);
+  else if (section === "goals") view.goals = updated(view.goals, line, goalOf, ({ id }) => id, goneItems.goals);
   else if (section === "memories") {
     view.memories = updated(view.memories, line, memoryItem.read, ({ key }) => key, goneItems.memories);
   } else if (section === "thisRun") {

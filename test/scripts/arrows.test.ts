@@ -20,7 +20,7 @@ const wrong: [string, string][] = [
   ["src/timers/timers.ts", "cloudflare:workers"],
   ["src/auth/tokens.ts", "../workspace/workspace.ts"],
   ["src/models/models.ts", "../agent/agent.ts"],
-  ["src/models/providers.ts", "../rehearsal/rehearsal-model.ts"],
+  ["src/models/models.ts", "../rehearsal/rehearsal-model.ts"],
   ["src/rehearsal/decide.ts", "../agent/agent.ts"],
   ["src/rehearsal/decide.ts", "../agent/context/compose.ts"],
   ["src/rehearsal/decide.ts", "../space/space.ts"],

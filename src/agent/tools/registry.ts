@@ -17,8 +17,17 @@ import { broughtTool, type Tool } from "./tool.ts";
  * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
 export const builtinTools: Tool[] = [
-  ...[enterSpace, leaveSpace, ...speakingTools, readMessages, skip, ...runTools],
-  ...[...memoryTools, ...planTools, ...blockTools, recall, search],
+  enterSpace,
+  leaveSpace,
+  ...speakingTools,
+  readMessages,
+  skip,
+  ...runTools,
+  ...memoryTools,
+  ...planTools,
+  ...blockTools,
+  recall,
+  search,
 ];
 
 /** What decides which tools an agent has. */
