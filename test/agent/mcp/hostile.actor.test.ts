@@ -6,8 +6,7 @@ import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { type TestMcpServer, testMcpServer } from "../../support/mcp-server.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { ended } from "../fixture.ts";
-import { config, network, open, resultsOf, scripted, shout, stage } from "./scene.ts";
+import { config, network, open, scripted, shout, stage } from "./scene.ts";
 
 /** What a server answers to the method that is named, in the place of its real answer. */
 const instead = (method: string, answer: (request: Request) => Response | Promise<Response>): TestMcpServer => {
@@ -64,8 +63,7 @@ test.each(lists)(
     const status = await scene.until("failing");
     expect(status).toMatchObject({ tools: [], lastError: error });
     scripted([step(text("Nothing to do."))]);
-    await scene.space.post(scene.husam, "Hello");
-    expect(await ended(scene.house.workspaceId, scene.nova, 1)).toMatchObject([{ status: "completed" }]);
+    expect((await scene.ask()).run).toMatchObject({ status: "completed" });
   },
 );
 
@@ -96,10 +94,9 @@ test.each(answers)("[S4][R3] a call that is answered with %s is a typed error", 
   const scene = await stage(config({ timeoutMs: 2000 }));
   await scene.until("ok");
   scripted([step(call("desk__shout", {})), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  const { run, results } = await scene.ask();
   expect(run).toMatchObject({ status: "completed" });
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ success: false, error }]);
+  expect(results).toMatchObject([{ success: false, error }]);
 });
 
 test("[R1] [R4] a server that falls silent as soon as it has given a session holds up no run", async () => {
@@ -119,9 +116,8 @@ test("[R1] [R4] a server that falls silent as soon as it has given a session hol
     },
   });
   scripted([step(call("desk__shout", {})), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ success: false, error: { code: "tool_timeout" } }]);
+  const { results } = await scene.ask();
+  expect(results).toMatchObject([{ success: false, error: { code: "tool_timeout" } }]);
 });
 
 test("[S3] a secret that a server repeats in a description, answer or error shows nowhere", async () => {
@@ -145,10 +141,9 @@ test("[S3] a secret that a server repeats in a description, answer or error show
   unwrap(await scene.agent.setSecrets(workspaceId, { DESK: sealed }));
   await scene.until("ok");
   const model = scripted([step(call("desk__echo", {}), call("desk__fail", {})), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(workspaceId, scene.nova, 1);
+  const { results } = await scene.ask();
   expect(server.requests.every(({ headers }) => headers.get("authorization") === `Bearer ${secret}`)).toBe(true);
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([
+  expect(results).toMatchObject([
     "You are [redacted]",
     { error: { message: expect.stringContaining("[redacted] is wrong") } },
   ]);
@@ -171,16 +166,14 @@ test("a server or a tool that is taken out of the config is gone at once", async
     step(call("desk__look", {})),
     step(text("Done.")),
   ]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([{ error: { code: "tool_unknown" } }, "seen"]);
+  const { results } = await scene.ask();
+  expect(results).toMatchObject([{ error: { code: "tool_unknown" } }, "seen"]);
   expect(model.calls[0]?.tools?.map(({ name }) => name).filter((name) => name.startsWith("desk"))).toEqual([
     "desk__look",
   ]);
   expect((await change({ servers: [] })).mcp).toBeUndefined();
-  await scene.space.post(scene.husam, "Again");
-  const [, second] = await ended(scene.house.workspaceId, scene.nova, 2);
-  expect(await resultsOf(scene, second?.id ?? "")).toMatchObject([{ error: { code: "tool_unknown" } }]);
+  const second = await scene.ask(2);
+  expect(second.results).toMatchObject([{ error: { code: "tool_unknown" } }]);
   const asked = server.requests.length;
   await vi.waitFor(async () => expect(unwrap(await scene.agent.describe(scene.house.workspaceId)).mcp).toBeUndefined());
   expect(server.requests.length).toBe(asked);

@@ -11,8 +11,8 @@ import {
   testMcpServer,
 } from "../../support/mcp-server.ts";
 import { call, step, text } from "../../support/scripted-model.ts";
-import { agentStub, ended, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
-import { config, network, open, resultsOf, scripted, shout, stage } from "./scene.ts";
+import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { config, network, open, scripted, shout, stage } from "./scene.ts";
 
 describe.each(revisions)("a server of %s", (revision: Revision) => {
   test("its tools are listed, declared after the agent's own, and called", async () => {
@@ -21,13 +21,12 @@ describe.each(revisions)("a server of %s", (revision: Revision) => {
     const scene = await stage(config());
     expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"], leftOut: [], protocolVersion: revision });
     const model = scripted([step(call("desk__shout", { text: "hello" })), step(text("Done."))]);
-    await scene.space.post(scene.husam, "Say it");
-    const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+    const { run, results } = await scene.ask();
     expect(run).toMatchObject({ status: "completed" });
     const names = (model.calls[0]?.tools ?? []).map(({ name }) => name);
     expect(names.indexOf("desk__shout")).toBe(names.length - 1);
     expect(names.length).toBeGreaterThan(10);
-    expect(await resultsOf(scene, run?.id ?? "")).toEqual(["HELLO"]);
+    expect(results).toEqual(["HELLO"]);
   });
 
   test("a list that changes is picked up, and the next run begins a new window with it", async () => {
@@ -50,14 +49,12 @@ describe.each(revisions)("a server of %s", (revision: Revision) => {
       step(call("desk__whisper", { text: "B" })),
       step(text("Done.")),
     ]);
-    await scene.space.post(scene.husam, "One");
-    await ended(scene.house.workspaceId, scene.nova, 1);
+    await scene.ask();
     await vi.waitFor(async () => expect((await scene.status())?.tools).toEqual(["desk__shout", "desk__whisper"]), {
       timeout: 5000,
     });
-    await scene.space.post(scene.husam, "Two");
-    const [, second] = await ended(scene.house.workspaceId, scene.nova, 2);
-    expect(await resultsOf(scene, second?.id ?? "")).toEqual(["b"]);
+    const second = await scene.ask(2);
+    expect(second.results).toEqual(["b"]);
     const declared = (index: number) =>
       (model.calls[index]?.tools ?? []).map(({ name }) => name).filter((name) => name.startsWith("desk__"));
     expect([0, 1, 2].map(declared)).toEqual([["desk__grow"], ["desk__grow"], ["desk__grow"]]);
@@ -78,14 +75,11 @@ test("a session that the server has forgotten is begun anew, once, and the call 
     step(call("desk__shout", { text: "again" })),
     step(text("Done.")),
   ]);
-  await scene.space.post(scene.husam, "Say it");
-  await ended(scene.house.workspaceId, scene.nova, 1);
+  await scene.ask();
   const begun = () => server.requests.filter(({ method }) => method === "initialize").length;
   const before = begun();
   server.forgetSessions();
-  await scene.space.post(scene.husam, "Again");
-  const [, run] = await ended(scene.house.workspaceId, scene.nova, 2);
-  expect(await resultsOf(scene, run?.id ?? "")).toEqual(["AGAIN"]);
+  expect((await scene.ask(2)).results).toEqual(["AGAIN"]);
   expect(begun()).toBe(before + 1);
 });
 
@@ -96,9 +90,8 @@ test("an object that was evicted has lost its session, and opens another", async
   await scene.until("ok");
   await evictDurableObject(agentStub(scene.nova));
   scripted([step(call("desk__shout", { text: "awake" })), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Say it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toEqual(["AWAKE"]);
+  const { results } = await scene.ask();
+  expect(results).toEqual(["AWAKE"]);
 });
 
 test("[R4] a server that is down stops no run: its tools say why, and it is asked again", async () => {
@@ -114,11 +107,10 @@ test("[R4] a server that is down stops no run: its tools say why, and it is aske
     step(call("desk__shout", { text: "b" })),
     step(text("Done.")),
   ]);
-  await scene.space.post(scene.husam, "Say it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  const { run, results } = await scene.ask();
   expect(run).toMatchObject({ status: "completed" });
   const told = { code: "unavailable", message: 'MCP server "desk": it cannot be reached' };
-  expect(await resultsOf(scene, run?.id ?? "")).toEqual([{ success: false, error: told }]);
+  expect(results).toEqual([{ success: false, error: told }]);
   expect(await scene.until("failing")).toMatchObject({
     tools: ["desk__shout"],
     lastError: { code: "unavailable" },
@@ -128,9 +120,8 @@ test("[R4] a server that is down stops no run: its tools say why, and it is aske
   open(server);
   await passTime(scene.nova, 1.5 * mcpFirstRetryMs + 1);
   await scene.until("ok");
-  await scene.space.post(scene.husam, "Say it");
-  const [, second] = await ended(scene.house.workspaceId, scene.nova, 2);
-  expect(await resultsOf(scene, second?.id ?? "")).toEqual(["B"]);
+  const second = await scene.ask(2);
+  expect(second.results).toEqual(["B"]);
 });
 
 test("a server that was never up leaves the agent as it is; its tools come once it is up", async () => {
@@ -139,8 +130,7 @@ test("a server that was never up leaves the agent as it is; its tools come once 
   const scene = await stage(config());
   expect(await scene.until("failing")).toMatchObject({ tools: [], lastError: { message: "it cannot be reached" } });
   scripted([step(text("Nothing to do."))]);
-  await scene.space.post(scene.husam, "Hello");
-  expect(await ended(scene.house.workspaceId, scene.nova, 1)).toMatchObject([{ status: "completed" }]);
+  expect((await scene.ask()).run).toMatchObject({ status: "completed" });
   open(testMcpServer("2026-07-28", [shout]));
   await passTime(scene.nova, 1.5 * mcpFirstRetryMs + 1);
   expect(await scene.until("ok")).toMatchObject({ tools: ["desk__shout"] });
@@ -170,9 +160,8 @@ test("[R3] a call whose connection breaks has an unknown outcome, unless it is i
   const scene = await stage(config());
   await scene.until("ok");
   scripted([step(call("desk__shout", {}), call("desk__look", {})), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toEqual([
+  const { results } = await scene.ask();
+  expect(results).toEqual([
     { success: false, error: { code: "outcome_unknown", message: expect.stringContaining("is not known") } },
     { success: false, error: { code: "unavailable", message: expect.stringContaining("broke") } },
   ]);
@@ -185,9 +174,8 @@ test("[R3] a slow tool is given up after timeoutMs; its server does not count as
   const scene = await stage(config({ timeoutMs: 200 }));
   await scene.until("ok");
   scripted([step(call("desk__never", {})), step(call("desk__look", {})), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([
+  const { results } = await scene.ask();
+  expect(results).toMatchObject([
     { error: { code: "outcome_unknown", message: expect.stringMatching(/did not answer in time; .*is not known/) } },
     { error: { code: "tool_timeout", message: expect.not.stringContaining("not known") } },
   ]);
@@ -216,7 +204,7 @@ test("[R5] a run that is canceled waits for no server, and the server is told", 
   await called.opened;
   const [run] = await runsOf(scene.house.workspaceId, scene.nova);
   unwrap(await scene.agent.cancelRun(scene.house.workspaceId, run?.id ?? ""));
-  expect(await ended(scene.house.workspaceId, scene.nova, 1)).toMatchObject([{ status: "canceled" }]);
+  expect((await scene.outcome()).run).toMatchObject({ status: "canceled" });
   await told.opened;
 });
 
@@ -231,9 +219,8 @@ test("what the server calls an error is the tool's error, in quotes of its own",
   const scene = await stage(config());
   await scene.until("ok");
   scripted([step(call("desk__fail", {})), step(call("desk__fail", { text: 7 })), step(text("Done."))]);
-  await scene.space.post(scene.husam, "Do it");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toMatchObject([
+  const { results } = await scene.ask();
+  expect(results).toMatchObject([
     { error: { code: "tool_failed", message: 'MCP server "desk": the server says: no such city' } },
     { error: { code: "tool_failed", message: expect.stringContaining("text") } },
   ]);
@@ -277,8 +264,7 @@ test("a call that is under way is not cut by a change of the config or of a secr
   unwrap(await scene.agent.setSecrets(scene.house.workspaceId, {}));
   unwrap(await scene.agent.update(scene.house.workspaceId, { mcp: config({ headers: { "x-new": "1" } }) }));
   go.open();
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
-  expect(await resultsOf(scene, run?.id ?? "")).toEqual(["there"]);
+  expect((await scene.outcome()).results).toEqual(["there"]);
 });
 
 test("[R2] [R4] a run whose server's tool has acted is not begun anew when its model fails", async () => {
@@ -298,12 +284,10 @@ test("[R2] [R4] a run whose server's tool has acted is not begun anew when its m
     ...Array.from({ length: 3 }, () => step(call("fly", {}))),
     step(text("Hello.")),
   ]);
-  await scene.space.post(scene.husam, "Pay");
-  const [run] = await ended(scene.house.workspaceId, scene.nova, 1);
+  const { run } = await scene.ask();
   expect(run).toMatchObject({ status: "failed", error: { code: "model_nonsense" } });
   expect(await inboxOf(scene.house.workspaceId, scene.nova)).toMatchObject([{ status: "dead" }]);
-  await scene.space.post(scene.husam, "Hi");
-  await ended(scene.house.workspaceId, scene.nova, 2);
+  await scene.ask(2);
   expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("desk__pay");
   expect(paid).toBe(1);
 });

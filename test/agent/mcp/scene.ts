@@ -4,7 +4,7 @@ import type { McpStatus } from "../../../src/protocol/tool.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import type { TestMcpServer, TestTool } from "../../support/mcp-server.ts";
 import { installModel, scriptedModel } from "../../support/scripted-model.ts";
-import { openHouse } from "../fixture.ts";
+import { ended, openHouse } from "../fixture.ts";
 
 /** An agent with one MCP server named desk, on a network that the test makes up. */
 const restore: (() => void)[] = [];
@@ -46,6 +46,13 @@ export const stage = async (mcp: ReturnType<typeof config>) => {
   const space = await house.space("Alpha", [husam, nova]);
   const agent = env.AGENT.getByName(nova.id);
   const status = async (): Promise<McpStatus | undefined> => unwrap(await agent.describe(house.workspaceId)).mcp?.[0];
+  /** The `nth` run once it has ended, with the results of its calls. */
+  const outcome = async (nth = 1) => {
+    const run = (await ended(house.workspaceId, nova, nth))[nth - 1];
+    if (!run) throw new Error("no run");
+    const { steps } = unwrap(await agent.run(house.workspaceId, run.id));
+    return { run, results: steps.flatMap(({ toolCalls }) => toolCalls.map((made) => made.output ?? made)) };
+  };
   return {
     house,
     husam,
@@ -53,6 +60,12 @@ export const stage = async (mcp: ReturnType<typeof config>) => {
     space,
     agent,
     status,
+    outcome,
+    /** Has a person say something, and answers the run that it begins, the `nth`. */
+    ask: async (nth = 1) => {
+      await space.post(husam, "Do it");
+      return outcome(nth);
+    },
     until: (state: McpStatus["state"]) =>
       vi.waitFor(
         async () => {
@@ -64,13 +77,5 @@ export const stage = async (mcp: ReturnType<typeof config>) => {
       ),
   };
 };
-
-export const resultsOf = async (
-  { agent, house }: Awaited<ReturnType<typeof stage>>,
-  runId: string,
-): Promise<unknown[]> =>
-  unwrap(await agent.run(house.workspaceId, runId)).steps.flatMap((each) =>
-    each.toolCalls.map((made) => made.output ?? made),
-  );
 
 export const open = (server: TestMcpServer) => network({ "http://localhost:4000": server });
