@@ -26,7 +26,8 @@ type Aliases = z.infer<typeof Aliases>;
 /** The model that a config names, an alias followed. */
 export type ModelTarget = Exclude<ModelConfig, { alias: string }> | Aliases[string];
 
-const misconfigured = (message: string, cause?: unknown): ColloquyError =>
+/** `message` says what to set. */
+export const misconfigured = (message: string, cause?: unknown): ColloquyError =>
   new ColloquyError("model_misconfigured", message, { cause });
 
 const parseAliases = (text: string): Aliases => {

@@ -1,27 +1,26 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ColloquyError } from "../shared/errors.ts";
 import { checkOutgoing } from "../shared/outgoing.ts";
+import { misconfigured } from "./identify-model.ts";
 import type { ModelDeps, OpenAiCompatibleSpec } from "./model-spec.ts";
 
 /** An address of the config that may be asked. Throws `model_misconfigured`. */
 export const checkedBaseUrl = (baseUrl: string, deps: Pick<ModelDeps, "env">): string => {
   const checked = checkOutgoing(baseUrl, { allowLoopback: deps.env.ENVIRONMENT === "development" });
   if (checked.ok) return baseUrl;
-  throw new ColloquyError("model_misconfigured", `The model's baseUrl cannot be used: ${checked.reason}.`);
+  throw misconfigured(`The model's baseUrl cannot be used: ${checked.reason}.`);
 };
 
 /** The key in a secret of the workspace. Throws `model_misconfigured`, naming what to set. */
 export const secretKey = async (name: string, deps: Pick<ModelDeps, "openSecret">): Promise<string> => {
   const value = (await deps.openSecret(name))?.trim();
   if (value && !/^[\x21-\x7e]+$/.test(value)) {
-    throw new ColloquyError(
-      "model_misconfigured",
+    throw misconfigured(
       `The secret "${name}" is no key that can be sent: it holds blanks or characters beyond ASCII. Write it again with PUT /v1/workspace/secrets/${name}.`,
     );
   }
   if (value) return value;
-  throw new ColloquyError(
-    "model_misconfigured",
+  throw misconfigured(
     `The model's apiKeySecret names "${name}", and the workspace has no such secret: set it with PUT /v1/workspace/secrets/${name}.`,
   );
 };
@@ -29,8 +28,7 @@ export const secretKey = async (name: string, deps: Pick<ModelDeps, "openSecret"
 /** The binding of Workers AI. `what` is the model that needs it. Throws `model_misconfigured`. */
 export const workersAiBinding = (what: string, { env }: Pick<ModelDeps, "env">): Ai => {
   if (env.AI) return env.AI;
-  throw new ColloquyError(
-    "model_misconfigured",
+  throw misconfigured(
     `The ${what} needs the Workers AI binding, and this deployment has none: add [ai] binding = "AI" to wrangler.toml and run it with a Cloudflare account, or choose another provider.`,
   );
 };
@@ -42,8 +40,7 @@ const maxRefusalCharacters = 16_384;
 const refuseRedirect = (response: Response): Response => {
   // Browsers hide a redirect behind status 0; servers' runtimes show it.
   if (response.status !== 0 && (response.status < 300 || response.status >= 400)) return response;
-  throw new ColloquyError(
-    "model_misconfigured",
+  throw misconfigured(
     "The model's baseUrl redirects to another address, which is not followed: set baseUrl to the final address.",
   );
 };
