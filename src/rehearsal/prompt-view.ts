@@ -1,3 +1,5 @@
+import type { WaitOutcome } from "../agent/context/grammar.ts";
+
 /** The facts of a prompt as data, the same that any model reads there. */
 export type PersonKind = "human" | "agent" | "service";
 
@@ -31,8 +33,6 @@ export type PastAction = { toolName: string; input: unknown; result: ActionResul
 /** A call that answered `pending`, and the space that was active then. */
 export type PendingCall = PastAction & { spaceId: string | undefined };
 
-/** The names of those whose answers a run waited for, by what came of it. */
-export type ResumeView = { replied: string[]; timedOut: string[]; gone: string[] };
 /** A message that a run waited for. */
 export type ReplyView = { name: string; text: string };
 
@@ -52,7 +52,7 @@ export type PromptView = {
   /** The tool calls of the running cycle, or of this invocation of the run, in order. */
   actions: PastAction[];
   /** Why the run goes on after a wait, and the answers that it got. */
-  resume: ResumeView | undefined;
+  resume: WaitOutcome | undefined;
   replies: ReplyView[];
   /** There is an inbox or a trigger. */
   hasInbox: boolean;

@@ -166,13 +166,12 @@ const invalid = (path: string[], message: string): ColloquyError =>
     issues: [{ path: path.join("."), message }],
   });
 
+const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
+
 const secretOf = (name: string, { secrets }: Values): string => {
   const value = secrets.get(name);
   if (value !== undefined) return value;
-  throw new ColloquyError(
-    "tool_misconfigured",
-    `the workspace has no secret ${JSON.stringify(name)}: the workspace's owner has to write it`,
-  );
+  throw misconfigured(`the workspace has no secret ${JSON.stringify(name)}: the workspace's owner has to write it`);
 };
 
 /** An input as text; `plain`: objects and lists are refused, where they could not be read back. */
@@ -229,7 +228,7 @@ const urlOf = (template: string, values: Values): string => {
   const url = new URL(`${origin}/${path}${pairs.length === 0 ? "" : `?${pairs.join("&")}`}`);
   // The invariants, held to once more: nothing is asked where this does not hold.
   if (url.origin !== origin || url.pathname.split("/").length !== segments.length + 1 || url.hash !== "") {
-    throw new ColloquyError("tool_misconfigured", "the tool's URL cannot be filled in with this input");
+    throw misconfigured("the tool's URL cannot be filled in with this input");
   }
   return url.href;
 };
@@ -237,15 +236,10 @@ const urlOf = (template: string, values: Values): string => {
 const headerOf = (name: string, text: string, values: Values): string =>
   filled(text, values, true, (value, place) => {
     if (isHeaderValue(value)) return value;
+    const where = `cannot stand in the header ${name}`;
     throw place.kind === "secret"
-      ? new ColloquyError(
-          "tool_misconfigured",
-          `the secret ${JSON.stringify(place.name)} cannot stand in the header ${name}: it is not one line of printable ASCII`,
-        )
-      : new ColloquyError(
-          "tool_input_invalid",
-          `the input cannot stand in the header ${name}: it must be one line of printable ASCII`,
-        );
+      ? misconfigured(`the secret ${JSON.stringify(place.name)} ${where}: it is not one line of printable ASCII`)
+      : new ColloquyError("tool_input_invalid", `the input ${where}: it must be one line of printable ASCII`);
   }).trim();
 
 /** Undefined where the input has no such value: JSON leaves out a property that is undefined. */
