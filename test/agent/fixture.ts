@@ -117,7 +117,7 @@ const openSpace = (workspaceId: string, id: string) => {
   };
 };
 
-export const agentStub = (agent: EntityRef): DurableObjectStub<Agent> => {
+export const agentStub = (agent: { id: string }): DurableObjectStub<Agent> => {
   const namespace: unknown = env.AGENT;
   return (namespace as DurableObjectNamespace<Agent>).getByName(agent.id);
 };
@@ -127,6 +127,17 @@ export const runsOf = async (workspaceId: string, agent: EntityRef): Promise<Run
 
 export const inboxOf = async (workspaceId: string, agent: EntityRef) =>
   unwrap(await env.AGENT.getByName(agent.id).inbox(workspaceId, { limit: 100 })).items;
+
+/** Puts so many events of a service into an agent's inbox, which wake nobody there. */
+export const fillInbox = (agent: { id: string }, count: number): Promise<void> =>
+  runInDurableObject(agentStub(agent), (_, { storage }) => {
+    storage.sql.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+       INSERT INTO inbox (event_id, type, data, root_id, wakes, status, received_at)
+       SELECT 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}',
+         'r', 0, 'pending', 0 FROM n`,
+    );
+  });
 
 /** Waits until the agent has ended `count` runs, and nothing is under way. Answers them, oldest first. */
 export const ended = async (workspaceId: string, agent: EntityRef, count: number): Promise<Run[]> =>

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { maxHooks, maxInboxEvents } from "../../src/agent/bounds.ts";
 import { Hook, type HookScheme } from "../../src/protocol/hook.ts";
 import { InboxItem } from "../../src/protocol/run.ts";
-import { agentStub } from "../agent/fixture.ts";
+import { agentStub, fillInbox } from "../agent/fixture.ts";
 import { createGate } from "../support/gate.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { installModel, scriptedModel, step, text } from "../support/scripted-model.ts";
@@ -128,7 +128,7 @@ describe.each(schemes)("a hook of scheme %s", (scheme) => {
     const { create, list, agentId, at, house } = await openAgent();
     const { hookId, secret } = await create(settings[scheme]);
     expect(JSON.stringify(await list())).not.toContain(secret);
-    await runInDurableObject(agentStub({ id: agentId, name: "", type: "agent" }), (_agent, { storage }) => {
+    await runInDurableObject(agentStub({ id: agentId }), (_agent, { storage }) => {
       const rows = storage.sql.exec("SELECT * FROM hooks").toArray();
       expect(rows).toHaveLength(1);
       expect(JSON.stringify(rows)).not.toContain(secret);
@@ -304,18 +304,11 @@ test("[S6] an invented hook, a closed one, and a deleted agent's answer 404 and 
 test("[B3] a full inbox answers 503 with Retry-After, and takes the delivery once there is room", async () => {
   const { create, agentId } = await openAgent();
   const { hookId, secret } = await create({ scheme: "github" });
-  const stub = agentStub({ id: agentId, name: "", type: "agent" });
-  await runInDurableObject(stub, (_agent, { storage }) => {
-    storage.sql.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
-       INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
-       SELECT 'evt_' || i, 'service', '{"type":"service","serviceName":"x","payload":1,"root":{"id":"r","kind":"service"}}', 'r', 0, 0, 'pending', 0 FROM n`,
-    );
-  });
+  await fillInbox({ id: agentId }, maxInboxEvents);
   const answer = await deliver(hookId, signed.github(secret, "d", "{}"));
   expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
   expect(await problemIn(answer)).toMatchObject({ status: 503, detail: expect.stringContaining("maxInboxEvents") });
-  await runInDurableObject(stub, (_agent, { storage }) => void storage.sql.exec("DELETE FROM inbox"));
+  await runInDurableObject(agentStub({ id: agentId }), (_, { storage }) => void storage.sql.exec("DELETE FROM inbox"));
   expect((await deliver(hookId, signed.github(secret, "d", "{}"))).status).toBe(202);
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { maxInboxEvents } from "../../src/agent/bounds.ts";
 import { InboxItem } from "../../src/protocol/run.ts";
-import { agentStub } from "../agent/fixture.ts";
+import { agentStub, fillInbox } from "../agent/fixture.ts";
 import { call, expectOk, ids, openHouse } from "../support/house.ts";
 import { problemIn } from "./operations.ts";
 
@@ -17,7 +17,7 @@ const openAgent = async () => {
   const at = `/v1/agents/${id}`;
   const data = '{"type":"service","serviceName":"s","payload":1,"root":{"id":"r","kind":"service"}}';
   const sql = (statement: string, ...values: (string | number)[]): Promise<void> =>
-    runInDurableObject(agentStub({ id, name: "", type: "agent" }), (_, { storage }) => {
+    runInDurableObject(agentStub({ id }), (_, { storage }) => {
       storage.sql.exec(statement, ...values);
     });
   return {
@@ -31,12 +31,7 @@ const openAgent = async () => {
       );
       return eventId;
     },
-    fill: () =>
-      sql(
-        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${maxInboxEvents})
-         INSERT INTO inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
-         SELECT 'x' || i, 'service', '${data}', 'r', 0, 0, 'pending', 0 FROM n`,
-      ),
+    fill: () => fillInbox({ id }, maxInboxEvents),
     page: (query = "") => expectOk(Page, call(`${at}/inbox${query}`, { bearer })),
     trigger: (key: string) =>
       call(`${at}/trigger`, {

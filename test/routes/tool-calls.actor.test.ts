@@ -138,7 +138,7 @@ describe("an answer", () => {
   test("that comes too late is an event of its own", async () => {
     const { house, agentId, made } = await openCall({ timeoutMs: 1000 });
     vi.setSystemTime(Date.now() + 1000);
-    await runDurableObjectAlarm(agentStub({ id: agentId, name: "", type: "agent" }));
+    await runDurableObjectAlarm(agentStub({ id: agentId }));
     const [timedOut] = (await ended(house, agentId)).steps;
     expect(timedOut?.toolCalls).toMatchObject([{ output: { error: { code: "tool_timeout" } } }]);
     expect(await answer(house, made.toolCallId, { result: "late" })).toMatchObject({ created: true });

@@ -2,13 +2,13 @@ import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { Agent } from "../../../src/agent/agent.ts";
-import { spaceAnswerMs } from "../../../src/agent/bounds.ts";
+import { maxInboxEvents, spaceAnswerMs } from "../../../src/agent/bounds.ts";
 import type { EntityRef } from "../../../src/protocol/rpc.ts";
 import { unwrap } from "../../../src/shared/errors.ts";
 import { Space } from "../../../src/space/space.ts";
 import { createGate } from "../../support/gate.ts";
 import { call, rawCall, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
-import { agentStub, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
+import { agentStub, fillInbox, inboxOf, passTime, runsOf, userTexts } from "../fixture.ts";
 import { approved, ask, deploy, eachTest, freshPath, playWith, requestsTo, scene, type Tool, yes } from "./scene.ts";
 
 /** Calls whose run, agent or space ends before they do: nobody is asked any more, and nothing is left behind. */
@@ -212,16 +212,12 @@ test("[R1] a result that finds the inbox full comes when there is room", async (
     step(text("Noted.")),
   );
   await asked("deploy");
-  const fill = (rows: string): Promise<void> =>
-    runInDurableObject(agentStub(agent), (_, { storage }) => void storage.sql.exec(rows));
-  await fill(
-    `with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
-     insert into inbox (event_id, type, data, root_id, wakes, attempts, status, received_at)
-     select 'x' || i, 'service', '{"type":"service","serviceName":"s","payload":null,"root":{"id":"r","kind":"service"}}', 'r', 0, 0, 'pending', 0 from n`,
-  );
+  await fillInbox(agent, maxInboxEvents);
   unwrap(await give(ann, "deploy", yes));
   await shown("deploy", "complete");
-  await fill("delete from inbox where type = 'service'");
+  await runInDurableObject(agentStub(agent), (_, { storage }) => {
+    storage.sql.exec("DELETE FROM inbox WHERE type = 'service'");
+  });
   await passTime(agent, 30_000);
   await model.called(4);
   expect(JSON.stringify(model.calls[3]?.prompt)).toContain("Tool result deploy");
