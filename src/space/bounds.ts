@@ -41,6 +41,8 @@ export const maxBatchLength = 1024 * 1024;
 export const maxTailLength = 256 * 1024;
 /** How often an agent is told of messages that do not wake it, where there are many. */
 export const listenIntervalMs = 250;
+/** A delivery begins so long after what was posted is on disk: the answer of the post goes out before an agent thinks. */
+export const answerFirstMs = 1;
 /** A receiver that has not answered in this time is tried again later. */
 export const deliverTimeoutMs = 20_000;
 /** After a crash between storing and delivering, the delivery is made up for within this time. */

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { onTestFinished, vi } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import type { Agent } from "../../src/agent/agent.ts";
 import type { CallOptions } from "../../src/models/language-model.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
@@ -81,6 +81,13 @@ export const scripted = (script?: Script): ScriptedModel => {
   return model;
 };
 
+/** Throws while a space is telling its agents: it wakes for more than its stored timers. */
+const toldAll = async (_: unknown, { storage }: DurableObjectState): Promise<void> => {
+  const { due } = storage.sql.exec("SELECT min(due_at) AS due FROM timers").one();
+  const { retries } = storage.sql.exec("SELECT count(*) AS retries FROM subscribers WHERE retry_at > 0").one();
+  if (retries === 0) expect(await storage.getAlarm()).toBe(due);
+};
+
 const openSpace = (workspaceId: string, id: string) => {
   const stub = () => env.SPACE.getByName(id);
   const as = ({ id: entityId }: EntityRef): EntityPrincipal => ({
@@ -97,7 +104,14 @@ const openSpace = (workspaceId: string, id: string) => {
     stub,
     as,
     messages,
-    post: async (who: EntityRef, text: string) => unwrap(await stub().post(as(who), { text })).message,
+    /** Answers once the space has told its agents. One that cannot, as it crashed or has to try again, is not waited for. */
+    post: async (who: EntityRef, text: string) => {
+      const { message } = unwrap(await stub().post(as(who), { text }));
+      await vi
+        .waitFor(() => runInDurableObject(stub() as unknown as DurableObjectStub, toldAll))
+        .catch(() => undefined);
+      return message;
+    },
     texts: async () => (await messages()).map((message) => `${message.sender.name}: ${message.text}`),
     /** Every frame that a member's socket gets from now on. */
     watch: async (who: EntityRef): Promise<ServerFrame[]> => {

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
 import { counted } from "./counted.ts";
-import { entity, grow, type House, heardBy, house, recordReceivers, said } from "./fixture.ts";
+import { entity, grow, type House, heardBy, house, recordReceivers, said, settled } from "./fixture.ts";
 import { listen } from "./listener.ts";
 
 beforeAll(recordReceivers);
@@ -40,10 +40,11 @@ test("[B4] what a space costs does not grow with its history", async () => {
   await markAll();
   const short = await use("short");
   await chatter(home, 600);
+  await settled(home);
   await grow(home, 20_000);
   await markAll();
   unwrap(await home.rpc.post(home.as(ann), { text: "hello @Robo again" }));
-  await vi.waitUntil(() => heardBy(robo).at(-1)?.endsWith("again"));
+  await vi.waitUntil(() => heardBy(robo).at(-1)?.endsWith("again"), { timeout: 10_000 });
   await markAll();
   const long = await use("long");
   for (const [name, rows] of Object.entries(long))
@@ -92,6 +93,7 @@ test("[B3] [D3] a socket that is too many bytes behind is told so at a bounded c
   for (let round = 0; round < 4; round += 1) {
     await Promise.all(Array.from({ length: 100 }, () => home.rpc.post(home.as(ann), { text })));
   }
+  await settled(home);
   let late: Awaited<ReturnType<typeof listen>> | undefined;
   const { rowsRead } = await counted(home, async () => {
     late = await listen(home, home.as(ben), "?cursor=0");

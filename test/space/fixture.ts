@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { vi } from "vitest";
+import { expect, vi } from "vitest";
 import { z } from "zod";
 import { Agent } from "../../src/agent/agent.ts";
 import type { EntityType } from "../../src/protocol/entity.ts";
@@ -139,6 +139,15 @@ export const grow = async (home: House, events: number): Promise<void> => {
   });
   await evictDurableObject(home.stub);
 };
+
+/** Everybody was told: the object wakes for its stored timers only. */
+export const settled = (home: House): Promise<void> =>
+  vi.waitFor(() =>
+    runInDurableObject(home.stub, async (_, { storage }) => {
+      const { due } = storage.sql.exec("SELECT min(due_at) AS due FROM timers").one();
+      expect(await storage.getAlarm()).toBe(due);
+    }),
+  );
 
 /** An agent's message as its run would make it: the same `call` is the same message. */
 export const said = ({ workspaceId, space }: House, agent: EntityRef, text: string, call = text): AgentMessage => {

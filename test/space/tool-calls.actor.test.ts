@@ -25,6 +25,7 @@ import {
   ids,
   recordReceivers,
   said,
+  settled,
 } from "./fixture.ts";
 import { listen } from "./listener.ts";
 
@@ -84,11 +85,6 @@ const pass = async (home: House, milliseconds: number): Promise<void> => {
 
 const query = (home: House, statement: string) =>
   runInDurableObject(home.stub, (_, { storage: { sql } }) => sql.exec(statement).toArray());
-
-const settled = (home: House): Promise<void> =>
-  vi.waitFor(async () => {
-    expect(await query(home, "SELECT * FROM timers WHERE name = 'deliver'")).toEqual([]);
-  });
 
 test("[R2] [D4] a visible call is one message that ends its stream; each state is one update", async () => {
   const { home, ann, robo } = await open("ann", "robo");

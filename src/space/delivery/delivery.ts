@@ -8,6 +8,7 @@ import { log as logger } from "../../shared/log.ts";
 import { settledWithin, withTimeout } from "../../shared/timeouts.ts";
 import type { Timers } from "../../timers/timers.ts";
 import {
+  answerFirstMs,
   deliverTimeoutMs,
   firstBackoffMs,
   indexWaitMs,
@@ -93,15 +94,18 @@ export class Delivery {
     const { subscribers, clock, ctx } = this.#around;
     const end = rows.at(-1)?.seq ?? this.#end();
     const before = end - rows.length;
+    const isPosted = rows.some((row) => this.#isPosted(row));
+    let answered: Promise<void> | undefined;
     for (const subscriber of subscribers.behind(end)) {
       const { id, retryAt, cursor } = subscriber;
       if (rows.length === 0 || !rows.every((row) => isOnlyHeard(subscriber, row))) this.#pauses.end(id);
-      if (this.#running.has(id) || (retryAt ?? 0) > clock.now()) continue;
+      if ((retryAt ?? 0) > clock.now()) continue;
       const untold =
         Math.max(cursor, this.#idle.get(id) ?? 0) >= before && !rows.some((row) => concerns(subscriber, row));
       if (untold && rows.length > 0) this.#idle.set(id, end);
-      if (untold && end - cursor <= maxIdleLag) continue;
-      const running = this.#drain(id);
+      if (this.#running.has(id) || (untold && end - cursor <= maxIdleLag)) continue;
+      if (isPosted && subscriber.kind === "agent") answered ??= this.#letAnswerGo();
+      const running = this.#drain(id, answered);
       this.#running.set(id, running);
       ctx.waitUntil(running);
     }
@@ -123,10 +127,25 @@ export class Delivery {
     return this.#around.settings.find()?.deletedSeq ?? this.#around.log.head().seq;
   }
 
-  async #drain(id: string): Promise<void> {
+  /** A person or a service said it, and waits for the answer of the post. */
+  #isPosted({ type, entityId }: LogRow): boolean {
+    return type === "space.message" && this.#around.members.find(entityId ?? "")?.type !== "agent";
+  }
+
+  /**
+   * Who posted waits for the same commit as a delivery does. Its answer goes first: an agent that hears begins to think,
+   * in the same process here. Then all agents are told in one turn.
+   */
+  async #letAnswerGo(): Promise<void> {
+    await this.#around.ctx.storage.sync();
+    await new Promise((resolve) => setTimeout(resolve, answerFirstMs));
+  }
+
+  async #drain(id: string, answered: Promise<void> | undefined): Promise<void> {
     const { ctx, subscribers } = this.#around;
     try {
       await faultOnceStored("space.after-append", ctx);
+      await answered;
       for (let subscriber = subscribers.find(id); subscriber; subscriber = subscribers.find(id)) {
         if (this.#isBehind(subscriber) && (await this.#pauses.wait(id))) continue;
         const pending = this.#pending(subscriber);
