@@ -31,21 +31,22 @@ export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
 const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} else ${runs.keptBefore} end
   from ${runs} where ${runs.ordinal} = ${sql.placeholder("before")} - 1`;
 
-export class Runs {
-  readonly #db: Database;
+export type Runs = ReturnType<typeof createRuns>;
+
+export const createRuns = (db: Database) => {
   /** The runs that this holds for, oldest first. */
-  readonly #those = (where: SQL) => prepared(() => this.#db.select().from(runs).where(where).orderBy(runs.ordinal));
-  readonly #front = this.#those(
+  const those = (where: SQL) => prepared(() => db.select().from(runs).where(where).orderBy(runs.ordinal));
+  const frontQuery = those(
     sql`${runs.ordinal} in (select ${activeRuns.ordinal} from ${activeRuns} union all select max(${runs.ordinal}) from ${runs})`,
   );
-  readonly #at = this.#those(eq(runs.ordinal, sql.placeholder("ordinal")));
-  readonly #kept = this.#those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (${newestKeptBefore} union all
+  const atQuery = those(eq(runs.ordinal, sql.placeholder("ordinal")));
+  const keptQuery = those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (${newestKeptBefore} union all
     select ${runs.keptBefore} from ${runs} join chain on ${runs.ordinal} = chain.ordinal
       where ${runs.keptBefore} >= ${sql.placeholder("from")})
     select ordinal from chain where ordinal >= ${sql.placeholder("from")})`);
-  readonly #lastKept = this.#those(sql`${runs.ordinal} = (${newestKeptBefore})`);
-  readonly #sinceKept = prepared(() =>
-    this.#db
+  const lastKeptQuery = those(sql`${runs.ordinal} = (${newestKeptBefore})`);
+  const sinceKeptQuery = prepared(() =>
+    db
       .select()
       .from(runs)
       .where(and(sql`${runs.ordinal} > (${newestKeptBefore})`, lt(runs.ordinal, sql.placeholder("before"))))
@@ -53,9 +54,9 @@ export class Runs {
       .limit(sql.placeholder("limit")),
   );
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
-  readonly #known = new Remembered(() => this.#front().all());
-  readonly #begin = prepared(() =>
-    this.#db
+  const known = new Remembered(() => frontQuery().all());
+  const beginQuery = prepared(() =>
+    db
       .insert(runs)
       .values({
         ...placeholders(["ordinal", "keptBefore", "silentBefore", ...newRunColumns]),
@@ -65,119 +66,117 @@ export class Runs {
       .returning(),
   );
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+  return {
+    /** Those under way, oldest first. */
+    running(): RunRow[] {
+      return this.active().filter((run) => run.status === "running");
+    },
 
-  /** Those under way, oldest first. */
-  running(): RunRow[] {
-    return this.active().filter((run) => run.status === "running");
-  }
+    /** Those under way or waiting, oldest first, but for a timeline's that wait for tools. */
+    active(): RunRow[] {
+      return this.front().active;
+    },
 
-  /** Those under way or waiting, oldest first, but for a timeline's that wait for tools. */
-  active(): RunRow[] {
-    return this.front().active;
-  }
+    /** The newest run, and the active ones as above. A consciousness' running run is its newest one. */
+    front(): { newest: RunRow | undefined; active: RunRow[] } {
+      const rows = known.get().map((row) => ({ ...row }));
+      const active = rows.filter(isActive);
+      return { newest: rows.at(-1), active };
+    },
 
-  /** The newest run, and the active ones as above. A consciousness' running run is its newest one. */
-  front(): { newest: RunRow | undefined; active: RunRow[] } {
-    const rows = this.#known.get().map((row) => ({ ...row }));
-    const active = rows.filter(isActive);
-    return { newest: rows.at(-1), active };
-  }
+    newest(): RunRow | undefined {
+      return this.front().newest;
+    },
 
-  newest(): RunRow | undefined {
-    return this.front().newest;
-  }
+    nextOrdinal(): number {
+      return ordinalAfter(this.newest());
+    },
 
-  nextOrdinal(): number {
-    return ordinalAfter(this.newest());
-  }
+    /** `previous` is the newest so far. */
+    begin(run: NewRun, previous: RunRow | undefined): RunRow {
+      const ordinal = ordinalAfter(previous);
+      if (runsBeside(run)) db.insert(activeRuns).values({ ordinal }).run();
+      known.forget();
+      return beginQuery().get({ ...run, ...past(previous), ordinal });
+    },
 
-  /** `previous` is the newest so far. */
-  begin(run: NewRun, previous: RunRow | undefined): RunRow {
-    const ordinal = ordinalAfter(previous);
-    if (runsBeside(run)) this.#db.insert(activeRuns).values({ ordinal }).run();
-    this.#known.forget();
-    return this.#begin().get({ ...run, ...past(previous), ordinal });
-  }
+    end(run: RunRow, changes: RunChanges): void {
+      if (runsBeside(run)) db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
+      this.update(run.ordinal, changes);
+    },
 
-  end(run: RunRow, changes: RunChanges): void {
-    if (runsBeside(run)) this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
-    this.update(run.ordinal, changes);
-  }
+    /** The run waits, and holds nothing in memory. Rows of the journal from `nextSeq` on are not its own. */
+    rest(
+      run: RunRow,
+      status: "waiting_reply" | "waiting_tool",
+      nextSeq: number,
+      worked: Pick<RunRow, "workedMs" | "worksSince">,
+    ): void {
+      if (status === "waiting_tool") db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
+      // No other run writes while a consciousness waits.
+      const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
+      this.update(run.ordinal, { status, rests, ...worked });
+    },
 
-  /** The run waits, and holds nothing in memory. Rows of the journal from `nextSeq` on are not its own. */
-  rest(
-    run: RunRow,
-    status: "waiting_reply" | "waiting_tool",
-    nextSeq: number,
-    worked: Pick<RunRow, "workedMs" | "worksSince">,
-  ): void {
-    if (status === "waiting_tool") this.#db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
-    // No other run writes while a consciousness waits.
-    const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
-    this.update(run.ordinal, { status, rests, ...worked });
-  }
+    /** The run goes on after a wait. Its next rows in the journal lie from `nextSeq` on. */
+    goOn(run: RunRow, nextSeq: number): RunRow {
+      const { ordinal } = run;
+      if (runsBeside(run)) db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
+      const rests = overRests(run, nextSeq);
+      this.update(ordinal, { status: "running", rests });
+      return { ...run, status: "running", rests };
+    },
 
-  /** The run goes on after a wait. Its next rows in the journal lie from `nextSeq` on. */
-  goOn(run: RunRow, nextSeq: number): RunRow {
-    const { ordinal } = run;
-    if (runsBeside(run)) this.#db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
-    const rests = overRests(run, nextSeq);
-    this.update(ordinal, { status: "running", rests });
-    return { ...run, status: "running", rests };
-  }
+    forget(): void {
+      known.forget();
+    },
 
-  forget(): void {
-    this.#known.forget();
-  }
+    update(ordinal: number, changes: RunChanges): void {
+      this.forget();
+      db.update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
+    },
 
-  update(ordinal: number, changes: RunChanges): void {
-    this.forget();
-    this.#db.update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
-  }
+    get(id: string): RunRow | undefined {
+      return db.select().from(runs).where(eq(runs.id, id)).get();
+    },
 
-  get(id: string): RunRow | undefined {
-    return this.#db.select().from(runs).where(eq(runs.id, id)).get();
-  }
+    those(ordinals: number[]): RunRow[] {
+      if (ordinals.length === 0) return [];
+      return db.select().from(runs).where(among(runs.ordinal, ordinals)).orderBy(runs.ordinal).all();
+    },
 
-  those(ordinals: number[]): RunRow[] {
-    if (ordinals.length === 0) return [];
-    return this.#db.select().from(runs).where(among(runs.ordinal, ordinals)).orderBy(runs.ordinal).all();
-  }
+    /** The windows that these runs and the active ones read in. */
+    windowsOf(ordinals: number[]): number[] {
+      const rows = db.selectDistinct({ windowId: runs.windowId }).from(runs).where(among(runs.ordinal, ordinals));
+      return [...new Set([...rows.all(), ...this.active()].map(({ windowId }) => windowId))];
+    },
 
-  /** The windows that these runs and the active ones read in. */
-  windowsOf(ordinals: number[]): number[] {
-    const rows = this.#db.selectDistinct({ windowId: runs.windowId }).from(runs).where(among(runs.ordinal, ordinals));
-    return [...new Set([...rows.all(), ...this.active()].map(({ windowId }) => windowId))];
-  }
+    at(ordinal: number): RunRow | undefined {
+      return atQuery().get({ ordinal });
+    },
 
-  at(ordinal: number): RunRow | undefined {
-    return this.#at().get({ ordinal });
-  }
+    /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */
+    kept(from: number, before: number): RunRow[] {
+      return keptQuery().all({ from, before });
+    },
 
-  /** Runs from `from` (1 or more) on whose cycles are part of consciousness, oldest first. Reads no others. */
-  kept(from: number, before: number): RunRow[] {
-    return this.#kept().all({ from, before });
-  }
+    lastKept(before: number): RunRow | undefined {
+      return lastKeptQuery().get({ before });
+    },
 
-  lastKept(before: number): RunRow | undefined {
-    return this.#lastKept().get({ before });
-  }
+    /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
+    silent(before: number, limit: number): { rows: RunRow[]; events: number } {
+      const rows = sinceKeptQuery().all({ before, limit });
+      return { rows: rows.filter(isSilent), events: past(rows[0]).silentBefore };
+    },
 
-  /** The silent ones of the newest `limit` runs after the last kept, newest first; and the events of all silent ones. */
-  silent(before: number, limit: number): { rows: RunRow[]; events: number } {
-    const rows = this.#sinceKept().all({ before, limit });
-    return { rows: rows.filter(isSilent), events: past(rows[0]).silentBefore };
-  }
-
-  /** Newest first. */
-  page(before: number | undefined, limit: number, status: RunStatus | undefined): RunRow[] {
-    const where = and(before === undefined ? undefined : lt(runs.ordinal, before), status && eq(runs.status, status));
-    return this.#db.select().from(runs).where(where).orderBy(desc(runs.ordinal)).limit(limit).all();
-  }
-}
+    /** Newest first. */
+    page(before: number | undefined, limit: number, status: RunStatus | undefined): RunRow[] {
+      const where = and(before === undefined ? undefined : lt(runs.ordinal, before), status && eq(runs.status, status));
+      return db.select().from(runs).where(where).orderBy(desc(runs.ordinal)).limit(limit).all();
+    },
+  };
+};
 
 /** A run's rests once it goes on. Its next rows in the journal lie from `nextSeq` on. */
 export const overRests = ({ rests }: Pick<RunRow, "rests">, nextSeq: number): RunRow["rests"] =>

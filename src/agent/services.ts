@@ -26,13 +26,13 @@ import { createPlans } from "./plans/plans.ts";
 import { lastBilled } from "./run/billing.ts";
 import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
-import { Windows } from "./run/windows.ts";
-import { Runs } from "./runs.ts";
+import { createWindows } from "./run/windows.ts";
+import { createRuns } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { builtinNames, factsOf } from "./tools/registry.ts";
-import { Tracer } from "./tracing/tracer.ts";
+import { createTracer } from "./tracing/tracer.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
 /** All that an agent is made of: its tables over its database, its clock, its way to the world. */
@@ -60,8 +60,8 @@ export const createServices = (
       throw error;
     }
   };
-  const runs = new Runs(db);
-  const windows = new Windows(db, clock, runs, journal);
+  const runs = createRuns(db);
+  const windows = createWindows(db, clock, runs, journal);
   const calls = createCalls(db, clock, timers);
   const mcp = new Mcp({
     store: new McpStore(db),
@@ -149,7 +149,7 @@ export const createServices = (
     hooks: createHooks(db, clock),
     transaction,
     forget,
-    tracer: new Tracer(env, clock, () => identity.get(), background),
+    tracer: createTracer(env, clock, () => identity.get(), background),
     ...own,
     object: ctx,
   };

@@ -87,45 +87,37 @@ export class Channel {
 
 type RunFrame = Extract<ChannelFrame, { type: "run" }>;
 
+export type Channels = ReturnType<typeof openChannels>;
+
 /**
  * The channels of one run: to the spaces whose events it took, and to those that it enters. Only the former are told
  * the run's status.
  */
-export class Channels {
-  readonly #spaceOf: (spaceId: string) => Pick<SpaceRpc, "speak">;
-  readonly #open: ChannelOpen;
-  readonly #triggerSpaces: string[];
-  readonly #channels = new Map<string, Channel>();
-
-  constructor(spaceOf: (spaceId: string) => Pick<SpaceRpc, "speak">, open: ChannelOpen, triggerSpaces: string[]) {
-    this.#spaceOf = spaceOf;
-    this.#open = open;
-    this.#triggerSpaces = triggerSpaces;
-  }
-
-  /** The channel to a space, opened if there is none or it broke. */
-  to(spaceId: string): Channel {
-    const known = this.#channels.get(spaceId);
-    if (known && !known.dead) return known;
-    const channel = new Channel(this.#spaceOf(spaceId), this.#open);
-    channel.send({ type: "active" });
-    this.#channels.set(spaceId, channel);
-    return channel;
-  }
-
-  tellRun(frame: Omit<RunFrame, "type">): void {
-    for (const spaceId of this.#triggerSpaces) this.to(spaceId).send({ type: "run", ...frame });
-  }
-
-  tellRead(spaceId: string, frame: ReadFrame): void {
-    this.to(spaceId).send(frame);
-  }
-
-  /** Answers the spaces that crashed: they may have missed the last frames. */
-  async end(reason?: string): Promise<string[]> {
-    const channels = [...this.#channels];
-    this.#channels.clear();
-    const unheard = channels.map(async ([spaceId, channel]) => ((await channel.end(reason, endWaitMs)) ? [] : spaceId));
-    return (await Promise.all(unheard)).flat();
-  }
-}
+export const openChannels = (
+  spaceOf: (spaceId: string) => Pick<SpaceRpc, "speak">,
+  open: ChannelOpen,
+  triggerSpaces: string[],
+) => {
+  const channels = new Map<string, Channel>();
+  return {
+    /** The channel to a space, opened if there is none or it broke. */
+    to(spaceId: string): Channel {
+      const known = channels.get(spaceId);
+      if (known && !known.dead) return known;
+      const channel = new Channel(spaceOf(spaceId), open);
+      channel.send({ type: "active" });
+      channels.set(spaceId, channel);
+      return channel;
+    },
+    tellRun(frame: Omit<RunFrame, "type">): void {
+      for (const spaceId of triggerSpaces) this.to(spaceId).send({ type: "run", ...frame });
+    },
+    /** Answers the spaces that crashed: they may have missed the last frames. */
+    async end(reason?: string): Promise<string[]> {
+      const ending = [...channels];
+      channels.clear();
+      const unheard = ending.map(async ([spaceId, channel]) => ((await channel.end(reason, endWaitMs)) ? [] : spaceId));
+      return (await Promise.all(unheard)).flat();
+    },
+  };
+};

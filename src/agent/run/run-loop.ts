@@ -10,7 +10,7 @@ import { loggedRun, type RunRow } from "../runs.ts";
 import { handlingOf } from "../tools/handling.ts";
 import { findTool } from "../tools/registry.ts";
 import { lastBilled } from "./billing.ts";
-import { Channels } from "./channel.ts";
+import { type Channels, openChannels } from "./channel.ts";
 import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { execute } from "./execute.ts";
@@ -41,7 +41,7 @@ type InLoop = LiveRun & { channels: Channels };
 export const runLoop = async (live: LiveRun): Promise<RunRow | null> => {
   const { services, run, signal } = live;
   const { id: agentId, workspaceId, config } = services.identity.get();
-  const channels = new Channels(
+  const channels = openChannels(
     (spaceId) => services.env.SPACE.getByName(spaceId),
     { workspaceId, agentId, runId: run.id },
     run.spaceIds.filter((spaceId) => services.spaces.isMember(spaceId)),
@@ -230,7 +230,7 @@ const end = async ({ services, run, channels }: InLoop, ending: Ending): Promise
     ...(reason === null ? {} : { reason }),
     ...(error === null ? {} : { error }),
   });
-  for (const { spaceId, frame } of readFramesOf(services, ended)) channels.tellRead(spaceId, frame);
+  for (const { spaceId, frame } of readFramesOf(services, ended)) channels.to(spaceId).send(frame);
   const unheard = await channels.end();
   const receipts = (ended.receipts ?? []).filter(({ spaceId }) => unheard.includes(spaceId));
   await tellReceipts(services, { ...ended, receipts });

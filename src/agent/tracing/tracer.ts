@@ -35,148 +35,42 @@ const Failed = z.object({ error: z.object({ code: z.string() }) });
  * 2. At most `maxBufferedSpans` wait, and one request is under way.
  * 3. Texts, prompts and inputs are left out unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is `true`.
  */
-export class Tracer {
-  readonly #env: Env;
-  readonly #clock: Clock;
-  readonly #agent: () => AgentRow;
-  readonly #background: (work: Promise<unknown>) => void;
-  #spans: Span[] = [];
-  #lost = 0;
-  #sending = false;
+export type Tracer = ReturnType<typeof createTracer>;
 
-  constructor(env: Env, clock: Clock, agent: () => AgentRow, background: (work: Promise<unknown>) => void) {
-    this.#env = env;
-    this.#clock = clock;
-    this.#agent = agent;
-    this.#background = background;
-  }
+export const createTracer = (
+  env: Env,
+  clock: Clock,
+  agent: () => AgentRow,
+  background: (work: Promise<unknown>) => void,
+) => {
+  const waiting: Span[] = [];
+  let lost = 0;
+  let sending = false;
+  const isOn = (): boolean => Boolean(env.OTEL_EXPORTER_OTLP_ENDPOINT);
 
-  get isOn(): boolean {
-    return Boolean(this.#env.OTEL_EXPORTER_OTLP_ENDPOINT);
-  }
-
-  run(run: RunRow): void {
-    if (!this.isOn) return;
-    const { name, model } = this.#agent().config;
-    const asked = identifyModel(model, this.#env);
-    this.#add(run, {
-      spanId: spanIdOf(run.id),
-      name: `invoke_agent ${name}`,
-      kind: "internal",
-      startedAt: run.startedAt,
-      endedAt: run.completedAt ?? this.#clock.now(),
-      failed: run.error !== null,
-      attributes: {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": asked.family,
-        "gen_ai.request.model": asked.name,
-        "colloquy.run.status": run.status,
-        "colloquy.space.ids": run.spaceIds,
-        "error.type": run.error?.code,
-      },
-    });
-  }
-
-  step(run: RunRow, { index, startedAt, model, maxOutputTokens, composed, came }: TracedStep): void {
-    if (!this.isOn) return;
-    const failed = "error" in came;
-    this.#add(run, {
-      // A failed step is generated again: only the generation that is kept has the step's own id.
-      spanId: failed ? spanIdOf(run.id, index, startedAt, came.error) : spanIdOf(run.id, index),
-      parentSpanId: spanIdOf(run.id),
-      name: `chat ${model.name}`,
-      kind: "client",
-      startedAt,
-      endedAt: this.#clock.now(),
-      failed,
-      attributes: {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": model.provider,
-        "gen_ai.request.model": model.name,
-        "gen_ai.request.stream": true,
-        "gen_ai.request.max_tokens": maxOutputTokens,
-        "gen_ai.request.temperature": this.#agent().config.model.temperature,
-        "colloquy.step": index,
-        "gen_ai.system_instructions": this.#content([textPart(composed.instructions)]),
-        "gen_ai.input.messages": this.#content(inputMessages(composed.messages)),
-        ...(failed
-          ? { "error.type": came.error }
-          : {
-              "gen_ai.response.finish_reasons": [came.finishReason],
-              "gen_ai.usage.input_tokens": came.usage.inputTokens,
-              "gen_ai.usage.output_tokens": came.usage.outputTokens,
-              "colloquy.usage.estimated": came.usage.estimated,
-              "gen_ai.output.messages": this.#content(outputMessages(came)),
-            }),
-      },
-    });
-  }
-
-  /** A call has its result, at once or when somebody has answered. */
-  call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
-    if (!this.isOn) return;
-    this.#add(run, {
-      spanId: spanIdOf(run.id, call.callId),
-      parentSpanId: spanIdOf(run.id, step),
-      name: `execute_tool ${call.toolName}`,
-      kind: "internal",
-      startedAt,
-      endedAt: this.#clock.now(),
-      failed: error,
-      attributes: {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": call.toolName,
-        "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.id": call.callId,
-        "colloquy.step": step,
-        "error.type": error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined,
-        "gen_ai.tool.call.arguments": this.#content(call.input),
-        "gen_ai.tool.call.result": this.#content(value),
-      },
-    });
-  }
-
-  #add(run: RunRow, span: Omit<Span, "traceId">): void {
-    if (this.#spans.length >= maxBufferedSpans) {
-      this.#lost += 1;
+  const add = (run: RunRow, span: Omit<Span, "traceId">): void => {
+    if (waiting.length >= maxBufferedSpans) {
+      lost += 1;
       return;
     }
-    const { id, workspaceId, config } = this.#agent();
+    const { id, workspaceId, config } = agent();
     const common = {
       "gen_ai.agent.id": id,
       "gen_ai.agent.name": config.name,
       "colloquy.workspace.id": workspaceId,
       "colloquy.run.id": run.id,
     };
-    this.#spans.push({ ...span, traceId: traceIdOf(run.id), attributes: { ...common, ...span.attributes } });
-  }
+    waiting.push({ ...span, traceId: traceIdOf(run.id), attributes: { ...common, ...span.attributes } });
+  };
 
-  #content(value: unknown): string | undefined {
-    if (this.#env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT !== "true") return undefined;
+  const content = (value: unknown): string | undefined => {
+    if (env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT !== "true") return undefined;
     return (JSON.stringify(value) ?? "null").slice(0, maxSpanContentCharacters);
-  }
-
-  flush(): void {
-    if (this.#sending || this.#spans.length === 0) return;
-    this.#sending = true;
-    this.#background(this.#send());
-  }
-
-  async #send(): Promise<void> {
-    while (this.#spans.length > 0) {
-      const spans = this.#spans.splice(0);
-      const lost = this.#lost;
-      this.#lost = 0;
-      const failure = await this.#post(spans);
-      const unsent = failure === undefined ? 0 : spans.length;
-      if (lost + unsent > 0) log.warn("spans.lost", { spans: lost + unsent, why: failure ?? "maxBufferedSpans" });
-    }
-    this.#sending = false;
-  }
+  };
 
   /** Why it failed, or nothing. */
-  async #post(spans: Span[]): Promise<string | undefined> {
-    const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS = "", OTEL_SERVICE_NAME = "colloquy" } = this.#env;
+  const post = async (spans: Span[]): Promise<string | undefined> => {
+    const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS = "", OTEL_SERVICE_NAME = "colloquy" } = env;
     const headers = headersOf(OTEL_EXPORTER_OTLP_HEADERS);
     if (!headers) return "OTEL_EXPORTER_OTLP_HEADERS is not name=value,name=value";
     headers.set("content-type", "application/json");
@@ -193,8 +87,109 @@ export class Tracer {
     } catch (error) {
       return String(error);
     }
-  }
-}
+  };
+
+  const send = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const spans = waiting.splice(0);
+      const missed = lost;
+      lost = 0;
+      const failure = await post(spans);
+      const unsent = failure === undefined ? 0 : spans.length;
+      if (missed + unsent > 0) log.warn("spans.lost", { spans: missed + unsent, why: failure ?? "maxBufferedSpans" });
+    }
+    sending = false;
+  };
+
+  return {
+    run(run: RunRow): void {
+      if (!isOn()) return;
+      const { name, model } = agent().config;
+      const asked = identifyModel(model, env);
+      add(run, {
+        spanId: spanIdOf(run.id),
+        name: `invoke_agent ${name}`,
+        kind: "internal",
+        startedAt: run.startedAt,
+        endedAt: run.completedAt ?? clock.now(),
+        failed: run.error !== null,
+        attributes: {
+          "gen_ai.operation.name": "invoke_agent",
+          "gen_ai.provider.name": asked.family,
+          "gen_ai.request.model": asked.name,
+          "colloquy.run.status": run.status,
+          "colloquy.space.ids": run.spaceIds,
+          "error.type": run.error?.code,
+        },
+      });
+    },
+
+    step(run: RunRow, { index, startedAt, model, maxOutputTokens, composed, came }: TracedStep): void {
+      if (!isOn()) return;
+      const failed = "error" in came;
+      add(run, {
+        // A failed step is generated again: only the generation that is kept has the step's own id.
+        spanId: failed ? spanIdOf(run.id, index, startedAt, came.error) : spanIdOf(run.id, index),
+        parentSpanId: spanIdOf(run.id),
+        name: `chat ${model.name}`,
+        kind: "client",
+        startedAt,
+        endedAt: clock.now(),
+        failed,
+        attributes: {
+          "gen_ai.operation.name": "chat",
+          "gen_ai.provider.name": model.provider,
+          "gen_ai.request.model": model.name,
+          "gen_ai.request.stream": true,
+          "gen_ai.request.max_tokens": maxOutputTokens,
+          "gen_ai.request.temperature": agent().config.model.temperature,
+          "colloquy.step": index,
+          "gen_ai.system_instructions": content([textPart(composed.instructions)]),
+          "gen_ai.input.messages": content(inputMessages(composed.messages)),
+          ...(failed
+            ? { "error.type": came.error }
+            : {
+                "gen_ai.response.finish_reasons": [came.finishReason],
+                "gen_ai.usage.input_tokens": came.usage.inputTokens,
+                "gen_ai.usage.output_tokens": came.usage.outputTokens,
+                "colloquy.usage.estimated": came.usage.estimated,
+                "gen_ai.output.messages": content(outputMessages(came)),
+              }),
+        },
+      });
+    },
+
+    /** A call has its result, at once or when somebody has answered. */
+    call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
+      if (!isOn()) return;
+      add(run, {
+        spanId: spanIdOf(run.id, call.callId),
+        parentSpanId: spanIdOf(run.id, step),
+        name: `execute_tool ${call.toolName}`,
+        kind: "internal",
+        startedAt,
+        endedAt: clock.now(),
+        failed: error,
+        attributes: {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": call.toolName,
+          "gen_ai.tool.type": "function",
+          "gen_ai.tool.call.id": call.callId,
+          "colloquy.step": step,
+          "error.type": error ? (Failed.safeParse(value).data?.error.code ?? "tool_failed") : undefined,
+          "gen_ai.tool.call.arguments": content(call.input),
+          "gen_ai.tool.call.result": content(value),
+        },
+      });
+    },
+
+    flush(): void {
+      if (sending || waiting.length === 0) return;
+      sending = true;
+      background(send());
+    },
+  };
+};
 
 /**
  * `name=value,name=value`, values percent-encoded, as OpenTelemetry writes headers in a variable. Undefined where they
