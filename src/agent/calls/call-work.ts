@@ -9,7 +9,7 @@ import { callBackoffMs, longestCallBackoffMs, maxErrands, spaceAnswerMs } from "
 import { callWithRetry } from "../call-with-retry.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
-import { mayRepeat } from "../tools/handling.ts";
+import { mayRepeat } from "../tools/call-mode.ts";
 import { interruptedCall, unknownInWords } from "../tools/unknown-outcome.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 import { type Errand, errandOf, isSlow, shouldBeListed, statusOf } from "./due.ts";

@@ -13,7 +13,7 @@ import { completed, failed } from "./outcome.ts";
  * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
  * wrote, whose names are never those of built-in ones.
  */
-export const consentedTool = (name: string, approval: Approval): ToolConfig => ({
+export const builtinAsConfigured = (name: string, approval: Approval): ToolConfig => ({
   name,
   description: name,
   inputSchema: {},
@@ -25,10 +25,8 @@ export const consentedTool = (name: string, approval: Approval): ToolConfig => (
   approval,
 });
 
-const isConsented = ({ name }: ToolConfig): boolean => builtinNames.has(name);
-
 /** Does what was agreed to. Throws what refuses it. */
-const callConsented = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
+const carryOut = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
   const { callId, tool, input } = row;
   const known = builtinTool(tool.name);
   if (!known?.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
@@ -43,7 +41,7 @@ export const perform = async (services: CallServices, row: CallRow, signal: Abor
     return failed("error", "tool_misconfigured", "this tool does not run here");
   }
   try {
-    if (isConsented(tool)) return completed(await callConsented(services, row, signal), approval);
+    if (builtinNames.has(tool.name)) return completed(await carryOut(services, row, signal), approval);
     const value = await runConfigured(tool, input, {
       callId,
       openSecret: (name) => services.identity.openSecret(name),

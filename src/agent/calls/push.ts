@@ -8,6 +8,7 @@ import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
 import { pushTimeoutMs } from "../bounds.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
+import { mayRepeat } from "../tools/call-mode.ts";
 import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
 import {
   type RenderedRequest,
@@ -16,7 +17,6 @@ import {
   templateIssues,
 } from "../tools/configured/request-template.ts";
 import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
-import { mayRepeat } from "../tools/handling.ts";
 import { unknownInWords } from "../tools/unknown-outcome.ts";
 import type { CallServices } from "./calls.ts";
 import { completed, failed } from "./outcome.ts";

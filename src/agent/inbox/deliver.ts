@@ -7,7 +7,7 @@ import { maxInboxEvents, maxPayloadBytes, sameBodyMs } from "../bounds.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { InboxData } from "../records.ts";
 import type { CallRow, InboxRow } from "../schema.ts";
-import { isLateAnswer } from "../tools/handling.ts";
+import { isLateAnswer } from "../tools/call-mode.ts";
 import { evictOverheard } from "./dead-letters.ts";
 import { isAnswer, isRetry, type NewEvent, rootOf } from "./inbox.ts";
 import type { InboxServices } from "./inbox-services.ts";

@@ -7,7 +7,7 @@ import { failed } from "../calls/outcome.ts";
 import { perform } from "../calls/perform.ts";
 import type { CallRequest } from "../records.ts";
 import type { CallRow } from "../schema.ts";
-import { handlingOf, mayRepeat } from "../tools/handling.ts";
+import { callModeOf, mayRepeat } from "../tools/call-mode.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { failure, type Result, resultOf } from "./results.ts";
@@ -59,7 +59,7 @@ const checkRoot = ({ services }: Execution, rootId: string): void => {
 
 const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
-  const { shows, asks, attached } = handlingOf(tool, continuityOf(run));
+  const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
   if (shows) checkPlace(execution);
   const spaceId = shows ? activeSpaceId : null;
   const root = rootOfRun(services, run);

@@ -4,10 +4,10 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { stallMs } from "../bounds.ts";
 import { callBlocks } from "../calls/call-blocks.ts";
-import { consentedTool } from "../calls/perform.ts";
+import { builtinAsConfigured } from "../calls/perform.ts";
 import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
-import { handlingOf, needsRow } from "../tools/handling.ts";
+import { callModeOf, needsRow } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -36,7 +36,7 @@ const consentFor = async (
   if (known || begunAt !== undefined) return known;
   const blocks = callBlocks(services, { callId: call.callId, replayed: false, consented: false, signal });
   const approval = await tool.consent.approval(call.input, blocks);
-  return approval && consentedTool(tool.name, approval);
+  return approval && builtinAsConfigured(tool.name, approval);
 };
 
 const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
@@ -55,7 +55,7 @@ const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
     if (config || tool.isTimed) alive = setInterval(execution.progressed, stallMs / 3);
     const asking = await consentFor(execution, tool);
     if (asking) return await callConfigured(execution, asking);
-    if (config && needsRow(config, handlingOf(config, continuityOf(run))))
+    if (config && needsRow(config, callModeOf(config, continuityOf(run))))
       return await callConfigured(execution, config);
     return await callHere(execution, tool);
   } catch (error) {

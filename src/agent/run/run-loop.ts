@@ -7,7 +7,7 @@ import { log } from "../../shared/log.ts";
 import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs } from "../bounds.ts";
 import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
-import { handlingOf } from "../tools/handling.ts";
+import { callModeOf } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
 import { lastBilled } from "./billing.ts";
 import { type Channels, openChannels } from "./channel.ts";
@@ -160,7 +160,7 @@ const speechFor = ({ services, run, channels }: InLoop, activeSpaceId: string | 
     mintStreamId: () => services.ids.mint("str"),
     tool: (toolName) => {
       const tool = findTool(toolName, kindOf(services, run));
-      return tool && { ...tool, shows: tool.config !== undefined && handlingOf(tool.config, continuityOf(run)).shows };
+      return tool && { ...tool, shows: tool.config !== undefined && callModeOf(tool.config, continuityOf(run)).shows };
     },
   });
 

@@ -1,7 +1,7 @@
 import type { ToolConfig } from "../../protocol/tool.ts";
 
 /** How a call of a configured tool goes. */
-export type Handling = {
+export type CallMode = {
   /** It shows in the active space as a `tool_call` message. */
   shows: boolean;
   /** What people are asked first: whether it may run, or for the result itself. */
@@ -11,7 +11,7 @@ export type Handling = {
 };
 
 /** `waitsForAnswers`: whether runs of this continuity wait for people. No run waits for an `async` tool. */
-export const handlingOf = (tool: ToolConfig, { waitsForAnswers }: { waitsForAnswers: boolean }): Handling => {
+export const callModeOf = (tool: ToolConfig, { waitsForAnswers }: { waitsForAnswers: boolean }): CallMode => {
   const asks = tool.executionType === "space" ? "answer" : tool.approval?.required === true ? "approval" : null;
   return {
     shows: asks !== null || (tool.visible ?? tool.executionType !== "internal"),
@@ -22,10 +22,10 @@ export const handlingOf = (tool: ToolConfig, { waitsForAnswers }: { waitsForAnsw
 
 /** Whether its result comes through the inbox only because it is late: its run has waited for it, and no person gave it. */
 export const isLateAnswer = (tool: ToolConfig): boolean =>
-  !tool.async && handlingOf(tool, { waitsForAnswers: true }).asks === null;
+  !tool.async && callModeOf(tool, { waitsForAnswers: true }).asks === null;
 
 /** Whether the call is more than a step of its run: it has a row of its own. */
-export const needsRow = (tool: ToolConfig, { shows, attached }: Handling): boolean =>
+export const needsRow = (tool: ToolConfig, { shows, attached }: CallMode): boolean =>
   shows || !attached || tool.executionType === "external";
 
 /** Whether a call that was begun and cut may be made again. */

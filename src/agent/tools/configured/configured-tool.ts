@@ -3,7 +3,7 @@ import type { ToolConfig } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
-import { mayRepeat } from "../handling.ts";
+import { mayRepeat } from "../call-mode.ts";
 import { broughtTool, invalidInput, type Outside, type Tool } from "../tool.ts";
 import { unknownOutcome } from "../unknown-outcome.ts";
 import { createRedactor } from "./redact.ts";
