@@ -19,7 +19,7 @@ import { nextOf, overLimit } from "./next-step.ts";
 import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { activeSpaceOf, readRows } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
-import { Speech } from "./speech.ts";
+import { createSpeech, type Speech } from "./speech.ts";
 import { ModelError, type StepInput, step } from "./step.ts";
 import { beginWork, endWork } from "./working-time.ts";
 
@@ -143,19 +143,19 @@ const steps = async (live: InLoop & StepInput): Promise<Ending | Rest> => {
         const exhausted = await step(live, next.step, speech);
         if (exhausted) return exhausted;
       } catch (error) {
-        speech.dropAll("interrupted", "the message was given up");
+        speech.giveUp();
         if (compacted || signal.aborted || failureOf(error).code !== "context_overflow") throw error;
         compacted = true;
         if (!(await continuity.shorten(live, next.step, activeSpaceId))) throw error;
       }
     }
   } finally {
-    speech?.dropAll("interrupted", "the message was given up");
+    speech?.giveUp();
   }
 };
 
 const speechFor = ({ services, run, channels }: InLoop, activeSpaceId: string | null): Speech =>
-  new Speech({
+  createSpeech({
     channel: activeSpaceId === null ? null : () => channels.to(activeSpaceId),
     mintStreamId: () => services.ids.mint("str"),
     tool: (toolName) => {

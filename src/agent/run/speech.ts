@@ -20,64 +20,50 @@ export type SpeechOptions = {
   tool: (toolName: string) => Spoken | undefined;
 };
 
-export class Speech {
-  readonly #options: SpeechOptions;
-  readonly #utterances = new Map<number, Utterance>();
-  #held = false;
+export type Speech = ReturnType<typeof createSpeech>;
 
-  constructor(options: SpeechOptions) {
-    this.#options = options;
-  }
+export const createSpeech = ({ channel, mintStreamId, tool: toolOf }: SpeechOptions) => {
+  const utterances = new Map<number, Utterance>();
+  let held = false;
+  return {
+    /** The model begins the step's call number `index`. */
+    begin(index: number, toolName: string): void {
+      const tool = toolOf(toolName);
+      if (tool?.movesSpace) held = true;
+      if (!tool || !(tool.speaks || tool.shows) || held || !channel) return;
+      const said = tool.speaks ? new TextField() : new WholeCharacters();
+      const utterance = { streamId: mintStreamId(), channel: channel(), said, bytes: 0 };
+      utterances.set(index, utterance);
+      utterance.channel.send({ type: "start", streamId: utterance.streamId, toolName, speaks: tool.speaks });
+    },
 
-  /** The model begins the step's call number `index`. */
-  begin(index: number, toolName: string): void {
-    const { channel, mintStreamId } = this.#options;
-    const tool = this.#options.tool(toolName);
-    if (tool?.movesSpace) this.#held = true;
-    if (!tool || !(tool.speaks || tool.shows) || this.#held || !channel) return;
-    const said = tool.speaks ? new TextField() : new WholeCharacters();
-    const utterance = { streamId: mintStreamId(), channel: channel(), said, bytes: 0 };
-    this.#utterances.set(index, utterance);
-    utterance.channel.send({ type: "start", streamId: utterance.streamId, toolName, speaks: tool.speaks });
-  }
+    /** More of that call's input, as raw JSON text. */
+    delta(index: number, inputDelta: string): void {
+      const utterance = utterances.get(index);
+      const text = utterance?.said.push(inputDelta) ?? "";
+      if (!utterance || text === "") return;
+      utterance.bytes += textBytes(text);
+      if (utterance.bytes <= maxTextBytes) {
+        utterance.channel.send({ type: "delta", streamId: utterance.streamId, text });
+      } else this.drop(index, "text_too_long", `a message holds at most ${maxTextBytes} bytes (maxTextBytes)`);
+    },
 
-  /** More of that call's input, as raw JSON text. */
-  delta(index: number, inputDelta: string): void {
-    const utterance = this.#utterances.get(index);
-    if (!utterance) return;
-    const text = utterance.said.push(inputDelta);
-    if (text === "") return;
-    utterance.bytes += textBytes(text);
-    if (utterance.bytes > maxTextBytes) {
-      this.drop(index, "text_too_long", `a message holds at most ${maxTextBytes} bytes (maxTextBytes)`);
-      return;
-    }
-    utterance.channel.send({ type: "delta", streamId: utterance.streamId, text });
-  }
+    streamOf: (index: number): string | undefined => utterances.get(index)?.streamId,
 
-  streamOf(index: number): string | undefined {
-    return this.#utterances.get(index)?.streamId;
-  }
+    /** Its message is in the log: the stream has ended there. */
+    said: (index: number): void => void utterances.delete(index),
 
-  /** Its message is in the log: the stream has ended there. */
-  said(index: number): void {
-    this.#utterances.delete(index);
-  }
+    /** It will not be said: clients drop its text. */
+    drop(index: number, code: string, message: string): void {
+      const utterance = utterances.get(index);
+      utterances.delete(index);
+      utterance?.channel.send({ type: "drop", streamId: utterance.streamId, code, message });
+    },
 
-  /** It will not be said: clients drop its text. */
-  drop(index: number, code: string, message: string): void {
-    const utterance = this.#utterances.get(index);
-    if (!utterance) return;
-    this.#utterances.delete(index);
-    utterance.channel.send({ type: "drop", streamId: utterance.streamId, code, message });
-  }
-
-  dropAll(code: string, message: string): void {
-    this.dropExcept([], code, message);
-  }
-
-  /** The step has been generated: what it began to say without a call in the end is not said. */
-  dropExcept(calls: number[], code: string, message: string): void {
-    for (const index of [...this.#utterances.keys()]) if (!calls.includes(index)) this.drop(index, code, message);
-  }
-}
+    /** What the step began to say and does not say in a call is not said. */
+    giveUp(except: number[] = []): void {
+      const left = [...utterances.keys()].filter((index) => !except.includes(index));
+      for (const index of left) this.drop(index, "interrupted", "the message was given up");
+    },
+  };
+};

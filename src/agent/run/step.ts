@@ -122,14 +122,13 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   let generation = await once(lastBilled(run, rows));
   // An empty first answer gets one retry and is then silence (R4). Both are billed.
   if (generation && index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
-    speech.dropAll("interrupted", "the message was given up");
+    speech.giveUp();
     const { inputTokens, outputTokens } = generation.usage;
     generation = await once({ step: name, tokens: inputTokens + outputTokens });
   }
   if (!generation) return overBudget(maxTokensPerDay, cost);
   signal.throwIfAborted();
-  const called = generation.calls.map((each) => each.index);
-  speech.dropExcept(called, "interrupted", "the message was given up");
+  speech.giveUp(generation.calls.map((each) => each.index));
   const refused = failureOfFinish(generation.finishReason);
   if (refused && generation.calls.length === 0) throw new ColloquyError(refused.code, refused.message);
   const meta: AssistantMeta = {

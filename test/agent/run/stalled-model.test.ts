@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from "vitest";
 import { generate } from "../../../src/agent/run/generate.ts";
-import { Speech } from "../../../src/agent/run/speech.ts";
+import { createSpeech } from "../../../src/agent/run/speech.ts";
 import { ModelError } from "../../../src/agent/run/step.ts";
 import type { LanguageModel, StreamPart } from "../../../src/models/language-model.ts";
 import { type ScriptedPart, scriptedModel, stall, step, text } from "../../support/scripted-model.ts";
@@ -25,7 +25,7 @@ const generatingWith = (model: LanguageModel, signal = new AbortController().sig
     },
     temperature: undefined,
     maxOutputTokens: 100,
-    speech: new Speech({ channel: null, mintStreamId: () => "str", tool: () => undefined }),
+    speech: createSpeech({ channel: null, mintStreamId: () => "str", tool: () => undefined }),
     signal,
     clock: { now: () => Date.now() },
     callId: String,
