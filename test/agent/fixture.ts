@@ -139,6 +139,13 @@ export const agentStub = (agent: { id: string }): DurableObjectStub<Agent> => {
 export const runsOf = async (workspaceId: string, agent: EntityRef): Promise<Run[]> =>
   unwrap(await env.AGENT.getByName(agent.id).runs(workspaceId, { limit: 100 })).items;
 
+/** Waits until a run of the agent waits for answers. */
+export const waits = (workspaceId: string, agent: EntityRef): Promise<void> =>
+  vi.waitFor(async () => {
+    const statuses = (await runsOf(workspaceId, agent)).map(({ status }) => status);
+    expect(statuses).toContain("waiting_reply");
+  });
+
 export const inboxOf = async (workspaceId: string, agent: EntityRef) =>
   unwrap(await env.AGENT.getByName(agent.id).inbox(workspaceId, { limit: 100 })).items;
 

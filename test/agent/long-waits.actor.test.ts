@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { call, step, text } from "../support/scripted-model.ts";
-import { agentStub, ended, openHouse, runsOf, scripted, statementsOf, userTexts } from "./fixture.ts";
+import { agentStub, ended, openHouse, runsOf, scripted, statementsOf, userTexts, waits } from "./fixture.ts";
 
 /** Counts the journal's rows that the agent's SQLite reads from now on. */
 const journalReads = async (agent: EntityRef): Promise<() => number> => {
@@ -34,7 +34,7 @@ test("[B4] a run that waited while many others ran goes on by its own rows of th
       : step(text("Read."));
   });
   await alpha.post(husam, "Have it reviewed");
-  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply"));
+  await waits(house.workspaceId, analyst);
   for (let run = 1; run <= runsBetween; run += 1) await beta.post(husam, `Aside ${run}`);
   await vi.waitFor(
     async () => {

@@ -8,7 +8,7 @@ import { Space } from "../../src/space/space.ts";
 import { createGate, type Gate } from "../support/gate.ts";
 import { question } from "../support/question.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { agentStub, ended, holdSpeech, inboxOf, openHouse, runsOf, scripted, userTexts } from "./fixture.ts";
+import { agentStub, ended, holdSpeech, inboxOf, openHouse, runsOf, scripted, userTexts, waits } from "./fixture.ts";
 
 const stage = async (limits = {}, wakePolicy: "every_message" | "addressed" = "every_message") => {
   const house = await openHouse();
@@ -20,12 +20,6 @@ const stage = async (limits = {}, wakePolicy: "every_message" | "addressed" = "e
   }
   return { house, husam, designer, analyst, space, agent: env.AGENT.getByName(analyst.id) };
 };
-
-const waits = (workspaceId: string, agent: Awaited<ReturnType<typeof stage>>["analyst"]) =>
-  vi.waitFor(async () => {
-    const runs = await runsOf(workspaceId, agent);
-    expect(runs.at(-1)?.status).toBe("waiting_reply");
-  });
 
 test("[R7] a cycle is alone, though a run of the timeline that was before still waits", async () => {
   const { house, husam, designer, analyst, space, agent } = await stage();

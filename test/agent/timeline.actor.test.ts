@@ -4,7 +4,7 @@ import { replyWaitMs } from "../../src/agent/bounds.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts, waits } from "./fixture.ts";
 
 const stage = (limits = {}) => openScene({ continuity: "timeline", limits });
 
@@ -149,12 +149,6 @@ const threaded = async () => {
   const space = await house.space("Alpha", [husam, designer, ahmad, analyst]);
   return { house, husam, designer, ahmad, analyst, space, agent: env.AGENT.getByName(analyst.id) };
 };
-
-const waits = (workspaceId: string, agent: Awaited<ReturnType<typeof threaded>>["analyst"]) =>
-  vi.waitFor(async () => {
-    const [run] = await runsOf(workspaceId, agent);
-    expect(run?.status).toBe("waiting_reply");
-  });
 
 test("[R7] a run waits for all whom it asked, then goes on anew; the answers begin no run", async () => {
   const { house, husam, designer, ahmad, analyst, space } = await threaded();

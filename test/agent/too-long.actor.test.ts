@@ -12,7 +12,7 @@ import {
   step,
   text,
 } from "../support/scripted-model.ts";
-import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, inboxOf, openHouse, openScene, passTime, runsOf, scripted, userTexts, waits } from "./fixture.ts";
 
 /** An agent's model refuses an input as too long, whatever was known of it (R4). */
 const tooLong = refusal(apiError(400, { responseBody: '{"error":{"code":"context_length_exceeded"}}' }));
@@ -156,9 +156,7 @@ test("[R4] refused as it goes on after a wait, a timeline run is told again who 
     messaging: "threaded",
   });
   await space.post(husam, "Ask");
-  await vi.waitFor(async () => {
-    expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply");
-  });
+  await waits(house.workspaceId, analyst);
   await space.post(designer, "It is");
   expect((await ended(house.workspaceId, analyst, lived + 1)).at(-1)).toMatchObject({ status: "completed" });
   for (const at of [1, 2]) expect(userTexts(model.calls[at])[0]).toMatch(/← RESUME: .*"Designer".* replied\./);

@@ -3,7 +3,7 @@ import { unwrap } from "../../src/shared/errors.ts";
 import { armFault, disarmFaults } from "../../src/shared/fault.ts";
 import { createGate } from "../support/gate.ts";
 import { call, step, text, waitAt } from "../support/scripted-model.ts";
-import { ended, openHouse, openScene, runsOf, scripted, userTexts } from "./fixture.ts";
+import { ended, openHouse, openScene, runsOf, scripted, userTexts, waits } from "./fixture.ts";
 
 /** What was handled without an answer is known of all the same; what was said is said, whatever happens beside it. */
 afterEach(() => {
@@ -116,7 +116,7 @@ test("an answer in the space that it is given in has no origin, though the run b
     step(text("Done.")),
   ]);
   await alpha.post(husam, "Ask Carol whether it is ready");
-  await vi.waitFor(async () => expect((await runsOf(house.workspaceId, analyst))[0]?.status).toBe("waiting_reply"));
+  await waits(house.workspaceId, analyst);
   await beta.post(carol, "It is");
   await vi.waitFor(async () => expect(await beta.texts()).toContain("Analyst: Thank you."));
   const [question, , thanks] = await beta.messages();
