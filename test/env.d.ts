@@ -9,7 +9,7 @@ declare namespace Cloudflare {
     durableNamespaces: "Workspace" | "Space" | "Agent";
   }
 }
-type ColloquyEnv = import("../src/env.ts").Env;
+type ColloquyEnv = import("../src/env/env.ts").Env;
 
 /** Files by pattern, as vite reads them in. */
 interface ImportMeta {

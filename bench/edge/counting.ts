@@ -1,4 +1,4 @@
-import type { ActorNamespace, Env } from "../../src/env.ts";
+import type { ActorNamespace, Env } from "../../src/env/env.ts";
 import type { Counts, Kind } from "./counts.ts";
 
 const counts: Counts = { request: {}, read: {}, written: {} };

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { Channel } from "../../src/agent/run/channel.ts";
-import type { Env } from "../../src/env.ts";
+import type { Env } from "../../src/env/env.ts";
 import { createIds } from "../../src/shared/ids.ts";
 import { type Generation, generate } from "./generate.ts";
 

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
 import type { ExportedHead, ImportReport } from "../protocol/exported-agent.ts";
 import type { AgentRpc, Delivery, DeliveryText, SealedHook } from "../protocol/rpc.ts";

@@ -1,4 +1,4 @@
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { SpaceWindow } from "../protocol/rpc.ts";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import { ColloquyError, type Outcome } from "../shared/errors.ts";

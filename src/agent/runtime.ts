@@ -1,4 +1,4 @@
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";

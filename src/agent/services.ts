@@ -1,4 +1,4 @@
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { Clock } from "../shared/clock.ts";
 import type { Database } from "../shared/database.ts";
 import { createIds } from "../shared/ids.ts";

@@ -1,4 +1,4 @@
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { Principal } from "../protocol/principal.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import type { Ids } from "../shared/ids.ts";

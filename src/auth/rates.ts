@@ -1,4 +1,4 @@
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { ipv6Groups } from "../shared/outgoing.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import { type ModelConfig, OpenAiCompatibleModel, RehearsalModel, WorkersAiModel } from "../protocol/model-config.ts";
 import { Label } from "../protocol/text.ts";
 import { ColloquyError } from "../shared/errors.ts";

@@ -1,4 +1,4 @@
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 
 /** A model ready to be made: aliases followed, secrets opened, the address checked. Lives only in memory. */
 export type RehearsalSpec = { provider: "rehearsal"; name: string; deltasPerSecond: number };

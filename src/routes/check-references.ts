@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { AgentConfig, UpdateAgent } from "../protocol/agent.ts";
 import { Compaction } from "../protocol/context-config.ts";
 import type { EmbedderConfig, ModelConfig } from "../protocol/model-config.ts";

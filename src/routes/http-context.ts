@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Ids } from "../shared/ids.ts";

@@ -18,7 +18,7 @@ export type LineForm<Names extends string> = {
   write(values: Record<Names, string>): string;
   /** Undefined where the line as a whole does not have this form. */
   read(written: string): Record<Names, string> | undefined;
-  /** What stands in this form anywhere in a line, in order. */
+  /** The values of each place in a line that has this form, in order. */
   readAll(written: string): Record<Names, string>[];
 };
 
@@ -78,7 +78,7 @@ export const quotedPattern = String.raw`"(?:[^"\\]|\\.)*"`;
 export const text = <Name extends string>(name: Name): LineForm<Name> =>
   formOf([{ name, pattern: quotedPattern, write: quote, read: stringIn }]);
 
-/** What matches the pattern, as it stands. The pattern holds no capturing group. */
+/** A text that matches the pattern, as it stands. The pattern holds no capturing group. */
 export const raw = <Name extends string>(name: Name, pattern: string): LineForm<Name> =>
   formOf([{ name, pattern, write: (value) => value, read: (written) => written }]);
 

@@ -29,7 +29,7 @@ type Surroundings<Data> = {
   timers: Pick<Timers, "set" | "setNoLater">;
   clock: Clock;
   timer: string;
-  /** What the actor keeps of a socket beside its credentials. */
+  /** The actor's own data of a socket, beside its credentials. */
   data: z.ZodType<Data>;
   /** How long a proof counts, how long before its end a new one is asked for, and how long the answer may take. */
   proofMs: number;

@@ -56,7 +56,7 @@ export const receiveFrame = (services: SpaceServices, session: SpaceSession, dat
 
 const obey = (services: SpaceServices, session: SpaceSession, frame: ClientFrame): void => {
   const { principal } = session;
-  // What is said again is answered to its sender alone: the others have it.
+  // A repeated message is answered to its sender alone: the others have it.
   const tell = (event: { type: DurableEvent["type"]; cursor: number; message: Message }): void =>
     services.sockets.send(session, JSON.stringify(event));
   if (frame.type === "read") markRead(services, principal, frame.messageId);

@@ -16,7 +16,7 @@ import { snapshotOf } from "./settings.ts";
 import type { RunRead } from "./streams/channel.ts";
 
 /**
- * What people and agents read of the space, and how far each member has read: a person by its word, an agent by its
+ * Reading the space, for people and agents, and how far each member has read: a person by its word, an agent by its
  * runs' ends.
  *
  * Invariants

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { Clock } from "../shared/clock.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import {

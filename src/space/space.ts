@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/space/migrations.js";
-import type { Env, Served } from "../env.ts";
+import type { Env, Served } from "../env/env.ts";
 import type { ChannelOpen } from "../protocol/channel.ts";
 import { pingText, pongText } from "../protocol/events.ts";
 import type { Message, PostMessage } from "../protocol/message.ts";
@@ -58,7 +58,7 @@ const indexed = { update: updateSpace, remove: removeSpace, addMember, removeMem
   Served<SpaceRpc, SpaceServices>
 >;
 
-/** What agents say and show. */
+/** Messages and tool calls of agents. */
 const fromAgents = { append: appendFromAgent, recordToolCall } satisfies Partial<Served<SpaceRpc, SpaceServices>>;
 
 const served = { ...answers, ...indexed, ...fromAgents };

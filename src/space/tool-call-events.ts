@@ -16,7 +16,7 @@ import { advanced, begun, judge } from "./tool-calls/call-state.ts";
 import type { CallRow } from "./tool-calls/tool-calls.ts";
 
 /**
- * What happens to the tool calls that show here: agents show them, people answer, their time is up, their agent leaves.
+ * The events of tool calls that show here: agents show them, people answer, their time is up, their agent leaves.
  *
  * Invariants
  * 1. While people may answer a call, the timer `calls` is set no later than its time is up.

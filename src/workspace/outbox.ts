@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Env } from "../env.ts";
+import type { Env } from "../env/env.ts";
 import type { EntityType } from "../protocol/entity.ts";
 import type { IndexDelivery } from "../protocol/rpc.ts";
 import { errorKind, type Outcome, ok, unwrap } from "../shared/errors.ts";

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/workspace/migrations.js";
-import type { Env, Served } from "../env.ts";
+import type { Env, Served } from "../env/env.ts";
 import type { WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Workspace as WorkspaceView } from "../protocol/workspace.ts";
 import { isoTime, systemClock } from "../shared/clock.ts";

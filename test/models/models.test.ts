@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { Env } from "../../src/env.ts";
+import type { Env } from "../../src/env/env.ts";
 import type { ModelDeps } from "../../src/models/model-spec.ts";
 import { provideRehearsal, providers, resolveModel } from "../../src/models/models.ts";
 import type { ModelConfig } from "../../src/protocol/model-config.ts";

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
 import { rateWindowSeconds } from "../../src/auth/rates.ts";
-import type { Env } from "../../src/env.ts";
+import type { Env } from "../../src/env/env.ts";
 import { app } from "../../src/routes/app.ts";
 import { call, ids, openHouse } from "../support/house.ts";
 import { apiDocument, operations, problemIn } from "./operations.ts";

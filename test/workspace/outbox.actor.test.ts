@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
-import type { ActorNamespace } from "../../src/env.ts";
+import type { ActorNamespace } from "../../src/env/env.ts";
 import type { AgentRpc, SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";

@@ -1,4 +1,4 @@
-import type { Env } from "../../env.ts";
+import type { Env } from "../../env/env.ts";
 import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../protocol/agent.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";

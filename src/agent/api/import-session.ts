@@ -1,5 +1,5 @@
 import { eq, sql } from "drizzle-orm";
-import type { Env } from "../../env.ts";
+import type { Env } from "../../env/env.ts";
 import type { Agent as AgentView } from "../../protocol/agent.ts";
 import type { ExportedHead, ImportReport, RowKind } from "../../protocol/exported-agent.ts";
 import type { ImportedRow, ImportName } from "../../protocol/transfer-rpc.ts";

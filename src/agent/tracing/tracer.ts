@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Env } from "../../env.ts";
+import type { Env } from "../../env/env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
 import type { Usage } from "../../protocol/run.ts";
 import type { Clock } from "../../shared/clock.ts";

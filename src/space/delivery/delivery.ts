@@ -1,4 +1,4 @@
-import type { ActorNamespace } from "../../env.ts";
+import type { ActorNamespace } from "../../env/env.ts";
 import type { Delivery as AgentDelivery, AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
 import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";

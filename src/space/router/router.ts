@@ -1,6 +1,6 @@
 import { ExpiringMap } from "../../auth/expiring-map.ts";
 import { unseal } from "../../auth/sealing.ts";
-import type { Env } from "../../env.ts";
+import type { Env } from "../../env/env.ts";
 import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
 import type { RouterDecision } from "../../protocol/message.ts";

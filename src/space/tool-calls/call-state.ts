@@ -27,7 +27,7 @@ const shortened = (output: unknown): unknown => {
   if (bytes <= maxToolOutputBytes) return output;
   return {
     note: `The first ${maxToolOutputBytes} of ${bytes} bytes of the output's JSON (maxToolOutputBytes)`,
-    // What fits in so many bytes of UTF-8, never half of a character.
+    // As much as so many bytes of UTF-8 hold, never half of a character.
     beginning: json.slice(0, new TextEncoder().encodeInto(json, new Uint8Array(maxToolOutputBytes)).read),
   };
 };

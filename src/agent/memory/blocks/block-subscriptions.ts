@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Env } from "../../../env.ts";
+import type { Env } from "../../../env/env.ts";
 import type { Block } from "../../../protocol/block.ts";
 import type { BlockFrame } from "../../../protocol/block-events.ts";
 import { closeCodes } from "../../../protocol/events.ts";

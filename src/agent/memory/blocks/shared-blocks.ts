@@ -1,5 +1,5 @@
 import { and, asc, count, eq } from "drizzle-orm";
-import type { Env } from "../../../env.ts";
+import type { Env } from "../../../env/env.ts";
 import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
 import type { BlockPrincipal, SharedBlockNote } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";

@@ -1,5 +1,5 @@
 import { and, asc, eq, isNull } from "drizzle-orm";
-import type { Env } from "../../../env.ts";
+import type { Env } from "../../../env/env.ts";
 import type { Block, Permission } from "../../../protocol/block.ts";
 import type { BlockGrant } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";

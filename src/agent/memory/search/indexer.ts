@@ -1,4 +1,4 @@
-import type { Env } from "../../../env.ts";
+import type { Env } from "../../../env/env.ts";
 import type { SpaceHistory } from "../../../protocol/rpc.ts";
 import { unwrap } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";

@@ -1,5 +1,5 @@
-import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "./protocol/rpc.ts";
-import type { Outcome } from "./shared/errors.ts";
+import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { Outcome } from "../shared/errors.ts";
 
 /** A namespace of actors, seen only through the RPC interface that they promise. */
 export type ActorNamespace<Rpc> = { getByName(name: string): Rpc & { fetch(request: Request): Promise<Response> } };
