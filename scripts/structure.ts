@@ -18,8 +18,8 @@ const bounds: Bound[] = [
   { figure: "subclasses", atMost: 0, what: "classes that extend a class of ours" },
   { figure: "mutualFolders", atMost: 0, what: "pairs of folders that point at each other" },
   { figure: "upwardImports", atMost: 0, what: "imports of a parent's file that is no leaf module" },
-  { figure: "smallFiles", atMost: 9, what: "files under 25 lines with one importer" },
-  { figure: "smallishFiles", atMost: 41, what: "files under 40 lines with one importer" },
+  { figure: "smallFiles", atMost: 5, what: "files under 25 lines with one importer" },
+  { figure: "smallishFiles", atMost: 40, what: "files under 40 lines with one importer" },
   { figure: "longFiles", atMost: 0, what: "files over 400 lines" },
 ];
 
@@ -36,8 +36,8 @@ export type Structure = {
   /** Two folders of one parent, each with all that it holds, of which each imports something of the other. */
   mutualFolders: string[];
   /**
-   * Imports of a file that stands in a folder above. Leaf modules do not count: `schema.ts`, `bounds.ts`, `types.ts`, and
-   * a module that imports nothing of its own folder but leaf modules of it.
+   * Imports of a file that stands in a folder above. Leaf modules do not count: `schema.ts`, `bounds.ts`, `types.ts`,
+   * `env.ts` (the types of the worker's bindings), and a module that imports nothing of its own folder but leaf modules of it.
    */
   upwardImports: string[];
   /** Files of src that one other file of src imports, by their length. */
@@ -48,7 +48,7 @@ export type Structure = {
 
 type Source = { path: string; text: string; lines: number; imports: string[] };
 
-const leafNames = ["schema.ts", "bounds.ts", "types.ts"];
+const leafNames = ["schema.ts", "bounds.ts", "types.ts", "env.ts"];
 
 export const structureOf = (root: string): Structure => {
   const sources = readSources(root, "src/**/*.{ts,tsx,css,js,html}");
