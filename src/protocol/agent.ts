@@ -3,7 +3,7 @@ import { ContextConfig } from "./context-config.ts";
 
 import { entityId } from "./ids.ts";
 import { EmbedderConfig, ModelConfig } from "./model-config.ts";
-import { isTimeZone, Label, Name, Timestamp } from "./text.ts";
+import { component, isTimeZone, Label, Name, strictComponent, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
 /** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
@@ -29,72 +29,66 @@ export const Limits = z.strictObject({
 export type Limits = z.infer<typeof Limits>;
 
 /** Wakes the agent again and again, so that it looks after what nobody asks for. */
-export const Heartbeat = z
-  .strictObject({
-    everyMinutes: z
-      .int()
-      .min(5)
-      .max(7 * 24 * 60),
-    /** Hours of the day, the end not included; they may go over midnight, such as from 22 to 6. */
-    activeHours: z
-      .strictObject({ start: z.int().min(0).max(23), end: z.int().min(0).max(24) })
-      .refine(({ start, end }) => start !== end % 24, "must begin and end at different hours; leave it out for all day")
-      .optional(),
-    /** IANA name, such as Asia/Riyadh; UTC if left out. */
-    timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
-  })
-  .meta({ id: "Heartbeat" });
+export const Heartbeat = strictComponent("Heartbeat", {
+  everyMinutes: z
+    .int()
+    .min(5)
+    .max(7 * 24 * 60),
+  /** Hours of the day, the end not included; they may go over midnight, such as from 22 to 6. */
+  activeHours: z
+    .strictObject({ start: z.int().min(0).max(23), end: z.int().min(0).max(24) })
+    .refine(({ start, end }) => start !== end % 24, "must begin and end at different hours; leave it out for all day")
+    .optional(),
+  /** IANA name, such as Asia/Riyadh; UTC if left out. */
+  timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
+});
 export type Heartbeat = z.infer<typeof Heartbeat>;
 
-export const AgentConfig = z
-  .strictObject({
-    name: Name,
-    description: z.string().max(1000).default(""),
-    instructions: z.string().max(64_000).default(""),
-    model: ModelConfig.default({ provider: "rehearsal", deltasPerSecond: 25 }),
-    continuity: Continuity.default("consciousness"),
-    messaging: Messaging.default("simple"),
-    limits: Limits.default(() => Limits.parse({})),
-    context: ContextConfig.default(() => ContextConfig.parse({})),
-    /** Off if left out. */
-    heartbeat: Heartbeat.optional(),
-    /** Its own tools, beside those that every agent has. */
-    tools: ToolConfigs.default([]),
-    toolRules: ToolRules.default([]),
-    mcp: McpServers.default({ servers: [] }),
-    /** Whether it has the tools for blocks, its archive and search; their declarations are part of every input. */
-    memoryTools: z.boolean().default(true),
-    /** For its search; `feature-hashing` if left out. */
-    embedder: EmbedderConfig.optional(),
-  })
-  .meta({ id: "AgentConfig" });
+export const AgentConfig = strictComponent("AgentConfig", {
+  name: Name,
+  description: z.string().max(1000).default(""),
+  instructions: z.string().max(64_000).default(""),
+  model: ModelConfig.default({ provider: "rehearsal", deltasPerSecond: 25 }),
+  continuity: Continuity.default("consciousness"),
+  messaging: Messaging.default("simple"),
+  limits: Limits.default(() => Limits.parse({})),
+  context: ContextConfig.default(() => ContextConfig.parse({})),
+  /** Off if left out. */
+  heartbeat: Heartbeat.optional(),
+  /** Its own tools, beside those that every agent has. */
+  tools: ToolConfigs.default([]),
+  toolRules: ToolRules.default([]),
+  mcp: McpServers.default({ servers: [] }),
+  /** Whether it has the tools for blocks, its archive and search; their declarations are part of every input. */
+  memoryTools: z.boolean().default(true),
+  /** For its search; `feature-hashing` if left out. */
+  embedder: EmbedderConfig.optional(),
+});
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 /**
  * A PATCH carries any part of a config. `limits` and `context` merge field by field; `null` removes a field of
  * `context`. The merged whole is parsed again, so a patch leaves nothing invalid behind.
  */
-export const UpdateAgent = z
-  .strictObject({
-    name: Name.optional(),
-    description: z.string().max(1000).optional(),
-    instructions: z.string().max(64_000).optional(),
-    model: ModelConfig.optional(),
-    continuity: Continuity.optional(),
-    messaging: Messaging.optional(),
-    limits: z.record(z.string(), z.number()).optional(),
-    context: z.record(z.string(), z.json()).optional(),
-    /** `null` turns it off. */
-    heartbeat: Heartbeat.nullable().optional(),
-    /** These three are replaced whole. */
-    tools: ToolConfigs.optional(),
-    toolRules: ToolRules.optional(),
-    mcp: McpServers.optional(),
-    memoryTools: z.boolean().optional(),
-    /** `null` goes back to the default. */
-    embedder: EmbedderConfig.nullable().optional(),
-  })
-  .meta({ id: "UpdateAgent" });
+export const UpdateAgent = strictComponent("UpdateAgent", {
+  name: Name.optional(),
+  description: z.string().max(1000).optional(),
+  instructions: z.string().max(64_000).optional(),
+  model: ModelConfig.optional(),
+  continuity: Continuity.optional(),
+  messaging: Messaging.optional(),
+  limits: z.record(z.string(), z.number()).optional(),
+  context: z.record(z.string(), z.json()).optional(),
+  /** `null` turns it off. */
+  heartbeat: Heartbeat.nullable().optional(),
+  /** These three are replaced whole. */
+  tools: ToolConfigs.optional(),
+  toolRules: ToolRules.optional(),
+  mcp: McpServers.optional(),
+  memoryTools: z.boolean().optional(),
+  /** `null` goes back to the default. */
+  embedder: EmbedderConfig.nullable().optional(),
+});
 export type UpdateAgent = z.infer<typeof UpdateAgent>;
 
 /** The state of the agent's loop, since when, what it waits for, and its last error. */
@@ -117,32 +111,26 @@ export const AgentActivity = z.object({
   tokensToday: z.int(),
 });
 
-export const Agent = z
-  .object({
-    id: entityId,
-    config: AgentConfig,
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-    activity: AgentActivity.optional(),
-    /** The state of its MCP servers; left out where it has none. */
-    mcp: z.array(McpStatus).optional(),
-  })
-  .meta({ id: "Agent" });
+export const Agent = component("Agent", {
+  id: entityId,
+  config: AgentConfig,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  activity: AgentActivity.optional(),
+  /** The state of its MCP servers; left out where it has none. */
+  mcp: z.array(McpStatus).optional(),
+});
 export type Agent = z.infer<typeof Agent>;
 
-export const AgentListItem = z
-  .object({ id: entityId, name: z.string(), createdAt: Timestamp })
-  .meta({ id: "AgentListItem" });
+export const AgentListItem = component("AgentListItem", { id: entityId, name: z.string(), createdAt: Timestamp });
 
 /** Blocks that one event may name. */
 export const maxBlockRefs = 20;
 
-export const TriggerAgent = z
-  .strictObject({
-    serviceName: z.string().min(1).max(64),
-    payload: z.json(),
-    /** Labels of working blocks that the run reads beside those that are pinned. */
-    blockRefs: z.array(Label).max(maxBlockRefs).optional(),
-  })
-  .meta({ id: "TriggerAgent" });
+export const TriggerAgent = strictComponent("TriggerAgent", {
+  serviceName: z.string().min(1).max(64),
+  payload: z.json(),
+  /** Labels of working blocks that the run reads beside those that are pinned. */
+  blockRefs: z.array(Label).max(maxBlockRefs).optional(),
+});
 export type TriggerAgent = z.infer<typeof TriggerAgent>;

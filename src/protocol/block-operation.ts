@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { BlockText } from "./block-schema.ts";
-import { Label } from "./text.ts";
+import { component, Label } from "./text.ts";
 
 /** One change of a block. In a composite, `section` names the part that it changes. */
 
@@ -68,5 +68,5 @@ export const operationNames = BlockOperation.options.map(({ shape }) => shape.op
 export const maxOperations = 100;
 export const BlockOperations = z.array(BlockOperation).min(1).max(maxOperations);
 
-export const OperationResult = z.object({ op: z.string(), message: z.string() }).meta({ id: "OperationResult" });
+export const OperationResult = component("OperationResult", { op: z.string(), message: z.string() });
 export type OperationResult = z.infer<typeof OperationResult>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Label } from "./text.ts";
+import { Label, strictComponent } from "./text.ts";
 
 /** The structure of a block's document. It decides which operations the block takes and how it is rendered. */
 
@@ -28,9 +28,10 @@ const unique = <Named>(nameOf: (item: Named) => string, what: string) => ({
 });
 
 /** The part of a text that is shown; lines count from 1. */
-export const Viewport = z
-  .strictObject({ startLine: z.int().min(0).max(1_000_000), displayLines: z.int().min(1).max(10_000) })
-  .meta({ id: "Viewport" });
+export const Viewport = strictComponent("Viewport", {
+  startLine: z.int().min(0).max(1_000_000),
+  displayLines: z.int().min(1).max(10_000),
+});
 export type Viewport = z.infer<typeof Viewport>;
 
 const TextSchema = z.strictObject({ type: z.literal("text"), viewport: Viewport.optional() });

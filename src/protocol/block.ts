@@ -2,7 +2,7 @@ import { z } from "zod";
 import { BlockOperations, OperationResult } from "./block-operation.ts";
 import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";
 import { entityId, spaceId } from "./ids.ts";
-import { Label, Timestamp } from "./text.ts";
+import { component, Label, strictComponent, Timestamp } from "./text.ts";
 
 /** A document that an agent keeps: in its input always, when pinned, or found by search. */
 
@@ -44,20 +44,18 @@ const settings = {
   partnerEntityId: entityId,
 };
 
-export const CreateBlock = z
-  .strictObject({
-    label: Label,
-    ...settings,
-    permission: Permission.default("ReadWrite"),
-    description: Description.default(""),
-    schema: BlockSchema.default({ type: "text" }),
-    pinned: z.boolean().default(false),
-    charLimit: CharLimit.default(defaultBlockCharacters),
-    partnerEntityId: entityId.optional(),
-    /** The first content: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
-    content: z.json().optional(),
-  })
-  .meta({ id: "CreateBlock" });
+export const CreateBlock = strictComponent("CreateBlock", {
+  label: Label,
+  ...settings,
+  permission: Permission.default("ReadWrite"),
+  description: Description.default(""),
+  schema: BlockSchema.default({ type: "text" }),
+  pinned: z.boolean().default(false),
+  charLimit: CharLimit.default(defaultBlockCharacters),
+  partnerEntityId: entityId.optional(),
+  /** The first content: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
+  content: z.json().optional(),
+});
 export type CreateBlock = z.infer<typeof CreateBlock>;
 
 /** A field that is left out stays as it was. A schema keeps its type. */
@@ -79,70 +77,65 @@ export type UpdateBlock = z.infer<typeof UpdateBlock>;
 
 export const Version = z.int().min(0);
 
-export const Block = z
-  .object({
-    label: Label,
-    type: BlockType,
-    /** Where another agent shares the block: this agent's permission. */
-    permission: Permission,
-    description: z.string(),
-    schema: BlockSchema,
-    pinned: z.boolean(),
-    charLimit: z.int(),
-    partnerEntityId: entityId.optional(),
-    version: Version,
-    rendered: z.string(),
-    /** The agent whose block it is, where that is another. */
-    sharedFrom: z.object({ agentId: entityId, agentName: z.string() }).optional(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  })
-  .meta({ id: "Block" });
+export const Block = component("Block", {
+  label: Label,
+  type: BlockType,
+  /** Where another agent shares the block: this agent's permission. */
+  permission: Permission,
+  description: z.string(),
+  schema: BlockSchema,
+  pinned: z.boolean(),
+  charLimit: z.int(),
+  partnerEntityId: entityId.optional(),
+  version: Version,
+  rendered: z.string(),
+  /** The agent whose block it is, where that is another. */
+  sharedFrom: z.object({ agentId: entityId, agentName: z.string() }).optional(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+});
 export type Block = z.infer<typeof Block>;
 
 /** With its content as data. */
 export const BlockDetail = Block.extend({ value: z.json() }).meta({ id: "BlockDetail" });
 export type BlockDetail = z.infer<typeof BlockDetail>;
 
-export const EditBlock = z
-  .strictObject({
-    operations: BlockOperations,
-    /** `agent`: the block's permission holds, as for the agent's own tools. */
-    as: z.enum(["agent", "system"]).default("system"),
-    /** The version that the edit was made on: what came after it is merged. The newest, if left out. */
-    onVersion: Version.optional(),
-  })
-  .meta({ id: "EditBlock" });
+export const EditBlock = strictComponent("EditBlock", {
+  operations: BlockOperations,
+  /** `agent`: the block's permission holds, as for the agent's own tools. */
+  as: z.enum(["agent", "system"]).default("system"),
+  /** The version that the edit was made on: what came after it is merged. The newest, if left out. */
+  onVersion: Version.optional(),
+});
 export type EditBlock = z.infer<typeof EditBlock>;
 
-export const EditedBlock = z
-  .object({ rendered: z.string(), value: z.json(), version: Version, results: z.array(OperationResult) })
-  .meta({ id: "EditedBlock" });
+export const EditedBlock = component("EditedBlock", {
+  rendered: z.string(),
+  value: z.json(),
+  version: Version,
+  results: z.array(OperationResult),
+});
 export type EditedBlock = z.infer<typeof EditedBlock>;
 
 /** One version of a block: who made it, and how. */
-export const BlockChange = z
-  .object({
-    version: Version,
-    /** `agent:ent_…:append`, `human:ent_…:edit`, `system:create`. */
-    author: z.string(),
-    authorName: z
-      .string()
-      .optional()
-      .meta({ description: "What the author was called where an imported agent comes from" }),
-    operations: z.array(z.string()),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "BlockChange" });
+export const BlockChange = component("BlockChange", {
+  version: Version,
+  /** `agent:ent_…:append`, `human:ent_…:edit`, `system:create`. */
+  author: z.string(),
+  authorName: z
+    .string()
+    .optional()
+    .meta({ description: "What the author was called where an imported agent comes from" }),
+  operations: z.array(z.string()),
+  createdAt: Timestamp,
+});
 export type BlockChange = z.infer<typeof BlockChange>;
 
 /** Another agent that may use a block, and how. */
-export const BlockShare = z
-  .object({ agentId: entityId, permission: Permission, createdAt: Timestamp })
-  .meta({ id: "BlockShare" });
+export const BlockShare = component("BlockShare", { agentId: entityId, permission: Permission, createdAt: Timestamp });
 export type BlockShare = z.infer<typeof BlockShare>;
 
-export const PutBlockShare = z.strictObject({ permission: Permission.default("Append") }).meta({ id: "PutBlockShare" });
+export const PutBlockShare = strictComponent("PutBlockShare", { permission: Permission.default("Append") });
 
 /** The permission of a space's people. `Partner` and `Human` are left out: they ask a person about an agent's edit. */
 export const SpacePermission = z.enum(["ReadOnly", "Append", "ReadWrite", "Admin"], {
@@ -151,14 +144,10 @@ export const SpacePermission = z.enum(["ReadOnly", "Append", "ReadWrite", "Admin
 export type SpacePermission = z.infer<typeof SpacePermission>;
 
 /** A space whose people may use a block, and how. */
-export const BlockSpace = z
-  .object({ spaceId, permission: SpacePermission, createdAt: Timestamp })
-  .meta({ id: "BlockSpace" });
+export const BlockSpace = component("BlockSpace", { spaceId, permission: SpacePermission, createdAt: Timestamp });
 export type BlockSpace = z.infer<typeof BlockSpace>;
 
-export const PutBlockSpace = z
-  .strictObject({ permission: SpacePermission.default("ReadWrite") })
-  .meta({ id: "PutBlockSpace" });
+export const PutBlockSpace = strictComponent("PutBlockSpace", { permission: SpacePermission.default("ReadWrite") });
 
 /** An edit by one of a space's people: as themselves, with the permission that the space has. */
 export const EditSpaceBlock = EditBlock.omit({ as: true }).meta({ id: "EditSpaceBlock" });

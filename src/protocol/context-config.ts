@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ModelConfig } from "./model-config.ts";
+import { component } from "./text.ts";
 
 /**
  * How older cycles are shortened. `self_summaries` keeps their own last words, `truncate` nothing;
@@ -99,15 +100,13 @@ export const ContextConfig = z
 export type ContextConfig = z.infer<typeof ContextConfig>;
 
 /** The limits that an input is composed within: the config's where it names them, fitted to the agent's model. */
-export const ContextLimits = z
-  .object({
-    model: z.string().meta({ description: "The model's name: what `context.byModel` goes by" }),
-    window: z.int().optional().meta({ description: "The model's own window, where it is known" }),
-    maxTokens: z.int(),
-    reservedResponseTokens: z.int(),
-    memoryTokens: z.int(),
-    historyTokens: z.int(),
-    notes: z.array(z.string()).meta({ description: "Where they are not what the config says, and why" }),
-  })
-  .meta({ id: "ContextLimits" });
+export const ContextLimits = component("ContextLimits", {
+  model: z.string().meta({ description: "The model's name: what `context.byModel` goes by" }),
+  window: z.int().optional().meta({ description: "The model's own window, where it is known" }),
+  maxTokens: z.int(),
+  reservedResponseTokens: z.int(),
+  memoryTokens: z.int(),
+  historyTokens: z.int(),
+  notes: z.array(z.string()).meta({ description: "Where they are not what the config says, and why" }),
+});
 export type ContextLimits = z.infer<typeof ContextLimits>;

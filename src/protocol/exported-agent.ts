@@ -7,7 +7,7 @@ import { ExportedJournalRow, ExportedRun, ExportedSummary, ExportedWindow } from
 import { archivalId, entityId, spaceId } from "./ids.ts";
 import { GoalStatus, maxMemoryCharacters } from "./mind.ts";
 import { maxPlanInstruction, PlanStatus, ScheduledAt } from "./plan.ts";
-import { isTimeZone, Label, Timestamp } from "./text.ts";
+import { component, isTimeZone, Label, strictComponent, Timestamp } from "./text.ts";
 
 /**
  * An exported agent: lines of JSON. The first is the head, then comes a line for each row, and the last says how many
@@ -61,15 +61,13 @@ const ExportedPlan = z
   })
   .meta({ id: "ExportedPlan" });
 
-const ExportedArchival = z
-  .strictObject({
-    id: archivalId.meta({ description: "In the imported agent it has an id of that agent's own" }),
-    content: ArchivalContent,
-    metadata: ArchivalMetadata,
-    source: ArchivalSource,
-    createdAt: Timestamp,
-  })
-  .meta({ id: "ExportedArchival" });
+const ExportedArchival = strictComponent("ExportedArchival", {
+  id: archivalId.meta({ description: "In the imported agent it has an id of that agent's own" }),
+  content: ArchivalContent,
+  metadata: ArchivalMetadata,
+  source: ArchivalSource,
+  createdAt: Timestamp,
+});
 
 /** The kinds of rows, in the order in which they are written; an import takes them in any order. */
 export const exportedRows = {
@@ -149,33 +147,29 @@ export type ExportedLine = z.infer<typeof ExportedLine>;
 export type ExportedRow = Exclude<ExportedLine, { kind: "agent" | "end" }>;
 
 /** The counts of an import, and what is still to be done by hand. */
-export const ImportReport = z
-  .object({
-    from: z.object({ agentId: entityId, exportedAt: Timestamp }),
-    counts: z.object({
-      memories: z.int(),
-      goals: z.int(),
-      plans: z.int(),
-      runs: z.int(),
-      blocks: z.int(),
-      archival: z.int(),
-    }),
-    left: LeftBehind,
-    shares: z.int().meta({ description: "Blocks that were shared, either way: they are not shared again" }),
-  })
-  .meta({ id: "ImportReport" });
+export const ImportReport = component("ImportReport", {
+  from: z.object({ agentId: entityId, exportedAt: Timestamp }),
+  counts: z.object({
+    memories: z.int(),
+    goals: z.int(),
+    plans: z.int(),
+    runs: z.int(),
+    blocks: z.int(),
+    archival: z.int(),
+  }),
+  left: LeftBehind,
+  shares: z.int().meta({ description: "Blocks that were shared, either way: they are not shared again" }),
+});
 export type ImportReport = z.infer<typeof ImportReport>;
 
-export const ImportedAgent = z
-  .object({
-    agent: Agent,
-    imported: ImportReport.extend({
-      secrets: z
-        .array(z.string())
-        .meta({ description: "Secrets that the config names and this workspace does not have: write them" }),
-      people: z
-        .array(z.string())
-        .meta({ description: "Approvers that the config names and who are no people of this workspace: PATCH them" }),
-    }),
-  })
-  .meta({ id: "ImportedAgent" });
+export const ImportedAgent = component("ImportedAgent", {
+  agent: Agent,
+  imported: ImportReport.extend({
+    secrets: z
+      .array(z.string())
+      .meta({ description: "Secrets that the config names and this workspace does not have: write them" }),
+    people: z
+      .array(z.string())
+      .meta({ description: "Approvers that the config names and who are no people of this workspace: PATCH them" }),
+  }),
+});

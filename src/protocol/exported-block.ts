@@ -2,7 +2,7 @@ import { z } from "zod";
 import { BlockType, Permission } from "./block.ts";
 import { BlockSchema, maxBlockCharacters } from "./block-schema.ts";
 import { entityId, idPattern, spaceId } from "./ids.ts";
-import { Label, Timestamp } from "./text.ts";
+import { Label, strictComponent, Timestamp } from "./text.ts";
 
 /** Blocks as an exported agent holds them: settings, versions with their authors, and the bytes of their documents. */
 
@@ -25,45 +25,41 @@ const maxExportedVersions = 1100;
 const author = new RegExp(`^(?:system|(?:agent|human):${idPattern("ent").source.slice(1, -1)})$`);
 
 /** One version: who made it, and its bytes where the snapshot does not hold them yet. */
-const ExportedBlockVersion = z
-  .strictObject({
-    version,
-    kind: z.enum(["edit", "undo", "redo"]),
-    author: z
-      .string()
-      .regex(author, "must be system, agent:ent_… or human:ent_…")
-      .meta({ description: "As it was written; what the agent itself wrote is the imported agent's own" }),
-    manner: z.enum(["create", "append", "edit", "delete", "undo", "redo"]),
-    operations: z.array(z.string().max(64)).max(1000),
-    state: z.string().max(20_000).meta({ description: "Which changes of the document it holds" }),
-    update: base64(maxExportedUpdateBytes).optional(),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "ExportedBlockVersion" });
+const ExportedBlockVersion = strictComponent("ExportedBlockVersion", {
+  version,
+  kind: z.enum(["edit", "undo", "redo"]),
+  author: z
+    .string()
+    .regex(author, "must be system, agent:ent_… or human:ent_…")
+    .meta({ description: "As it was written; what the agent itself wrote is the imported agent's own" }),
+  manner: z.enum(["create", "append", "edit", "delete", "undo", "redo"]),
+  operations: z.array(z.string().max(64)).max(1000),
+  state: z.string().max(20_000).meta({ description: "Which changes of the document it holds" }),
+  update: base64(maxExportedUpdateBytes).optional(),
+  createdAt: Timestamp,
+});
 
-export const ExportedBlock = z
-  .strictObject({
-    label: Label,
-    type: BlockType,
-    permission: Permission,
-    description: z.string().max(2000),
-    schema: BlockSchema,
-    pinned: z.boolean(),
-    charLimit: z.int().min(1).max(maxBlockCharacters),
-    partnerEntityId: entityId.optional(),
-    version,
-    rendered: z.string().optional().meta({ description: "To read; an import makes it from the document" }),
-    snapshotVersion: z.int().min(0).meta({ description: "Up to which version its snapshot holds everything" }),
-    snapshot: z
-      .array(base64(maxExportedPartBytes))
-      .max(maxExportedParts)
-      .meta({ description: "The Loro document with its history, in parts" }),
-    versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).meta({ description: "Oldest first" }),
-    lastUsedAt: Timestamp,
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  })
-  .meta({ id: "ExportedBlock" });
+export const ExportedBlock = strictComponent("ExportedBlock", {
+  label: Label,
+  type: BlockType,
+  permission: Permission,
+  description: z.string().max(2000),
+  schema: BlockSchema,
+  pinned: z.boolean(),
+  charLimit: z.int().min(1).max(maxBlockCharacters),
+  partnerEntityId: entityId.optional(),
+  version,
+  rendered: z.string().optional().meta({ description: "To read; an import makes it from the document" }),
+  snapshotVersion: z.int().min(0).meta({ description: "Up to which version its snapshot holds everything" }),
+  snapshot: z
+    .array(base64(maxExportedPartBytes))
+    .max(maxExportedParts)
+    .meta({ description: "The Loro document with its history, in parts" }),
+  versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).meta({ description: "Oldest first" }),
+  lastUsedAt: Timestamp,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+});
 export type ExportedBlock = z.infer<typeof ExportedBlock>;
 
 /** A block that was shared with an agent or a space (`given`), or that another agent shares with this one (`taken`). */

@@ -4,7 +4,7 @@ import { Continuity } from "./agent.ts";
 import { ContextLimits } from "./context-config.ts";
 import { runId, spaceId } from "./ids.ts";
 import { RunTrigger, Usage } from "./run.ts";
-import { Timestamp } from "./text.ts";
+import { strictComponent, Timestamp } from "./text.ts";
 
 /** The history of an exported agent: windows, runs, journal, summaries. */
 
@@ -12,47 +12,43 @@ import { Timestamp } from "./text.ts";
 const place = z.int().min(0).max(1_000_000_000_000);
 
 /** A stretch of consciousness: what its inputs began with, and the first run whose cycle is whole in it. */
-export const ExportedWindow = z
-  .strictObject({
-    id: place.min(1),
-    instructions: z.string(),
-    summary: z.string().nullable(),
-    continuity: Continuity,
-    firstRun: place.min(1),
-    toldFrom: place.min(1),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "ExportedWindow" });
+export const ExportedWindow = strictComponent("ExportedWindow", {
+  id: place.min(1),
+  instructions: z.string(),
+  summary: z.string().nullable(),
+  continuity: Continuity,
+  firstRun: place.min(1),
+  toldFrom: place.min(1),
+  createdAt: Timestamp,
+});
 
 /** A run that has ended. Runs count 1, 2, 3 … without a gap; other rows name them by that number. */
-export const ExportedRun = z
-  .strictObject({
-    ordinal: place.min(1),
-    id: runId.meta({ description: "In the imported agent it has an id of that agent's own" }),
-    status: z.enum(["completed", "skipped", "failed", "canceled", "absorbed"]),
-    continuity: Continuity,
-    endedBy: place.optional().meta({ description: "The number of the run that stopped or absorbed it" }),
-    trigger: RunTrigger,
-    events: place.max(10_000).meta({ description: "How many events it took" }),
-    roots: z.array(z.string().max(200)).max(10_000),
-    spaceIds: z.array(spaceId).max(10_000),
-    windowId: place,
-    journalFrom: place,
-    journalTo: place,
-    rests: z
-      .array(z.strictObject({ from: place, to: place }))
-      .optional()
-      .meta({ description: "Where the journal belongs to other runs while it rested" }),
-    kept: z.boolean().meta({ description: "Its cycle is part of consciousness" }),
-    activeSpaceId: spaceId.nullable(),
-    outcome: z.enum(["answered", "silent", "failed"]).optional(),
-    reason: z.string().optional(),
-    error: z.strictObject({ code: z.enum(errorCodes), message: z.string() }).optional(),
-    prefixReuse: z.number().optional(),
-    startedAt: Timestamp,
-    completedAt: Timestamp,
-  })
-  .meta({ id: "ExportedRun" });
+export const ExportedRun = strictComponent("ExportedRun", {
+  ordinal: place.min(1),
+  id: runId.meta({ description: "In the imported agent it has an id of that agent's own" }),
+  status: z.enum(["completed", "skipped", "failed", "canceled", "absorbed"]),
+  continuity: Continuity,
+  endedBy: place.optional().meta({ description: "The number of the run that stopped or absorbed it" }),
+  trigger: RunTrigger,
+  events: place.max(10_000).meta({ description: "How many events it took" }),
+  roots: z.array(z.string().max(200)).max(10_000),
+  spaceIds: z.array(spaceId).max(10_000),
+  windowId: place,
+  journalFrom: place,
+  journalTo: place,
+  rests: z
+    .array(z.strictObject({ from: place, to: place }))
+    .optional()
+    .meta({ description: "Where the journal belongs to other runs while it rested" }),
+  kept: z.boolean().meta({ description: "Its cycle is part of consciousness" }),
+  activeSpaceId: spaceId.nullable(),
+  outcome: z.enum(["answered", "silent", "failed"]).optional(),
+  reason: z.string().optional(),
+  error: z.strictObject({ code: z.enum(errorCodes), message: z.string() }).optional(),
+  prefixReuse: z.number().optional(),
+  startedAt: Timestamp,
+  completedAt: Timestamp,
+});
 export type ExportedRun = z.infer<typeof ExportedRun>;
 
 const ExportedCall = z.looseObject({
@@ -163,12 +159,10 @@ export const callsIn = (content: unknown): { made: string[]; answered: string[] 
 };
 
 /** A summary of older cycles (`cycles`) or of a space's older messages (its id). */
-export const ExportedSummary = z
-  .strictObject({
-    subject: z.union([z.literal("cycles"), spaceId]),
-    text: z.string(),
-    base: place,
-    upTo: place,
-    updatedAt: Timestamp,
-  })
-  .meta({ id: "ExportedSummary" });
+export const ExportedSummary = strictComponent("ExportedSummary", {
+  subject: z.union([z.literal("cycles"), spaceId]),
+  text: z.string(),
+  base: place,
+  upTo: place,
+  updatedAt: Timestamp,
+});

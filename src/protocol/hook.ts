@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { hookId } from "./ids.ts";
-import { Name, Timestamp } from "./text.ts";
+import { Name, strictComponent, Timestamp } from "./text.ts";
 
 /** How a webhook's sender signs its deliveries. */
 export const HookScheme = z.enum(["standard", "github", "header"]);
@@ -64,28 +64,24 @@ export const CreateHook = z
 export type CreateHook = z.infer<typeof CreateHook>;
 
 /** `null` takes a template or a choice of events away. */
-export const UpdateHook = z
-  .strictObject({
-    name: Name.optional(),
-    template: HookTemplate.nullable().optional(),
-    events: EventTypes.nullable().optional(),
-  })
-  .meta({ id: "UpdateHook" });
+export const UpdateHook = strictComponent("UpdateHook", {
+  name: Name.optional(),
+  template: HookTemplate.nullable().optional(),
+  events: EventTypes.nullable().optional(),
+});
 export type UpdateHook = z.infer<typeof UpdateHook>;
 
 const maxGraceSeconds = 7 * 24 * 60 * 60;
 
 /** The secret that was valid until now stays so for the grace; one that was in its grace already ends. */
-export const RotateHook = z
-  .strictObject({
-    secret: Secret.optional(),
-    graceSeconds: z
-      .int()
-      .min(0)
-      .max(maxGraceSeconds)
-      .default(24 * 60 * 60),
-  })
-  .meta({ id: "RotateHook" });
+export const RotateHook = strictComponent("RotateHook", {
+  secret: Secret.optional(),
+  graceSeconds: z
+    .int()
+    .min(0)
+    .max(maxGraceSeconds)
+    .default(24 * 60 * 60),
+});
 export type RotateHook = z.infer<typeof RotateHook>;
 
 /** A way in for one sender's webhooks. Its secrets are never read back. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EntityType } from "./entity.ts";
 import { entityId, messageId, runId, spaceId, streamId } from "./ids.ts";
 import { runResult } from "./run.ts";
-import { MessageText, Timestamp } from "./text.ts";
+import { component, MessageText, strictComponent, Timestamp } from "./text.ts";
 import { ToolCall } from "./tool-call.ts";
 
 export const Origin = z
@@ -19,52 +19,46 @@ export const Origin = z
 export type Origin = z.infer<typeof Origin>;
 
 /** A log event that shows in the timeline. `seq` is its place in the space's log, and the cursor. */
-export const Message = z
-  .object({
-    id: messageId,
-    seq: z.int(),
-    spaceId,
-    kind: z.enum(["text", "tool_call"]),
-    sender: z.object({ id: entityId, name: z.string(), type: EntityType }),
-    text: z.string().optional(),
-    toolCall: ToolCall.optional(),
-    replyTo: messageId.optional(),
-    mentions: z.array(entityId).optional(),
-    origin: Origin.optional(),
-    expectsReply: z.boolean().optional(),
-    streamId: streamId.optional(),
-    clientKey: z.string().optional(),
-    createdAt: Timestamp,
-  })
-  .meta({ id: "Message" });
+export const Message = component("Message", {
+  id: messageId,
+  seq: z.int(),
+  spaceId,
+  kind: z.enum(["text", "tool_call"]),
+  sender: z.object({ id: entityId, name: z.string(), type: EntityType }),
+  text: z.string().optional(),
+  toolCall: ToolCall.optional(),
+  replyTo: messageId.optional(),
+  mentions: z.array(entityId).optional(),
+  origin: Origin.optional(),
+  expectsReply: z.boolean().optional(),
+  streamId: streamId.optional(),
+  clientKey: z.string().optional(),
+  createdAt: Timestamp,
+});
 export type Message = z.infer<typeof Message>;
 
 /** The sender's own name for a message, so that sending it again stores it once. */
 export const ClientKey = z.string().min(1).max(128);
 
-export const PostMessage = z
-  .strictObject({
-    text: MessageText,
-    replyTo: messageId.optional(),
-    expectsReply: z.boolean().optional(),
-    clientKey: ClientKey.optional(),
-  })
-  .meta({ id: "PostMessage" });
+export const PostMessage = strictComponent("PostMessage", {
+  text: MessageText,
+  replyTo: messageId.optional(),
+  expectsReply: z.boolean().optional(),
+  clientKey: ClientKey.optional(),
+});
 export type PostMessage = z.infer<typeof PostMessage>;
 
-export const ReadMark = z.strictObject({ messageId }).meta({ id: "ReadMark" });
+export const ReadMark = strictComponent("ReadMark", { messageId });
 
 /** A reader of a message, by its read mark; for an agent also the outcome of the run that took the message. */
-export const ReadReceipt = z
-  .object({
-    entityId,
-    name: z.string(),
-    type: EntityType,
-    at: Timestamp,
-    runId: runId.optional(),
-    ...runResult,
-  })
-  .meta({ id: "ReadReceipt" });
+export const ReadReceipt = component("ReadReceipt", {
+  entityId,
+  name: z.string(),
+  type: EntityType,
+  at: Timestamp,
+  runId: runId.optional(),
+  ...runResult,
+});
 export type ReadReceipt = z.infer<typeof ReadReceipt>;
 
 /** The decision of the space's router about a message: which agents it wakes. A failed one wakes nobody. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Label, Timestamp } from "./text.ts";
+import { component, Label, strictComponent, Timestamp } from "./text.ts";
 
 /** A self-set trigger: once, after a while or at a time, or again and again. Its id is the caller's choice. */
 export const PlanStatus = z.enum(["active", "done", "failed"]);
@@ -20,26 +20,22 @@ const times = {
   timezone: z.string().min(1).max(64).optional(),
 };
 
-export const Plan = z
-  .object({
-    id: Label,
-    name: z.string(),
-    instruction: z.string(),
-    ...times,
-    nextRunAt: Timestamp.optional(),
-    status: PlanStatus,
-    setBy: z.enum(["agent", "workspace"]),
-    lastError: z.object({ code: z.string(), message: z.string() }).optional(),
-  })
-  .meta({ id: "Plan" });
+export const Plan = component("Plan", {
+  id: Label,
+  name: z.string(),
+  instruction: z.string(),
+  ...times,
+  nextRunAt: Timestamp.optional(),
+  status: PlanStatus,
+  setBy: z.enum(["agent", "workspace"]),
+  lastError: z.object({ code: z.string(), message: z.string() }).optional(),
+});
 export type Plan = z.infer<typeof Plan>;
 
 /** Exactly one of `runAfter`, `scheduledAt` and `cron`. */
-export const PutPlan = z
-  .strictObject({
-    name: z.string().min(1).max(128),
-    instruction: z.string().min(1).max(maxPlanInstruction),
-    ...times,
-  })
-  .meta({ id: "PutPlan" });
+export const PutPlan = strictComponent("PutPlan", {
+  name: z.string().min(1).max(128),
+  instruction: z.string().min(1).max(maxPlanInstruction),
+  ...times,
+});
 export type PutPlan = z.infer<typeof PutPlan>;

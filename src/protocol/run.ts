@@ -3,7 +3,7 @@ import { errorCodes } from "../shared/errors.ts";
 import { BlockType } from "./block.ts";
 import { ContextLimits } from "./context-config.ts";
 import { entityId, eventId, runId, spaceId, toolCallId } from "./ids.ts";
-import { Timestamp } from "./text.ts";
+import { component, Timestamp } from "./text.ts";
 
 const eventType = z.enum(["space_message", "plan", "service", "tool_result"]);
 
@@ -45,18 +45,16 @@ const madeOf = {
   limits: ContextLimits,
 };
 
-const StepInput = z
-  .object({
-    continues: z.object({ step: z.int(), messages: z.int() }).optional().meta({
-      description:
-        "The input begins as that of this earlier step of the answer did: with its instructions and so many of its messages. Left out where the input is given whole",
-    }),
-    instructions: z.string().optional(),
-    messages: z.array(z.unknown()).meta({ description: "All of them, or those that follow where it `continues`" }),
-    sections: z.array(z.object({ name: z.string(), tokens: z.int() })),
-    ...madeOf,
-  })
-  .meta({ id: "StepInput" });
+const StepInput = component("StepInput", {
+  continues: z.object({ step: z.int(), messages: z.int() }).optional().meta({
+    description:
+      "The input begins as that of this earlier step of the answer did: with its instructions and so many of its messages. Left out where the input is given whole",
+  }),
+  instructions: z.string().optional(),
+  messages: z.array(z.unknown()).meta({ description: "All of them, or those that follow where it `continues`" }),
+  sections: z.array(z.object({ name: z.string(), tokens: z.int() })),
+  ...madeOf,
+});
 export type StepInput = z.infer<typeof StepInput>;
 
 export const RunStep = z.object({
@@ -81,67 +79,61 @@ export const RunTrigger = z.object({
 });
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
-export const Run = z
-  .object({
-    id: runId,
-    agentId: entityId,
-    status: RunStatus,
-    trigger: RunTrigger,
-    roots: z.array(z.string()),
-    spaceId: spaceId.optional(),
-    steps: z.array(RunStep),
-    nextStep: z
-      .int()
-      .optional()
-      .meta({ description: "There are more steps than one answer holds: ask again with this as `fromStep`" }),
-    ...runResult,
-    error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
-    /** Share of the last input before this run that its first input repeats as its prefix; 1 is all of it. */
-    prefixReuse: z.number().optional(),
-    startedAt: Timestamp,
-    completedAt: Timestamp.optional(),
-  })
-  .meta({ id: "Run" });
+export const Run = component("Run", {
+  id: runId,
+  agentId: entityId,
+  status: RunStatus,
+  trigger: RunTrigger,
+  roots: z.array(z.string()),
+  spaceId: spaceId.optional(),
+  steps: z.array(RunStep),
+  nextStep: z
+    .int()
+    .optional()
+    .meta({ description: "There are more steps than one answer holds: ask again with this as `fromStep`" }),
+  ...runResult,
+  error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
+  /** Share of the last input before this run that its first input repeats as its prefix; 1 is all of it. */
+  prefixReuse: z.number().optional(),
+  startedAt: Timestamp,
+  completedAt: Timestamp.optional(),
+});
 export type Run = z.infer<typeof Run>;
 
-export const InboxItem = z
-  .object({
-    eventId,
-    type: eventType,
-    data: z.unknown(),
-    wakes: z.boolean(),
-    attempts: z.int(),
-    status: z.enum(["pending", "taken", "dead"]),
-    lastError: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
-    receivedAt: Timestamp,
-  })
-  .meta({ id: "InboxItem" });
+export const InboxItem = component("InboxItem", {
+  eventId,
+  type: eventType,
+  data: z.unknown(),
+  wakes: z.boolean(),
+  attempts: z.int(),
+  status: z.enum(["pending", "taken", "dead"]),
+  lastError: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
+  receivedAt: Timestamp,
+});
 export type InboxItem = z.infer<typeof InboxItem>;
 
 /** The input that the next run would have. */
-export const ContextView = z
-  .object({
-    trigger: RunTrigger.optional().meta({
+export const ContextView = component("ContextView", {
+  trigger: RunTrigger.optional().meta({
+    description:
+      "What the next run would begin with; left out where nothing waits, and the input is as if a service event without content had come",
+  }),
+  instructions: z.string(),
+  messages: z.array(z.unknown()),
+  tools: z
+    .array(z.string())
+    .meta({ description: "What it may call, by name, in the order in which they are declared" }),
+  blocks: z
+    .array(z.object({ label: z.string(), type: BlockType, ownerId: z.string().optional(), tokens: z.int() }))
+    .meta({
       description:
-        "What the next run would begin with; left out where nothing waits, and the input is as if a service event without content had come",
+        "The blocks of memory that stand in it, wherever they do; of one that another agent shares, that agent",
     }),
-    instructions: z.string(),
-    messages: z.array(z.unknown()),
-    tools: z
-      .array(z.string())
-      .meta({ description: "What it may call, by name, in the order in which they are declared" }),
-    blocks: z
-      .array(z.object({ label: z.string(), type: BlockType, ownerId: z.string().optional(), tokens: z.int() }))
-      .meta({
-        description:
-          "The blocks of memory that stand in it, wherever they do; of one that another agent shares, that agent",
-      }),
-    sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
-    ...madeOf,
-    prefixReuse: z
-      .number()
-      .optional()
-      .meta({ description: "Share of the last input that this one repeats as its prefix; 1 is all of it" }),
-  })
-  .meta({ id: "ContextView" });
+  sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
+  ...madeOf,
+  prefixReuse: z
+    .number()
+    .optional()
+    .meta({ description: "Share of the last input that this one repeats as its prefix; 1 is all of it" }),
+});
 export type ContextView = z.infer<typeof ContextView>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { entityId } from "./ids.ts";
-import { Timestamp } from "./text.ts";
+import { component, Timestamp } from "./text.ts";
 
 /** The kinds of things that are searched: messages of the agent's spaces, its cycles, blocks, archival entries. */
 export const SearchType = z.enum(["message", "consciousness", "block", "archival"]);
@@ -53,28 +53,24 @@ const source = z.object({
   label: z.string().optional(),
 });
 
-export const SearchHit = z
-  .object({
-    type: SearchType,
-    id: z.string().meta({ description: "Of the message, the block (its label), the entry; of a cycle, run and place" }),
-    excerpt: z.string(),
-    score: z.number().meta({ description: "Higher is better; comparable within one answer only" }),
-    createdAt: Timestamp,
-    role: SearchRole.optional(),
-    source,
-  })
-  .meta({ id: "SearchHit" });
+export const SearchHit = component("SearchHit", {
+  type: SearchType,
+  id: z.string().meta({ description: "Of the message, the block (its label), the entry; of a cycle, run and place" }),
+  excerpt: z.string(),
+  score: z.number().meta({ description: "Higher is better; comparable within one answer only" }),
+  createdAt: Timestamp,
+  role: SearchRole.optional(),
+  source,
+});
 export type SearchHit = z.infer<typeof SearchHit>;
 
-export const SearchAnswer = z
-  .object({
-    items: z.array(SearchHit),
-    nextCursor: z.null(),
-    mode: SearchMode.exclude(["auto"]).meta({ description: "What was done" }),
-    partial: z.boolean().meta({ description: "Not all could be looked at in time; `notes` say what" }),
-    notes: z.array(z.string()),
-  })
-  .meta({ id: "SearchAnswer" });
+export const SearchAnswer = component("SearchAnswer", {
+  items: z.array(SearchHit),
+  nextCursor: z.null(),
+  mode: SearchMode.exclude(["auto"]).meta({ description: "What was done" }),
+  partial: z.boolean().meta({ description: "Not all could be looked at in time; `notes` say what" }),
+  notes: z.array(z.string()),
+});
 export type SearchAnswer = z.infer<typeof SearchAnswer>;
 
 /** The hits of all agents of a workspace, each with its agent, and the agents that could not be asked. */

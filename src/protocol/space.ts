@@ -3,7 +3,7 @@ import { Member } from "./entity.ts";
 import { entityId, spaceId } from "./ids.ts";
 import { Message } from "./message.ts";
 import { ModelConfig } from "./model-config.ts";
-import { Name, Timestamp } from "./text.ts";
+import { component, Name, strictComponent, Timestamp } from "./text.ts";
 
 export const WakePolicy = z.enum(["every_message", "addressed"]);
 export type WakePolicy = z.infer<typeof WakePolicy>;
@@ -16,55 +16,47 @@ export type ShareOrigin = z.infer<typeof ShareOrigin>;
  * Asked, in a space of wake policy `addressed`, about each message of a person that addresses nobody: which agents wake.
  * Only an admin or a secret key sets it, as it may name a secret of the workspace.
  */
-export const RouterConfig = z
-  .strictObject({
-    model: ModelConfig,
-    instructions: z.string().max(4000).optional(),
-    /** Billed tokens, input and output, UTC day. */
-    maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(200_000),
-  })
-  .meta({ id: "Router" });
+export const RouterConfig = strictComponent("Router", {
+  model: ModelConfig,
+  instructions: z.string().max(4000).optional(),
+  /** Billed tokens, input and output, UTC day. */
+  maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(200_000),
+});
 export type RouterConfig = z.infer<typeof RouterConfig>;
 
-export const Space = z
-  .object({
-    id: spaceId,
-    name: z.string(),
-    wakePolicy: WakePolicy,
-    shareOrigin: ShareOrigin,
-    router: RouterConfig.optional(),
-    createdBy: entityId.optional(),
-    createdAt: Timestamp,
-    members: z.array(Member).optional(),
-  })
-  .meta({ id: "Space" });
+export const Space = component("Space", {
+  id: spaceId,
+  name: z.string(),
+  wakePolicy: WakePolicy,
+  shareOrigin: ShareOrigin,
+  router: RouterConfig.optional(),
+  createdBy: entityId.optional(),
+  createdAt: Timestamp,
+  members: z.array(Member).optional(),
+});
 export type Space = z.infer<typeof Space>;
 
 export const maxMembers = 1000;
 
-export const CreateSpace = z
-  .strictObject({
-    name: Name,
-    members: z.array(z.strictObject({ entityId })).max(maxMembers).default([]),
-    wakePolicy: WakePolicy.default("every_message"),
-    shareOrigin: ShareOrigin.default("text"),
-    router: RouterConfig.optional(),
-  })
-  .meta({ id: "CreateSpace" });
+export const CreateSpace = strictComponent("CreateSpace", {
+  name: Name,
+  members: z.array(z.strictObject({ entityId })).max(maxMembers).default([]),
+  wakePolicy: WakePolicy.default("every_message"),
+  shareOrigin: ShareOrigin.default("text"),
+  router: RouterConfig.optional(),
+});
 export type CreateSpace = z.infer<typeof CreateSpace>;
 
-export const UpdateSpace = z
-  .strictObject({
-    name: Name.optional(),
-    wakePolicy: WakePolicy.optional(),
-    shareOrigin: ShareOrigin.optional(),
-    /** `null` removes it. */
-    router: RouterConfig.nullable().optional(),
-  })
-  .meta({ id: "UpdateSpace" });
+export const UpdateSpace = strictComponent("UpdateSpace", {
+  name: Name.optional(),
+  wakePolicy: WakePolicy.optional(),
+  shareOrigin: ShareOrigin.optional(),
+  /** `null` removes it. */
+  router: RouterConfig.nullable().optional(),
+});
 export type UpdateSpace = z.infer<typeof UpdateSpace>;
 
-export const AddMember = z.strictObject({ entityId }).meta({ id: "AddMember" });
+export const AddMember = strictComponent("AddMember", { entityId });
 
 /** Unread counts stop here: "99" reads as "99 or more". */
 export const maxUnreadCount = 99;

@@ -50,3 +50,11 @@ export const isTimeZone = (name: string): boolean => {
 };
 
 export const Timestamp = z.iso.datetime().meta({ example: "2026-02-18T15:06:55.000Z" });
+
+/** A schema of what is answered, which the OpenAPI document and other schemas refer to by `id`. */
+export const component = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
+  z.object(shape).meta({ id });
+
+/** The same for what is sent: it refuses fields that it does not know. */
+export const strictComponent = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
+  z.strictObject(shape).meta({ id });

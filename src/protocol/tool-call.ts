@@ -1,47 +1,43 @@
 import { z } from "zod";
 import { entityId, toolCallId } from "./ids.ts";
-import { Timestamp } from "./text.ts";
+import { component, strictComponent, Timestamp } from "./text.ts";
 
 export const ToolCallStatus = z.enum(["running", "requires_action", "complete", "error", "expired", "canceled"]);
 
 /** The answer that a call waits for from people, and their answers so far. */
-export const AwaitedAnswer = z
-  .object({
-    kind: z.enum(["approval", "answer"]),
-    /** The people who may answer; everyone in the space if left out. */
-    approvers: z.array(entityId).optional(),
-    /** Approvals that are needed; 1 for an answer. */
-    quorum: z.int(),
-    /** One for each who answered, oldest first. */
-    answers: z.array(
-      z.object({
-        entityId,
-        name: z.string(),
-        approved: z.boolean().optional(),
-        note: z.string().optional(),
-        at: Timestamp,
-      }),
-    ),
-    /** The JSON Schema that an answer must match. */
-    schema: z.record(z.string(), z.json()).optional(),
-    expiresAt: Timestamp,
-  })
-  .meta({ id: "AwaitedAnswer" });
+export const AwaitedAnswer = component("AwaitedAnswer", {
+  kind: z.enum(["approval", "answer"]),
+  /** The people who may answer; everyone in the space if left out. */
+  approvers: z.array(entityId).optional(),
+  /** Approvals that are needed; 1 for an answer. */
+  quorum: z.int(),
+  /** One for each who answered, oldest first. */
+  answers: z.array(
+    z.object({
+      entityId,
+      name: z.string(),
+      approved: z.boolean().optional(),
+      note: z.string().optional(),
+      at: Timestamp,
+    }),
+  ),
+  /** The JSON Schema that an answer must match. */
+  schema: z.record(z.string(), z.json()).optional(),
+  expiresAt: Timestamp,
+});
 export type AwaitedAnswer = z.infer<typeof AwaitedAnswer>;
 
 /** A tool call that shows in a space. `complete`, `error`, `expired` and `canceled` are final. */
-export const ToolCall = z
-  .object({
-    id: toolCallId,
-    name: z.string(),
-    input: z.unknown(),
-    output: z.unknown().optional(),
-    error: z.object({ code: z.string(), message: z.string() }).optional(),
-    status: ToolCallStatus,
-    /** Set while, and after, people were asked. */
-    awaits: AwaitedAnswer.optional(),
-  })
-  .meta({ id: "ToolCall" });
+export const ToolCall = component("ToolCall", {
+  id: toolCallId,
+  name: z.string(),
+  input: z.unknown(),
+  output: z.unknown().optional(),
+  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  status: ToolCallStatus,
+  /** Set while, and after, people were asked. */
+  awaits: AwaitedAnswer.optional(),
+});
 export type ToolCall = z.infer<typeof ToolCall>;
 
 /** A person's answer to a call that waits: a result, or why there is none. */
@@ -57,32 +53,30 @@ export type ToolAnswer = z.infer<typeof ToolAnswer>;
 export const ApprovalResult = z.strictObject({ approved: z.boolean(), note: z.string().max(1000).optional() });
 
 /** A call of an `external` tool that waits for whoever asks for it, claims it and answers it. */
-export const WaitingToolCall = z
-  .object({
-    toolCallId,
-    agentId: entityId,
-    name: z.string(),
-    input: z.unknown(),
-    createdAt: Timestamp,
-    /** The deadline of the answer. */
-    dueAt: Timestamp,
-    /** The server that claimed it, and until when no other may. */
-    claim: z.object({ holder: z.string(), until: Timestamp }).optional(),
-  })
-  .meta({ id: "WaitingToolCall" });
+export const WaitingToolCall = component("WaitingToolCall", {
+  toolCallId,
+  agentId: entityId,
+  name: z.string(),
+  input: z.unknown(),
+  createdAt: Timestamp,
+  /** The deadline of the answer. */
+  dueAt: Timestamp,
+  /** The server that claimed it, and until when no other may. */
+  claim: z.object({ holder: z.string(), until: Timestamp }).optional(),
+});
 export type WaitingToolCall = z.infer<typeof WaitingToolCall>;
 
-export const ClaimToolCall = z
-  .strictObject({
-    /** A name for who claims, so that the same one may claim again. */
-    holder: z.string().min(1).max(128),
-    leaseSeconds: z.int().min(1).max(3600).default(60),
-  })
-  .meta({ id: "ClaimToolCall" });
+export const ClaimToolCall = strictComponent("ClaimToolCall", {
+  /** A name for who claims, so that the same one may claim again. */
+  holder: z.string().min(1).max(128),
+  leaseSeconds: z.int().min(1).max(3600).default(60),
+});
 export type ClaimToolCall = z.infer<typeof ClaimToolCall>;
 
 /** The state of an answered call. */
-export const AnsweredToolCall = z
-  .object({ toolCallId, status: ToolCallStatus, created: z.boolean() })
-  .meta({ id: "AnsweredToolCall" });
+export const AnsweredToolCall = component("AnsweredToolCall", {
+  toolCallId,
+  status: ToolCallStatus,
+  created: z.boolean(),
+});
 export type AnsweredToolCall = z.infer<typeof AnsweredToolCall>;

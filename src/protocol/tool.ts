@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { entityId } from "./ids.ts";
-import { Label, Timestamp } from "./text.ts";
+import { component, Label, strictComponent, Timestamp } from "./text.ts";
 
 /** A JSON Schema 2020-12, of an object for inputs; checked when the config is set, and never fetched from anywhere. */
 const JsonSchema = z.record(z.string(), z.json());
@@ -9,14 +9,12 @@ const JsonSchema = z.record(z.string(), z.json());
  * An HTTP request as a template: `{{input.x.y}}` may stand in path and query, header values and JSON body,
  * `${secret.NAME}` in all of them.
  */
-export const HttpTemplate = z
-  .strictObject({
-    url: z.string().min(1).max(2048),
-    method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]).default("POST"),
-    headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
-    body: z.json().optional(),
-  })
-  .meta({ id: "HttpTemplate" });
+export const HttpTemplate = strictComponent("HttpTemplate", {
+  url: z.string().min(1).max(2048),
+  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE"]).default("POST"),
+  headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
+  body: z.json().optional(),
+});
 export type HttpTemplate = z.infer<typeof HttpTemplate>;
 
 const maxMinutes = 366 * 24 * 60;
@@ -116,17 +114,15 @@ export const ToolRule = z
   .meta({ id: "ToolRule" });
 export type ToolRule = z.infer<typeof ToolRule>;
 
-export const McpServer = z
-  .strictObject({
-    name: plainName.max(32),
-    url: z.string().min(1).max(2048),
-    headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
-    /** All that the server has, if left out. */
-    allowedTools: z.array(z.string().min(1).max(128)).max(200).optional(),
-    /** The most that one call of its tools may take. */
-    timeoutMs: z.int().min(100).max(60_000).default(30_000),
-  })
-  .meta({ id: "McpServer" });
+export const McpServer = strictComponent("McpServer", {
+  name: plainName.max(32),
+  url: z.string().min(1).max(2048),
+  headers: z.record(z.string().max(128), z.string().max(4096)).default({}),
+  /** All that the server has, if left out. */
+  allowedTools: z.array(z.string().min(1).max(128)).max(200).optional(),
+  /** The most that one call of its tools may take. */
+  timeoutMs: z.int().min(100).max(60_000).default(30_000),
+});
 export type McpServer = z.infer<typeof McpServer>;
 
 /** Refuses a list in which two have the same name. */
@@ -141,26 +137,22 @@ const uniqueNames = <Named extends { name: string }>(list: z.ZodType<Named[]>) =
 
 export const ToolConfigs = uniqueNames(z.array(ToolConfig).max(64));
 export const ToolRules = z.array(ToolRule).max(64);
-export const McpServers = z
-  .strictObject({ servers: uniqueNames(z.array(McpServer).max(8)) })
-  .meta({ id: "McpServers" });
+export const McpServers = strictComponent("McpServers", { servers: uniqueNames(z.array(McpServer).max(8)) });
 
 /** The state of an agent's MCP server. */
-export const McpStatus = z
-  .object({
-    name: z.string(),
-    /** `pending` until it was asked for the first time; a failing one is asked again at `nextTryAt`. */
-    state: z.enum(["pending", "ok", "failing"]),
-    /** As the model calls them. While a server fails they are those that it had. */
-    tools: z.array(z.string()),
-    /** Its tools that the agent does not get, and why. */
-    leftOut: z.array(z.object({ tool: z.string(), reason: z.string() })),
-    /** The revision of the protocol that is spoken with it. */
-    protocolVersion: z.string().optional(),
-    fetchedAt: Timestamp.optional(),
-    failingSince: Timestamp.optional(),
-    nextTryAt: Timestamp.optional(),
-    lastError: z.object({ code: z.string(), message: z.string() }).optional(),
-  })
-  .meta({ id: "McpStatus" });
+export const McpStatus = component("McpStatus", {
+  name: z.string(),
+  /** `pending` until it was asked for the first time; a failing one is asked again at `nextTryAt`. */
+  state: z.enum(["pending", "ok", "failing"]),
+  /** As the model calls them. While a server fails they are those that it had. */
+  tools: z.array(z.string()),
+  /** Its tools that the agent does not get, and why. */
+  leftOut: z.array(z.object({ tool: z.string(), reason: z.string() })),
+  /** The revision of the protocol that is spoken with it. */
+  protocolVersion: z.string().optional(),
+  fetchedAt: Timestamp.optional(),
+  failingSince: Timestamp.optional(),
+  nextTryAt: Timestamp.optional(),
+  lastError: z.object({ code: z.string(), message: z.string() }).optional(),
+});
 export type McpStatus = z.infer<typeof McpStatus>;

@@ -3,14 +3,15 @@ import { seal } from "../auth/sealing.ts";
 import { deriveHookSecret, schemes } from "../auth/webhooks/schemes.ts";
 import { CreateHook, Hook, type HookScheme, type HookSettings, RotateHook, UpdateHook } from "../protocol/hook.ts";
 import { hookId } from "../protocol/ids.ts";
+import { component } from "../protocol/text.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
 const secretShown = z.string().meta({ description: "What the sender signs with. Shown this once" });
-const CreatedHook = z.object({ hook: Hook, hookId, url: z.string(), secret: secretShown }).meta({ id: "CreatedHook" });
-const RotatedHook = z.object({ hook: Hook, secret: secretShown }).meta({ id: "RotatedHook" });
+const CreatedHook = component("CreatedHook", { hook: Hook, hookId, url: z.string(), secret: secretShown });
+const RotatedHook = component("RotatedHook", { hook: Hook, secret: secretShown });
 
 /** The name that a hook's secrets are sealed under. No other hook and no workspace secret has it. */
 export const sealedName = (id: string): string => `hook:${id}`;

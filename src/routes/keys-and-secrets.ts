@@ -2,16 +2,17 @@ import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
 import { seal } from "../auth/sealing.ts";
 import { forgetKey } from "../auth/verdicts.ts";
-import { Label } from "../protocol/text.ts";
+import { component, Label } from "../protocol/text.ts";
 import { Key, PutSecret } from "../protocol/workspace.ts";
 import { unwrap } from "../shared/errors.ts";
 import { workspaceOf } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
-const CreatedKey = z
-  .object({ key: Key, secretKey: z.string().meta({ description: "Shown this once" }) })
-  .meta({ id: "CreatedKey" });
+const CreatedKey = component("CreatedKey", {
+  key: Key,
+  secretKey: z.string().meta({ description: "Shown this once" }),
+});
 
 /** What opens the workspace, and secrets for tools and models, which are written here and never read back. */
 export const keysAndSecrets = new Resource("Keys and secrets");

@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { deriveSecretKey, hashSecretKey, mintSecretKey } from "../auth/credentials.ts";
+import { component } from "../protocol/text.ts";
 import { Key, NameOnly, Workspace } from "../protocol/workspace.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { workspaceOf } from "./http-context.ts";
 import { doOnce } from "./idempotent.ts";
 import { Resource } from "./route.ts";
 
-const CreatedWorkspace = z
-  .object({ workspace: Workspace, key: Key, secretKey: z.string().meta({ description: "Shown this once" }) })
-  .meta({ id: "CreatedWorkspace" });
+const CreatedWorkspace = component("CreatedWorkspace", {
+  workspace: Workspace,
+  key: Key,
+  secretKey: z.string().meta({ description: "Shown this once" }),
+});
 const OneWorkspace = z.object({ workspace: Workspace });
 
 export const workspaces = new Resource("Workspace");
