@@ -3,7 +3,7 @@ import { z } from "zod";
 import { Block, BlockChange, BlockDetail, EditedBlock } from "../protocol/block.ts";
 import { Entity, Member } from "../protocol/entity.ts";
 import { Message, ReadReceipt } from "../protocol/message.ts";
-import type { Page } from "../protocol/page.ts";
+import type { Page } from "../protocol/rpc.ts";
 import { Space, SpaceListItem } from "../protocol/space.ts";
 import type { ToolAnswer } from "../protocol/tool-call.ts";
 import { type EditRequest, type LiveBlock, openLiveBlock } from "./blocks/live-block.ts";

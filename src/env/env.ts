@@ -1,4 +1,5 @@
-import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { AgentRpc } from "../protocol/agent-rpc.ts";
+import type { SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Outcome } from "../shared/errors.ts";
 
 /** A namespace of actors, seen only through the RPC interface that they promise. */

@@ -1,38 +1,26 @@
 import type { Outcome } from "../shared/errors.ts";
-import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
-import type { ArchivalEntry, CreateArchival } from "./archival.ts";
-import type { BlockRpc } from "./block-rpc.ts";
 import type { ChannelOpen } from "./channel.ts";
 import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } from "./entity.ts";
-import type { HookSettings, UpdateHook } from "./hook.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
-import type { Goal, Memory, PutGoal } from "./mind.ts";
-import type { Page, PageRequest } from "./page.ts";
-import type { Plan, PutPlan } from "./plan.ts";
 import type { Principal } from "./principal.ts";
-import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
-import type { SearchAnswer, SearchQuery } from "./search.ts";
 import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
-import type {
-  AnsweredToolCall,
-  AwaitedAnswer,
-  ClaimToolCall,
-  ToolAnswer,
-  ToolCall,
-  WaitingToolCall,
-} from "./tool-call.ts";
-import type { TransferRpc } from "./transfer-rpc.ts";
+import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
-export type { Page, PageRequest } from "./page.ts";
-
 /**
- * The RPC of the actors, for each other and for the routes. Every method answers an `Outcome`: an expected refusal is
- * a value, a rejection means that the object could not be reached or has a bug. Times on the wire are ISO 8601.
+ * The RPC of the actors, for each other and for the routes. Its methods are written with what they answer when all is
+ * well, and answer it as an `Outcome`: an expected refusal is a value, a rejection means that the object could not be
+ * reached or has a bug. Times on the wire are ISO 8601.
  */
+export type Rpc<Methods> = {
+  [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Promise<Outcome<Value>>
+    : never;
+};
 
-/** A page of an inbox: the events in that `status`, or all. */
-export type InboxRequest = PageRequest & { status?: InboxItem["status"] | undefined };
+/** A page of things, oldest first unless it says otherwise; `nextCursor` is null on the last page. */
+export type Page<T> = { items: T[]; nextCursor: string | null };
+export type PageRequest = { limit: number; cursor?: string | undefined };
 
 /**
  * The start of a chain of wakes. `person`, `service` and `plan` (a standing plan set by a person) are roots that a
@@ -151,187 +139,103 @@ export type AgentToolCall = {
 
 export type EntityRef = { id: string; name: string; type: EntityType };
 
-export interface SpaceRpc {
+export type SpaceRpc = Rpc<SpaceMethods>;
+interface SpaceMethods {
   create(input: {
     id: string;
     workspaceId: string;
     settings: Omit<CreateSpace, "members">;
     members: EntityRef[];
     createdBy?: string | undefined;
-  }): Promise<Outcome<Space>>;
-  describe(principal: Principal): Promise<Outcome<Space>>;
-  update(principal: Principal, changes: UpdateSpace): Promise<Outcome<Space>>;
+  }): Space;
+  describe(principal: Principal): Space;
+  update(principal: Principal, changes: UpdateSpace): Space;
   /** Deletes the space: tells its subscribers, closes its sockets with 4404, then keeps nothing but its tombstone. */
-  remove(principal: Principal): Promise<Outcome<null>>;
-  addMember(principal: Principal, entity: EntityRef): Promise<Outcome<Member>>;
-  removeMember(principal: Principal, entityId: string): Promise<Outcome<null>>;
+  remove(principal: Principal): null;
+  addMember(principal: Principal, entity: EntityRef): Member;
+  removeMember(principal: Principal, entityId: string): null;
   /** From the workspace: an entity's name changed. */
-  renameMember(workspaceId: string, entityId: string, name: string): Promise<Outcome<null>>;
-  post(principal: Principal, input: PostMessage): Promise<Outcome<{ message: Message; created: boolean }>>;
+  renameMember(workspaceId: string, entityId: string, name: string): null;
+  post(principal: Principal, input: PostMessage): { message: Message; created: boolean };
   list(
     principal: Principal,
     page: { before?: number | undefined; after?: number | undefined; limit: number },
-  ): Promise<Outcome<Page<Message>>>;
-  markRead(principal: Principal, messageId: string): Promise<Outcome<null>>;
+  ): Page<Message>;
+  markRead(principal: Principal, messageId: string): null;
   /** The members whose read mark has come to a message, its sender aside. */
-  reads(principal: Principal, messageId: string): Promise<Outcome<ReadReceipt[]>>;
+  reads(principal: Principal, messageId: string): ReadReceipt[];
   /** The router's decision about a message; `not_found` where the router was not asked. */
-  routing(principal: Principal, messageId: string): Promise<Outcome<MessageRouting>>;
+  routing(principal: Principal, messageId: string): MessageRouting;
   /**
    * A person answers a call that waits. The same answer again is `created: false`; another, or one that comes when
    * others have decided, is a `conflict`; one after its time, or when the call is canceled, `gone`.
    */
-  answerToolCall(
-    principal: Principal,
-    toolCallId: string,
-    answer: ToolAnswer,
-  ): Promise<Outcome<{ message: Message; created: boolean }>>;
+  answerToolCall(principal: Principal, toolCallId: string, answer: ToolAnswer): { message: Message; created: boolean };
   /** For lists of spaces: the newest message, and how many the entity has not read (at most 99). */
-  latest(
-    principal: Principal,
-  ): Promise<Outcome<{ lastMessage?: Message | undefined; unreadCount?: number | undefined }>>;
+  latest(principal: Principal): { lastMessage?: Message | undefined; unreadCount?: number | undefined };
 
   /** For agents. */
-  window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): Promise<Outcome<SpaceWindow>>;
-  history(workspaceId: string, agentId: string, page: { after: number; limit: number }): Promise<Outcome<SpaceHistory>>;
-  speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): Promise<Outcome<null>>;
-  append(message: AgentMessage): Promise<Outcome<Message>>;
+  window(workspaceId: string, agentId: string, page: { limit: number; offset: number }): SpaceWindow;
+  history(workspaceId: string, agentId: string, page: { after: number; limit: number }): SpaceHistory;
+  speak(open: ChannelOpen, frames: ReadableStream<Uint8Array>): null;
+  append(message: AgentMessage): Message;
   /** Shows a tool call, or how it stands now, once for each state; answers the message as it is then. */
-  recordToolCall(call: AgentToolCall): Promise<Outcome<Message>>;
+  recordToolCall(call: AgentToolCall): Message;
 }
 
-/** A hook to be made. `version` names the creation: the same one again changes nothing. */
-export type NewHook = Omit<HookSettings, "createdAt" | "updatedAt" | "previousSecretUntil"> & {
-  sealed: string;
-  version: string;
-};
-export type HookRotation = { sealed: string; version: string; graceMs: number };
-
-/** A hook's settings and its valid secrets, sealed, the newest first: enough to verify a delivery. */
-export type SealedHook = { workspaceId: string; agentId: string; settings: HookSettings; sealed: string[] };
-
-/** A webhook that its sender was proven for, as the agent reads it. One that has no id is told by its body. */
-export type ProvenDelivery = {
-  name: { id: string } | { bodyHash: string };
-  payload: TriggerAgent["payload"];
-};
-
-export interface AgentRpc extends BlockRpc, TransferRpc {
-  /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
-  check(config: AgentConfig): Promise<Outcome<null>>;
-  create(input: { id: string; workspaceId: string; config: AgentConfig }): Promise<Outcome<Agent>>;
-  /** Whether `update` would take the changes. Stores nothing. */
-  checkUpdate(workspaceId: string, changes: UpdateAgent): Promise<Outcome<null>>;
-  describe(workspaceId: string): Promise<Outcome<Agent>>;
-  update(workspaceId: string, changes: UpdateAgent): Promise<Outcome<Agent>>;
-  remove(workspaceId: string): Promise<Outcome<null>>;
-  /** The workspace's sealed secrets, all of them, by name; kept sealed. */
-  setSecrets(workspaceId: string, sealed: Record<string, string>): Promise<Outcome<null>>;
-
-  /** From a space. Never waits for the model. Answers up to where this agent has come in that space. */
-  deliver(delivery: DeliveryText): Promise<Outcome<{ cursor: number }>>;
-  trigger(workspaceId: string, event: TriggerAgent, idempotencyKey?: string): Promise<Outcome<{ eventId: string }>>;
-
-  inbox(workspaceId: string, request: InboxRequest): Promise<Outcome<Page<InboxItem>>>;
-  /** Retries a dead event; `conflict` where it is not dead, as for `discardEvent`. */
-  retryEvent(workspaceId: string, eventId: string): Promise<Outcome<InboxItem>>;
-  retryDeadEvents(workspaceId: string): Promise<Outcome<{ retried: number }>>;
-  discardEvent(workspaceId: string, eventId: string): Promise<Outcome<null>>;
-  /** Newest first, without the steps' inputs. */
-  runs(workspaceId: string, page: PageRequest & { status?: RunStatus | undefined }): Promise<Outcome<Page<Run>>>;
-  /** With the steps' inputs, as many steps from `fromStep` on as one answer holds. */
-  run(workspaceId: string, runId: string, fromStep?: number): Promise<Outcome<Run>>;
-  cancelRun(workspaceId: string, runId: string): Promise<Outcome<Run>>;
-  context(workspaceId: string): Promise<Outcome<ContextView>>;
-
-  /** From a server that executes `external` tools. `conflict` while another holds it, `gone` when it is over. */
-  claimToolCall(workspaceId: string, toolCallId: string, claim: ClaimToolCall): Promise<Outcome<WaitingToolCall>>;
-  /** The first answer wins; the same again is `created: false`, another a `conflict`. */
-  answerToolCall(workspaceId: string, toolCallId: string, answer: ToolAnswer): Promise<Outcome<AnsweredToolCall>>;
-
-  memories(workspaceId: string): Promise<Outcome<Memory[]>>;
-  putMemory(workspaceId: string, key: string, value: string): Promise<Outcome<Memory>>;
-  deleteMemory(workspaceId: string, key: string): Promise<Outcome<null>>;
-  goals(workspaceId: string): Promise<Outcome<Goal[]>>;
-  putGoal(workspaceId: string, id: string, goal: PutGoal): Promise<Outcome<Goal>>;
-  deleteGoal(workspaceId: string, id: string): Promise<Outcome<null>>;
-  plans(workspaceId: string): Promise<Outcome<Plan[]>>;
-  putPlan(workspaceId: string, id: string, plan: PutPlan): Promise<Outcome<Plan>>;
-  deletePlan(workspaceId: string, id: string): Promise<Outcome<null>>;
-
-  search(workspaceId: string, query: SearchQuery): Promise<Outcome<SearchAnswer>>;
-  /** Newest first. */
-  archival(workspaceId: string, page: PageRequest): Promise<Outcome<Page<ArchivalEntry>>>;
-  /** The same `id` again changes nothing. */
-  archive(workspaceId: string, id: string, entry: CreateArchival): Promise<Outcome<ArchivalEntry>>;
-  deleteArchival(workspaceId: string, id: string): Promise<Outcome<null>>;
-
-  hooks(workspaceId: string): Promise<Outcome<HookSettings[]>>;
-  createHook(workspaceId: string, hook: NewHook): Promise<Outcome<HookSettings>>;
-  hook(workspaceId: string, id: string): Promise<Outcome<HookSettings>>;
-  updateHook(workspaceId: string, id: string, changes: UpdateHook): Promise<Outcome<HookSettings>>;
-  rotateHook(workspaceId: string, id: string, rotation: HookRotation): Promise<Outcome<HookSettings>>;
-  deleteHook(workspaceId: string, id: string): Promise<Outcome<null>>;
-  /** For a caller who has a hook's address only. */
-  sealedHook(id: string): Promise<Outcome<SealedHook>>;
-  /** Answers once the event is stored; the same delivery again answers the same event (D5). */
-  receive(workspaceId: string, hookId: string, delivery: ProvenDelivery): Promise<Outcome<{ eventId: string }>>;
-}
-
-export interface WorkspaceRpc {
+export type WorkspaceRpc = Rpc<WorkspaceMethods>;
+interface WorkspaceMethods {
   /** Creates once: a repeated call with the same id answers `conflict`. */
-  create(input: { id: string; name: string; keyId: string; keyHash: string }): Promise<Outcome<Workspace>>;
-  describe(): Promise<Outcome<Workspace>>;
-  rename(name: string): Promise<Outcome<Workspace>>;
+  create(input: { id: string; name: string; keyId: string; keyHash: string }): Workspace;
+  describe(): Workspace;
+  rename(name: string): Workspace;
   /** Whether the hash of a presented key is one of this workspace's living keys. */
-  verifyKey(keyHash: string): Promise<Outcome<{ keyId: string }>>;
+  verifyKey(keyHash: string): { keyId: string };
   /** Whether the key was issued here and not revoked. */
-  keyLives(keyId: string): Promise<Outcome<boolean>>;
-  addKey(input: { keyId: string; keyHash: string }): Promise<Outcome<Key>>;
-  revokeKey(keyId: string): Promise<Outcome<null>>;
+  keyLives(keyId: string): boolean;
+  addKey(input: { keyId: string; keyHash: string }): Key;
+  revokeKey(keyId: string): null;
 
-  putSecret(name: string, sealed: string): Promise<Outcome<null>>;
-  deleteSecret(name: string): Promise<Outcome<null>>;
-  secretNames(): Promise<Outcome<string[]>>;
+  putSecret(name: string, sealed: string): null;
+  deleteSecret(name: string): null;
+  secretNames(): string[];
   /** For a new agent: what `setSecrets` would bring it. */
-  sealedSecrets(): Promise<Outcome<Record<string, string>>>;
+  sealedSecrets(): Record<string, string>;
 
-  createEntity(id: string, input: CreateEntity): Promise<Outcome<Entity>>;
+  createEntity(id: string, input: CreateEntity): Entity;
   /** Reserves an agent's name and id in the directory; called before the agent's own object is created. */
-  createAgentEntity(id: string, name: string): Promise<Outcome<Entity>>;
+  createAgentEntity(id: string, name: string): Entity;
   /** With `visibleTo`, only that entity and those it shares a space with. */
-  entities(
-    page: PageRequest & { type?: EntityType | undefined; visibleTo?: string | undefined },
-  ): Promise<Outcome<Page<Entity>>>;
-  entity(id: string): Promise<Outcome<Entity>>;
+  entities(page: PageRequest & { type?: EntityType | undefined; visibleTo?: string | undefined }): Page<Entity>;
+  entity(id: string): Entity;
   /**
    * Those of `ids` that live in this workspace; `unknown_reference` names any that do not. With `visibleTo`, only
    * that entity and those it shares a space with resolve.
    */
-  resolve(ids: string[], visibleTo?: string): Promise<Outcome<Entity[]>>;
+  resolve(ids: string[], visibleTo?: string): Entity[];
   /** A new name is carried to every space of the entity, at once or by a timer. */
-  updateEntity(id: string, changes: UpdateEntity): Promise<Outcome<Entity>>;
+  updateEntity(id: string, changes: UpdateEntity): Entity;
   /** Leaves every space, at once or by a timer; its messages stay. */
-  removeEntity(id: string): Promise<Outcome<null>>;
+  removeEntity(id: string): null;
   /** The standing of an entity whose token was verified; `not_found` if it was removed. */
-  standing(entityId: string): Promise<Outcome<{ role: Role; type: EntityType }>>;
-  shareSpace(entityId: string, otherId: string): Promise<Outcome<boolean>>;
+  standing(entityId: string): { role: Role; type: EntityType };
+  shareSpace(entityId: string, otherId: string): boolean;
 
   /** From spaces, in order; what is older than what it has is ignored. */
   /** Whether a space with this id may be made, if it is not there: else `limit_reached`. */
-  admitSpace(id: string): Promise<Outcome<null>>;
-  follow(delivery: IndexDelivery): Promise<Outcome<null>>;
+  admitSpace(id: string): null;
+  follow(delivery: IndexDelivery): null;
   /** From agents: a call waits for servers, or does no more. */
-  noteToolCall(call: WaitingToolCall, waits: boolean): Promise<Outcome<null>>;
+  noteToolCall(call: WaitingToolCall, waits: boolean): null;
   /** Oldest first. */
-  toolCalls(page: PageRequest): Promise<Outcome<Page<WaitingToolCall>>>;
+  toolCalls(page: PageRequest): Page<WaitingToolCall>;
 
   /** Newest first; with `entityId`, only its own. */
-  spaces(page: PageRequest & { entityId?: string | undefined }): Promise<Outcome<Page<Space>>>;
+  spaces(page: PageRequest & { entityId?: string | undefined }): Page<Space>;
 
   /** `Idempotency-Key`: begin, then end with what was answered. A begun one that never ended is free after 60 s. */
-  beginRequest(input: RequestName & { bodyHash: string }): Promise<Outcome<BegunRequest>>;
-  endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): Promise<Outcome<null>>;
+  beginRequest(input: RequestName & { bodyHash: string }): BegunRequest;
+  endRequest(input: RequestName & ({ status: number; body: string } | { abandon: true })): null;
 }
 
 /** A request with an `Idempotency-Key`, and its caller. */

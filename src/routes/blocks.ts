@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { BlockGrant } from "../protocol/agent-rpc.ts";
 import {
   Block,
   BlockChange,
@@ -12,7 +13,6 @@ import {
   PutBlockSpace,
   UpdateBlock,
 } from "../protocol/block.ts";
-import type { BlockGrant } from "../protocol/block-rpc.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { checkPartner } from "./check-references.ts";
 import { type HttpContext, workspaceOf } from "./http-context.ts";

@@ -1,7 +1,8 @@
 import type { Context } from "hono";
 import type { Env } from "../env/env.ts";
+import type { AgentRpc } from "../protocol/agent-rpc.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { AgentRpc, SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
+import type { SpaceRpc, WorkspaceRpc } from "../protocol/rpc.ts";
 import type { Ids } from "../shared/ids.ts";
 
 /** A handler's context: the bindings, this deployment's ids and, on a guarded route, the caller. */

@@ -1,6 +1,7 @@
 import type { z } from "zod";
+import type { AgentRpc } from "../protocol/agent-rpc.ts";
 import type { Principal } from "../protocol/principal.ts";
-import type { AgentRpc, SpaceRpc } from "../protocol/rpc.ts";
+import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 import { requireSound } from "../shared/sound-json.ts";
 import { type Access, admit, isGuarded } from "./access.ts";

@@ -1,5 +1,5 @@
+import type { BlockPrincipal } from "../protocol/agent-rpc.ts";
 import { Block, BlockChange, BlockDetail, EditedBlock, EditSpaceBlock } from "../protocol/block.ts";
-import type { BlockPrincipal } from "../protocol/block-rpc.ts";
 import type { Member } from "../protocol/entity.ts";
 import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";

@@ -1,5 +1,6 @@
 import type { Hash } from "node:crypto";
 import { z } from "zod";
+import type { ImportedRow } from "../protocol/agent-rpc.ts";
 import {
   agentHead,
   ExportedHead,
@@ -11,7 +12,6 @@ import {
   rowKinds,
 } from "../protocol/exported-agent.ts";
 import { textBytes } from "../protocol/text.ts";
-import type { ImportedRow } from "../protocol/transfer-rpc.ts";
 import { ColloquyError } from "../shared/errors.ts";
 import { unsoundness } from "../shared/sound-json.ts";
 import { misshapen } from "./problems.ts";

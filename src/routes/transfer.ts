@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { AgentConfig } from "../protocol/agent.ts";
+import type { AgentRpc, ExportPage, ImportName } from "../protocol/agent-rpc.ts";
 import { type ExportedHead, ExportedLine, exportMediaType, ImportedAgent } from "../protocol/exported-agent.ts";
-import type { AgentRpc } from "../protocol/rpc.ts";
 import { Name } from "../protocol/text.ts";
-import type { ExportPage, ImportName } from "../protocol/transfer-rpc.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { checkModels, missingIn, modelsOf, secretsNamed } from "./check-references.ts";

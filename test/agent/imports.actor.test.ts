@@ -2,9 +2,8 @@ import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } fro
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { directoryAnswerMs } from "../../src/agent/bounds.ts";
+import type { AgentRpc, ImportedRow } from "../../src/protocol/agent-rpc.ts";
 import { ExportedHead, type RowOf } from "../../src/protocol/exported-agent.ts";
-import type { AgentRpc } from "../../src/protocol/rpc.ts";
-import type { ImportedRow } from "../../src/protocol/transfer-rpc.ts";
 import { ok, refuse, unwrap } from "../../src/shared/errors.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { createGate } from "../support/gate.ts";

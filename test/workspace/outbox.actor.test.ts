@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import migrations from "../../migrations/workspace/migrations.js";
 import type { ActorNamespace } from "../../src/env/env.ts";
-import type { AgentRpc, SpaceRpc } from "../../src/protocol/rpc.ts";
+import type { AgentRpc } from "../../src/protocol/agent-rpc.ts";
+import type { SpaceRpc } from "../../src/protocol/rpc.ts";
 import { createSchema, openDatabase } from "../../src/shared/database.ts";
 import { ok, refuse } from "../../src/shared/errors.ts";
 import { createJobs, jobsTimer } from "../../src/timers/jobs.ts";

@@ -1,6 +1,5 @@
-import type { AgentRpc } from "../../protocol/rpc.ts";
+import type { AgentMethods } from "../../protocol/agent-rpc.ts";
 import type { Database } from "../../shared/database.ts";
-import type { Outcome } from "../../shared/errors.ts";
 import type { Timers } from "../../timers/timers.ts";
 import type { Loop } from "../run/loop.ts";
 import type { RunServices } from "../run/run-services.ts";
@@ -20,8 +19,9 @@ export type AgentRuntime = {
 };
 
 /** Methods of the agent's RPC as functions of its runtime. `agent.ts` checks the workspace and makes the Outcome. */
-export type Area<Names extends keyof AgentRpc> = {
-  [Name in Names]: AgentRpc[Name] extends (workspaceId: string, ...args: infer Args) => Promise<Outcome<infer Value>>
-    ? (runtime: AgentRuntime, ...args: Args) => Value | Promise<Value>
-    : never;
+export type Area<Names extends keyof AgentMethods> = {
+  [Name in Names]: (
+    runtime: AgentRuntime,
+    ...args: Parameters<AgentMethods[Name]>
+  ) => ReturnType<AgentMethods[Name]> | Promise<ReturnType<AgentMethods[Name]>>;
 };

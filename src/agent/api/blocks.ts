@@ -1,5 +1,5 @@
+import type { BlockMethods, BlockPrincipal } from "../../protocol/agent-rpc.ts";
 import type { BlockDetail, EditBlock, UpdateBlock } from "../../protocol/block.ts";
-import type { BlockPrincipal, BlockRpc } from "../../protocol/block-rpc.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
@@ -30,7 +30,7 @@ const pinShared = ({ sharedBlocks }: BlockServices, row: SharedBlockRow, { pinne
 };
 
 /** The agent's blocks: its own, those that it shares, and those that others share with it. */
-export const blocksArea: Area<keyof BlockRpc> = {
+export const blocksArea: Area<keyof BlockMethods> = {
   blocks: async ({ services }) => {
     const shared = await services.sharedBlocks.read(services.sharedBlocks.list(), timeoutSignal(askMs));
     return [...services.blocks.list().map(blockView), ...shared];

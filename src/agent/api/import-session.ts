@@ -1,8 +1,8 @@
 import { eq, sql } from "drizzle-orm";
 import type { Env } from "../../env/env.ts";
 import type { Agent as AgentView } from "../../protocol/agent.ts";
+import type { ImportedRow, ImportName } from "../../protocol/agent-rpc.ts";
 import type { ExportedHead, ImportReport, RowKind } from "../../protocol/exported-agent.ts";
-import type { ImportedRow, ImportName } from "../../protocol/transfer-rpc.ts";
 import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { withTimeout } from "../../shared/timeouts.ts";

@@ -1,5 +1,6 @@
 import type { TriggerAgent } from "../../protocol/agent.ts";
-import type { Delivery, ProvenDelivery, Root } from "../../protocol/rpc.ts";
+import type { ProvenDelivery } from "../../protocol/agent-rpc.ts";
+import type { Delivery, Root } from "../../protocol/rpc.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";

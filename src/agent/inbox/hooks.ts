@@ -1,7 +1,7 @@
 import { asc, eq } from "drizzle-orm";
 import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
+import type { HookRotation, NewHook, SealedHook } from "../../protocol/agent-rpc.ts";
 import type { HookSettings, UpdateHook } from "../../protocol/hook.ts";
-import type { HookRotation, NewHook, SealedHook } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
 import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";

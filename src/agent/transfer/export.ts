@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import type { ExportBounds, ExportPage, ExportPlace } from "../../protocol/agent-rpc.ts";
 import {
   type ExportedHead,
   type ExportedLine,
@@ -9,7 +10,6 @@ import {
   rowKinds,
 } from "../../protocol/exported-agent.ts";
 import type { WorkspaceRpc } from "../../protocol/rpc.ts";
-import type { ExportBounds, ExportPage, ExportPlace } from "../../protocol/transfer-rpc.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import { log } from "../../shared/log.ts";

@@ -1,8 +1,8 @@
 import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { z } from "zod";
+import type { ExportBounds, ExportPlace } from "../../protocol/agent-rpc.ts";
 import { exportedRows, type RowKind, type RowOf } from "../../protocol/exported-agent.ts";
-import type { ExportBounds, ExportPlace } from "../../protocol/transfer-rpc.ts";
 import { isoTime } from "../../shared/clock.ts";
 import type { Database } from "../../shared/database.ts";
 import type { Ids } from "../../shared/ids.ts";

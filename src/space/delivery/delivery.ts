@@ -1,5 +1,6 @@
 import type { ActorNamespace } from "../../env/env.ts";
-import type { Delivery as AgentDelivery, AgentRpc, WorkspaceRpc } from "../../protocol/rpc.ts";
+import type { AgentRpc } from "../../protocol/agent-rpc.ts";
+import type { Delivery as AgentDelivery, WorkspaceRpc } from "../../protocol/rpc.ts";
 import { backoff } from "../../shared/backoff.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";

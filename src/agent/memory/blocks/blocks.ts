@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
+import type { BlockPrincipal, SharedEdit } from "../../../protocol/agent-rpc.ts";
 import type {
   Block,
   BlockChange,
@@ -11,7 +12,6 @@ import type {
   UpdateBlock,
 } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
-import type { BlockPrincipal, SharedEdit } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";

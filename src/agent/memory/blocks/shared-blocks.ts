@@ -1,7 +1,7 @@
 import { and, asc, count, eq } from "drizzle-orm";
 import type { Env } from "../../../env/env.ts";
+import type { BlockPrincipal, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
 import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
-import type { BlockPrincipal, SharedBlockNote } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../../shared/database.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";

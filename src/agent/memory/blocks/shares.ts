@@ -1,7 +1,7 @@
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { Env } from "../../../env/env.ts";
+import type { BlockGrant } from "../../../protocol/agent-rpc.ts";
 import type { Block, Permission } from "../../../protocol/block.ts";
-import type { BlockGrant } from "../../../protocol/block-rpc.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";

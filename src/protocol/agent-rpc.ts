@@ -1,0 +1,214 @@
+import type { Outcome } from "../shared/errors.ts";
+import type { Agent, AgentConfig, TriggerAgent, UpdateAgent } from "./agent.ts";
+import type { ArchivalEntry, CreateArchival } from "./archival.ts";
+import type {
+  Block,
+  BlockChange,
+  BlockDetail,
+  CreateBlock,
+  EditBlock,
+  EditedBlock,
+  Permission,
+  UpdateBlock,
+} from "./block.ts";
+import type { ExportedHead, ExportedRow, ImportReport, RowKind } from "./exported-agent.ts";
+import type { HookSettings, UpdateHook } from "./hook.ts";
+import type { Goal, Memory, PutGoal } from "./mind.ts";
+import type { Plan, PutPlan } from "./plan.ts";
+import type { DeliveryText, Page, PageRequest, Rpc } from "./rpc.ts";
+import type { ContextView, InboxItem, Run, RunStatus } from "./run.ts";
+import type { SearchAnswer, SearchQuery } from "./search.ts";
+import type { AnsweredToolCall, ClaimToolCall, ToolAnswer, WaitingToolCall } from "./tool-call.ts";
+
+/** A page of an inbox: the events in that `status`, or all. */
+export type InboxRequest = PageRequest & { status?: InboxItem["status"] | undefined };
+
+/** A hook to be made. `version` names the creation: the same one again changes nothing. */
+export type NewHook = Omit<HookSettings, "createdAt" | "updatedAt" | "previousSecretUntil"> & {
+  sealed: string;
+  version: string;
+};
+export type HookRotation = { sealed: string; version: string; graceMs: number };
+
+/** A hook's settings and its valid secrets, sealed, the newest first: enough to verify a delivery. */
+export type SealedHook = { workspaceId: string; agentId: string; settings: HookSettings; sealed: string[] };
+
+/** A webhook that its sender was proven for, as the agent reads it. One that has no id is told by its body. */
+export type ProvenDelivery = {
+  name: { id: string } | { bodyHash: string };
+  payload: TriggerAgent["payload"];
+};
+
+/** An agent's note to another about a block that it shares with it. */
+export type SharedBlockNote = Pick<Block, "label" | "type" | "permission"> & { ownerId: string; ownerName: string };
+
+/** An agent that may use a block, or a space whose people may, and how. */
+export type BlockGrant = { granteeId: string; permission: Permission; createdAt: string };
+
+/** Who edits a block. The caller has checked that it is that principal. */
+export type BlockPrincipal =
+  /** Somebody with the workspace's rights; `through` is the agent that the block is shared with and is reached by. */
+  | { kind: "workspace"; author: string; through?: string | undefined }
+  /** A member of a space that the block is shared with. `author` is `human:ent_…`. */
+  | { kind: "person"; spaceId: string; author: string; name: string }
+  /** The block's owner, or an agent that it is shared with. `consented`: a person agreed to this edit. */
+  | { kind: "agent"; agentId: string; name: string; consented?: boolean | undefined };
+
+/** An edit by whom a block is shared with; `callId` makes the same one again change nothing. */
+export type SharedEdit = Pick<EditBlock, "operations" | "onVersion"> & {
+  by: BlockPrincipal;
+  callId?: string | undefined;
+  /** When the caller stops waiting, in milliseconds since the epoch: what is not made by then is `unavailable`. */
+  until?: number | undefined;
+};
+
+/** Where an export ends: later rows are not in it, however long it is read. */
+export type ExportBounds = {
+  at: number;
+  journal: number;
+  run: number;
+  window: number;
+  archival: number;
+  /**
+   * The cycle that was under way and had acted: it is remembered, its open calls answered as those of a canceled run.
+   * `undone`: nothing can have come of the call; any other may be done (R3).
+   */
+  cut?: { run: number; open: { step: number; callId: string; toolName: string; undone?: true }[] };
+};
+
+/** Where the next page of an export begins: after this row of a kind. `lines` counts the lines before it. */
+export type ExportPlace = { bounds: ExportBounds; kind: RowKind; after: string | number | null; lines: number };
+
+/** Whole lines of the document; `next` is null on the last page. */
+export type ExportPage = { text: string; next: ExportPlace | null };
+
+/** An import that is under way: `token` tells it from another one into the same object. */
+export type ImportName = { workspaceId: string; token: string };
+
+/** A row, and where it stands in the document: refusals name it. */
+export type ImportedRow = ExportedRow & { at: string };
+
+/**
+ * An agent's own blocks. `author` is the caller: `human:ent_…` or `system`. The same `callId` again changes nothing and
+ * gets the same answer.
+ */
+export interface BlockMethods {
+  /** Its own and those that are shared with it, by label. */
+  blocks(): Block[];
+  createBlock(block: CreateBlock, author: string, callId?: string): BlockDetail;
+  /** `granteeId`: as the agent or the space sees it that the block is shared with. Otherwise as this agent sees it. */
+  block(label: string, version?: number, granteeId?: string): BlockDetail;
+  editBlock(label: string, edit: EditBlock, author: string, callId?: string): EditedBlock;
+  updateBlock(label: string, changes: UpdateBlock, author: string): BlockDetail;
+  deleteBlock(label: string, as: EditBlock["as"], author: string): null;
+  /** Newest first. */
+  blockHistory(label: string, page: PageRequest, granteeId?: string): Page<BlockChange>;
+  /** Oldest first. */
+  blockGrants(label: string): BlockGrant[];
+  /** Of a space, the caller has checked that the agent is in it. */
+  shareBlock(label: string, grant: Omit<BlockGrant, "createdAt">): BlockGrant;
+  unshareBlock(label: string, granteeId: string): null;
+
+  /** From the agents that own blocks. */
+  noteSharedBlock(note: SharedBlockNote): null;
+  dropSharedBlock(ownerId: string, label: string): null;
+  /** From the agents that blocks are shared with. Null for what is not shared (any more). */
+  readSharedBlocks(readerId: string, labels: string[]): (Block | null)[];
+
+  /** For the people of a space, whom the caller has checked. By label; `permission` is theirs. */
+  spaceBlocks(spaceId: string): Block[];
+
+  /** For both: `by` says who. */
+  editSharedBlock(label: string, edit: SharedEdit): EditedBlock;
+}
+
+/** What an agent answers of itself. */
+export interface AgentMethods extends BlockMethods {
+  /** Whether `update` would take the changes. Stores nothing. */
+  checkUpdate(changes: UpdateAgent): null;
+  describe(): Agent;
+  update(changes: UpdateAgent): Agent;
+  remove(): null;
+  /** The workspace's sealed secrets, all of them, by name; kept sealed. */
+  setSecrets(sealed: Record<string, string>): null;
+
+  trigger(event: TriggerAgent, idempotencyKey?: string): { eventId: string };
+
+  inbox(request: InboxRequest): Page<InboxItem>;
+  /** Retries a dead event; `conflict` where it is not dead, as for `discardEvent`. */
+  retryEvent(eventId: string): InboxItem;
+  retryDeadEvents(): { retried: number };
+  discardEvent(eventId: string): null;
+  /** Newest first, without the steps' inputs. */
+  runs(page: PageRequest & { status?: RunStatus | undefined }): Page<Run>;
+  /** With the steps' inputs, as many steps from `fromStep` on as one answer holds. */
+  run(runId: string, fromStep?: number): Run;
+  cancelRun(runId: string): Run;
+  context(): ContextView;
+
+  /** From a server that executes `external` tools. `conflict` while another holds it, `gone` when it is over. */
+  claimToolCall(toolCallId: string, claim: ClaimToolCall): WaitingToolCall;
+  /** The first answer wins; the same again is `created: false`, another a `conflict`. */
+  answerToolCall(toolCallId: string, answer: ToolAnswer): AnsweredToolCall;
+
+  memories(): Memory[];
+  putMemory(key: string, value: string): Memory;
+  deleteMemory(key: string): null;
+  goals(): Goal[];
+  putGoal(id: string, goal: PutGoal): Goal;
+  deleteGoal(id: string): null;
+  plans(): Plan[];
+  putPlan(id: string, plan: PutPlan): Plan;
+  deletePlan(id: string): null;
+
+  search(query: SearchQuery): SearchAnswer;
+  /** Newest first. */
+  archival(page: PageRequest): Page<ArchivalEntry>;
+  /** The same `id` again changes nothing. */
+  archive(id: string, entry: CreateArchival): ArchivalEntry;
+  deleteArchival(id: string): null;
+
+  hooks(): HookSettings[];
+  createHook(hook: NewHook): HookSettings;
+  hook(id: string): HookSettings;
+  updateHook(id: string, changes: UpdateHook): HookSettings;
+  rotateHook(id: string, rotation: HookRotation): HookSettings;
+  deleteHook(id: string): null;
+  /** Answers once the event is stored; the same delivery again answers the same event (D5). */
+  receive(hookId: string, delivery: ProvenDelivery): { eventId: string };
+
+  /** A page of its export: the first one without a place. */
+  exportPage(from: ExportPlace | null): ExportPage;
+  /** The directory knows the agent: it begins to be. Again, it answers the same. */
+  completeImport(): { agent: Agent; report: ImportReport };
+}
+
+/**
+ * The methods that do not begin with the workspace's id. An import is staged in the new agent's own object, which
+ * answers `not_found` to everybody until it is complete; one that nobody goes on with is deleted by a timer.
+ */
+interface ObjectMethods {
+  /** Whether an agent could be created with this config. Stores nothing, of an object that is no agent yet either. */
+  check(config: AgentConfig): null;
+  create(input: { id: string; workspaceId: string; config: AgentConfig }): Agent;
+  /** From a space. Never waits for the model. Answers up to where this agent has come in that space. */
+  deliver(delivery: DeliveryText): { cursor: number };
+  /** For a caller who has a hook's address only. */
+  sealedHook(id: string): SealedHook;
+
+  /** `there`: the agent was made by an earlier try. `idempotency_in_progress` while another import is under way. */
+  beginImport(id: string, name: ImportName): "begun" | "there";
+  /** Takes rows that were parsed by their schemas: all of them or none. */
+  importRows(name: ImportName, rows: ImportedRow[]): null;
+  /** All is there: checks that it fits together. From here on the workspace's directory decides whether it counts. */
+  prepareImport(name: ImportName, head: ExportedHead): null;
+  dropImport(name: ImportName): null;
+}
+
+/** The agent's RPC: `AgentMethods` take the id of the workspace first, which has to be this agent's. */
+export type AgentRpc = Rpc<ObjectMethods> & {
+  [Name in keyof AgentMethods]: (
+    workspaceId: string,
+    ...args: Parameters<AgentMethods[Name]>
+  ) => Promise<Outcome<ReturnType<AgentMethods[Name]>>>;
+};
