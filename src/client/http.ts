@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import { Problem } from "../protocol/problem.ts";
-import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
+import { ColloquyError, type ErrorCode, Problem } from "../shared/errors.ts";
 import type { Credentials } from "./credentials.ts";
 
 const requestTimeoutMs = 20_000;

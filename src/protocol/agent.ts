@@ -106,7 +106,7 @@ export const AgentActivity = z.object({
   refusing: z
     .literal("maxInboxEvents")
     .optional()
-    .meta({ description: "The bound that has it refuse whatever comes; left out while it takes things in" }),
+    .describe("The bound that has it refuse whatever comes; left out while it takes things in"),
   lastError: z.object({ code: z.string(), message: z.string(), at: Timestamp }).optional(),
   tokensToday: z.int(),
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Problem } from "../shared/errors.ts";
 import { BlockOperations, OperationResult } from "./block-operation.ts";
 import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";
 import { entityId, spaceId } from "./ids.ts";
@@ -122,10 +123,7 @@ export const BlockChange = component("BlockChange", {
   version: Version,
   /** `agent:ent_…:append`, `human:ent_…:edit`, `system:create`. */
   author: z.string(),
-  authorName: z
-    .string()
-    .optional()
-    .meta({ description: "What the author was called where an imported agent comes from" }),
+  authorName: z.string().optional().describe("What the author was called where an imported agent comes from"),
   operations: z.array(z.string()),
   createdAt: Timestamp,
 });
@@ -152,3 +150,16 @@ export const PutBlockSpace = strictComponent("PutBlockSpace", { permission: Spac
 /** An edit by one of a space's people: as themselves, with the permission that the space has. */
 export const EditSpaceBlock = EditBlock.omit({ as: true }).meta({ id: "EditSpaceBlock" });
 export type EditSpaceBlock = z.infer<typeof EditSpaceBlock>;
+
+/**
+ * The frames of a block's stream. Every one carries all that the block is then, and as `cursor` its version: who comes
+ * back misses nothing that still stands.
+ */
+export const BlockFrame = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("welcome"), cursor: z.int(), block: BlockDetail }),
+  /** `by`: the author of the edit, as in the block's history without its manner. */
+  z.object({ type: z.literal("block.changed"), cursor: z.int(), block: BlockDetail, by: z.string() }),
+  z.object({ type: z.literal("block.deleted"), label: Label, by: z.string() }),
+  Problem.omit({ type: true }).extend({ type: z.literal("error") }),
+]);
+export type BlockFrame = z.infer<typeof BlockFrame>;

@@ -101,12 +101,12 @@ export type ContextConfig = z.infer<typeof ContextConfig>;
 
 /** The limits that an input is composed within: the config's where it names them, fitted to the agent's model. */
 export const ContextLimits = component("ContextLimits", {
-  model: z.string().meta({ description: "The model's name: what `context.byModel` goes by" }),
-  window: z.int().optional().meta({ description: "The model's own window, where it is known" }),
+  model: z.string().describe("The model's name: what `context.byModel` goes by"),
+  window: z.int().optional().describe("The model's own window, where it is known"),
   maxTokens: z.int(),
   reservedResponseTokens: z.int(),
   memoryTokens: z.int(),
   historyTokens: z.int(),
-  notes: z.array(z.string()).meta({ description: "Where they are not what the config says, and why" }),
+  notes: z.array(z.string()).describe("Where they are not what the config says, and why"),
 });
 export type ContextLimits = z.infer<typeof ContextLimits>;

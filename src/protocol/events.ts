@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { Problem } from "../shared/errors.ts";
 import { Entity, Member } from "./entity.ts";
 import { entityId, messageId, runId, streamId, toolCallId } from "./ids.ts";
 import { ClientKey, Message, PostMessage, RouterDecision } from "./message.ts";
-import { Problem } from "./problem.ts";
-import { runResult } from "./run.ts";
+import { RunOutcome, runResult } from "./run.ts";
 import { Space } from "./space.ts";
 
 /**
@@ -124,6 +124,38 @@ export const ClientFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("tool.result"), toolCallId, result: z.json() }),
 ]);
 export type ClientFrame = z.infer<typeof ClientFrame>;
+
+/**
+ * One channel for each (run, space): newline-delimited JSON in a ReadableStream from the agent to the space.
+ * A channel that breaks without `end` means that the agent crashed: the space gives up its streams and says so.
+ */
+export const ChannelFrame = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("active") }),
+  z.object({
+    type: z.literal("run"),
+    event: z.enum(runEventTypes),
+    ...runResult,
+    error: z.object({ code: z.string(), message: z.string() }).optional(),
+  }),
+  /** `speaks`: its text is a message that is being written. Without, it is a tool's input, raw JSON. */
+  z.object({ type: z.literal("start"), streamId, toolName: z.string(), speaks: z.boolean() }),
+  z.object({ type: z.literal("delta"), streamId, text: z.string() }),
+  /** The stream is given up: clients drop its text. */
+  z.object({ type: z.literal("drop"), streamId, code: z.string(), message: z.string() }),
+  /** The run is done with the messages from `firstMessageId` (or this one alone) to this one: the agent's read mark. */
+  z.object({
+    type: z.literal("read"),
+    messageId,
+    firstMessageId: messageId.optional(),
+    ...runResult,
+    outcome: RunOutcome,
+  }),
+  z.object({ type: z.literal("end"), reason: z.string().optional() }),
+]);
+export type ChannelFrame = z.infer<typeof ChannelFrame>;
+
+/** The opener of a channel. The space checks workspace and membership before it reads the stream. */
+export type ChannelOpen = { workspaceId: string; agentId: string; runId: string };
 
 /** Text frames that are answered without waking the object. */
 export const pingText = "ping";

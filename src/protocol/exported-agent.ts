@@ -62,7 +62,7 @@ const ExportedPlan = z
   .meta({ id: "ExportedPlan" });
 
 const ExportedArchival = strictComponent("ExportedArchival", {
-  id: archivalId.meta({ description: "In the imported agent it has an id of that agent's own" }),
+  id: archivalId.describe("In the imported agent it has an id of that agent's own"),
   content: ArchivalContent,
   metadata: ArchivalMetadata,
   source: ArchivalSource,
@@ -98,7 +98,7 @@ const LeftBehind = z
   .meta({ id: "LeftBehind", description: "What an export does not hold: it was under way, or is a secret" });
 
 export const agentHead = {
-  id: entityId.meta({ description: "Who it was. An import makes another agent" }),
+  id: entityId.describe("Who it was. An import makes another agent"),
   config: AgentConfig,
   createdAt: Timestamp.optional(),
   updatedAt: Timestamp.optional(),
@@ -106,7 +106,7 @@ export const agentHead = {
   correction: z
     .strictObject({ ratio: z.number().min(0.1).max(10), modelId: z.string().max(300) })
     .optional()
-    .meta({ description: "Billed over estimated tokens, as this model was billed" }),
+    .describe("Billed over estimated tokens, as this model was billed"),
   left: LeftBehind.default(() => LeftBehind.parse({})),
 };
 
@@ -158,18 +158,16 @@ export const ImportReport = component("ImportReport", {
     archival: z.int(),
   }),
   left: LeftBehind,
-  shares: z.int().meta({ description: "Blocks that were shared, either way: they are not shared again" }),
+  shares: z.int().describe("Blocks that were shared, either way: they are not shared again"),
 });
 export type ImportReport = z.infer<typeof ImportReport>;
 
 export const ImportedAgent = component("ImportedAgent", {
   agent: Agent,
   imported: ImportReport.extend({
-    secrets: z
-      .array(z.string())
-      .meta({ description: "Secrets that the config names and this workspace does not have: write them" }),
+    secrets: z.array(z.string()).describe("Secrets that the config names and this workspace does not have: write them"),
     people: z
       .array(z.string())
-      .meta({ description: "Approvers that the config names and who are no people of this workspace: PATCH them" }),
+      .describe("Approvers that the config names and who are no people of this workspace: PATCH them"),
   }),
 });

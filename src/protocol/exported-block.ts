@@ -31,10 +31,10 @@ const ExportedBlockVersion = strictComponent("ExportedBlockVersion", {
   author: z
     .string()
     .regex(author, "must be system, agent:ent_… or human:ent_…")
-    .meta({ description: "As it was written; what the agent itself wrote is the imported agent's own" }),
+    .describe("As it was written; what the agent itself wrote is the imported agent's own"),
   manner: z.enum(["create", "append", "edit", "delete", "undo", "redo"]),
   operations: z.array(z.string().max(64)).max(1000),
-  state: z.string().max(20_000).meta({ description: "Which changes of the document it holds" }),
+  state: z.string().max(20_000).describe("Which changes of the document it holds"),
   update: base64(maxExportedUpdateBytes).optional(),
   createdAt: Timestamp,
 });
@@ -49,13 +49,13 @@ export const ExportedBlock = strictComponent("ExportedBlock", {
   charLimit: z.int().min(1).max(maxBlockCharacters),
   partnerEntityId: entityId.optional(),
   version,
-  rendered: z.string().optional().meta({ description: "To read; an import makes it from the document" }),
-  snapshotVersion: z.int().min(0).meta({ description: "Up to which version its snapshot holds everything" }),
+  rendered: z.string().optional().describe("To read; an import makes it from the document"),
+  snapshotVersion: z.int().min(0).describe("Up to which version its snapshot holds everything"),
   snapshot: z
     .array(base64(maxExportedPartBytes))
     .max(maxExportedParts)
-    .meta({ description: "The Loro document with its history, in parts" }),
-  versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).meta({ description: "Oldest first" }),
+    .describe("The Loro document with its history, in parts"),
+  versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).describe("Oldest first"),
   lastUsedAt: Timestamp,
   createdAt: Timestamp,
   updatedAt: Timestamp,

@@ -25,12 +25,12 @@ export const ExportedWindow = strictComponent("ExportedWindow", {
 /** A run that has ended. Runs count 1, 2, 3 … without a gap; other rows name them by that number. */
 export const ExportedRun = strictComponent("ExportedRun", {
   ordinal: place.min(1),
-  id: runId.meta({ description: "In the imported agent it has an id of that agent's own" }),
+  id: runId.describe("In the imported agent it has an id of that agent's own"),
   status: z.enum(["completed", "skipped", "failed", "canceled", "absorbed"]),
   continuity: Continuity,
-  endedBy: place.optional().meta({ description: "The number of the run that stopped or absorbed it" }),
+  endedBy: place.optional().describe("The number of the run that stopped or absorbed it"),
   trigger: RunTrigger,
-  events: place.max(10_000).meta({ description: "How many events it took" }),
+  events: place.max(10_000).describe("How many events it took"),
   roots: z.array(z.string().max(200)).max(10_000),
   spaceIds: z.array(spaceId).max(10_000),
   windowId: place,
@@ -39,8 +39,8 @@ export const ExportedRun = strictComponent("ExportedRun", {
   rests: z
     .array(z.strictObject({ from: place, to: place }))
     .optional()
-    .meta({ description: "Where the journal belongs to other runs while it rested" }),
-  kept: z.boolean().meta({ description: "Its cycle is part of consciousness" }),
+    .describe("Where the journal belongs to other runs while it rested"),
+  kept: z.boolean().describe("Its cycle is part of consciousness"),
   activeSpaceId: spaceId.nullable(),
   outcome: z.enum(["answered", "silent", "failed"]).optional(),
   reason: z.string().optional(),
@@ -132,8 +132,8 @@ const journalRow = <Kind extends string, Content extends z.ZodType, Meta extends
     run: place.min(1),
     step: place,
     kind: z.literal(kind),
-    content: content.meta({ description: "A model message; of a `call`, which call was begun" }),
-    meta: meta.meta({ description: "What the runtime noted beside it" }),
+    content: content.describe("A model message; of a `call`, which call was begun"),
+    meta: meta.describe("What the runtime noted beside it"),
     createdAt: Timestamp,
   });
 

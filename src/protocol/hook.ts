@@ -102,6 +102,6 @@ export const HookSettings = z.object({
 export type HookSettings = z.infer<typeof HookSettings>;
 
 export const Hook = HookSettings.extend({
-  url: z.string().meta({ description: "Where the sender posts to" }),
+  url: z.string().describe("Where the sender posts to"),
 }).meta({ id: "Hook" });
 export type Hook = z.infer<typeof Hook>;

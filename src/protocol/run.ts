@@ -40,18 +40,20 @@ export const RunToolCall = z.object({
 
 /** The parts of an input: its tokens, and what was left out by which rule. */
 const madeOf = {
-  tokens: z.int().meta({ description: "Estimated, corrected by what the model was billed before" }),
+  tokens: z.int().describe("Estimated, corrected by what the model was billed before"),
   dropped: z.array(z.object({ name: z.string(), reason: z.string() })),
   limits: ContextLimits,
 };
 
 const StepInput = component("StepInput", {
-  continues: z.object({ step: z.int(), messages: z.int() }).optional().meta({
-    description:
+  continues: z
+    .object({ step: z.int(), messages: z.int() })
+    .optional()
+    .describe(
       "The input begins as that of this earlier step of the answer did: with its instructions and so many of its messages. Left out where the input is given whole",
-  }),
+    ),
   instructions: z.string().optional(),
-  messages: z.array(z.unknown()).meta({ description: "All of them, or those that follow where it `continues`" }),
+  messages: z.array(z.unknown()).describe("All of them, or those that follow where it `continues`"),
   sections: z.array(z.object({ name: z.string(), tokens: z.int() })),
   ...madeOf,
 });
@@ -90,7 +92,7 @@ export const Run = component("Run", {
   nextStep: z
     .int()
     .optional()
-    .meta({ description: "There are more steps than one answer holds: ask again with this as `fromStep`" }),
+    .describe("There are more steps than one answer holds: ask again with this as `fromStep`"),
   ...runResult,
   error: z.object({ code: z.enum(errorCodes), message: z.string() }).optional(),
   /** Share of the last input before this run that its first input repeats as its prefix; 1 is all of it. */
@@ -114,26 +116,20 @@ export type InboxItem = z.infer<typeof InboxItem>;
 
 /** The input that the next run would have. */
 export const ContextView = component("ContextView", {
-  trigger: RunTrigger.optional().meta({
-    description:
-      "What the next run would begin with; left out where nothing waits, and the input is as if a service event without content had come",
-  }),
+  trigger: RunTrigger.optional().describe(
+    "What the next run would begin with; left out where nothing waits, and the input is as if a service event without content had come",
+  ),
   instructions: z.string(),
   messages: z.array(z.unknown()),
-  tools: z
-    .array(z.string())
-    .meta({ description: "What it may call, by name, in the order in which they are declared" }),
+  tools: z.array(z.string()).describe("What it may call, by name, in the order in which they are declared"),
   blocks: z
     .array(z.object({ label: z.string(), type: BlockType, ownerId: z.string().optional(), tokens: z.int() }))
-    .meta({
-      description:
-        "The blocks of memory that stand in it, wherever they do; of one that another agent shares, that agent",
-    }),
+    .describe("The blocks of memory that stand in it, wherever they do; of one that another agent shares, that agent"),
   sections: z.array(z.object({ name: z.string(), tokens: z.int(), text: z.string() })),
   ...madeOf,
   prefixReuse: z
     .number()
     .optional()
-    .meta({ description: "Share of the last input that this one repeats as its prefix; 1 is all of it" }),
+    .describe("Share of the last input that this one repeats as its prefix; 1 is all of it"),
 });
 export type ContextView = z.infer<typeof ContextView>;

@@ -55,9 +55,9 @@ const source = z.object({
 
 export const SearchHit = component("SearchHit", {
   type: SearchType,
-  id: z.string().meta({ description: "Of the message, the block (its label), the entry; of a cycle, run and place" }),
+  id: z.string().describe("Of the message, the block (its label), the entry; of a cycle, run and place"),
   excerpt: z.string(),
-  score: z.number().meta({ description: "Higher is better; comparable within one answer only" }),
+  score: z.number().describe("Higher is better; comparable within one answer only"),
   createdAt: Timestamp,
   role: SearchRole.optional(),
   source,
@@ -67,8 +67,8 @@ export type SearchHit = z.infer<typeof SearchHit>;
 export const SearchAnswer = component("SearchAnswer", {
   items: z.array(SearchHit),
   nextCursor: z.null(),
-  mode: SearchMode.exclude(["auto"]).meta({ description: "What was done" }),
-  partial: z.boolean().meta({ description: "Not all could be looked at in time; `notes` say what" }),
+  mode: SearchMode.exclude(["auto"]).describe("What was done"),
+  partial: z.boolean().describe("Not all could be looked at in time; `notes` say what"),
   notes: z.array(z.string()),
 });
 export type SearchAnswer = z.infer<typeof SearchAnswer>;

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { idPattern } from "../protocol/ids.ts";
-import { Problem } from "../protocol/problem.ts";
-import { type ErrorCode, errorKind } from "../shared/errors.ts";
+import { type ErrorCode, errorKind, Problem } from "../shared/errors.ts";
 import { accesses, isGuarded } from "./access.ts";
 import type { Route } from "./route.ts";
 

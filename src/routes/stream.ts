@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type Principal, principalHeader } from "../protocol/principal.ts";
-import { Problem } from "../protocol/problem.ts";
-import { ColloquyError, type Outcome, ok, refuse } from "../shared/errors.ts";
+import { ColloquyError, type Outcome, ok, Problem, refuse } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
 import { inSpace, requireParticipant } from "./in-space.ts";
 import { Resource } from "./route.ts";

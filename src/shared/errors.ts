@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 /**
  * Every refusal and failure of Colloquy, in one closed table: what HTTP answers, how a socket closes,
  * and whether trying again can help. The messages say what to do; nothing else maps codes to numbers.
@@ -68,15 +70,17 @@ export const errorKind = (code: ErrorCode): ErrorKind => table[code];
 /** One thing wrong with an input: where (a path into it) and what. */
 export type Issue = { path: string; message: string };
 
-/** RFC 9457 problem document. */
-export type Problem = {
-  type: string;
-  title: string;
-  status: number;
-  code: ErrorCode;
-  detail: string;
-  issues?: Issue[];
-};
+export const Problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.enum(errorCodes),
+    detail: z.string(),
+    issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: "Problem", description: "RFC 9457 problem document" });
+export type Problem = z.infer<typeof Problem>;
 
 /** The one error class. `detail` is for the caller: it says what to do, and never holds a secret or a stack. */
 export class ColloquyError extends Error {

@@ -1,5 +1,4 @@
-import type { ChannelOpen } from "../protocol/channel.ts";
-import type { WelcomeFrame } from "../protocol/events.ts";
+import type { ChannelOpen, WelcomeFrame } from "../protocol/events.ts";
 import type { Message, ReadReceipt } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { Page, SpaceHistory, SpaceRpc, SpaceWindow } from "../protocol/rpc.ts";

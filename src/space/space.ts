@@ -1,8 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/space/migrations.js";
 import type { Env, Served } from "../env/env.ts";
-import type { ChannelOpen } from "../protocol/channel.ts";
-import { pingText, pongText } from "../protocol/events.ts";
+import { type ChannelOpen, pingText, pongText } from "../protocol/events.ts";
 import type { Message, PostMessage } from "../protocol/message.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import type { ChannelFrame } from "../../src/protocol/channel.ts";
+import type { ChannelFrame } from "../../src/protocol/events.ts";
 import type { EntityRef } from "../../src/protocol/rpc.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { entity, type House, house, ids, recordReceivers } from "./fixture.ts";

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { BlockFrame } from "../../src/protocol/block-events.ts";
+import { BlockFrame } from "../../src/protocol/block.ts";
 
 /** Who watches a block: every frame is checked against the protocol as it comes. */
 export const listenToBlock = (socket: WebSocket) => {

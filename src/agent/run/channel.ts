@@ -1,4 +1,4 @@
-import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
+import type { ChannelFrame, ChannelOpen } from "../../protocol/events.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";

@@ -1,5 +1,4 @@
-import type { BlockDetail, EditedBlock, Json } from "../../protocol/block.ts";
-import type { BlockFrame } from "../../protocol/block-events.ts";
+import type { BlockDetail, BlockFrame, EditedBlock, Json } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import type { ConnectionState } from "../space-state.ts";

@@ -1,6 +1,5 @@
 import { ulid } from "ulid";
-import type { BlockDetail, EditedBlock } from "../../protocol/block.ts";
-import { BlockFrame } from "../../protocol/block-events.ts";
+import { type BlockDetail, BlockFrame, type EditedBlock } from "../../protocol/block.ts";
 import type { BlockOperation } from "../../protocol/block-operation.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";
 import { type ConnectionTimings, followStream } from "../connection.ts";

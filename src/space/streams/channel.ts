@@ -1,4 +1,4 @@
-import { ChannelFrame, type ChannelOpen } from "../../protocol/channel.ts";
+import { ChannelFrame, type ChannelOpen } from "../../protocol/events.ts";
 import { type Outcome, ok, refusalOf, refuse } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { maxChannelLine } from "../bounds.ts";

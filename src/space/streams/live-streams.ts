@@ -1,5 +1,4 @@
-import type { ChannelFrame, ChannelOpen } from "../../protocol/channel.ts";
-import type { LiveFrame, StreamSnapshot } from "../../protocol/events.ts";
+import type { ChannelFrame, ChannelOpen, LiveFrame, StreamSnapshot } from "../../protocol/events.ts";
 import { maxTextBytes, textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { ColloquyError, type ErrorCode } from "../../shared/errors.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Env } from "../../../env/env.ts";
-import type { Block } from "../../../protocol/block.ts";
-import type { BlockFrame } from "../../../protocol/block-events.ts";
+import type { Block, BlockFrame } from "../../../protocol/block.ts";
 import { closeCodes } from "../../../protocol/events.ts";
 import { spaceId } from "../../../protocol/ids.ts";
 import { hasWorkspaceRights, type Principal } from "../../../protocol/principal.ts";
