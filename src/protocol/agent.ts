@@ -3,7 +3,7 @@ import { ContextConfig } from "./context-config.ts";
 
 import { entityId } from "./ids.ts";
 import { EmbedderConfig, ModelConfig } from "./model-config.ts";
-import { component, isTimeZone, Label, Name, strictComponent, Timestamp } from "./text.ts";
+import { component, isTimeZone, Label, Name, patchOf, strictComponent, Timestamp } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
 /** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
@@ -68,24 +68,14 @@ export type AgentConfig = z.infer<typeof AgentConfig>;
 
 /**
  * A PATCH carries any part of a config. `limits` and `context` merge field by field; `null` removes a field of
- * `context`. The merged whole is parsed again, so a patch leaves nothing invalid behind.
+ * `context`; lists are replaced whole. The merged whole is parsed again, so a patch leaves nothing invalid behind.
  */
 export const UpdateAgent = strictComponent("UpdateAgent", {
-  name: Name.optional(),
-  description: z.string().max(1000).optional(),
-  instructions: z.string().max(64_000).optional(),
-  model: ModelConfig.optional(),
-  continuity: Continuity.optional(),
-  messaging: Messaging.optional(),
+  ...patchOf(AgentConfig.shape),
   limits: z.record(z.string(), z.number()).optional(),
   context: z.record(z.string(), z.json()).optional(),
   /** `null` turns it off. */
   heartbeat: Heartbeat.nullable().optional(),
-  /** These three are replaced whole. */
-  tools: ToolConfigs.optional(),
-  toolRules: ToolRules.optional(),
-  mcp: McpServers.optional(),
-  memoryTools: z.boolean().optional(),
   /** `null` goes back to the default. */
   embedder: EmbedderConfig.nullable().optional(),
 });

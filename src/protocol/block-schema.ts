@@ -22,10 +22,12 @@ export const BlockText = z
 const FieldName = Label.refine((name) => name !== "__proto__", "must be another name");
 const Description = z.string().max(1000);
 
-const unique = <Named>(nameOf: (item: Named) => string, what: string) => ({
-  check: (items: Named[]) => new Set(items.map(nameOf)).size === items.length,
-  error: `must not name a ${what} twice`,
-});
+/** Refuses a list in which two have the same name. */
+const unique = <List extends z.ZodType<(string | { name: string })[]>>(list: List, what: string): List =>
+  list.refine(
+    (items) => new Set(items.map((item) => (typeof item === "string" ? item : item.name))).size === items.length,
+    `must not name a ${what} twice`,
+  );
 
 /** The part of a text that is shown; lines count from 1. */
 export const Viewport = strictComponent("Viewport", {
@@ -50,10 +52,9 @@ const Field = z.strictObject({
 });
 export type Field = z.infer<typeof Field>;
 
-const fieldsOnce = unique<Field>(({ name }) => name, "field");
 const MapSchema = z.strictObject({
   type: z.literal("map"),
-  fields: z.array(Field).max(64).refine(fieldsOnce.check, fieldsOnce.error),
+  fields: unique(z.array(Field).max(64), "field"),
 });
 
 /** The schema of a list's items: texts, objects with these fields, or a JSON Schema 2020-12. */
@@ -77,20 +78,11 @@ const runtimeFields = ["timestamp", "agent"];
 const EntryName = FieldName.refine((name) => !runtimeFields.includes(name), "is a field that the runtime adds");
 const EntryField = z.union([EntryName, Field.omit({ default: true, readOnly: true }).extend({ name: EntryName })]);
 
-const entryFieldsOnce = unique<z.infer<typeof EntryField>>(
-  (field) => (typeof field === "string" ? field : field.name),
-  "field",
-);
 const LogSchema = z.strictObject({
   type: z.literal("log"),
   /** The number of newest entries that are shown; all are kept. */
   displayLimit: z.int().min(1).max(maxLogEntries).default(20),
-  entryFields: z
-    .array(EntryField)
-    .min(1)
-    .max(32)
-    .refine(entryFieldsOnce.check, entryFieldsOnce.error)
-    .default(["message"]),
+  entryFields: unique(z.array(EntryField).min(1).max(32), "field").default(["message"]),
 });
 
 export const PlainSchema = z.discriminatedUnion("type", [TextSchema, MapSchema, ListSchema, LogSchema]);
@@ -103,10 +95,10 @@ const Section = z.strictObject({
   /** Agents may not change it, whatever the block's permission. */
   readOnly: z.boolean().optional(),
 });
-const sectionsOnce = unique<z.infer<typeof Section>>(({ name }) => name, "section");
+
 const CompositeSchema = z.strictObject({
   type: z.literal("composite"),
-  sections: z.array(Section).min(1).max(32).refine(sectionsOnce.check, sectionsOnce.error),
+  sections: unique(z.array(Section).min(1).max(32), "section"),
 });
 
 export const BlockSchema = z

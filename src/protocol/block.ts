@@ -3,7 +3,7 @@ import { Problem } from "../shared/errors.ts";
 import { BlockOperations, OperationResult } from "./block-operation.ts";
 import { BlockSchema, defaultBlockCharacters, maxBlockCharacters, Viewport } from "./block-schema.ts";
 import { entityId, spaceId } from "./ids.ts";
-import { component, Label, strictComponent, Timestamp } from "./text.ts";
+import { component, Label, patchOf, strictComponent, Timestamp } from "./text.ts";
 
 /** A document that an agent keeps: in its input always, when pinned, or found by search. */
 
@@ -34,25 +34,15 @@ const CharLimit = z
   .max(maxBlockCharacters)
   .transform((limit) => (limit === 0 ? defaultBlockCharacters : limit));
 
-const settings = {
-  type: BlockType,
-  permission: Permission,
-  description: Description,
-  schema: BlockSchema,
-  pinned: z.boolean(),
-  charLimit: CharLimit,
-  /** The person whose consent an agent's edits need where the permission is `Partner`. */
-  partnerEntityId: entityId,
-};
-
 export const CreateBlock = strictComponent("CreateBlock", {
   label: Label,
-  ...settings,
+  type: BlockType,
   permission: Permission.default("ReadWrite"),
   description: Description.default(""),
   schema: BlockSchema.default({ type: "text" }),
   pinned: z.boolean().default(false),
   charLimit: CharLimit.default(defaultBlockCharacters),
+  /** The person whose consent an agent's edits need where the permission is `Partner`. */
   partnerEntityId: entityId.optional(),
   /** The first content: a text, a map's fields, a list's items, a log's entries, or a composite's sections. */
   content: z.json().optional(),
@@ -62,7 +52,7 @@ export type CreateBlock = z.infer<typeof CreateBlock>;
 /** A field that is left out stays as it was. A schema keeps its type. */
 export const UpdateBlock = z
   .strictObject({
-    ...z.object(settings).partial().shape,
+    ...patchOf(CreateBlock.omit({ label: true, content: true }).shape),
     partnerEntityId: entityId.nullable().optional(),
     /** For a text only; `null` shows all of it. */
     viewport: Viewport.nullable().optional(),

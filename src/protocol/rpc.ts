@@ -3,7 +3,7 @@ import type { CreateEntity, Entity, EntityType, Member, Role, UpdateEntity } fro
 import type { ChannelOpen } from "./events.ts";
 import type { Message, MessageRouting, Origin, PostMessage, ReadReceipt } from "./message.ts";
 import type { Principal } from "./principal.ts";
-import type { CreateSpace, ShareOrigin, Space, UpdateSpace, WakePolicy } from "./space.ts";
+import type { CreateSpace, Space, UpdateSpace } from "./space.ts";
 import type { AwaitedAnswer, ToolAnswer, ToolCall, WaitingToolCall } from "./tool-call.ts";
 import type { Key, Workspace } from "./workspace.ts";
 
@@ -32,13 +32,8 @@ export type Root = { id: string; kind: "person" | "service" | "plan" | "agent" }
 export type TriggerSource = "every_message" | "mention" | "auto" | "proactive_router" | "none";
 
 /** A space as its subscribers know it; `version` is the `seq` of the last event that changed it. */
-export type SpaceSnapshot = {
-  id: string;
+export type SpaceSnapshot = Pick<Space, "id" | "name" | "shareOrigin" | "wakePolicy" | "createdAt"> & {
   workspaceId: string;
-  name: string;
-  shareOrigin: ShareOrigin;
-  wakePolicy: WakePolicy;
-  createdAt: string;
   version: number;
   members: Member[];
 };
@@ -91,38 +86,32 @@ export type SpaceWindow = {
  * Messages of a space after a place in its log, oldest first, and the one `before` them. They reach up to `cursor`;
  * `more` follow it.
  */
-export type SpaceHistory = {
-  name: string;
-  before: Message | null;
-  messages: Message[];
-  cursor: number;
-  more: boolean;
-};
+export type SpaceHistory = { name: string; before: Message | null; messages: Message[]; cursor: number; more: boolean };
 
-/** A message that an agent says. `messageId` derives from run and call, so saying it again changes nothing. */
-export type AgentMessage = {
+/** What a run shows in a space. */
+type FromRun = {
   workspaceId: string;
   agentId: string;
   runId: string;
   messageId: string;
-  text: string;
   root: Root;
   streamId?: string | undefined;
   origin?: Origin | undefined;
+  /** When its agent stops waiting, in milliseconds since the epoch: what does not show by then is `unavailable`. */
+  until?: number | undefined;
+};
+
+/** A message that an agent says. `messageId` derives from run and call, so saying it again changes nothing. */
+export type AgentMessage = FromRun & {
+  text: string;
   /** A message of the same space. */
   replyTo?: string | undefined;
   /** The agent waits for an answer. */
   expectsReply?: boolean | undefined;
-  /** When its run stops waiting, in milliseconds since the epoch: what has not been said by then is `unavailable`. */
-  until?: number | undefined;
 };
 
 /** A visible call as it stands. `messageId` derives from space and call: telling it again changes nothing. */
-export type AgentToolCall = {
-  workspaceId: string;
-  agentId: string;
-  runId: string;
-  messageId: string;
+export type AgentToolCall = FromRun & {
   toolCallId: string;
   name: string;
   input: unknown;
@@ -130,11 +119,6 @@ export type AgentToolCall = {
   output?: unknown;
   error?: { code: string; message: string } | undefined;
   awaits?: Omit<AwaitedAnswer, "answers"> | undefined;
-  root: Root;
-  streamId?: string | undefined;
-  origin?: Origin | undefined;
-  /** When its agent stops waiting, in milliseconds since the epoch: what does not show by then is `unavailable`. */
-  until?: number | undefined;
 };
 
 export type EntityRef = { id: string; name: string; type: EntityType };

@@ -3,7 +3,7 @@ import { Member } from "./entity.ts";
 import { entityId, spaceId } from "./ids.ts";
 import { Message } from "./message.ts";
 import { ModelConfig } from "./model-config.ts";
-import { component, Name, strictComponent, Timestamp } from "./text.ts";
+import { component, Name, patchOf, strictComponent, Timestamp } from "./text.ts";
 
 export const WakePolicy = z.enum(["every_message", "addressed"]);
 export type WakePolicy = z.infer<typeof WakePolicy>;
@@ -48,9 +48,7 @@ export const CreateSpace = strictComponent("CreateSpace", {
 export type CreateSpace = z.infer<typeof CreateSpace>;
 
 export const UpdateSpace = strictComponent("UpdateSpace", {
-  name: Name.optional(),
-  wakePolicy: WakePolicy.optional(),
-  shareOrigin: ShareOrigin.optional(),
+  ...patchOf(CreateSpace.omit({ members: true }).shape),
   /** `null` removes it. */
   router: RouterConfig.nullable().optional(),
 });

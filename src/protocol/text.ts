@@ -58,3 +58,14 @@ export const component = <Shape extends z.core.$ZodLooseShape>(id: string, shape
 /** The same for what is sent: it refuses fields that it does not know. */
 export const strictComponent = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
   z.strictObject(shape).meta({ id });
+
+type Unwrapped<Schema> = Schema extends z.ZodDefault<infer Inner> | z.ZodOptional<infer Inner> ? Inner : Schema;
+
+/** The fields of a config as a PATCH may carry them: each may be left out, and none has a default. */
+export const patchOf = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  Object.fromEntries(
+    Object.entries<z.core.SomeType>(shape).map(([name, field]) => [
+      name,
+      z.optional(field instanceof z.ZodDefault || field instanceof z.ZodOptional ? field.unwrap() : field),
+    ]),
+  ) as { [Name in keyof Shape]: z.ZodOptional<Unwrapped<Shape[Name]>> };
