@@ -27,7 +27,7 @@ export const Compaction = z
 export const defaultChunkSize = 20;
 
 /** The limits of one input, in estimated tokens. What is left out follows from the model. */
-const limits = {
+export const ModelLimits = z.strictObject({
   /** The most that one input may hold, the answer included. */
   maxTokens: z.int().min(4000).max(2_000_000).optional(),
   /** Kept free for the answer. */
@@ -36,9 +36,7 @@ const limits = {
   memoryTokens: z.int().min(256).max(200_000).optional(),
   /** The share of `maxTokens` that the history of a space may fill in a timeline. */
   historyTokens: z.int().min(256).max(2_000_000).optional(),
-};
-
-export const ModelLimits = z.strictObject(limits);
+});
 export type ModelLimits = z.infer<typeof ModelLimits>;
 
 /** Where neither the config nor the model sets a limit. */
@@ -69,7 +67,7 @@ const contradiction = (given: ModelLimits): string | null => {
 
 export const ContextConfig = z
   .strictObject({
-    ...limits,
+    ...ModelLimits.shape,
     /** Other limits for some models, by name; a `*` at the end stands for any rest. The longest match counts. */
     byModel: z
       .record(modelName, ModelLimits)

@@ -12,9 +12,7 @@ import { Space } from "./space.ts";
  */
 const cursor = z.int();
 
-export const MessageEvent = z.object({ type: z.literal("space.message"), cursor, message: Message });
-export const MessageUpdatedEvent = z.object({ type: z.literal("space.message.updated"), cursor, message: Message });
-export const MemberReadEvent = z.object({
+const MemberReadEvent = z.object({
   type: z.literal("member.read"),
   cursor,
   entityId,
@@ -22,17 +20,16 @@ export const MemberReadEvent = z.object({
   runId: runId.optional(),
   ...runResult,
 });
-/** The space's router has decided about a message. */
-export const MessageRoutedEvent = RouterDecision.extend({ type: z.literal("message.routed"), cursor, messageId });
 
 export const DurableEvent = z.discriminatedUnion("type", [
-  MessageEvent,
-  MessageUpdatedEvent,
+  z.object({ type: z.literal("space.message"), cursor, message: Message }),
+  z.object({ type: z.literal("space.message.updated"), cursor, message: Message }),
   z.object({ type: z.literal("member.joined"), cursor, member: Member }),
   z.object({ type: z.literal("member.left"), cursor, entityId, name: z.string() }),
   z.object({ type: z.literal("member.renamed"), cursor, entityId, name: z.string() }),
   MemberReadEvent,
-  MessageRoutedEvent,
+  /** The space's router has decided about a message. */
+  RouterDecision.extend({ type: z.literal("message.routed"), cursor, messageId }),
   z.object({ type: z.literal("space.updated"), cursor, space: Space.omit({ members: true }) }),
 ]);
 export type DurableEvent = z.infer<typeof DurableEvent>;
@@ -64,12 +61,6 @@ export const WelcomeFrame = z.object({
   reads: z.array(MemberReadEvent.omit({ type: true, cursor: true })).optional(),
 });
 
-export const PresenceFrame = z.object({
-  type: z.enum(["agent.active", "agent.inactive"]),
-  entityId,
-  runId,
-  reason: z.string().optional(),
-});
 export const runEventTypes = [
   "run.started",
   "run.waiting_tool",
@@ -80,13 +71,6 @@ export const runEventTypes = [
   "run.canceled",
   "run.absorbed",
 ] as const;
-export const RunFrame = z.object({
-  type: z.enum(runEventTypes),
-  runId,
-  entityId,
-  ...runResult,
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
-});
 export const ErrorFrame = Problem.omit({ type: true }).extend({
   type: z.literal("error"),
   clientKey: ClientKey.optional(),
@@ -105,8 +89,19 @@ export const LiveFrame = z.union([
   }),
   z.object({ type: z.literal("tool-call.complete"), streamId, toolCallId, result: z.unknown() }),
   z.object({ type: z.literal("tool-call.error"), streamId, code: z.string(), message: z.string() }),
-  PresenceFrame,
-  RunFrame,
+  z.object({
+    type: z.enum(["agent.active", "agent.inactive"]),
+    entityId,
+    runId,
+    reason: z.string().optional(),
+  }),
+  z.object({
+    type: z.enum(runEventTypes),
+    runId,
+    entityId,
+    ...runResult,
+    error: z.object({ code: z.string(), message: z.string() }).optional(),
+  }),
   z.object({ type: z.literal("member.typing"), entityId }),
 ]);
 export type LiveFrame = z.infer<typeof LiveFrame>;

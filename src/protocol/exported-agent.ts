@@ -18,59 +18,6 @@ export const exportMediaType = "application/x-ndjson";
 export const exportFormat = "colloquy.agent";
 export const exportVersion = 2;
 
-const ExportedName = z
-  .strictObject({ id: z.union([entityId, spaceId]), name: z.string().min(1).max(256) })
-  .meta({ id: "ExportedName", description: "What an id that the rest of the document names was called" });
-
-const ExportedMemory = z.strictObject({
-  key: Label,
-  value: z
-    .string()
-    .min(1)
-    .max(maxMemoryCharacters * 2),
-  updatedAt: Timestamp,
-});
-
-const ExportedGoal = z.strictObject({
-  id: Label,
-  description: z.string().min(1).max(1000),
-  status: GoalStatus,
-  priority: z.int().min(1).max(100).optional(),
-  longTerm: z.boolean(),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
-
-const ExportedPlan = z
-  .strictObject({
-    id: Label,
-    name: z.string().min(1).max(128),
-    instruction: z.string().min(1).max(maxPlanInstruction),
-    runAfter: z.string().min(1).max(64).optional(),
-    scheduledAt: ScheduledAt.optional(),
-    cron: z.string().min(1).max(128).optional(),
-    timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
-    status: PlanStatus,
-    setBy: z.enum(["agent", "workspace"]),
-    dueAt: Timestamp,
-    firedFor: Timestamp.optional(),
-    lastError: z.strictObject({ code: z.enum(errorCodes), message: z.string() }).optional(),
-    updatedAt: Timestamp,
-  })
-  .refine(({ runAfter, scheduledAt, cron }) => [runAfter, scheduledAt, cron].filter(Boolean).length === 1, {
-    message: "must have exactly one of runAfter, scheduledAt and cron",
-  })
-  .meta({ id: "ExportedPlan" });
-
-const ExportedArchival = strictComponent("ExportedArchival", {
-  id: archivalId.describe("In the imported agent it has an id of that agent's own"),
-  content: ArchivalContent,
-  metadata: ArchivalMetadata,
-  source: ArchivalSource,
-  createdAt: Timestamp,
-});
-
-/** A block: settings, versions with their authors, and the bytes of its document. */
 const version = z.int().min(1).max(1_000_000_000);
 
 /** Bytes as base64. The pattern does not backtrack, since the text may have megabytes. */
@@ -104,52 +51,90 @@ const ExportedBlockVersion = strictComponent("ExportedBlockVersion", {
   createdAt: Timestamp,
 });
 
-const ExportedBlock = strictComponent("ExportedBlock", {
-  label: Label,
-  type: BlockType,
-  permission: Permission,
-  description: z.string().max(2000),
-  schema: BlockSchema,
-  pinned: z.boolean(),
-  charLimit: z.int().min(1).max(maxBlockCharacters),
-  partnerEntityId: entityId.optional(),
-  version,
-  rendered: z.string().optional().describe("To read; an import makes it from the document"),
-  snapshotVersion: z.int().min(0).describe("Up to which version its snapshot holds everything"),
-  snapshot: z
-    .array(base64(maxExportedPartBytes))
-    .max(maxExportedParts)
-    .describe("The Loro document with its history, in parts"),
-  versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).describe("Oldest first"),
-  lastUsedAt: Timestamp,
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
-
-/** A block that was shared with an agent or a space (`given`), or that another agent shares with this one (`taken`). */
-const ExportedShare = z
-  .strictObject({
-    direction: z.enum(["given", "taken"]),
-    label: Label,
-    with: z.union([entityId, spaceId]),
-    permission: Permission,
-    createdAt: Timestamp,
-  })
-  .meta({ id: "ExportedShare", description: "Told, and not made again by an import" });
-
 /** The kinds of rows, in the order in which they are written; an import takes them in any order. */
 export const exportedRows = {
-  name: ExportedName,
-  memory: ExportedMemory,
-  goal: ExportedGoal,
-  plan: ExportedPlan,
+  name: z
+    .strictObject({ id: z.union([entityId, spaceId]), name: z.string().min(1).max(256) })
+    .meta({ id: "ExportedName", description: "What an id that the rest of the document names was called" }),
+  memory: z.strictObject({
+    key: Label,
+    value: z
+      .string()
+      .min(1)
+      .max(maxMemoryCharacters * 2),
+    updatedAt: Timestamp,
+  }),
+  goal: z.strictObject({
+    id: Label,
+    description: z.string().min(1).max(1000),
+    status: GoalStatus,
+    priority: z.int().min(1).max(100).optional(),
+    longTerm: z.boolean(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  }),
+  plan: z
+    .strictObject({
+      id: Label,
+      name: z.string().min(1).max(128),
+      instruction: z.string().min(1).max(maxPlanInstruction),
+      runAfter: z.string().min(1).max(64).optional(),
+      scheduledAt: ScheduledAt.optional(),
+      cron: z.string().min(1).max(128).optional(),
+      timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
+      status: PlanStatus,
+      setBy: z.enum(["agent", "workspace"]),
+      dueAt: Timestamp,
+      firedFor: Timestamp.optional(),
+      lastError: z.strictObject({ code: z.enum(errorCodes), message: z.string() }).optional(),
+      updatedAt: Timestamp,
+    })
+    .refine(({ runAfter, scheduledAt, cron }) => [runAfter, scheduledAt, cron].filter(Boolean).length === 1, {
+      message: "must have exactly one of runAfter, scheduledAt and cron",
+    })
+    .meta({ id: "ExportedPlan" }),
   window: ExportedWindow,
   run: ExportedRun,
   journal: ExportedJournalRow,
   summary: ExportedSummary,
-  block: ExportedBlock,
-  share: ExportedShare,
-  archival: ExportedArchival,
+  block: strictComponent("ExportedBlock", {
+    label: Label,
+    type: BlockType,
+    permission: Permission,
+    description: z.string().max(2000),
+    schema: BlockSchema,
+    pinned: z.boolean(),
+    charLimit: z.int().min(1).max(maxBlockCharacters),
+    partnerEntityId: entityId.optional(),
+    version,
+    rendered: z.string().optional().describe("To read; an import makes it from the document"),
+    snapshotVersion: z.int().min(0).describe("Up to which version its snapshot holds everything"),
+    snapshot: z
+      .array(base64(maxExportedPartBytes))
+      .max(maxExportedParts)
+      .describe("The Loro document with its history, in parts"),
+    versions: z.array(ExportedBlockVersion).min(1).max(maxExportedVersions).describe("Oldest first"),
+    lastUsedAt: Timestamp,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  }),
+  /** A block that was shared with an agent or a space (`given`), or that another agent shares with this one (`taken`). */
+  share: z
+    .strictObject({
+      direction: z.enum(["given", "taken"]),
+      label: Label,
+      with: z.union([entityId, spaceId]),
+      permission: Permission,
+      createdAt: Timestamp,
+    })
+    .meta({ id: "ExportedShare", description: "Told, and not made again by an import" }),
+  archival: strictComponent("ExportedArchival", {
+    id: archivalId.describe("In the imported agent it has an id of that agent's own"),
+    content: ArchivalContent,
+    metadata: ArchivalMetadata,
+    source: ArchivalSource,
+    createdAt: Timestamp,
+  }),
 } as const;
 export type RowKind = keyof typeof exportedRows;
 export type RowOf<Kind extends RowKind> = z.infer<(typeof exportedRows)[Kind]>;

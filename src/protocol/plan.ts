@@ -9,7 +9,10 @@ export const maxPlanInstruction = 4000;
 /** ISO 8601; without an offset it is a time in some zone. */
 export const ScheduledAt = z.iso.datetime({ offset: true, local: true });
 
-const times = {
+/** Exactly one of `runAfter`, `scheduledAt` and `cron`. */
+export const PutPlan = strictComponent("PutPlan", {
+  name: z.string().min(1).max(128),
+  instruction: z.string().min(1).max(maxPlanInstruction),
   /** In words from now: "2 hours", "3 days". */
   runAfter: z.string().min(1).max(64).optional(),
   /** ISO 8601, in the future; without an offset it is a time in `timezone`. */
@@ -18,24 +21,17 @@ const times = {
   cron: z.string().min(1).max(128).optional(),
   /** IANA name, such as Asia/Riyadh; UTC if left out. */
   timezone: z.string().min(1).max(64).optional(),
-};
+});
+export type PutPlan = z.infer<typeof PutPlan>;
 
 export const Plan = component("Plan", {
   id: Label,
+  ...PutPlan.shape,
   name: z.string(),
   instruction: z.string(),
-  ...times,
   nextRunAt: Timestamp.optional(),
   status: PlanStatus,
   setBy: z.enum(["agent", "workspace"]),
   lastError: z.object({ code: z.string(), message: z.string() }).optional(),
 });
 export type Plan = z.infer<typeof Plan>;
-
-/** Exactly one of `runAfter`, `scheduledAt` and `cron`. */
-export const PutPlan = strictComponent("PutPlan", {
-  name: z.string().min(1).max(128),
-  instruction: z.string().min(1).max(maxPlanInstruction),
-  ...times,
-});
-export type PutPlan = z.infer<typeof PutPlan>;

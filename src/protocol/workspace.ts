@@ -13,13 +13,13 @@ export type Key = z.infer<typeof Key>;
 /** A workspace secret: at most 8 KiB, written and never read back. */
 export const PutSecret = strictComponent("PutSecret", { value: z.string().min(1).max(8192) });
 
-export const minTokenSeconds = 1;
-export const maxTokenSeconds = 30 * 24 * 60 * 60;
-export const defaultTokenSeconds = 60 * 60;
-
 export const CreateToken = strictComponent("CreateToken", {
   entityId,
-  expiresInSeconds: z.int().min(minTokenSeconds).max(maxTokenSeconds).default(defaultTokenSeconds),
+  expiresInSeconds: z
+    .int()
+    .min(1)
+    .max(30 * 24 * 60 * 60)
+    .default(60 * 60),
 });
 
 export const Token = component("Token", { token: z.string(), expiresAt: Timestamp });
