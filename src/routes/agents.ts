@@ -93,7 +93,7 @@ agents.route("GET /v1/agents/{agentId}", {
   params,
   answers: [OneAgent, "The agent"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => ({ agent: unwrap(await agent.describe(workspaceId)) }),
+  handle: async ({ agent }) => ({ agent: await agent.describe() }),
 });
 
 agents.route("PATCH /v1/agents/{agentId}", {
@@ -104,7 +104,7 @@ agents.route("PATCH /v1/agents/{agentId}", {
   body: UpdateAgent,
   answers: [OneAgent, "The agent"],
   problems: ["not_found", "name_taken", "unknown_reference"],
-  handle: async ({ context, agent, workspaceId, params: { agentId }, body: changes }) => {
+  handle: async ({ context, agent, params: { agentId }, body: changes }) => {
     const workspace = workspaceOf(context);
     const before = await requireAgent(context, agentId);
     const { name } = changes;
@@ -112,12 +112,12 @@ agents.route("PATCH /v1/agents/{agentId}", {
     if (changes.tools) await checkApprovers(workspace, changes.tools);
     if (name !== undefined) {
       // A name is told in every space at once, so nothing else may be wrong by then.
-      unwrap(await agent.checkUpdate(workspaceId, changes));
+      await agent.checkUpdate(changes);
       // The directory first: it alone knows whether the name is free.
       unwrap(await workspace.updateEntity(agentId, { name }));
     }
     const updated = await orTakeBack(
-      async () => unwrap(await agent.update(workspaceId, changes)),
+      async () => agent.update(changes),
       async () => name === undefined || workspace.updateEntity(agentId, { name: before.name }),
     );
     return { agent: updated };
@@ -130,13 +130,13 @@ agents.route("DELETE /v1/agents/{agentId}", {
   access: "workspace",
   params,
   problems: ["not_found"],
-  handle: async ({ context, agent, workspaceId, params: { agentId } }) => {
+  handle: async ({ context, workspaceId, params: { agentId } }) => {
     await requireAgent(context, agentId);
     // The directory first: what is cut off after that, its workspace does.
     unwrap(await workspaceOf(context).removeEntity(agentId));
     forgetStanding(workspaceId, agentId);
     // Here it is ended at once, mostly: whoever deleted it finds it ended.
-    await agent
+    await agentAt(context, agentId)
       .remove(workspaceId)
       .catch((error: unknown) => log.warn("agent.ends_later", { agentId, reason: String(error) }));
   },

@@ -42,10 +42,10 @@ blocks.route("POST /v1/agents/{agentId}/blocks", {
   status: 201,
   answers: [OneBlock, "The block"],
   problems: ["not_found", "name_taken", "limit_reached", "edit_refused", "text_too_long", "unknown_reference"],
-  handle: async ({ context, agent, workspaceId, body, once }) => {
+  handle: async ({ context, agent, body, once }) => {
     await checkPartner(workspaceOf(context), body.partnerEntityId);
     return once(async (newId) => ({
-      block: unwrap(await agent.createBlock(workspaceId, body, authorOf(context), callIdOf(context, newId))),
+      block: await agent.createBlock(body, authorOf(context), callIdOf(context, newId)),
     }));
   },
 });
@@ -55,7 +55,7 @@ blocks.route("GET /v1/agents/{agentId}/blocks", {
   access: "workspace",
   answers: [listOf(Block), "All of them, by label"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => onePage(unwrap(await agent.blocks(workspaceId))),
+  handle: async ({ agent }) => onePage(await agent.blocks()),
 });
 
 blocks.route("GET /v1/agents/{agentId}/blocks/{label}", {
@@ -64,8 +64,7 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}", {
   query: versionQuery,
   answers: [BlockDetail, "The block"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params, query }) =>
-    unwrap(await agent.block(workspaceId, params.label, query.version)),
+  handle: async ({ agent, params, query }) => agent.block(params.label, query.version),
 });
 
 blocks.route("PATCH /v1/agents/{agentId}/blocks/{label}", {
@@ -75,9 +74,9 @@ blocks.route("PATCH /v1/agents/{agentId}/blocks/{label}", {
   body: UpdateBlock,
   answers: [OneBlock, "The block"],
   problems: ["not_found", "conflict", "edit_refused", "unknown_reference"],
-  handle: async ({ context, agent, workspaceId, params, body }) => {
+  handle: async ({ context, agent, params, body }) => {
     await checkPartner(workspaceOf(context), body.partnerEntityId);
-    return { block: unwrap(await agent.updateBlock(workspaceId, params.label, body, authorOf(context))) };
+    return { block: await agent.updateBlock(params.label, body, authorOf(context)) };
   },
 });
 
@@ -87,8 +86,7 @@ blocks.route("DELETE /v1/agents/{agentId}/blocks/{label}", {
   access: "workspace",
   query: z.object({ as: EditBlock.shape.as }),
   problems: ["not_found", "forbidden", "invalid_request"],
-  handle: async ({ context, agent, workspaceId, params, query }) =>
-    unwrap(await agent.deleteBlock(workspaceId, params.label, query.as, authorOf(context))),
+  handle: async ({ context, agent, params, query }) => agent.deleteBlock(params.label, query.as, authorOf(context)),
 });
 
 blocks.route("POST /v1/agents/{agentId}/blocks/{label}/operations", {
@@ -100,10 +98,10 @@ blocks.route("POST /v1/agents/{agentId}/blocks/{label}/operations", {
   idempotent: true,
   answers: [EditedBlock, "What it holds now"],
   problems: ["not_found", "forbidden", "edit_refused", "text_too_long", "limit_reached", "conflict"],
-  handle: ({ context, agent, workspaceId, params, body, once }) =>
+  handle: ({ context, agent, params, body, once }) =>
     once(async (newId) => {
       const callId = callIdOf(context, newId);
-      return unwrap(await agent.editBlock(workspaceId, params.label, body, authorOf(context), callId));
+      return agent.editBlock(params.label, body, authorOf(context), callId);
     }),
 });
 
@@ -113,8 +111,7 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/history", {
   query: pageQuery(),
   answers: [listOf(BlockChange), "A page"],
   problems: ["not_found", ...badPage],
-  handle: async ({ agent, workspaceId, params, query }) =>
-    unwrap(await agent.blockHistory(workspaceId, params.label, query)),
+  handle: async ({ agent, params, query }) => agent.blockHistory(params.label, query),
 });
 
 blocks.route("GET /v1/agents/{agentId}/blocks/{label}/shares", {
@@ -122,8 +119,8 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/shares", {
   access: "workspace",
   answers: [listOf(BlockShare), "All of them"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => {
-    const grants = unwrap(await agent.blockGrants(workspaceId, params.label));
+  handle: async ({ agent, params }) => {
+    const grants = await agent.blockGrants(params.label);
     return onePage(grants.filter(({ granteeId }) => granteeId.startsWith("ent_")).map(shareOf));
   },
 });
@@ -134,8 +131,8 @@ blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}", {
   body: PutBlockShare,
   answers: [z.object({ share: BlockShare }), "The share"],
   problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, workspaceId, params: { label, otherAgentId }, body }) => ({
-    share: shareOf(unwrap(await agent.shareBlock(workspaceId, label, { granteeId: otherAgentId, ...body }))),
+  handle: async ({ agent, params: { label, otherAgentId }, body }) => ({
+    share: shareOf(await agent.shareBlock(label, { granteeId: otherAgentId, ...body })),
   }),
 });
 
@@ -143,8 +140,7 @@ blocks.route("DELETE /v1/agents/{agentId}/blocks/{label}/shares/{otherAgentId}",
   summary: "Stop sharing a block with an agent, at once",
   access: "workspace",
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) =>
-    unwrap(await agent.unshareBlock(workspaceId, params.label, params.otherAgentId)),
+  handle: async ({ agent, params }) => agent.unshareBlock(params.label, params.otherAgentId),
 });
 
 blocks.route("GET /v1/agents/{agentId}/blocks/{label}/spaces", {
@@ -152,8 +148,8 @@ blocks.route("GET /v1/agents/{agentId}/blocks/{label}/spaces", {
   access: "workspace",
   answers: [listOf(BlockSpace), "All of them"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => {
-    const grants = unwrap(await agent.blockGrants(workspaceId, params.label));
+  handle: async ({ agent, params }) => {
+    const grants = await agent.blockGrants(params.label);
     return onePage(grants.filter(({ granteeId }) => granteeId.startsWith("spc_")).map(spaceOf));
   },
 });
@@ -165,12 +161,12 @@ blocks.route("PUT /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
   body: PutBlockSpace,
   answers: [z.object({ space: BlockSpace }), "How it is shared"],
   problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, space, principal, workspaceId, params: { agentId, label, spaceId }, body }) => {
+  handle: async ({ agent, space, principal, params: { agentId, label, spaceId }, body }) => {
     const { members } = unwrap(await space.describe(principal));
     if (!members?.some(({ id }) => id === agentId)) {
       throw new ColloquyError("not_found", "The agent is not in that space.");
     }
-    return { space: spaceOf(unwrap(await agent.shareBlock(workspaceId, label, { granteeId: spaceId, ...body }))) };
+    return { space: spaceOf(await agent.shareBlock(label, { granteeId: spaceId, ...body })) };
   },
 });
 
@@ -178,8 +174,7 @@ blocks.route("DELETE /v1/agents/{agentId}/blocks/{label}/spaces/{spaceId}", {
   summary: "Stop sharing a block with the people of a space, at once",
   access: "workspace",
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) =>
-    unwrap(await agent.unshareBlock(workspaceId, params.label, params.spaceId)),
+  handle: async ({ agent, params }) => agent.unshareBlock(params.label, params.spaceId),
 });
 
 /** A block's stream, from its agent; with `spaceId`, as that space's people may read it. */

@@ -4,7 +4,7 @@ import { deriveHookSecret, schemes } from "../auth/webhooks/schemes.ts";
 import { CreateHook, Hook, type HookScheme, type HookSettings, RotateHook, UpdateHook } from "../protocol/hook.ts";
 import { hookId } from "../protocol/ids.ts";
 import { component } from "../protocol/text.ts";
-import { ColloquyError, unwrap } from "../shared/errors.ts";
+import { ColloquyError } from "../shared/errors.ts";
 import type { HttpContext } from "./http-context.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
@@ -47,13 +47,13 @@ hooks.route("POST /v1/agents/{agentId}/hooks", {
   status: 201,
   answers: [CreatedHook, "The hook, where its sender posts to, and what it signs with"],
   problems: ["not_found", "limit_reached"],
-  handle: ({ context, agent, workspaceId, params, body: { secret: own, ...settings }, once }) =>
+  handle: ({ context, agent, params, body: { secret: own, ...settings }, once }) =>
     once(async (newId) => {
       const version = newId("key");
       const id = context.var.ids.deriveOwned("hook", params.agentId, version);
       const secret = secretFor(context, settings.scheme, own, version);
       const sealed = await sealFor(context, id, secret);
-      const hook = withUrl(context, unwrap(await agent.createHook(workspaceId, { ...settings, id, sealed, version })));
+      const hook = withUrl(context, await agent.createHook({ ...settings, id, sealed, version }));
       return { hook, hookId: id, url: hook.url, secret };
     }),
 });
@@ -63,8 +63,7 @@ hooks.route("GET /v1/agents/{agentId}/hooks", {
   access: "workspace",
   answers: [listOf(Hook), "All of them, without their secrets"],
   problems: ["not_found"],
-  handle: async ({ context, agent, workspaceId }) =>
-    onePage(unwrap(await agent.hooks(workspaceId)).map((settings) => withUrl(context, settings))),
+  handle: async ({ context, agent }) => onePage((await agent.hooks()).map((settings) => withUrl(context, settings))),
 });
 
 hooks.route("PATCH /v1/agents/{agentId}/hooks/{hookId}", {
@@ -74,8 +73,8 @@ hooks.route("PATCH /v1/agents/{agentId}/hooks/{hookId}", {
   body: UpdateHook,
   answers: [z.object({ hook: Hook }), "The hook"],
   problems: ["not_found"],
-  handle: async ({ context, agent, workspaceId, params, body }) => ({
-    hook: withUrl(context, unwrap(await agent.updateHook(workspaceId, params.hookId, body))),
+  handle: async ({ context, agent, params, body }) => ({
+    hook: withUrl(context, await agent.updateHook(params.hookId, body)),
   }),
 });
 
@@ -88,13 +87,13 @@ hooks.route("POST /v1/agents/{agentId}/hooks/{hookId}/rotate", {
   idempotent: "sealed",
   answers: [RotatedHook, "The hook, and its new secret"],
   problems: ["not_found"],
-  handle: ({ context, agent, workspaceId, params: { hookId: id }, body, once }) =>
+  handle: ({ context, agent, params: { hookId: id }, body, once }) =>
     once(async (newId) => {
-      const { scheme } = unwrap(await agent.hook(workspaceId, id));
+      const { scheme } = await agent.hook(id);
       const version = newId("key");
       const secret = secretFor(context, scheme, body.secret, version);
       const rotation = { sealed: await sealFor(context, id, secret), version, graceMs: body.graceSeconds * 1000 };
-      return { hook: withUrl(context, unwrap(await agent.rotateHook(workspaceId, id, rotation))), secret };
+      return { hook: withUrl(context, await agent.rotateHook(id, rotation)), secret };
     }),
 });
 
@@ -103,5 +102,5 @@ hooks.route("DELETE /v1/agents/{agentId}/hooks/{hookId}", {
   description: "At once. What it brought in before stays.",
   access: "workspace",
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId, params }) => unwrap(await agent.deleteHook(workspaceId, params.hookId)),
+  handle: async ({ agent, params }) => agent.deleteHook(params.hookId),
 });

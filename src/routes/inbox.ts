@@ -2,7 +2,6 @@ import { z } from "zod";
 import { TriggerAgent } from "../protocol/agent.ts";
 import { eventId } from "../protocol/ids.ts";
 import { InboxItem } from "../protocol/run.ts";
-import { unwrap } from "../shared/errors.ts";
 import { nameOf } from "./idempotent.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
@@ -18,10 +17,10 @@ inbox.route("POST /v1/agents/{agentId}/trigger", {
   status: 202,
   answers: [z.object({ eventId }), "The event is in its inbox"],
   problems: ["not_found", "limit_reached"],
-  handle: ({ agent, principal, workspaceId, body, idempotencyKey, once }) => {
+  handle: ({ agent, principal, body, idempotencyKey, once }) => {
     // The workspace tells another body; the agent itself makes one event of one key, whatever crashes between.
     const key = idempotencyKey === undefined ? undefined : `${nameOf(principal)} ${idempotencyKey}`;
-    return once(async () => unwrap(await agent.trigger(workspaceId, body, key)));
+    return once(async () => agent.trigger(body, key));
   },
 });
 
@@ -32,7 +31,7 @@ inbox.route("GET /v1/agents/{agentId}/inbox", {
   query: pageQuery().extend({ status: InboxItem.shape.status.optional() }),
   answers: [listOf(InboxItem), "A page"],
   problems: ["not_found", ...badPage],
-  handle: async ({ agent, workspaceId, query }) => unwrap(await agent.inbox(workspaceId, query)),
+  handle: async ({ agent, query }) => agent.inbox(query),
 });
 
 inbox.route("POST /v1/agents/{agentId}/inbox/{eventId}/retry", {
@@ -40,16 +39,14 @@ inbox.route("POST /v1/agents/{agentId}/inbox/{eventId}/retry", {
   access: "workspace",
   answers: [z.object({ item: InboxItem }), "The event, pending"],
   problems: ["not_found", "conflict"],
-  handle: async ({ agent, workspaceId, params }) => ({
-    item: unwrap(await agent.retryEvent(workspaceId, params.eventId)),
-  }),
+  handle: async ({ agent, params }) => ({ item: await agent.retryEvent(params.eventId) }),
 });
 
 inbox.route("DELETE /v1/agents/{agentId}/inbox/{eventId}", {
   summary: "Discard a dead event",
   access: "workspace",
   problems: ["not_found", "conflict"],
-  handle: async ({ agent, workspaceId, params }) => unwrap(await agent.discardEvent(workspaceId, params.eventId)),
+  handle: async ({ agent, params }) => agent.discardEvent(params.eventId),
 });
 
 // An address inside of /inbox/{eventId} would keep requests from being routed by one expression.
@@ -58,5 +55,5 @@ inbox.route("POST /v1/agents/{agentId}/dead-events/retry", {
   access: "workspace",
   answers: [z.object({ retried: z.int() }), "How many are pending again"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => unwrap(await agent.retryDeadEvents(workspaceId)),
+  handle: async ({ agent }) => agent.retryDeadEvents(),
 });

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { ArchivalEntry, CreateArchival } from "../protocol/archival.ts";
 import { Goal, Memory, PutGoal, PutMemory } from "../protocol/mind.ts";
-import { unwrap } from "../shared/errors.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, onePage, pageQuery } from "./route-parts.ts";
 
@@ -13,7 +12,7 @@ mind.route("GET /v1/agents/{agentId}/memories", {
   access: "workspace",
   answers: [listOf(Memory), "All of them"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => onePage(unwrap(await agent.memories(workspaceId))),
+  handle: async ({ agent }) => onePage(await agent.memories()),
 });
 
 mind.route("PUT /v1/agents/{agentId}/memories/{key}", {
@@ -22,16 +21,14 @@ mind.route("PUT /v1/agents/{agentId}/memories/{key}", {
   body: PutMemory,
   answers: [z.object({ memory: Memory }), "The memory"],
   problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, workspaceId, params, body }) => ({
-    memory: unwrap(await agent.putMemory(workspaceId, params.key, body.value)),
-  }),
+  handle: async ({ agent, params, body }) => ({ memory: await agent.putMemory(params.key, body.value) }),
 });
 
 mind.route("DELETE /v1/agents/{agentId}/memories/{key}", {
   summary: "Delete a memory",
   access: "workspace",
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => unwrap(await agent.deleteMemory(workspaceId, params.key)),
+  handle: async ({ agent, params }) => agent.deleteMemory(params.key),
 });
 
 mind.route("GET /v1/agents/{agentId}/goals", {
@@ -39,7 +36,7 @@ mind.route("GET /v1/agents/{agentId}/goals", {
   access: "workspace",
   answers: [listOf(Goal), "All of them"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => onePage(unwrap(await agent.goals(workspaceId))),
+  handle: async ({ agent }) => onePage(await agent.goals()),
 });
 
 mind.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
@@ -49,16 +46,14 @@ mind.route("PUT /v1/agents/{agentId}/goals/{goalId}", {
   body: PutGoal,
   answers: [z.object({ goal: Goal }), "The goal"],
   problems: ["not_found", "limit_reached"],
-  handle: async ({ agent, workspaceId, params, body }) => ({
-    goal: unwrap(await agent.putGoal(workspaceId, params.goalId, body)),
-  }),
+  handle: async ({ agent, params, body }) => ({ goal: await agent.putGoal(params.goalId, body) }),
 });
 
 mind.route("DELETE /v1/agents/{agentId}/goals/{goalId}", {
   summary: "Delete a goal",
   access: "workspace",
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => unwrap(await agent.deleteGoal(workspaceId, params.goalId)),
+  handle: async ({ agent, params }) => agent.deleteGoal(params.goalId),
 });
 
 mind.route("POST /v1/agents/{agentId}/archival", {
@@ -70,10 +65,10 @@ mind.route("POST /v1/agents/{agentId}/archival", {
   status: 201,
   answers: [ArchivalEntry, "The entry"],
   problems: ["not_found", "limit_reached", "text_too_long"],
-  handle: ({ context, agent, workspaceId, params, body, once }) =>
+  handle: ({ context, agent, params, body, once }) =>
     once(async (newId) => {
       const id = context.var.ids.deriveOwned("arch", params.agentId, newId("key"));
-      return unwrap(await agent.archive(workspaceId, id, body));
+      return agent.archive(id, body);
     }),
 });
 
@@ -83,12 +78,12 @@ mind.route("GET /v1/agents/{agentId}/archival", {
   query: pageQuery(),
   answers: [listOf(ArchivalEntry), "A page"],
   problems: ["not_found", ...badPage],
-  handle: async ({ agent, workspaceId, query }) => unwrap(await agent.archival(workspaceId, query)),
+  handle: async ({ agent, query }) => agent.archival(query),
 });
 
 mind.route("DELETE /v1/agents/{agentId}/archival/{archivalId}", {
   summary: "Delete an archival entry",
   access: "workspace",
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId, params }) => unwrap(await agent.deleteArchival(workspaceId, params.archivalId)),
+  handle: async ({ agent, params }) => agent.deleteArchival(params.archivalId),
 });

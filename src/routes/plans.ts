@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { Plan, PutPlan } from "../protocol/plan.ts";
-import { unwrap } from "../shared/errors.ts";
 import { Resource } from "./route.ts";
 import { listOf, onePage } from "./route-parts.ts";
 
@@ -13,7 +12,7 @@ plans.route("GET /v1/agents/{agentId}/plans", {
   access: "workspace",
   answers: [listOf(Plan), "All of them"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => onePage(unwrap(await agent.plans(workspaceId))),
+  handle: async ({ agent }) => onePage(await agent.plans()),
 });
 
 plans.route("PUT /v1/agents/{agentId}/plans/{planId}", {
@@ -24,14 +23,12 @@ plans.route("PUT /v1/agents/{agentId}/plans/{planId}", {
   body: PutPlan,
   answers: [z.object({ plan: Plan }), "The plan, with when it is due next"],
   problems: ["not_found", "limit_reached", "invalid_time"],
-  handle: async ({ agent, workspaceId, params, body }) => ({
-    plan: unwrap(await agent.putPlan(workspaceId, params.planId, body)),
-  }),
+  handle: async ({ agent, params, body }) => ({ plan: await agent.putPlan(params.planId, body) }),
 });
 
 plans.route("DELETE /v1/agents/{agentId}/plans/{planId}", {
   summary: "Delete a plan",
   access: "workspace",
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params }) => unwrap(await agent.deletePlan(workspaceId, params.planId)),
+  handle: async ({ agent, params }) => agent.deletePlan(params.planId),
 });

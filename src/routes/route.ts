@@ -1,11 +1,10 @@
 import type { z } from "zod";
-import type { AgentRpc } from "../protocol/agent-rpc.ts";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
 import { requireSound } from "../shared/sound-json.ts";
 import { type Access, admit, isGuarded } from "./access.ts";
-import { agentAt, type HttpContext, spaceAt } from "./http-context.ts";
+import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
 import { holdsIdsOnly, pathSchema, requireIssued } from "./path-parameters.ts";
 import { misshapen } from "./problems.ts";
@@ -57,7 +56,7 @@ type Call<Address, Query, Headers, Body, Answer> = {
   principal: Principal;
   workspaceId: string;
   /** The agent and the space that the path names. */
-  agent: "agentId" extends NamesIn<Address> ? AgentRpc : undefined;
+  agent: "agentId" extends NamesIn<Address> ? AskedAgent : undefined;
   space: "spaceId" extends NamesIn<Address> ? SpaceRpc : undefined;
   idempotencyKey: string | undefined;
   /** Makes the answer once for each `Idempotency-Key` of this caller at this address; without a key, each time. */
@@ -160,7 +159,7 @@ export class Resource {
         context,
         principal,
         workspaceId: principal?.workspaceId,
-        agent: agentId === undefined ? undefined : agentAt(context, agentId),
+        agent: agentId === undefined ? undefined : askedAgent(agentAt(context, agentId), principal?.workspaceId),
         space: spaceId === undefined ? undefined : spaceAt(context, spaceId),
         idempotencyKey: req.header(idempotencyHeader),
         once: (make) => {

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { ContextView, Run, RunStatus } from "../protocol/run.ts";
-import { unwrap } from "../shared/errors.ts";
 import { Resource } from "./route.ts";
 import { badPage, listOf, pageQuery } from "./route-parts.ts";
 
@@ -15,7 +14,7 @@ runs.route("GET /v1/agents/{agentId}/runs", {
   query: pageQuery().extend({ status: RunStatus.optional() }),
   answers: [listOf(Run), "A page"],
   problems: ["not_found", ...badPage],
-  handle: async ({ agent, workspaceId, query }) => unwrap(await agent.runs(workspaceId, query)),
+  handle: async ({ agent, query }) => agent.runs(query),
 });
 
 runs.route("GET /v1/agents/{agentId}/runs/{runId}", {
@@ -26,9 +25,7 @@ runs.route("GET /v1/agents/{agentId}/runs/{runId}", {
   query: z.object({ fromStep: z.coerce.number().int().min(0).max(1000).default(0) }),
   answers: [OneRun, "The run"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ agent, workspaceId, params, query }) => ({
-    run: unwrap(await agent.run(workspaceId, params.runId, query.fromStep)),
-  }),
+  handle: async ({ agent, params, query }) => ({ run: await agent.run(params.runId, query.fromStep) }),
 });
 
 runs.route("POST /v1/agents/{agentId}/runs/{runId}/cancel", {
@@ -37,7 +34,7 @@ runs.route("POST /v1/agents/{agentId}/runs/{runId}/cancel", {
   access: "workspace",
   answers: [OneRun, "The run"],
   problems: ["not_found", "conflict", "gone"],
-  handle: async ({ agent, workspaceId, params }) => ({ run: unwrap(await agent.cancelRun(workspaceId, params.runId)) }),
+  handle: async ({ agent, params }) => ({ run: await agent.cancelRun(params.runId) }),
 });
 
 runs.route("GET /v1/agents/{agentId}/context", {
@@ -47,5 +44,5 @@ runs.route("GET /v1/agents/{agentId}/context", {
   access: "workspace",
   answers: [ContextView, "The input"],
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId }) => unwrap(await agent.context(workspaceId)),
+  handle: async ({ agent }) => agent.context(),
 });

@@ -43,7 +43,7 @@ search.route("GET /v1/agents/{agentId}/search", {
   query,
   answers: [SearchAnswer, "The best hits, best first"],
   problems: ["not_found", "invalid_request", "unavailable"],
-  handle: async (call) => unwrap(await call.agent.search(call.workspaceId, searchQuery(call.query))),
+  handle: ({ agent, query: asked }) => agent.search(searchQuery(asked)),
 });
 
 search.route("GET /v1/search", {

@@ -69,9 +69,9 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}", {
   query: versionQuery,
   answers: [BlockDetail, "The block"],
   problems: ["not_found", "invalid_request"],
-  handle: async ({ context, agent, workspaceId, params, query }) => {
+  handle: async ({ context, agent, params, query }) => {
     await membersWith(context, params);
-    return unwrap(await agent.block(workspaceId, params.label, query.version, params.spaceId));
+    return agent.block(params.label, query.version, params.spaceId);
   },
 });
 
@@ -85,13 +85,13 @@ spaceBlocks.route("POST /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/ope
   idempotent: true,
   answers: [EditedBlock, "What it holds now"],
   problems: ["not_found", "edit_refused", "text_too_long", "limit_reached", "conflict"],
-  handle: async ({ context, agent, workspaceId, params, body, once }) => {
+  handle: async ({ context, agent, params, body, once }) => {
     await requireParticipant(context);
     const actor = actorAmong(context, await membersWith(context, params));
     const by: BlockPrincipal = { kind: "person", spaceId: params.spaceId, ...actor };
     return once(async (newId) => {
       const callId = callIdOf(context, newId);
-      return unwrap(await agent.editSharedBlock(workspaceId, params.label, { ...body, by, callId }));
+      return agent.editSharedBlock(params.label, { ...body, by, callId });
     });
   },
 });
@@ -103,9 +103,9 @@ spaceBlocks.route("GET /v1/spaces/{spaceId}/agents/{agentId}/blocks/{label}/hist
   query: pageQuery(),
   answers: [listOf(BlockChange), "A page"],
   problems: ["not_found", ...badPage],
-  handle: async ({ context, agent, workspaceId, params, query }) => {
+  handle: async ({ context, agent, params, query }) => {
     await membersWith(context, params);
-    return unwrap(await agent.blockHistory(workspaceId, params.label, query, params.spaceId));
+    return agent.blockHistory(params.label, query, params.spaceId);
   },
 });
 

@@ -7,7 +7,7 @@ import { Name } from "../protocol/text.ts";
 import { ColloquyError, ok, unwrap } from "../shared/errors.ts";
 import { log } from "../shared/log.ts";
 import { checkModels, missingIn, modelsOf, secretsNamed } from "./check-references.ts";
-import { agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
+import { type AskedAgent, agentAt, type HttpContext, workspaceOf } from "./http-context.ts";
 import { idempotently, idUnder } from "./idempotent.ts";
 import { pathId } from "./path-parameters.ts";
 import { Resource } from "./route.ts";
@@ -27,15 +27,11 @@ export const importPath = "/v1/imports";
 export const transfer = new Resource("Agents");
 
 /** The export from its first page on. Each page is asked for once the one before was taken. */
-const pagesFrom = async function* (
-  agent: Pick<AgentRpc, "exportPage">,
-  workspaceId: string,
-  first: ExportPage,
-): AsyncGenerator<Uint8Array> {
+const pagesFrom = async function* (agent: AskedAgent, first: ExportPage): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   yield encoder.encode(first.text);
   for (let { next } = first; next; ) {
-    const page = unwrap(await agent.exportPage(workspaceId, next));
+    const page = await agent.exportPage(next);
     yield encoder.encode(page.text);
     next = page.next;
   }
@@ -54,9 +50,9 @@ transfer.route("GET /v1/agents/{agentId}/export", {
     },
   },
   problems: ["not_found"],
-  handle: async ({ agent, workspaceId, params: { agentId } }) => {
-    const first = unwrap(await agent.exportPage(workspaceId, null));
-    return new Response(pagesFrom(agent, workspaceId, first), {
+  handle: async ({ agent, params: { agentId } }) => {
+    const first = await agent.exportPage(null);
+    return new Response(pagesFrom(agent, first), {
       headers: {
         "content-type": exportMediaType,
         "content-disposition": `attachment; filename="${agentId}.ndjson"`,
