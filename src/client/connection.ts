@@ -120,9 +120,8 @@ export const followStream = <Schema extends z.ZodType>(
   socket.addEventListener("message", ({ data }) => {
     heard();
     if (isClosed || typeof data !== "string") return;
-    const parsed = parseFrame(stream.schema, data);
-    if (parsed.kind === "frame") stream.frame(parsed.frame);
-    if (parsed.kind === "malformed") stream.malformed?.(parsed.reason);
+    const fault = readFrame(stream, data);
+    if (fault !== undefined) stream.malformed?.(fault);
   });
   socket.addEventListener("close", ({ code }) => {
     heard();
@@ -170,12 +169,6 @@ const refusal = async (request: Promise<unknown>): Promise<"removed" | "signed_o
   return null;
 };
 
-type ParsedFrame<Frame> =
-  | { kind: "frame"; frame: Frame }
-  /** A `pong`, or a type that this client does not know: a newer server may have more. */
-  | { kind: "ignored" }
-  | { kind: "malformed"; reason: string };
-
 const Typed = z.object({ type: z.string() });
 
 /** Whether the `type` itself is wrong for every kind of frame. */
@@ -186,19 +179,22 @@ const refusesType = (issues: readonly z.core.$ZodIssue[]): boolean =>
       (issue.code === "invalid_union" && issue.errors.length > 0 && issue.errors.every(refusesType)),
   );
 
-/** One text frame of a stream. Never throws. */
-const parseFrame = <Schema extends z.ZodType>(schema: Schema, text: string): ParsedFrame<z.infer<Schema>> => {
-  if (text === pongText) return { kind: "ignored" };
+/** Hands on one text of a stream as a frame, or answers why it is none. A newer server may have more types. */
+const readFrame = <Schema extends z.ZodType>(stream: FollowedStream<Schema>, text: string): string | undefined => {
+  if (text === pongText) return undefined;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { kind: "malformed", reason: "A frame of the server is not JSON." };
+    return "A frame of the server is not JSON.";
   }
-  const frame = schema.safeParse(value);
-  if (frame.success) return { kind: "frame", frame: frame.data };
+  const frame = stream.schema.safeParse(value);
+  if (frame.success) {
+    stream.frame(frame.data);
+    return undefined;
+  }
   const typed = Typed.safeParse(value);
-  if (!typed.success) return { kind: "malformed", reason: "A frame of the server has no type." };
-  if (refusesType(frame.error.issues)) return { kind: "ignored" };
-  return { kind: "malformed", reason: `A ${typed.data.type} frame of the server does not have the expected shape.` };
+  if (!typed.success) return "A frame of the server has no type.";
+  if (refusesType(frame.error.issues)) return undefined;
+  return `A ${typed.data.type} frame of the server does not have the expected shape.`;
 };

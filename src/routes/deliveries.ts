@@ -9,8 +9,7 @@ import { ColloquyError, unwrap } from "../shared/errors.ts";
 import { sealedName } from "./hooks.ts";
 import { agentAt } from "./http-context.ts";
 import { Resource } from "./route.ts";
-import { payloadOf } from "./webhooks/payload.ts";
-import { isWanted, readingOf } from "./webhooks/reading.ts";
+import { isWanted, payloadOf, readingOf } from "./webhook-payload.ts";
 
 const Received = z
   .union([

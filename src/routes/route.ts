@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Principal } from "../protocol/principal.ts";
 import type { SpaceRpc } from "../protocol/rpc.ts";
 import { ColloquyError, type ErrorCode } from "../shared/errors.ts";
-import { requireSound } from "../shared/sound-json.ts";
+import { soundJsonIn } from "../shared/sound-json.ts";
 import { type Access, admit, isGuarded } from "./access.ts";
 import { type AskedAgent, agentAt, askedAgent, type HttpContext, spaceAt } from "./http-context.ts";
 import { idempotently, type NewId } from "./idempotent.ts";
@@ -74,18 +74,6 @@ const bodyIn = ({ req }: HttpContext, text: string, json: unknown): unknown => {
   }
   if (json !== undefined) return json;
   throw new ColloquyError("invalid_json", "The body is not JSON: check quotes, commas and brackets.");
-};
-
-/** The JSON that a text is; undefined where it is none. Refuses what no schema should see. */
-const soundJsonIn = (text: string): unknown => {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  requireSound(json);
-  return json;
 };
 
 const queryIn = ({ req }: HttpContext): unknown =>

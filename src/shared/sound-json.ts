@@ -1,39 +1,53 @@
+import type { z } from "zod";
 import { ColloquyError, type Issue } from "./errors.ts";
 
 /** The depth to which JSON from outside may nest. Deeper JSON can be parsed, but neither checked nor written again. */
 export const maxJsonDepth = 64;
 
-type Held = { value: unknown; path: string; depth: number };
-
 const illFormed = "must be well-formed Unicode, without halves of surrogate pairs";
+const tooDeep = `must not nest deeper than ${maxJsonDepth} levels (maxJsonDepth)`;
+
+/** A fault, and the names that lead to it, the innermost first. */
+type Fault = { message: string; names: string[] };
+
+const faultIn = (value: unknown, depth: number): Fault | undefined => {
+  if (typeof value === "string" && !value.isWellFormed()) return { message: illFormed, names: [] };
+  if (typeof value !== "object" || value === null) return undefined;
+  if (depth === maxJsonDepth) return { message: tooDeep, names: [] };
+  const names = Object.keys(value);
+  for (const name of names) {
+    if (!name.isWellFormed()) return { message: illFormed, names: [] };
+    if (name === "__proto__") return { message: "must not have a field named __proto__", names: [] };
+  }
+  const inner = Object.values(value);
+  for (let index = names.length - 1; index >= 0; index -= 1) {
+    const fault = faultIn(inner[index], depth + 1);
+    if (fault) return { ...fault, names: [...fault.names, names[index] ?? ""] };
+  }
+  return undefined;
+};
 
 /**
  * Why a parsed JSON value is refused before any schema sees it: it nests too deeply, has ill-formed text that no
  * database gives back as it was, or has a field that objects lose on the way. Undefined where it is sound.
  */
 export const unsoundness = (json: unknown): Issue | undefined => {
-  const waiting: Held[] = [{ value: json, path: "", depth: 0 }];
-  for (let held = waiting.pop(); held; held = waiting.pop()) {
-    const { value, path, depth } = held;
-    if (typeof value === "string" && !value.isWellFormed()) return { path, message: illFormed };
-    if (typeof value !== "object" || value === null) continue;
-    if (depth === maxJsonDepth) {
-      return { path: "", message: `must not nest deeper than ${maxJsonDepth} levels (maxJsonDepth)` };
-    }
-    for (const [name, inner] of Object.entries(value)) {
-      if (!name.isWellFormed()) return { path, message: illFormed };
-      if (name === "__proto__") return { path, message: "must not have a field named __proto__" };
-      waiting.push({ value: inner, path: path === "" ? name : `${path}.${name}`, depth: depth + 1 });
-    }
-  }
-  return undefined;
+  const fault = faultIn(json, 0);
+  if (!fault) return undefined;
+  const path = fault.message === tooDeep ? [] : fault.names.toReversed();
+  return { path: path.join(".").replace(/^\.+/, ""), message: fault.message };
 };
 
-/** Refuses a body that is not sound. */
-export const requireSound = (body: unknown): void => {
-  const issue = unsoundness(body);
-  if (!issue) return;
-  throw new ColloquyError("invalid_request", `In the body: ${issue.path || "it"} ${issue.message}.`, {
-    issues: [issue],
-  });
+/** The JSON that a body is; undefined where it is none. Refuses what is not sound. */
+export const soundJsonIn = (body: string): z.core.util.JSONType | undefined => {
+  let json: z.core.util.JSONType;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  const issue = unsoundness(json);
+  if (!issue) return json;
+  const detail = `In the body: ${issue.path || "it"} ${issue.message}.`;
+  throw new ColloquyError("invalid_request", detail, { issues: [issue] });
 };

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { deriveHookSecret, schemes } from "../../../src/auth/webhooks/schemes.ts";
 import { HookScheme, type HookSettings } from "../../../src/protocol/hook.ts";
-import { payloadOf } from "../../../src/routes/webhooks/payload.ts";
-import { readingOf } from "../../../src/routes/webhooks/reading.ts";
+import { payloadOf, readingOf } from "../../../src/routes/webhook-payload.ts";
 import { ColloquyError } from "../../../src/shared/errors.ts";
 
 /** Whatever comes to a hook's address is refused by a typed error, or read; nothing else is thrown. */

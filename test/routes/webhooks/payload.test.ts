@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { payloadOf } from "../../../src/routes/webhooks/payload.ts";
+import { payloadOf } from "../../../src/routes/webhook-payload.ts";
 
 const read = (contentType: string | null, body: string | Uint8Array) =>
   payloadOf(contentType, typeof body === "string" ? new TextEncoder().encode(body) : body);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CreateHook, type HookSettings } from "../../../src/protocol/hook.ts";
-import { isWanted, readingOf, render } from "../../../src/routes/webhooks/reading.ts";
+import { isWanted, readingOf, render } from "../../../src/routes/webhook-payload.ts";
 
 const payload = {
   action: "opened",
