@@ -3,7 +3,7 @@ import { ContextConfig } from "./context-config.ts";
 
 import { entityId } from "./ids.ts";
 import { EmbedderConfig, ModelConfig } from "./model-config.ts";
-import { component, isTimeZone, Label, Name, patchOf, strictComponent, Timestamp } from "./text.ts";
+import { component, Label, Name, patchOf, strictComponent, Timestamp, TimeZone } from "./text.ts";
 import { McpServers, McpStatus, ToolConfigs, ToolRules } from "./tool.ts";
 
 /** Where context comes from: the agent's own stream of cycles, or the space's timeline, read back. */
@@ -12,17 +12,16 @@ export const Continuity = z.enum(["consciousness", "timeline"]);
 /** `threaded` adds replies to single messages, and waiting for answers. */
 const Messaging = z.enum(["simple", "threaded"]);
 
+const minutesOfDay = 24 * 60;
+const minutesOfWeek = 7 * minutesOfDay;
+
 export const Limits = z.strictObject({
   maxSteps: z.int().min(1).max(100).default(20),
   maxTokensPerRun: z.int().min(1000).max(10_000_000).default(50_000),
   /** Runs at a time; `timeline` only: a consciousness does one thing at a time. */
   maxConcurrentRuns: z.int().min(1).max(20).default(5),
   /** Of thinking, in all. The minutes stop while a run pauses after a fault, or waits for people or tools. */
-  maxRunMinutes: z
-    .number()
-    .min(0.1)
-    .max(24 * 60)
-    .default(30),
+  maxRunMinutes: z.number().min(0.1).max(minutesOfDay).default(30),
   maxWakesPerRoot: z.int().min(1).max(100).default(6),
   maxTokensPerDay: z.int().min(1000).max(1_000_000_000).default(2_000_000),
 });
@@ -30,17 +29,14 @@ export type Limits = z.infer<typeof Limits>;
 
 /** Wakes the agent again and again, so that it looks after what nobody asks for. */
 export const Heartbeat = strictComponent("Heartbeat", {
-  everyMinutes: z
-    .int()
-    .min(5)
-    .max(7 * 24 * 60),
+  everyMinutes: z.int().min(5).max(minutesOfWeek),
   /** Hours of the day, the end not included; they may go over midnight, such as from 22 to 6. */
   activeHours: z
     .strictObject({ start: z.int().min(0).max(23), end: z.int().min(0).max(24) })
     .refine(({ start, end }) => start !== end % 24, "must begin and end at different hours; leave it out for all day")
     .optional(),
   /** IANA name, such as Asia/Riyadh; UTC if left out. */
-  timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
+  timezone: TimeZone.optional(),
 });
 export type Heartbeat = z.infer<typeof Heartbeat>;
 

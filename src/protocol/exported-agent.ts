@@ -7,8 +7,8 @@ import { BlockSchema, maxBlockCharacters } from "./block-schema.ts";
 import { ExportedJournalRow, ExportedRun, ExportedSummary, ExportedWindow } from "./exported-history.ts";
 import { archivalId, entityId, idPattern, spaceId } from "./ids.ts";
 import { GoalStatus, maxMemoryCharacters } from "./mind.ts";
-import { maxPlanInstruction, PlanStatus, ScheduledAt } from "./plan.ts";
-import { component, isTimeZone, Label, strictComponent, Timestamp } from "./text.ts";
+import { PlanStatus, PutPlan } from "./plan.ts";
+import { component, Label, strictComponent, Timestamp, TimeZone } from "./text.ts";
 
 /**
  * An exported agent: lines of JSON. The first is the head, then comes a line for each row, and the last says how many
@@ -28,9 +28,10 @@ const base64 = (maxBytes: number) =>
     .refine((text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text), "must be base64")
     .meta({ contentEncoding: "base64" });
 
-/** The size of a part of a snapshot and of a version's update, in bytes; how many parts and versions a block has. */
+/** The size of a part of a snapshot and of a version's update, in bytes; the bound of a memory; parts and versions. */
 const maxExportedPartBytes = 1024 * 1024;
 const maxExportedUpdateBytes = 1_500_000;
+const maxExportedCharacters = 2 * maxMemoryCharacters;
 const maxExportedParts = 8;
 const maxExportedVersions = 1100;
 
@@ -58,10 +59,7 @@ export const exportedRows = {
     .meta({ id: "ExportedName", description: "What an id that the rest of the document names was called" }),
   memory: z.strictObject({
     key: Label,
-    value: z
-      .string()
-      .min(1)
-      .max(maxMemoryCharacters * 2),
+    value: z.string().min(1).max(maxExportedCharacters),
     updatedAt: Timestamp,
   }),
   goal: z.strictObject({
@@ -76,12 +74,8 @@ export const exportedRows = {
   plan: z
     .strictObject({
       id: Label,
-      name: z.string().min(1).max(128),
-      instruction: z.string().min(1).max(maxPlanInstruction),
-      runAfter: z.string().min(1).max(64).optional(),
-      scheduledAt: ScheduledAt.optional(),
-      cron: z.string().min(1).max(128).optional(),
-      timezone: z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh").optional(),
+      ...PutPlan.shape,
+      timezone: TimeZone.optional(),
       status: PlanStatus,
       setBy: z.enum(["agent", "workspace"]),
       dueAt: Timestamp,

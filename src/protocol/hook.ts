@@ -71,16 +71,13 @@ export const UpdateHook = strictComponent("UpdateHook", {
 });
 export type UpdateHook = z.infer<typeof UpdateHook>;
 
-const maxGraceSeconds = 7 * 24 * 60 * 60;
+const defaultGraceSeconds = 24 * 60 * 60;
+const maxGraceSeconds = 7 * defaultGraceSeconds;
 
 /** The secret that was valid until now stays so for the grace; one that was in its grace already ends. */
 export const RotateHook = strictComponent("RotateHook", {
   secret: Secret.optional(),
-  graceSeconds: z
-    .int()
-    .min(0)
-    .max(maxGraceSeconds)
-    .default(24 * 60 * 60),
+  graceSeconds: z.int().min(0).max(maxGraceSeconds).default(defaultGraceSeconds),
 });
 export type RotateHook = z.infer<typeof RotateHook>;
 

@@ -4,7 +4,7 @@ import { component, Label, strictComponent, Timestamp } from "./text.ts";
 /** A self-set trigger: once, after a while or at a time, or again and again. Its id is the caller's choice. */
 export const PlanStatus = z.enum(["active", "done", "failed"]);
 
-export const maxPlanInstruction = 4000;
+const maxPlanInstruction = 4000;
 
 /** ISO 8601; without an offset it is a time in some zone. */
 export const ScheduledAt = z.iso.datetime({ offset: true, local: true });

@@ -49,6 +49,8 @@ export const isTimeZone = (name: string): boolean => {
   }
 };
 
+export const TimeZone = z.string().max(64).refine(isTimeZone, "must be an IANA time zone, such as Asia/Riyadh");
+
 export const Timestamp = z.iso.datetime().meta({ example: "2026-02-18T15:06:55.000Z" });
 
 /** A schema of what is answered, which the OpenAPI document and other schemas refer to by `id`. */

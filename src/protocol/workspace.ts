@@ -13,13 +13,11 @@ export type Key = z.infer<typeof Key>;
 /** A workspace secret: at most 8 KiB, written and never read back. */
 export const PutSecret = strictComponent("PutSecret", { value: z.string().min(1).max(8192) });
 
+const maxTokenSeconds = 30 * 24 * 60 * 60;
+
 export const CreateToken = strictComponent("CreateToken", {
   entityId,
-  expiresInSeconds: z
-    .int()
-    .min(1)
-    .max(30 * 24 * 60 * 60)
-    .default(60 * 60),
+  expiresInSeconds: z.int().min(1).max(maxTokenSeconds).default(3600),
 });
 
 export const Token = component("Token", { token: z.string(), expiresAt: Timestamp });
