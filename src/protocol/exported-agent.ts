@@ -136,6 +136,7 @@ export const rowKinds = Object.keys(exportedRows) as RowKind[];
 
 const rowLine = <Kind extends RowKind>(kind: Kind) =>
   z.strictObject({ kind: z.literal(kind), row: exportedRows[kind] });
+type RowLine = { [Kind in RowKind]: ReturnType<typeof rowLine<Kind>> }[RowKind];
 
 const count = z.int().min(0).default(0);
 
@@ -173,21 +174,7 @@ const ExportedEnd = z
   .meta({ id: "ExportedEnd", description: "The last line: how many lines come before it" });
 
 export const ExportedLine = z
-  .discriminatedUnion("kind", [
-    ExportedHead,
-    rowLine("name"),
-    rowLine("memory"),
-    rowLine("goal"),
-    rowLine("plan"),
-    rowLine("window"),
-    rowLine("run"),
-    rowLine("journal"),
-    rowLine("summary"),
-    rowLine("block"),
-    rowLine("share"),
-    rowLine("archival"),
-    ExportedEnd,
-  ])
+  .discriminatedUnion("kind", [ExportedHead, ...(rowKinds.map(rowLine) as RowLine[]), ExportedEnd])
   .meta({ id: "ExportedLine", description: "One line of an exported agent" });
 export type ExportedLine = z.infer<typeof ExportedLine>;
 /** A line that is neither the first nor the last. */
