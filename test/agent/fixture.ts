@@ -88,6 +88,12 @@ const toldAll = async (_: unknown, { storage }: DurableObjectState): Promise<voi
   if (retries === 0) expect(await storage.getAlarm()).toBe(due);
 };
 
+/** Resolves once the space has told its agents. One that cannot, as it crashed or has to try again, is not waited for. */
+export const told = (spaceId: string): Promise<void> =>
+  vi
+    .waitFor(() => runInDurableObject(env.SPACE.getByName(spaceId) as unknown as DurableObjectStub, toldAll))
+    .catch(() => undefined);
+
 const openSpace = (workspaceId: string, id: string) => {
   const stub = () => env.SPACE.getByName(id);
   const as = ({ id: entityId }: EntityRef): EntityPrincipal => ({
@@ -104,12 +110,10 @@ const openSpace = (workspaceId: string, id: string) => {
     stub,
     as,
     messages,
-    /** Answers once the space has told its agents. One that cannot, as it crashed or has to try again, is not waited for. */
+    /** Answers once the space has told its agents. */
     post: async (who: EntityRef, text: string) => {
       const { message } = unwrap(await stub().post(as(who), { text }));
-      await vi
-        .waitFor(() => runInDurableObject(stub() as unknown as DurableObjectStub, toldAll))
-        .catch(() => undefined);
+      await told(id);
       return message;
     },
     texts: async () => (await messages()).map((message) => `${message.sender.name}: ${message.text}`),

@@ -83,14 +83,14 @@ test("a change of messaging takes effect with the next run; a run under way keep
     messaging: "threaded",
   });
   const gate = createGate();
-  const { id } = await (async () => {
-    scripted((_, index) => {
-      if (index === 0) return step(waitAt(gate), call("send_reply", { replyToMessageId: id, text: "To you." }));
-      if (index === 1) return step(text("Done."));
-      return index === 2 ? step(call("send_reply", { replyToMessageId: id, text: "Again." })) : step(text("Done."));
-    });
-    return space.post(husam, "Answer me");
-  })();
+  /** Whether its post has answered or not by the time the model is called. */
+  const asked = async () => (await space.messages())[0]?.id ?? "";
+  scripted(async (_, index) => {
+    const reply = async (words: string) => call("send_reply", { replyToMessageId: await asked(), text: words });
+    if (index === 0) return step(waitAt(gate), await reply("To you."));
+    return step(index === 2 ? await reply("Again.") : text("Done."));
+  });
+  await space.post(husam, "Answer me");
   await gate.reached;
   unwrap(await agent.update(house.workspaceId, { messaging: "simple" }));
   gate.open();

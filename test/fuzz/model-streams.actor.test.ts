@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { afterEach, expect, inject, test, vi } from "vitest";
 import { unwrap } from "../../src/shared/errors.ts";
-import { passTime } from "../agent/fixture.ts";
+import { passTime, told } from "../agent/fixture.ts";
 import { adminKey, call } from "../support/house.ts";
 import { installModel } from "../support/scripted-model.ts";
 import { Findings, faultOfAnswer, watchErrors } from "./findings.ts";
@@ -81,6 +81,7 @@ test("[S4] [D4] [R4] whatever a model streams, its run and streams end and can b
       body,
     });
     if (!posted.ok) findings.add(`the message was refused with ${posted.status}`, await posted.text());
+    await told(stage.marks.spc0 ?? "");
     if (await settled(stage, agentId)) findings.taken += 1;
     else findings.add("the agent came to no end", steps);
     await watch.quiet();

@@ -52,8 +52,9 @@ const crowd = async () => {
         waiting < runs;
         waiting += 1
       ) {
+        const next = model.calls.length + 1;
         await space.post(ann, "Ask");
-        await model.called(model.calls.length + 1);
+        await model.called(next);
         await vi.waitFor(async () => expect(await statusOf(0)).toBe("waiting_tool"));
       }
       asks = false;
