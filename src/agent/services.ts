@@ -23,7 +23,7 @@ import { Goals } from "./memory/goals.ts";
 import { Memories } from "./memory/memories.ts";
 import { Search } from "./memory/search/search.ts";
 import { createPlans } from "./plans/plans.ts";
-import { lastBilled } from "./run/billing.ts";
+import { tokensOfStep } from "./run/run-rows.ts";
 import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
 import { createWindows } from "./run/windows.ts";
@@ -76,8 +76,9 @@ export const createServices = (
     fetch: (address, init) => fetch(address, init),
   });
   const ledger = createLedger(db, clock, (name) => {
-    const run = /^\d+$/.test(name) ? runs.at(Number(name)) : undefined;
-    return run && run.status !== "running" ? { last: lastBilled(run, journal.ofRun(run)) } : undefined;
+    const [ordinal = 0, step = 0] = /^\d+:\d+$/.test(name) ? name.split(":").map(Number) : [];
+    const run = ordinal > 0 && runs.at(ordinal);
+    return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
   const waits = createWaits(db, clock);
   const memories = new Memories(db, clock);

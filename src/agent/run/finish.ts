@@ -2,11 +2,11 @@ import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
+import { correct } from "../context/tokens.ts";
 import { evictDeadLetters } from "../inbox/dead-letters.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { builtinTool, factsOf, findTool } from "../tools/registry.ts";
-import { correctionAfter, lastBilled } from "./billing.ts";
 import { kindOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { cancellation, settleOpenCalls, tellCutOff } from "./results.ts";
@@ -87,7 +87,6 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
     const receipts = settleEvents(services, run, rows, ending);
 
     if (continuity.waitsForAnswers) services.waits.endOf(run.ordinal);
-    services.ledger.stopped(String(run.ordinal), lastBilled(run, rows.all));
     updateIdentity(services, run, rows, ending, kept);
 
     const changes = {
@@ -139,15 +138,20 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
 const updateIdentity = (
   { identity, clock }: RunServices,
   run: RunRow,
-  { all }: RunRows,
+  { all, steps }: RunRows,
   ending: Ending,
   kept: boolean,
 ): void => {
   const before = identity.get();
-  const after = {
-    ...correctionAfter({ correction: before.correction, correctionModel: before.correctionModel }, all),
-    activeSpaceId: kept ? activeSpaceOf(run.activeSpaceId, all) : before.activeSpaceId,
-  };
+  let { correction, correctionModel } = before;
+  for (const { meta } of steps) {
+    const { modelId, usage, estimatedInput } = meta;
+    if (usage.estimated) continue;
+    correction = correct(correctionModel === modelId ? correction : 1, estimatedInput, usage.inputTokens);
+    correctionModel = modelId;
+  }
+  const activeSpaceId = kept ? activeSpaceOf(run.activeSpaceId, all) : before.activeSpaceId;
+  const after = { correction, correctionModel, activeSpaceId };
   const lastError = ending.kind === "failed" ? { ...ending.error, at: clock.now() } : null;
   const isSame = (["correction", "correctionModel", "activeSpaceId"] as const).every(
     (key) => after[key] === before[key],

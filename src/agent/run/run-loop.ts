@@ -9,7 +9,6 @@ import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
-import { lastBilled } from "./billing.ts";
 import { type Channels, openChannels } from "./channel.ts";
 import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -84,8 +83,6 @@ const rest = async (live: InLoop, status: Rest): Promise<RunRow | null> => {
   // Another run may have ended it a moment ago.
   if (services.runs.at(run.ordinal)?.status !== "running") return end(live, { kind: "canceled" });
   services.transaction(() => {
-    // It may rest for long: its reserved tokens must not be withheld from other runs.
-    services.ledger.stopped(String(run.ordinal), lastBilled(run, services.journal.ofRun(run)));
     services.runs.rest(run, status, services.journal.nextSeq(), endWork(services, run));
   });
   await faultOnceStored("agent.after-rest", services.object);

@@ -61,6 +61,12 @@ export const invalidStepsInARow = ({ steps }: RunRows): number => {
   return steps.length - 1 - steps.findLastIndex(isValid);
 };
 
+/** What a finished step was billed; undefined while it is none. */
+export const tokensOfStep = (rows: JournalRow[], step: number): number | undefined => {
+  const usage = rows.filter(isStep).find((row) => row.step === step)?.meta.usage;
+  return usage && usage.inputTokens + usage.outputTokens;
+};
+
 /** The tokens that the run has added: all its output, and the growth of its input since its first step. */
 export const tokensAdded = ({ steps }: RunRows): number => {
   const usages = steps.map(({ meta }) => meta.usage);

@@ -8,10 +8,8 @@ import { limitsOf } from "../context/limits.ts";
 import type { Composed } from "../context/sections.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
 import { type JournalRow, messagesOf } from "../journal.ts";
-import type { Billed } from "../ledger.ts";
 import type { AssistantMeta, MadeOf } from "../records.ts";
 import type { TracedStep } from "../tracing/tracer.ts";
-import { lastBilled, stepName } from "./billing.ts";
 import { composingOf, partsIn, windowOf } from "./composing.ts";
 import { compactForRun } from "./continuity/compact.ts";
 import { continuityOf } from "./continuity/continuities.ts";
@@ -89,11 +87,11 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
   const { composed, past, made, maxOutputTokens } = compacted ? inputOf(input, services.journal.ofRun(run)) : first;
 
   const cost = composed.tokens + maxOutputTokens;
-  const name = stepName(run, index);
+  const name = `${run.ordinal}:${index}`;
   const { maxTokensPerDay } = config.limits;
-  /** Null if the budget does not allow it. `before`: the bill of the generation before. */
-  const once = async (before: Billed | undefined): Promise<Generation | null> => {
-    if (!services.ledger.reserve(name, cost, maxTokensPerDay, before)) return null;
+  /** Null if the budget does not allow it. */
+  const once = async (): Promise<Generation | null> => {
+    if (!services.ledger.reserve(name, cost, maxTokensPerDay)) return null;
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
     const asked = { provider: model.family, name: identifyModel(config.model, services.env).name };
@@ -110,21 +108,21 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
           fault("agent.mid-stream", services.object);
         },
       });
+      services.ledger.settle(name, came.usage.inputTokens + came.usage.outputTokens, true);
       trace(came);
       return came;
     } catch (cause) {
       const error = new ModelError(cause);
       trace({ error: error.failure.code });
-      if (isRefusal(cause)) services.ledger.release(name);
+      if (isRefusal(cause)) services.ledger.settle(name, 0);
       throw error;
     }
   };
-  let generation = await once(lastBilled(run, rows));
+  let generation = await once();
   // An empty first answer gets one retry and is then silence (R4). Both are billed.
   if (generation && index === 0 && generation.text.trim() === "" && generation.calls.length === 0) {
     speech.giveUp();
-    const { inputTokens, outputTokens } = generation.usage;
-    generation = await once({ step: name, tokens: inputTokens + outputTokens });
+    generation = await once();
   }
   if (!generation) return overBudget(maxTokensPerDay, cost);
   signal.throwIfAborted();

@@ -13,8 +13,6 @@ const summaryShare = 0.25;
 const wordsPerToken = 0.7;
 /** The chunk's share of the summariser's window. The earlier summary, the rules and the answer need the rest. */
 const chunkShare = 0.5;
-/** The summaries' name in the ledger. */
-const ledgerName = "summary";
 
 /** The estimated tokens that a summary may fill in this agent's inputs. */
 export const summaryTokens = ({ context }: ComposedConfig): number =>
@@ -54,11 +52,11 @@ export const askSummary = async (
     maxCharacters: { name: "maxSummaryCharacters", characters: maxSummaryCharacters },
     signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),
     reserve: (cost) => {
-      const step = `${ledgerName}:${services.clock.now()}`;
-      if (!services.ledger.reserve(step, cost, maxTokensPerDay, undefined)) {
+      const step = `summary:${services.clock.now()}`;
+      if (!services.ledger.reserve(step, cost, maxTokensPerDay)) {
         throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
       }
-      return (billed) => services.ledger.settle(ledgerName, { step, tokens: billed });
+      return (billed) => services.ledger.settle(step, billed);
     },
   });
   const summary = fittedSummary(text, tokens);

@@ -75,19 +75,18 @@ export const bookedEmbedder = (embedder: Embedder, ledger: Ledger, limit: number
   ...embedder,
   embed: async (texts, signal) => {
     if (embedder.isEmbedded) return embedder.embed(texts, signal);
-    const name = `embed-${crypto.randomUUID()}`;
-    const step = `${name}:0`;
-    if (!ledger.reserve(step, estimatedTokens(texts), limit, undefined)) {
+    const step = `embed-${crypto.randomUUID()}`;
+    const reserved = estimatedTokens(texts);
+    if (!ledger.reserve(step, reserved, limit)) {
       throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent (maxTokensPerDay)");
     }
     try {
       const answer = await embedder.embed(texts, signal);
-      ledger.settle(name, { step, tokens: answer.tokens });
+      ledger.settle(step, answer.tokens);
       return answer;
     } catch (error) {
       // Refused before anything was done for it: nobody bills that. Nobody else settles what it may have cost.
-      if (error instanceof Error && isRefusal(error.cause)) ledger.release(step);
-      else ledger.settle(name, undefined);
+      ledger.settle(step, error instanceof Error && isRefusal(error.cause) ? 0 : reserved);
       throw error;
     }
   },
