@@ -61,7 +61,7 @@ export const createServices = (
     }
   };
   const runs = createRuns(db);
-  const windows = createWindows(db, clock, runs, journal);
+  const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
   const mcp = new Mcp({
     store: new McpStore(db),

@@ -2,9 +2,6 @@ import type { ChannelFrame, ChannelOpen } from "../../protocol/events.ts";
 import type { SpaceRpc } from "../../protocol/rpc.ts";
 import { log } from "../../shared/log.ts";
 import { settledWithin } from "../../shared/timeouts.ts";
-import { endWaitMs } from "../bounds.ts";
-
-export type ReadFrame = Extract<ChannelFrame, { type: "read" }>;
 
 /**
  * The channel of one run to one space: NDJSON frames on a ReadableStream.
@@ -84,40 +81,3 @@ export class Channel {
     return true;
   }
 }
-
-type RunFrame = Extract<ChannelFrame, { type: "run" }>;
-
-export type Channels = ReturnType<typeof openChannels>;
-
-/**
- * The channels of one run: to the spaces whose events it took, and to those that it enters. Only the former are told
- * the run's status.
- */
-export const openChannels = (
-  spaceOf: (spaceId: string) => Pick<SpaceRpc, "speak">,
-  open: ChannelOpen,
-  triggerSpaces: string[],
-) => {
-  const channels = new Map<string, Channel>();
-  return {
-    /** The channel to a space, opened if there is none or it broke. */
-    to(spaceId: string): Channel {
-      const known = channels.get(spaceId);
-      if (known && !known.dead) return known;
-      const channel = new Channel(spaceOf(spaceId), open);
-      channel.send({ type: "active" });
-      channels.set(spaceId, channel);
-      return channel;
-    },
-    tellRun(frame: Omit<RunFrame, "type">): void {
-      for (const spaceId of triggerSpaces) this.to(spaceId).send({ type: "run", ...frame });
-    },
-    /** Answers the spaces that crashed: they may have missed the last frames. */
-    async end(reason?: string): Promise<string[]> {
-      const ending = [...channels];
-      channels.clear();
-      const unheard = ending.map(async ([spaceId, channel]) => ((await channel.end(reason, endWaitMs)) ? [] : spaceId));
-      return (await Promise.all(unheard)).flat();
-    },
-  };
-};

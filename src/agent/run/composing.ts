@@ -5,12 +5,13 @@ import { renderInstructions } from "../context/instructions.ts";
 import { composedConfig } from "../context/limits.ts";
 import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";
+import type { HeadBlocks } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { type Kind, toolDeclarations, toolsetOf } from "../tools/registry.ts";
+import { type Kind, sameToolset, toolDeclarations, toolsetOf } from "../tools/registry.ts";
 import { shownOwnBlocks } from "./known-blocks.ts";
 import { readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
-import type { Head, WindowRow } from "./windows.ts";
+import type { WindowRow } from "./windows.ts";
 
 /** What composing needs beside the snapshot: the agent's config as of now, and the facts of its model. */
 export type Composing = {
@@ -30,18 +31,27 @@ export const composingOf = ({ identity, env }: RunServices): Composing => {
   };
 };
 
+const instructionsWith = ({ identity }: RunServices, blocks: HeadBlocks): string => {
+  const { id, config } = identity.get();
+  return renderInstructions(id, config, Object.values(blocks));
+};
+
 /**
- * The head of a consciousness' windows. Its own core blocks stand in the instructions, since they change rarely.
- * `shown`: its blocks, if they are known already; none for a timeline, which reads them anew in every run.
+ * A window that is not stored yet. The agent's own core blocks stand in its instructions as they are now, since they
+ * change rarely. `shown`: its blocks, if they are known; none for a timeline, which reads them anew in every run.
  */
-export const headOf = (
+export const newWindow = (
   services: RunServices,
+  window: Pick<WindowRow, "toolset" | "continuity" | "summary" | "firstRun" | "toldFrom">,
   shown = shownOwnBlocks(services, composingOf(services).config, []).shown,
-): Head => {
-  const { id, config } = services.identity.get();
+): WindowRow => {
+  const blocks = Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text]));
   return {
-    blocks: Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text])),
-    render: (blocks) => renderInstructions(id, config, Object.values(blocks)),
+    ...window,
+    id: 0,
+    blocks,
+    instructions: instructionsWith(services, blocks),
+    createdAt: services.clock.now(),
   };
 };
 
@@ -53,7 +63,11 @@ export const nextWindow = (
   shown: ShownBlock[] = [],
 ): WindowRow => {
   const toolset = toolsetOf(services.identity.get().config, services.mcp.newestList());
-  return services.windows.windowFor(headOf(services, shown), toolset, ordinal, continuity);
+  const current = services.windows.newest(continuity);
+  const isSame = current?.instructions === instructionsWith(services, current?.blocks ?? {});
+  if (current && isSame && sameToolset(current.toolset, toolset)) return current;
+  const { summary = null, firstRun = ordinal } = current ?? {};
+  return newWindow(services, { toolset, continuity, summary, firstRun, toldFrom: ordinal }, shown);
 };
 
 /** The window of a run: its tools and their rules are fixed when it begins. */

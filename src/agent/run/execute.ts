@@ -4,21 +4,151 @@ import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import { stallMs } from "../bounds.ts";
 import { callBlocks } from "../calls/call-blocks.ts";
-import { builtinAsConfigured } from "../calls/perform.ts";
+import type { NewCall } from "../calls/calls.ts";
+import { serverDueAt } from "../calls/due.ts";
+import { failed } from "../calls/outcome.ts";
+import { builtinAsConfigured, perform } from "../calls/perform.ts";
 import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
-import { callModeOf, needsRow } from "../tools/call-mode.ts";
+import type { CallRow } from "../schema.ts";
+import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { Tool } from "../tools/tool.ts";
 import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { kindOf, windowOf } from "./composing.ts";
-import { callConfigured, type Execution, journalBegun } from "./configured-call.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { pastCalls } from "./next-step.ts";
-import { failure, type Result, recordResult } from "./results.ts";
+import { failure, type Result, recordResult, resultOf } from "./results.ts";
+import { originFor, rootOfRun } from "./run-events.ts";
 import { readRows } from "./run-rows.ts";
+import type { Execution } from "./run-services.ts";
 import { contextOf } from "./tool-context.ts";
+
+/**
+ * The execution of one call. Whatever its tool does, the call gets its result, which the model reads, at once or when
+ * somebody has answered.
+ *
+ * Invariants
+ * 1. A call has its `call` row in the journal before its effect, and its `result` row after (R2, R3).
+ * 2. A call of a configured tool that shows in a space, waits for somebody, or answers through the inbox has a row of its
+ *    own too. It holds the call's phase: a replay, and a run that waited, go on from there (R3).
+ * 3. A call that shows in a space takes effect only after the space shows it.
+ */
+
+/** Journals that the call has begun. Answers when. */
+const journalBegun = ({ services, run, step, call: { callId, toolName } }: Execution): number =>
+  services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content: { callId, toolName } }).createdAt;
+
+/** Throws if a call cannot show: no space is active, or the agent has left it. */
+const checkPlace = ({ services, activeSpaceId }: Execution): void => {
+  if (activeSpaceId === null) {
+    throw new ColloquyError("no_active_space", "no space is active: call enter_space first, the call shows there");
+  }
+  if (!services.spaces.isMember(activeSpaceId)) {
+    throw new ColloquyError("not_a_member", "you are in that space no more");
+  }
+};
+
+/** Refuses a call whose result no person gives and could not wake the agent any more: its root's bound is reached (B1). */
+const checkRoot = ({ services }: Execution, rootId: string): void => {
+  const { maxWakesPerRoot } = services.identity.get().config.limits;
+  if ((services.roots.wakes([rootId]).get(rootId) ?? 0) < maxWakesPerRoot) return;
+  const message = `maxWakesPerRoot (${maxWakesPerRoot}) is reached: no result could wake you any more; end here`;
+  throw new ColloquyError("limit_reached", message);
+};
+
+const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
+  const { services, run, call, activeSpaceId, speech } = execution;
+  const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
+  if (shows) checkPlace(execution);
+  const spaceId = shows ? activeSpaceId : null;
+  const root = rootOfRun(services, run);
+  if (!attached && asks === null) checkRoot(execution, root.id);
+  const unasked = tool.executionType === "external" ? "out" : attached ? "running" : "ready";
+  const phase = asks === null ? unasked : "asked";
+  return {
+    ...{ callId: call.callId, runOrdinal: run.ordinal, tool, input: call.input },
+    ...{ spaceId, activeSpaceId, root, attached, phase },
+    origin: spaceId === null ? null : (originFor(services, run, spaceId) ?? null),
+    streamId: speech?.streamOf(call.index) ?? null,
+    dueAt: phase === "out" ? serverDueAt({ tool, attached }, services.clock.now()) : null,
+  };
+};
+
+const runHere = async ({ services, signal }: Execution, row: CallRow): Promise<Result> => {
+  await faultOnceStored("call.after-begin", services.object);
+  signal.throwIfAborted();
+  const outcome = await perform(services, row, signal);
+  await faultOnceStored("call.after-perform", services.object);
+  signal.throwIfAborted();
+  services.calls.settle(row.callId, outcome);
+  return resultOf(outcome);
+};
+
+/** Takes a call that has a row as far as it goes now. `begunHere`: no earlier life of the run began its execution. */
+const goOn = async (execution: Execution, row: CallRow, begunHere: boolean): Promise<Result | "waiting"> => {
+  const { calls, wakeCalls } = execution.services;
+  const { callId, tool, phase, attached } = row;
+  if (!attached) {
+    wakeCalls();
+    return { value: { status: "pending", toolCallId: callId }, error: false };
+  }
+  if (phase === "asked") return "waiting";
+  if (phase === "out" && calls.isAwaited(callId)) {
+    wakeCalls();
+    return "waiting";
+  }
+  if (phase === "out") {
+    const warning = mayRepeat(tool) ? "" : ": it may be done all the same, so do not ask for it again meanwhile";
+    const message = `no answer in ${tool.timeoutMs} ms (timeoutMs); a late one comes through your inbox${warning}`;
+    throw new ColloquyError("tool_timeout", message);
+  }
+  if (phase === "ready") return goOn(execution, calls.beginExecution(row), true);
+  if (phase !== "running") {
+    return row.outcome ? resultOf(row.outcome) : failure("run_canceled", "the call was canceled");
+  }
+  if (begunHere || mayRepeat(tool)) return runHere(execution, row);
+  const unknown = failed("error", "outcome_unknown", interruptedCall);
+  calls.settle(callId, unknown);
+  return resultOf(unknown);
+};
+
+/** Has the space show the call. A call that runs at once must be shown first; one that waits may be shown later. */
+const show = async ({ services, call, speech }: Execution, row: CallRow): Promise<void> => {
+  try {
+    await services.tellCall(row.callId);
+    speech?.said(call.index);
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) throw error;
+    if (error.retryable && !(row.attached && row.phase === "running")) return;
+    services.calls.settle(row.callId, failed("error", error.code, error.message));
+    // The run reads the error as this call's result. Attached, the call sends none through the inbox (B1).
+    services.calls.change(row.callId, { attached: true });
+    throw error;
+  }
+};
+
+/** The call's result, or `waiting` where somebody outside has it now. Refusals are thrown. */
+const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<Result | "waiting"> => {
+  const { services, call, signal, begunAt } = execution;
+  const known = services.calls.get(call.callId);
+  if (!known && begunAt !== undefined) throw new ColloquyError("outcome_unknown", interruptedCall);
+  const begin = (): CallRow => {
+    journalBegun(execution);
+    return services.calls.begin(newCall(execution, tool));
+  };
+  const row = known ?? services.transaction(begin);
+  if (!known) {
+    await faultOnceStored("agent.after-call", services.object);
+    signal.throwIfAborted();
+  }
+  // The run may have been cut before the space had shown the call.
+  const isUnshown = row.spaceId !== null && (!known || (row.phase === "running" && row.told === null));
+  if (isUnshown) await show(execution, row);
+  if (!known) signal.throwIfAborted();
+  return goOn(execution, services.calls.get(row.callId) ?? row, !known);
+};
 
 const brokenBy = ({ services, run, call, begunAt }: Execution): ToolRule | undefined => {
   const { toolRules } = windowOf(services, run).toolset;
@@ -26,38 +156,37 @@ const brokenBy = ({ services, run, call, begunAt }: Execution): ToolRule | undef
   return brokenRule(toolRules, call.toolName, pastCalls(readRows(services.journal.ofRun(run)).calls));
 };
 
-/** A built-in tool that people must agree to first is called as one that an owner configured so. */
-const consentFor = async (
-  { services, call, signal, begunAt }: Execution,
-  tool: Tool,
+/**
+ * The tool's configuration, if its call has a row of its own. A built-in tool that people must agree to first is called
+ * as one that an owner configured so.
+ */
+const configuredFor = async (
+  { services, run, call, signal, begunAt }: Execution,
+  { name, config, consent }: Tool,
 ): Promise<ToolConfig | undefined> => {
-  if (!tool.consent) return undefined;
-  const known = services.calls.get(call.callId)?.tool;
-  if (known || begunAt !== undefined) return known;
+  if (config) return needsRow(config, callModeOf(config, continuityOf(run))) ? config : undefined;
+  const known = consent && services.calls.get(call.callId)?.tool;
+  if (!consent || known || begunAt !== undefined) return known;
   const blocks = callBlocks(services, { callId: call.callId, replayed: false, consented: false, signal });
-  const approval = await tool.consent.approval(call.input, blocks);
-  return approval && builtinAsConfigured(tool.name, approval);
+  const approval = await consent.approval(call.input, blocks);
+  return approval && builtinAsConfigured(name, approval);
 };
 
 const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
   const { services, call, run } = execution;
-  if (call.invalid) return failure(call.invalid.code, call.invalid.message);
-  const tool = findTool(call.toolName, kindOf(services, run));
-  if (!tool) return failure("tool_unknown", `there is no tool named ${call.toolName}`);
-  const broken = brokenBy(execution);
-  if (broken) {
-    return { ...failure("tool_rule_broken", `not executed, it breaks a rule: ${ruleLine(broken)}`), refused: true };
-  }
-  const { config } = tool;
   let alive: ReturnType<typeof setInterval> | undefined;
   try {
+    if (call.invalid) throw new ColloquyError(call.invalid.code, call.invalid.message);
+    const tool = findTool(call.toolName, kindOf(services, run));
+    if (!tool) throw new ColloquyError("tool_unknown", `there is no tool named ${call.toolName}`);
+    const broken = brokenBy(execution);
+    if (broken) {
+      return { ...failure("tool_rule_broken", `not executed, it breaks a rule: ${ruleLine(broken)}`), refused: true };
+    }
     tool.check(call.input);
-    if (config || tool.isTimed) alive = setInterval(execution.progressed, stallMs / 3);
-    const asking = await consentFor(execution, tool);
-    if (asking) return await callConfigured(execution, asking);
-    if (config && needsRow(config, callModeOf(config, continuityOf(run))))
-      return await callConfigured(execution, config);
-    return await callHere(execution, tool);
+    if (tool.config || tool.isTimed) alive = setInterval(execution.progressed, stallMs / 3);
+    const configured = await configuredFor(execution, tool);
+    return configured ? await callConfigured(execution, configured) : await callHere(execution, tool);
   } catch (error) {
     execution.signal.throwIfAborted();
     if (error instanceof ColloquyError) return failure(error.code, error.message);
@@ -71,7 +200,7 @@ const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
 /** A call that is a step of its run and nothing more. */
 const callHere = async (execution: Execution, tool: Tool): Promise<Result> => {
   const { services, call, begunAt, signal } = execution;
-  if (begunAt !== undefined && !tool.idempotent) return failure("outcome_unknown", interruptedCall);
+  if (begunAt !== undefined && !tool.idempotent) throw new ColloquyError("outcome_unknown", interruptedCall);
   const began = begunAt ?? journalBegun(execution);
   await faultOnceStored("agent.after-call", services.object);
   // Another run may have ended this one a moment ago: no effect begins after that (R5).
@@ -80,11 +209,7 @@ const callHere = async (execution: Execution, tool: Tool): Promise<Result> => {
   return { ...output, error: false };
 };
 
-/**
- * Executes one call: a `call` row before its effect, a `result` row after (R2, R3). Whatever the tool does, the
- * call gets its result, which the model reads, at once or when somebody has answered. Answers the space that the call
- * entered, if it did.
- */
+/** Answers the space that the call entered, if it did. */
 export const execute = async (execution: Execution): Promise<string | null> => {
   const { services, run, call, speech } = execution;
   const result = await attempt(execution);

@@ -9,13 +9,12 @@ import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
 import { callModeOf } from "../tools/call-mode.ts";
 import { findTool } from "../tools/registry.ts";
-import { type Channels, openChannels } from "./channel.ts";
+import { type Channels, openChannels, tellReceipts } from "./channels.ts";
 import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { execute } from "./execute.ts";
 import { type Ending, finish, mayHaveActed, pauseAfter } from "./finish.ts";
 import { nextOf, overLimit } from "./next-step.ts";
-import { readFramesOf, tellReceipts } from "./receipts.ts";
 import { activeSpaceOf, readRows } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import { createSpeech, type Speech } from "./speech.ts";
@@ -39,12 +38,8 @@ type InLoop = LiveRun & { channels: Channels };
 /** Answers the run once it has ended; null where it pauses, or rests until somebody answers. */
 export const runLoop = async (live: LiveRun): Promise<RunRow | null> => {
   const { services, run, signal } = live;
-  const { id: agentId, workspaceId, config } = services.identity.get();
-  const channels = openChannels(
-    (spaceId) => services.env.SPACE.getByName(spaceId),
-    { workspaceId, agentId, runId: run.id },
-    run.spaceIds.filter((spaceId) => services.spaces.isMember(spaceId)),
-  );
+  const { config } = services.identity.get();
+  const channels = openChannels(services, run);
   const { maxRunMinutes } = config.limits;
   const minutes = new AbortController();
   const leftMs = maxRunMinutes * 60_000 - beginWork(services, run);
@@ -227,9 +222,6 @@ const end = async ({ services, run, channels }: InLoop, ending: Ending): Promise
     ...(reason === null ? {} : { reason }),
     ...(error === null ? {} : { error }),
   });
-  for (const { spaceId, frame } of readFramesOf(services, ended)) channels.to(spaceId).send(frame);
-  const unheard = await channels.end();
-  const receipts = (ended.receipts ?? []).filter(({ spaceId }) => unheard.includes(spaceId));
-  await tellReceipts(services, { ...ended, receipts });
+  await tellReceipts(services, ended, channels);
   return ended;
 };

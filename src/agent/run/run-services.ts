@@ -6,9 +6,11 @@ import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
 import type { Search } from "../memory/search/search.ts";
 import type { Plans } from "../plans/plans.ts";
+import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Tracer } from "../tracing/tracer.ts";
+import type { Speech } from "./speech.ts";
 import type { Summaries } from "./summaries.ts";
 import type { Windows } from "./windows.ts";
 
@@ -48,4 +50,15 @@ export type LiveRun = {
   signal: AbortSignal;
   /** Called with every sign of life. */
   progressed: () => void;
+};
+
+/** One call of a step that is to be executed. */
+export type Execution = LiveRun & {
+  step: number;
+  call: CallRequest;
+  /** When an earlier life of this run journaled it as begun; undefined if none did. */
+  begunAt: number | undefined;
+  activeSpaceId: string | null;
+  /** What the step said while it was generated; undefined in a replay. */
+  speech: Speech | undefined;
 };

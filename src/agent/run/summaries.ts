@@ -1,8 +1,7 @@
 import { asc, eq, isNotNull, sql } from "drizzle-orm";
 import type { Clock } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { type Database, prepared, rowsBy } from "../../shared/database.ts";
 import { summaries } from "../schema.ts";
-import type { Folded, WindowRow } from "./windows.ts";
 
 /**
  * The summaries that models have made for this agent, one for its cycles and one for each space, and how far each is
@@ -20,12 +19,7 @@ export const ownCycles = "cycles";
 export class Summaries {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #find = prepared(() =>
-    this.#db
-      .select()
-      .from(summaries)
-      .where(eq(summaries.subject, sql.placeholder("subject"))),
-  );
+  readonly #find = prepared(() => rowsBy(this.#db, summaries, summaries.subject));
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
@@ -33,7 +27,7 @@ export class Summaries {
   }
 
   find(subject: string): SummaryRow | undefined {
-    return this.#find().get({ subject });
+    return this.#find().get({ key: subject });
   }
 
   /** Asks for a space's messages up to `wanted`, beginning after `base` if there is no summary yet. For cycles both are 0. */
@@ -83,9 +77,3 @@ export class Summaries {
       .run();
   }
 }
-
-/** The summary of the oldest cycles in a window, as far as a model has made it. */
-export const foldedIn = (summaries: Pick<Summaries, "find">, window: WindowRow): Folded | null => {
-  const row = summaries.find(ownCycles);
-  return row && row.text !== null && row.base === window.firstRun ? { text: row.text, upTo: row.upTo } : null;
-};

@@ -10,13 +10,12 @@ import { isActive, type RunRow } from "../runs.ts";
 import type { CallPlans, OwnRuns, ToolContext } from "../tools/tool.ts";
 import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
 import { inputTokensLeft } from "./composing.ts";
-import type { Execution } from "./configured-call.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
 import { cancellation, settleOpenCalls } from "./results.ts";
 import { originFor, rootOfRun, seenIn, sourceOf } from "./run-events.ts";
 import { cutOffIn, finishedCalls, readRows } from "./run-rows.ts";
-import type { RunServices } from "./run-services.ts";
+import type { Execution, RunServices } from "./run-services.ts";
 
 const requireRoomToWait = ({ waits }: RunServices, run: RunRow): void => {
   if (waits.runsBeside(run.ordinal) < maxWaitingRuns) return;

@@ -4,9 +4,9 @@ import { maxSummaryBacklog } from "../bounds.ts";
 import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
 import { unquoteLines } from "../context/grammar.ts";
 import { cycleText, messageText, nextChunk } from "../context/summary.ts";
-import { composingOf, headOf } from "../run/composing.ts";
+import { beginFolded, foldedIn, leavingCycles } from "../run/continuity/compact.ts";
 import type { RunServices } from "../run/run-services.ts";
-import { foldedIn, ownCycles, type SummaryRow } from "../run/summaries.ts";
+import { ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";
 
 /**
@@ -14,14 +14,13 @@ import { askSummary, foldingLimits } from "./ask-summary.ts";
  * summary in their place. They stay in the journal.
  */
 export const foldCycles = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
-  const { windows, summaries, runs } = services;
-  const { config, correction } = composingOf(services);
-  const window = windows.newestWindow();
+  const { windows, summaries } = services;
+  const window = windows.newest("consciousness");
   if (!window) return summaries.done(ownCycles);
-  const leaving = windows.leaving(window, runs.nextOrdinal(), config, correction);
+  const leaving = leavingCycles(services, window);
   const last = leaving.at(-1);
   if (!last) return summaries.done(ownCycles);
-  const folded = foldedIn(summaries, window);
+  const folded = foldedIn(services, window);
   const chunk = nextChunk(
     leaving
       .filter(({ ordinal }) => ordinal > (folded?.upTo ?? 0))
@@ -31,7 +30,7 @@ export const foldCycles = async (services: RunServices, row: SummaryRow, signal:
   const end = chunk.at(-1);
   if (!end) {
     return services.transaction(() => {
-      windows.beginWith(window, headOf(services), { text: folded?.text ?? "", upTo: last.ordinal }, runs.nextOrdinal());
+      beginFolded(services, window, folded?.text ?? "", last.ordinal);
       summaries.done(ownCycles);
     });
   }
