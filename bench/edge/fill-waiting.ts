@@ -54,7 +54,6 @@ export const fillWaiting = ({ sql }: DurableObjectStorage, copies: number, curso
   const renamed = (json: string): string => `replace(${json}, '${callId}', ${counted(`'${callId}'`)})`;
   const next = "ordinal + n";
   const rests = `json_set(rests, '$[0].from', json_extract(rests, '$[0].from') + n * ${Number(rows)})`;
-  copy(sql, "active_runs", `ordinal = ${ordinal}`, { ordinal: next }, copies);
   const { newest } = one(sql, "select max(seq) as newest from inbox");
   const begun = {
     ordinal: next,

@@ -1,16 +1,23 @@
 import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
+import type { Clock } from "../shared/clock.ts";
 import { among, type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
-import { activeRuns, runs } from "./schema.ts";
+import { workNoteMs } from "./bounds.ts";
+import { runs } from "./schema.ts";
 
 /**
  * The agent's runs.
  *
  * Invariants
- * 1. A consciousness has at most one active run, its newest. A timeline agent's runs have a row in `active_runs` until
+ * 1. A consciousness has at most one active run, its newest. A timeline agent's runs are in the index `runs_active` until
  *    they end or wait for a tool: a thousand may wait, and no step reads them all.
  * 2. Ordinals count 1, 2, 3 … without a gap. Each run names the newest kept one before it, so that kept runs are found
  *    without reading the others, however often the agent was silent (B4).
+ * 3. `workedMs` holds the finished stretches of a run's work, which `maxRunMinutes` bounds (B3). `worksSince` is the start
+ *    of the one under way, null while the run pauses or rests. Pauses and rests count for nothing.
+ * 4. A run that is not cut writes no row for its working time: its first stretch begins with its row and ends with it.
+ *    The watchdog stores the stretch under way every `workNoteMs`. After a crash at most `workNoteMs` of what was not
+ *    stored counts, since the object may have been away.
  */
 export type RunRow = typeof runs.$inferSelect;
 const newRunColumns = [
@@ -22,10 +29,20 @@ export type NewRun = Pick<RunRow, (typeof newRunColumns)[number]>;
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
   status === "running" || status === "waiting_reply" || status === "waiting_tool";
 
+/** What the index `runs_active` holds. */
+const isInFront = sql`${runs.continuity} = 'timeline' and ${runs.status} in ('running', 'waiting_reply')`;
+
+/** How long the stretch of work under way has lasted. */
+const stretchMs = ({ worksSince }: Pick<RunRow, "worksSince">, now: number): number =>
+  worksSince === null ? 0 : Math.max(0, now - worksSince);
+
 /** Whether other runs go on beside it, so that its rows in the journal lie among theirs. */
 const runsBeside = ({ continuity }: Pick<RunRow, "continuity">): boolean => continuity === "timeline";
 
-export type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
+type RunChanges = Partial<Omit<RunRow, "ordinal" | "id">>;
+
+/** A run that began less than this ago is still in its first stretch of work. */
+const justBegunMs = 1000;
 
 /** The ordinal of the newest kept run before run `before`; 0 or nothing if there is none. */
 const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} else ${runs.keptBefore} end
@@ -33,11 +50,11 @@ const newestKeptBefore = sql`select case when ${runs.kept} then ${runs.ordinal} 
 
 export type Runs = ReturnType<typeof createRuns>;
 
-export const createRuns = (db: Database) => {
+export const createRuns = (db: Database, clock: Clock) => {
   /** The runs that this holds for, oldest first. */
   const those = (where: SQL) => prepared(() => db.select().from(runs).where(where).orderBy(runs.ordinal));
   const frontQuery = those(
-    sql`${runs.ordinal} in (select ${activeRuns.ordinal} from ${activeRuns} union all select max(${runs.ordinal}) from ${runs})`,
+    sql`${runs.ordinal} in (select ${runs.ordinal} from ${runs} where ${isInFront} union all select max(${runs.ordinal}) from ${runs})`,
   );
   const atQuery = those(eq(runs.ordinal, sql.placeholder("ordinal")));
   const keptQuery = those(sql`${runs.ordinal} in (with recursive chain(ordinal) as (${newestKeptBefore} union all
@@ -95,36 +112,44 @@ export const createRuns = (db: Database) => {
     /** `previous` is the newest so far. */
     begin(run: NewRun, previous: RunRow | undefined): RunRow {
       const ordinal = ordinalAfter(previous);
-      if (runsBeside(run)) db.insert(activeRuns).values({ ordinal }).run();
       known.forget();
       return beginQuery().get({ ...run, ...past(previous), ordinal });
     },
 
-    end(run: RunRow, changes: RunChanges): void {
-      if (runsBeside(run)) db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
-      this.update(run.ordinal, changes);
-    },
-
     /** The run waits, and holds nothing in memory. Rows of the journal from `nextSeq` on are not its own. */
-    rest(
-      run: RunRow,
-      status: "waiting_reply" | "waiting_tool",
-      nextSeq: number,
-      worked: Pick<RunRow, "workedMs" | "worksSince">,
-    ): void {
-      if (status === "waiting_tool") db.delete(activeRuns).where(eq(activeRuns.ordinal, run.ordinal)).run();
+    rest(run: RunRow, status: "waiting_reply" | "waiting_tool", nextSeq: number): void {
       // No other run writes while a consciousness waits.
       const rests = runsBeside(run) ? [...(run.rests ?? []), { from: nextSeq, to: null }] : run.rests;
-      this.update(run.ordinal, { status, rests, ...worked });
+      this.update(run.ordinal, { status, rests, ...this.worked(run) });
     },
 
     /** The run goes on after a wait. Its next rows in the journal lie from `nextSeq` on. */
     goOn(run: RunRow, nextSeq: number): RunRow {
-      const { ordinal } = run;
-      if (runsBeside(run)) db.insert(activeRuns).values({ ordinal }).onConflictDoNothing().run();
-      const rests = overRests(run, nextSeq);
-      this.update(ordinal, { status: "running", rests });
-      return { ...run, status: "running", rests };
+      const changes = { status: "running", rests: overRests(run, nextSeq) } as const;
+      this.update(run.ordinal, changes);
+      return { ...run, ...changes };
+    },
+
+    /** Begins a stretch of work. Answers how long the run has worked before. `run` was read just now. */
+    beginWork(run: RunRow): number {
+      const now = clock.now();
+      if (run.worksSince !== null && stretchMs(run, now) < justBegunMs) return run.workedMs;
+      const workedMs = run.workedMs + Math.min(stretchMs(run, now), workNoteMs);
+      this.update(run.ordinal, { workedMs, worksSince: now });
+      return workedMs;
+    },
+
+    /** Stores the stretch of work under way, if that is due. `run` was read just now. */
+    noteWork({ ordinal, ...run }: RunRow): void {
+      const now = clock.now();
+      const sinceMs = stretchMs(run, now);
+      if (sinceMs >= workNoteMs) this.update(ordinal, { workedMs: run.workedMs + sinceMs, worksSince: now });
+    },
+
+    /** The columns to store as a run stops working for a while. */
+    worked(run: RunRow): Pick<RunRow, "workedMs" | "worksSince"> {
+      const row = this.at(run.ordinal) ?? run;
+      return { workedMs: row.workedMs + stretchMs(row, clock.now()), worksSince: null };
     },
 
     forget(): void {

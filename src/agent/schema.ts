@@ -128,53 +128,56 @@ export const roots = sqliteTable("roots", {
   updatedAt: integer("updated_at").notNull(),
 });
 
-export const runs = sqliteTable("runs", {
-  ordinal: integer("ordinal").primaryKey(),
-  id: text("id").notNull().unique(),
-  status: text("status").$type<RunStatus>().notNull(),
-  continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
-  /** The run that stopped or absorbed it. */
-  endedBy: text("ended_by"),
-  trigger: text("trigger", { mode: "json" }).$type<RunTrigger>().notNull(),
-  /** Sequence numbers of the inbox events that it took. */
-  events: text("events", { mode: "json" }).$type<number[]>().notNull(),
-  roots: text("roots", { mode: "json" }).$type<string[]>().notNull(),
-  /** The spaces whose events it took. */
-  spaceIds: text("space_ids", { mode: "json" }).$type<string[]>().notNull(),
-  windowId: integer("window_id").notNull(),
-  journalFrom: integer("journal_from").notNull(),
-  journalTo: integer("journal_to"),
-  /** Between these its rows are. Others are written while it waits, however long. */
-  rests: text("rests", { mode: "json" }).$type<JournalRest[]>(),
-  told: text("told", { mode: "json" }).$type<ToldState>().notNull(),
-  /** Whether its cycle is part of consciousness. */
-  kept: integer("kept", { mode: "boolean" }).notNull().default(false),
-  /** The newest kept run before it, 0 if there is none; and how many events the silent runs since took. */
-  keptBefore: integer("kept_before").notNull(),
-  silentBefore: integer("silent_before").notNull(),
-  activeSpaceId: text("active_space_id"),
-  outcome: text("outcome").$type<RunOutcome>(),
-  reason: text("reason"),
-  error: text("error", { mode: "json" }).$type<Failure>(),
-  /** What it was done with in each space at its end: the agent's read marks there. */
-  receipts: text("receipts", { mode: "json" }).$type<Receipt[]>(),
-  prefixReuse: real("prefix_reuse"),
-  /** Passing faults of the model: how many in a row, since when, and when it goes on. */
-  faults: integer("faults").notNull().default(0),
-  firstFaultAt: integer("first_fault_at"),
-  resumeAt: integer("resume_at"),
-  startedAt: integer("started_at").notNull(),
-  completedAt: integer("completed_at"),
-  /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
-  workedMs: integer("thought_ms").notNull().default(0),
-  worksSince: integer("thinks_since"),
-});
-
-/**
- * A timeline agent's runs that are under way, or wait for answers in a chat. One that waits for a tool is found by its
- * call; a consciousness has one at most, its newest: they need no row here.
- */
-export const activeRuns = sqliteTable("active_runs", { ordinal: integer("ordinal").primaryKey() });
+export const runs = sqliteTable(
+  "runs",
+  {
+    ordinal: integer("ordinal").primaryKey(),
+    id: text("id").notNull().unique(),
+    status: text("status").$type<RunStatus>().notNull(),
+    continuity: text("continuity").$type<AgentConfig["continuity"]>().notNull(),
+    /** The run that stopped or absorbed it. */
+    endedBy: text("ended_by"),
+    trigger: text("trigger", { mode: "json" }).$type<RunTrigger>().notNull(),
+    /** Sequence numbers of the inbox events that it took. */
+    events: text("events", { mode: "json" }).$type<number[]>().notNull(),
+    roots: text("roots", { mode: "json" }).$type<string[]>().notNull(),
+    /** The spaces whose events it took. */
+    spaceIds: text("space_ids", { mode: "json" }).$type<string[]>().notNull(),
+    windowId: integer("window_id").notNull(),
+    journalFrom: integer("journal_from").notNull(),
+    journalTo: integer("journal_to"),
+    /** Between these its rows are. Others are written while it waits, however long. */
+    rests: text("rests", { mode: "json" }).$type<JournalRest[]>(),
+    told: text("told", { mode: "json" }).$type<ToldState>().notNull(),
+    /** Whether its cycle is part of consciousness. */
+    kept: integer("kept", { mode: "boolean" }).notNull().default(false),
+    /** The newest kept run before it, 0 if there is none; and how many events the silent runs since took. */
+    keptBefore: integer("kept_before").notNull(),
+    silentBefore: integer("silent_before").notNull(),
+    activeSpaceId: text("active_space_id"),
+    outcome: text("outcome").$type<RunOutcome>(),
+    reason: text("reason"),
+    error: text("error", { mode: "json" }).$type<Failure>(),
+    /** What it was done with in each space at its end: the agent's read marks there. */
+    receipts: text("receipts", { mode: "json" }).$type<Receipt[]>(),
+    prefixReuse: real("prefix_reuse"),
+    /** Passing faults of the model: how many in a row, since when, and when it goes on. */
+    faults: integer("faults").notNull().default(0),
+    firstFaultAt: integer("first_fault_at"),
+    resumeAt: integer("resume_at"),
+    startedAt: integer("started_at").notNull(),
+    completedAt: integer("completed_at"),
+    /** How long it has worked, in milliseconds, beside the stretch that began at `worksSince`: null while it pauses or rests. */
+    workedMs: integer("thought_ms").notNull().default(0),
+    worksSince: integer("thinks_since"),
+  },
+  // A timeline's runs that are under way or wait for answers. One that waits for a tool is found by its call.
+  (table) => [
+    index("runs_active")
+      .on(table.ordinal)
+      .where(sql`continuity = 'timeline' and status in ('running', 'waiting_reply')`),
+  ],
+);
 
 /** Whose answers a waiting run awaits, for each message that it asked with. Gone when the run goes on or ends. */
 export const waits = sqliteTable(
@@ -376,10 +379,7 @@ export const mcpLists = sqliteTable("mcp_lists", {
   createdAt: integer("created_at").notNull(),
 });
 
-/**
- * What a model made of what is read no more, each taking up the one before: of cycles (`cycles`) and of a space's
- * messages (the space's id); and what it is still to take up.
- */
+/** A model's summary of what is read no more: of cycles (`cycles`), or of a space's messages (the space's id). */
 export const summaries = sqliteTable("summaries", {
   subject: text("subject").primaryKey(),
   /** Null until the first chunk was folded. */

@@ -60,7 +60,7 @@ export const createServices = (
       throw error;
     }
   };
-  const runs = createRuns(db);
+  const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
   const mcp = new Mcp({

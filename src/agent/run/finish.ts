@@ -65,7 +65,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
   const { runs, journal } = services;
   const now = runs.at(running.ordinal);
   if (now && !isActive(now)) return now;
-  const rests = running.rests && overRests(running, journal.nextSeq());
+  const rests = overRests(running, journal.nextSeq());
   // Answers, and the events of runs that it absorbed, have joined its events since it began.
   const run = { ...running, rests, events: now?.events ?? running.events };
   const continuity = continuityOf(run);
@@ -103,7 +103,7 @@ export const finish = (services: RunServices, running: RunRow, ending: Ending): 
       resumeAt: null,
       completedAt: services.clock.now(),
     } as const;
-    runs.end(run, changes);
+    runs.update(run.ordinal, changes);
     return { ...run, ...changes };
   });
   services.tracer.run(ended);

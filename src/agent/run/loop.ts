@@ -11,7 +11,6 @@ import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
 import { Interrupted, runLoop } from "./run-loop.ts";
 import type { RunServices } from "./run-services.ts";
-import { noteWork } from "./working-time.ts";
 
 /**
  * The one loop that handles an agent's events, in the object beside its handlers.
@@ -83,7 +82,7 @@ export class Loop {
     this.#timers.set(loopTimer, now + watchdogMs);
     for (const run of this.#services.runs.running()) {
       const live = this.#live.get(run.id);
-      if (live) noteWork(this.#services, run);
+      if (live) this.#services.runs.noteWork(run);
       if (!live || now - live.progressAt <= stallMs) continue;
       log.warn("run.stalled", loggedRun(this.#services, run));
       live.controller.abort(new Interrupted(`the run made no progress for longer than stallMs (${stallMs})`));

@@ -19,7 +19,6 @@ import { activeSpaceOf, readRows } from "./run-rows.ts";
 import type { LiveRun } from "./run-services.ts";
 import { createSpeech, type Speech } from "./speech.ts";
 import { ModelError, type StepInput, step } from "./step.ts";
-import { beginWork, endWork } from "./working-time.ts";
 
 /**
  * One run, from its journal to its end: compose → stream a step → journal it → execute its calls → next step.
@@ -42,7 +41,7 @@ export const runLoop = async (live: LiveRun): Promise<RunRow | null> => {
   const channels = openChannels(services, run);
   const { maxRunMinutes } = config.limits;
   const minutes = new AbortController();
-  const leftMs = maxRunMinutes * 60_000 - beginWork(services, run);
+  const leftMs = maxRunMinutes * 60_000 - services.runs.beginWork(run);
   if (leftMs <= 0) minutes.abort();
   const deadline = setTimeout(() => minutes.abort(), leftMs);
   const inLoop = { ...live, channels, signal: AbortSignal.any([signal, minutes.signal]) };
@@ -77,9 +76,7 @@ const rest = async (live: InLoop, status: Rest): Promise<RunRow | null> => {
   const { services, run, channels } = live;
   // Another run may have ended it a moment ago.
   if (services.runs.at(run.ordinal)?.status !== "running") return end(live, { kind: "canceled" });
-  services.transaction(() => {
-    services.runs.rest(run, status, services.journal.nextSeq(), endWork(services, run));
-  });
+  services.runs.rest(run, status, services.journal.nextSeq());
   await faultOnceStored("agent.after-rest", services.object);
   channels.tellRun({ event: `run.${status}` });
   await channels.end(status);
@@ -164,7 +161,7 @@ const pause = async (
   faults: Partial<RunRow> = {},
 ): Promise<null> => {
   services.transaction(() => {
-    services.runs.update(run.ordinal, { ...faults, resumeAt, ...endWork(services, run) });
+    services.runs.update(run.ordinal, { ...faults, resumeAt, ...services.runs.worked(run) });
     services.identity.noteError(error);
   });
   log.warn("run.paused", { ...loggedRun(services, run), code: error.code, resumeAt });
