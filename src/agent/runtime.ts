@@ -4,7 +4,7 @@ import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
-import { CallWork } from "./calls/call-work.ts";
+import { type CallWork, createCallWork } from "./calls/call-work.ts";
 import { callsTimer } from "./calls/calls.ts";
 import { acceptHeartbeat, acceptPlan, acceptToolResult } from "./inbox/deliver.ts";
 import { subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
@@ -30,7 +30,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     background,
   });
   const loop: Loop = new Loop(services, timers, background);
-  const callWork: CallWork = new CallWork(services, {
+  const callWork: CallWork = createCallWork(services, {
     background,
     wakeLoop: () => loop.wake(),
     handOver: (row) => acceptToolResult(services, row),

@@ -5,7 +5,7 @@ import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
-import { answerCall, claimCall } from "../calls/for-servers.ts";
+import { answerCall, claimCall } from "../calls/server-calls.ts";
 import type { AssistantMeta } from "../records.ts";
 import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";

@@ -3,8 +3,8 @@ import type { Approval } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { ownPrincipal } from "../memory/blocks/shared-blocks.ts";
 import { permissionRefusal, ranks, verdictOn } from "../memory/documents/permission.ts";
+import { asUnknownOutcome } from "../tools/outcome.ts";
 import type { BlockGrantee, CallBlocks } from "../tools/tool.ts";
-import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
 import type { CallServices } from "./calls.ts";
 
 /** How one call reaches the agent's blocks, and those that others share with it: its own first. */

@@ -8,12 +8,11 @@ import type { Timers } from "../../timers/timers.ts";
 import { answeredMemoryMs, lateAnswerMs, maxOpenCalls, watchdogMs } from "../bounds.ts";
 import type { BlockServices } from "../memory/blocks/shared-blocks.ts";
 import type { CallOutcome } from "../records.ts";
-import { loggedRun, type RunRow, type Runs } from "../runs.ts";
+import { loggedRun, type Runs } from "../runs.ts";
 import { type CallRow, calls } from "../schema.ts";
 import type { Spaces } from "../spaces.ts";
-import { unknownInWords } from "../tools/unknown-outcome.ts";
+import { failed, outcomeOf, unknownInWords } from "../tools/outcome.ts";
 import { lookAt, serverDueAt } from "./due.ts";
-import { failed, outcomeOf } from "./outcome.ts";
 
 /**
  * Tool calls that are more than a step of their run.
@@ -23,11 +22,14 @@ import { failed, outcomeOf } from "./outcome.ts";
  * 2. The first outcome wins; a call that is `done` never changes again.
  * 3. While a row asks for an errand the timer `calls` is due, so that a crash anywhere is followed by it (R1).
  */
-export type NewCall = Omit<
-  CallRow,
-  "outcome" | "approval" | "told" | "pushed" | "listed" | "failures" | "lease" | "keptUntil" | "lookAt" | "createdAt"
->;
-type Changes = Partial<Omit<CallRow, "callId" | "lookAt" | "createdAt">>;
+/** What a call has not yet when it begins. */
+const blank = {
+  ...{ outcome: null, approval: null, told: null, lease: null, keptUntil: null },
+  ...{ pushed: false, listed: false, failures: 0 },
+} as const;
+
+export type NewCall = Omit<CallRow, keyof typeof blank | "lookAt" | "createdAt">;
+type Changes = Partial<Omit<CallRow, "callId" | "createdAt">>;
 
 export const callsTimer = "calls";
 
@@ -54,25 +56,16 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     return newest.map(({ ordinal }) => ordinal).reverse();
   };
 
-  /** Sets when the row is looked at next, and the timer with it. */
-  const look = (row: CallRow): CallRow => {
-    const now = clock.now();
-    const at = lookAt(row, now);
-    if (at !== row.lookAt) {
-      db.update(calls).set({ lookAt: at }).where(eq(calls.callId, row.callId)).run();
-    }
-    if (at !== null) arm(at);
-    return { ...row, lookAt: at };
-  };
-
   /** What is to be done at once is done at once; the timer is for when that is cut. */
-  const arm = (at: number): void => {
-    timers.setNoLater(callsTimer, alarmFor(at));
-  };
-
   const alarmFor = (at: number): number => {
     const now = clock.now();
     return at <= now ? now + watchdogMs : at;
+  };
+
+  /** The row with the time at which it is looked at next, for which the timer is set. */
+  const timed = (row: CallRow, at = lookAt(row, clock.now())): CallRow => {
+    if (at !== null) timers.setNoLater(callsTimer, alarmFor(at));
+    return { ...row, lookAt: at };
   };
 
   return {
@@ -89,16 +82,24 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
         );
       }
       none.forget();
-      const row = { ...call, createdAt: clock.now() };
-      return look(db.insert(calls).values(row).returning().get());
+      const row = timed({ ...blank, ...call, lookAt: null, createdAt: clock.now() });
+      db.insert(calls).values(row).run();
+      return row;
     },
 
     /** How many of them people or servers have, or run beside the agent's runs. */
     waiting: (): number => (none.get() ? 0 : countOf(db, calls, isOpenRow)),
 
+    /** `lookAt` is set where an errand failed: it is tried again then. */
     change(callId: string, changes: Changes): CallRow | undefined {
-      const row = db.update(calls).set(changes).where(eq(calls.callId, callId)).returning().get();
-      return row && look(row);
+      const known = this.get(callId);
+      const row = known && timed({ ...known, ...changes }, changes.lookAt);
+      if (row)
+        db.update(calls)
+          .set({ ...changes, lookAt: row.lookAt })
+          .where(eq(calls.callId, callId))
+          .run();
+      return row;
     },
 
     /** A call that may run now does: here, or with a server from now on. */
@@ -106,13 +107,6 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       const isOutside = row.tool.executionType === "external";
       const out = { phase: "out", dueAt: serverDueAt(row, clock.now()) } as const;
       return this.change(row.callId, isOutside ? out : { phase: "running" }) ?? row;
-    },
-
-    /** An errand failed: it is tried again at `at`. */
-    postpone(row: CallRow, at: number): void {
-      const changes = { failures: row.failures + 1, lookAt: at };
-      db.update(calls).set(changes).where(eq(calls.callId, row.callId)).run();
-      arm(at);
     },
 
     /** Whether people or a server have it, and a run waits for that. */
@@ -177,20 +171,19 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       return row && isOpen(row) ? this.change(callId, { phase: "answered", outcome, lease: null }) : undefined;
     },
 
-    /** The run that waited for it has what came of it. Belongs in the transaction that gives it. */
-    given(callId: string): void {
-      if (this.get(callId)?.attached) this.handedOver(callId);
+    /** The model has what came of it. Belongs in the transaction that gives it. */
+    handedOver(row: CallRow): void {
+      this.change(row.callId, { phase: "done", keptUntil: keptUntil(row, clock.now()) });
     },
 
-    /** The model has what came of it. Belongs in the transaction that gives it. */
-    handedOver(callId: string): void {
+    /** The run that waited for it goes on. Belongs in the transaction that gives it what came of the call. */
+    given(callId: string): void {
       const row = this.get(callId);
-      if (!row || row.phase === "done") return;
-      const now = clock.now();
+      if (!row?.attached) return;
+      if (row.phase === "answered") this.handedOver(row);
       // A server may still answer what its run waits for no longer.
-      if (row.phase === "out") this.change(callId, { phase: "late", attached: false, dueAt: now + lateAnswerMs });
-      else if (row.phase === "answered") {
-        this.change(callId, { phase: "done", keptUntil: keptUntil(row, now) });
+      if (row.phase === "out") {
+        this.change(callId, { phase: "late", attached: false, dueAt: clock.now() + lateAnswerMs });
       }
     },
 
@@ -276,10 +269,7 @@ export type CallServices = BlockServices & {
 };
 
 /** What identifies a call in a log line, and its run as long as that is known. */
-export const loggedCall = (
-  services: Parameters<typeof loggedRun>[0] & { runs: { at(ordinal: number): RunRow | undefined } },
-  { callId, runOrdinal }: Pick<CallRow, "callId" | "runOrdinal">,
-): { agentId: string; callId: string; runId?: string; eventId?: string } => {
+export const loggedCall = (services: CallServices, { callId, runOrdinal }: CallRow) => {
   const run = services.runs.at(runOrdinal);
   return { ...(run ? loggedRun(services, run) : { agentId: services.identity.get().id }), callId };
 };

@@ -1,13 +1,16 @@
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
+import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
+import { mayRepeat } from "../tools/call-mode.ts";
 import { runConfigured } from "../tools/configured/configured-tool.ts";
-import { builtinNames, builtinTool } from "../tools/registry.ts";
+import { completed, failed, interruptedCall } from "../tools/outcome.ts";
+import { builtinTool } from "../tools/registry.ts";
+import type { Outside } from "../tools/tool.ts";
 import { callBlocks } from "./call-blocks.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
-import { completed, failed } from "./outcome.ts";
 
 /**
  * Calls of built-in tools that people must agree to first. They are kept and shown like those of a tool that an owner
@@ -25,35 +28,56 @@ export const builtinAsConfigured = (name: string, approval: Approval): ToolConfi
   approval,
 });
 
-/** Does what was agreed to. Throws what refuses it. */
-const carryOut = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<unknown> => {
-  const { callId, tool, input } = row;
-  const known = builtinTool(tool.name);
-  if (!known?.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
-  const blocks = callBlocks(services, { callId, replayed: true, consented: true, signal });
-  return known.consent.carryOut(input, blocks);
+/** How a call reaches the world. */
+export const outsideOf = (
+  { identity, env }: Pick<CallServices, "identity" | "env">,
+  callId: string,
+  signal: AbortSignal,
+): Outside => ({
+  callId,
+  signal,
+  openSecret: (name) => identity.openSecret(name),
+  fetch: (request, init) => globalThis.fetch(request, init),
+  allowLoopback: env.ENVIRONMENT === "development",
+});
+
+/** Throws what refuses it, and the signal's reason where that was aborted. */
+const carryOut = (services: CallServices, { callId, tool, input }: CallRow, signal: AbortSignal): Promise<unknown> => {
+  const builtin = builtinTool(tool.name);
+  if (!builtin) return runConfigured(tool, input, outsideOf(services, callId, signal));
+  if (!builtin.consent) throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
+  return builtin.consent.carryOut(input, callBlocks(services, { callId, replayed: true, consented: true, signal }));
 };
 
-/** Runs a call here, and answers what came of it. Throws the signal's reason where it was aborted, and nothing else. */
-export const perform = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {
-  const { callId, tool, input, approval } = row;
-  if (tool.executionType !== "gateway" && tool.executionType !== "internal") {
-    return failed("error", "tool_misconfigured", "this tool does not run here");
-  }
+const performed = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome> => {
   try {
-    if (builtinNames.has(tool.name)) return completed(await carryOut(services, row, signal), approval);
-    const value = await runConfigured(tool, input, {
-      callId,
-      openSecret: (name) => services.identity.openSecret(name),
-      fetch: (request, init) => globalThis.fetch(request, init),
-      signal,
-      allowLoopback: services.env.ENVIRONMENT === "development",
-    });
-    return completed(value, approval);
+    return completed(await carryOut(services, row, signal), row.approval);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ColloquyError) return failed("error", error.code, error.message);
-    log.error("call.failed", error, { ...loggedCall(services, row), tool: tool.name });
+    log.error("call.failed", error, { ...loggedCall(services, row), tool: row.tool.name });
     return failed("error", "tool_failed", "the tool failed; try something else");
   }
+};
+
+/**
+ * Runs a `running` call here, and stores what came of it. `isCut`: an earlier life of the object began it, so it is run
+ * again only if its tool allows that (R3). Throws the signal's reason where that was aborted, and nothing else.
+ */
+export const perform = async (
+  services: CallServices,
+  row: CallRow,
+  isCut: boolean,
+  signal: AbortSignal,
+): Promise<CallOutcome> => {
+  let outcome = failed("error", "outcome_unknown", interruptedCall);
+  if (!isCut || mayRepeat(row.tool)) {
+    await faultOnceStored("call.after-begin", services.object);
+    signal.throwIfAborted();
+    outcome = await performed(services, row, signal);
+    await faultOnceStored("call.after-perform", services.object);
+    signal.throwIfAborted();
+  }
+  services.calls.settle(row.callId, outcome);
+  return outcome;
 };

@@ -6,16 +6,15 @@ import { stallMs } from "../bounds.ts";
 import { callBlocks } from "../calls/call-blocks.ts";
 import type { NewCall } from "../calls/calls.ts";
 import { serverDueAt } from "../calls/due.ts";
-import { failed } from "../calls/outcome.ts";
 import { builtinAsConfigured, perform } from "../calls/perform.ts";
 import { ruleLine } from "../context/instructions.ts";
 import { loggedRun } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { callModeOf, mayRepeat, needsRow } from "../tools/call-mode.ts";
+import { failed, interruptedCall } from "../tools/outcome.ts";
 import { findTool } from "../tools/registry.ts";
 import { brokenRule } from "../tools/rules.ts";
 import type { Tool } from "../tools/tool.ts";
-import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { kindOf, windowOf } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { pastCalls } from "./next-step.ts";
@@ -76,16 +75,6 @@ const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   };
 };
 
-const runHere = async ({ services, signal }: Execution, row: CallRow): Promise<Result> => {
-  await faultOnceStored("call.after-begin", services.object);
-  signal.throwIfAborted();
-  const outcome = await perform(services, row, signal);
-  await faultOnceStored("call.after-perform", services.object);
-  signal.throwIfAborted();
-  services.calls.settle(row.callId, outcome);
-  return resultOf(outcome);
-};
-
 /** Takes a call that has a row as far as it goes now. `begunHere`: no earlier life of the run began its execution. */
 const goOn = async (execution: Execution, row: CallRow, begunHere: boolean): Promise<Result | "waiting"> => {
   const { calls, wakeCalls } = execution.services;
@@ -108,10 +97,7 @@ const goOn = async (execution: Execution, row: CallRow, begunHere: boolean): Pro
   if (phase !== "running") {
     return row.outcome ? resultOf(row.outcome) : failure("run_canceled", "the call was canceled");
   }
-  if (begunHere || mayRepeat(tool)) return runHere(execution, row);
-  const unknown = failed("error", "outcome_unknown", interruptedCall);
-  calls.settle(callId, unknown);
-  return resultOf(unknown);
+  return resultOf(await perform(execution.services, row, !begunHere, execution.signal));
 };
 
 /** Has the space show the call. A call that runs at once must be shown first; one that waits may be shown later. */

@@ -1,12 +1,11 @@
-import { failed } from "../calls/outcome.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
 import type { CallOutcome, CallRequest, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { RunRef } from "../tools/builtin/runs.ts";
+import { failed, interruptedCall } from "../tools/outcome.ts";
 import { factsOf } from "../tools/registry.ts";
 import type { ToolOutput } from "../tools/tool.ts";
-import { interruptedCall } from "../tools/unknown-outcome.ts";
 import { cutOffText, openCalls, type RunCall, readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 

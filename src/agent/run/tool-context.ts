@@ -5,10 +5,11 @@ import { absentIn, mentionsIn } from "../../shared/mentions.ts";
 import { maxWaitingRuns, spaceAnswerMs } from "../bounds.ts";
 import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
 import { callBlocks } from "../calls/call-blocks.ts";
+import { outsideOf } from "../calls/perform.ts";
 import { placeWait, takeBackWait } from "../inbox/deliver.ts";
 import { isActive, type RunRow } from "../runs.ts";
+import { asUnknownOutcome } from "../tools/outcome.ts";
 import type { CallPlans, OwnRuns, ToolContext } from "../tools/tool.ts";
-import { asUnknownOutcome } from "../tools/unknown-outcome.ts";
 import { inputTokensLeft } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
@@ -169,12 +170,6 @@ export const contextOf = (execution: Execution, begunAt: number): ToolContext =>
     search: (query) => services.search.search(query),
     blocks: callBlocks(services, { callId, replayed, consented: false, signal }),
     runs: ownRuns(services, run),
-    outside: {
-      callId,
-      openSecret: (name) => services.identity.openSecret(name),
-      fetch: (input, init) => globalThis.fetch(input, init),
-      signal,
-      allowLoopback: services.env.ENVIRONMENT === "development",
-    },
+    outside: outsideOf(services, callId, signal),
   };
 };

@@ -28,10 +28,8 @@ const schemaIssues = (path: string, schema: unknown, ofObject: boolean): Issue[]
 const kindIssues = (tool: ToolConfig, options: Options): Issue[] => {
   switch (tool.executionType) {
     case "gateway":
-      return under("execution", templateIssues(tool.execution, options));
     case "external":
-      // Its place is fixed, since what is sent there is signed and not filled in.
-      return tool.execution ? under("execution", templateIssues({ ...tool.execution, method: "POST" }, options)) : [];
+      return tool.execution ? under("execution", templateIssues(tool.execution, options)) : [];
     case "space":
       return tool.answer.schema === undefined ? [] : schemaIssues("answer.schema", tool.answer.schema, false);
     case "internal":

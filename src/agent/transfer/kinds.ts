@@ -10,7 +10,7 @@ import { blockSnapshots, blocks, blockVersions, sharedBlocks, shares } from "../
 import { ownCycles } from "../run/summaries.ts";
 import type { RunRow } from "../runs.ts";
 import { archival, goals, journal, memories, plans, runs, summaries, windows } from "../schema.ts";
-import { interruptedCall } from "../tools/unknown-outcome.ts";
+import { interruptedCall } from "../tools/outcome.ts";
 import { knownNames } from "./schema.ts";
 
 /** The kinds of rows of an exported agent: where each is stored, and how it is read and written. */

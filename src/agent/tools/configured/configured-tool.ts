@@ -4,28 +4,14 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { fetchOutgoing } from "../../../shared/fetch-outgoing.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 import { mayRepeat } from "../call-mode.ts";
+import { unknownOutcome } from "../outcome.ts";
 import { broughtTool, invalidInput, type Outside, type Tool } from "../tool.ts";
-import { unknownOutcome } from "../unknown-outcome.ts";
 import { createRedactor } from "./redact.ts";
-import { renderRequest, secretNames, templateIssues } from "./request-template.ts";
+import { openSecrets, renderRequest, secretNames, templateIssues } from "./request-template.ts";
 import { readAnswer, resultOf } from "./server-answer.ts";
 
 type Gateway = Extract<ToolConfig, { executionType: "gateway" }>;
-type Internal = Extract<ToolConfig, { executionType: "internal" }>;
-
-/** Tools that run here; the others are done by people, or by somebody's server. */
-type RunnableTool = Gateway | Internal;
-
 const quotedCharacters = 500;
-
-const openSecrets = async (names: string[], { openSecret }: Outside): Promise<Map<string, string>> => {
-  const secrets = new Map<string, string>();
-  for (const name of names) {
-    const value = (await openSecret(name))?.trim();
-    if (value) secrets.set(name, value);
-  }
-  return secrets;
-};
 
 /** By which one on the way says that the server gave it no answer (RFC 9110 15.6; Cloudflare's 520, 522 and 524). */
 const unansweredStatuses = new Set([502, 504, 520, 522, 524]);
@@ -40,20 +26,21 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
     throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", { issues });
   }
   const needed = secretNames(tool.execution);
-  const secrets = await openSecrets(needed.all, outside);
+  const secrets = await openSecrets(needed.all, outside.openSecret);
   const redactor = createRedactor(secrets.values());
+  const { method } = tool.execution;
   const request = renderRequest(tool.execution, { input, secrets });
 
   const headers = new Map(request.headers.map(([name, value]) => [name.toLowerCase(), value]));
   if (!headers.has("user-agent")) headers.set("user-agent", "Colloquy");
   if (request.body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
-  if (request.method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", outside.callId);
+  if (method !== "GET" && !headers.has("idempotency-key")) headers.set("idempotency-key", outside.callId);
 
   const timeout = AbortSignal.timeout(tool.timeoutMs);
   const signal = AbortSignal.any([outside.signal, timeout]);
   try {
     const answered = await fetchOutgoing(
-      { ...request, headers: [...headers] },
+      { ...request, method, headers: [...headers] },
       { ...outside, signal, confidential: needed.inBody.length > 0 },
     );
     const failed = (isOpen: boolean, what: string): ColloquyError =>
@@ -82,16 +69,11 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
  * Runs a tool that runs here, in or outside a run; its input was checked before. Refusals and failures are thrown as
  * `ColloquyError`s without any secret; the signal's reason where it was aborted.
  */
-export const runConfigured = async (tool: RunnableTool, input: unknown, outside: Outside): Promise<unknown> => {
+export const runConfigured = async (tool: ToolConfig, input: unknown, outside: Outside): Promise<unknown> => {
   if (tool.executionType === "gateway") return runGateway(tool, input, outside);
-  return tool.output === undefined ? input : tool.output;
+  if (tool.executionType === "internal") return tool.output === undefined ? input : tool.output;
+  throw new ColloquyError("tool_misconfigured", "this tool does not run here");
 };
-
-/** Whether a call needs nobody but this object. */
-const isRunnable = (config: ToolConfig): config is RunnableTool =>
-  (config.executionType === "gateway" || config.executionType === "internal") &&
-  config.approval?.required !== true &&
-  !config.async;
 
 /** A tool that the agent's owner wrote, as the loop runs it. Its config was checked when it was set. */
 export const configuredTool = (config: ToolConfig): Tool => {
@@ -110,9 +92,6 @@ export const configuredTool = (config: ToolConfig): Tool => {
       const issues = schemaIssues(inputSchema, input);
       if (issues.length > 0) throw invalidInput(issues);
     },
-    execute: async (input, { outside }) => {
-      if (isRunnable(config)) return { value: await runConfigured(config, input, outside) };
-      throw new ColloquyError("tool_misconfigured", "this tool needs somebody's answer, which it cannot have here");
-    },
+    execute: async (input, { outside }) => ({ value: await runConfigured(config, input, outside) }),
   };
 };

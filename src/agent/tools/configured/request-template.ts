@@ -13,6 +13,8 @@ import { checkOutgoing } from "../../../shared/outgoing.ts";
  * 3. Secrets do not stand in the path of the URL: it is logged by every server on its way.
  * 4. A text that looks like a place and is none is refused, so that no slip is sent out as it stands.
  */
+type Template = Pick<HttpTemplate, "url" | "headers"> & { method?: string; body?: unknown };
+
 export type Part =
   | { kind: "text"; text: string }
   | { kind: "input"; path: string[] }
@@ -117,7 +119,7 @@ const bodyIssues = (body: unknown, path: string): Issue[] => {
 
 /** Paths of the issues count from the template. `allowLoopback`: in development only. */
 export const templateIssues = (
-  { url, method, headers, body }: HttpTemplate,
+  { url, method, headers, body }: Template,
   options: { allowLoopback: boolean },
 ): Issue[] => {
   const issues = [...urlProblems(url, options).map((message) => ({ path: "url", message })), ...headerIssues(headers)];
@@ -134,7 +136,7 @@ const textsIn = (value: unknown): string[] => {
 };
 
 /** The secrets that a request needs, each once. `inBody`: those that stand in its body. */
-export const secretNames = ({ url, headers, body }: HttpTemplate): { all: string[]; inBody: string[] } => {
+export const secretNames = ({ url, headers, body }: Template): { all: string[]; inBody: string[] } => {
   const secretsIn = (value: unknown): string[] =>
     textsIn(value)
       .flatMap(partsOf)
@@ -143,12 +145,13 @@ export const secretNames = ({ url, headers, body }: HttpTemplate): { all: string
   return { all: [...new Set([...secretsIn([url, headers]), ...inBody])], inBody: [...inBody] };
 };
 
-/** A request that is ready to be sent. It may hold secrets: it is never stored, logged or shown. */
-export type RenderedRequest = {
-  method: string;
-  url: string;
-  headers: [string, string][];
-  body: string | undefined;
+/** The workspace's secrets of these names, without those that it has not. */
+export const openSecrets = async (
+  names: string[],
+  openSecret: (name: string) => Promise<string | undefined>,
+): Promise<Map<string, string>> => {
+  const opened = names.map(async (name) => [name, (await openSecret(name))?.trim() ?? ""] as const);
+  return new Map((await Promise.all(opened)).filter(([, value]) => value !== ""));
 };
 
 type Values = { input: unknown; secrets: ReadonlyMap<string, string> };
@@ -254,15 +257,14 @@ const bodyOf = (body: unknown, values: Values): unknown => {
 };
 
 /**
- * Fills in a template that has no issues. Throws `tool_input_invalid` for an input that does not fit its place, and
+ * Fills in a template that has no issues. The request may hold secrets: it is never stored, logged or shown. Throws `tool_input_invalid` for an input that does not fit its place, and
  * `tool_misconfigured` for a secret that is not there; neither repeats a secret. A value that is absent leaves out the
  * parameter, header or property that it would have been.
  */
-export const renderRequest = ({ method, url, headers, body }: HttpTemplate, values: Values): RenderedRequest => ({
-  method,
+export const renderRequest = ({ url, headers, body }: Template, values: Values) => ({
   headers: Object.entries(headers)
     .filter(([, text]) => !isAbsent(text, values))
-    .map(([name, text]) => [name, headerOf(name, text, values)]),
+    .map(([name, text]): [string, string] => [name, headerOf(name, text, values)]),
   body: JSON.stringify(bodyOf(body, values)),
   url: urlOf(url, values),
 });

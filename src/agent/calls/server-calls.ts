@@ -1,0 +1,165 @@
+import { z } from "zod";
+import { signStandard, standard } from "../../auth/webhooks/standard.ts";
+import type { ToolConfig } from "../../protocol/tool.ts";
+import {
+  type AnsweredToolCall,
+  type ClaimToolCall,
+  ToolAnswer,
+  type WaitingToolCall,
+} from "../../protocol/tool-call.ts";
+import { isoTime } from "../../shared/clock.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { fetchOutgoing } from "../../shared/fetch-outgoing.ts";
+import { sameJson } from "../../shared/same-json.ts";
+import { pushTimeoutMs } from "../bounds.ts";
+import type { CallOutcome } from "../records.ts";
+import type { CallRow } from "../schema.ts";
+import { mayRepeat } from "../tools/call-mode.ts";
+import { createRedactor, type Redactor } from "../tools/configured/redact.ts";
+import { openSecrets, renderRequest, secretNames, templateIssues } from "../tools/configured/request-template.ts";
+import { fitJson, readAnswer } from "../tools/configured/server-answer.ts";
+import { completed, failed, unknownOutcome } from "../tools/outcome.ts";
+import type { CallServices } from "./calls.ts";
+import { statusOf } from "./due.ts";
+import { outsideOf } from "./perform.ts";
+
+/** Calls of `external` tools: sent to their server, or listed, claimed and answered. */
+
+const executionOf = (tool: ToolConfig) => (tool.executionType === "external" ? tool.execution : undefined);
+
+/** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
+const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
+
+/** What of an answer the model and the space are told: no secret that its server was sent, and no more than fits. */
+const outcomeOfAnswer = (
+  answer: z.infer<typeof AtOnce>,
+  { approval }: Pick<CallRow, "approval">,
+  redactor: Redactor,
+): CallOutcome =>
+  "result" in answer
+    ? completed(fitJson(redactor.json(answer.result)), approval)
+    : failed("error", "tool_failed", redactor.text(answer.error.message));
+
+/** Throws a `ColloquyError` that may be retried where another try may help, and one that may not where none does. */
+const send = async (services: CallServices, row: CallRow, signal: AbortSignal): Promise<CallOutcome | null> => {
+  const { callId, tool, input, spaceId, createdAt } = row;
+  const execution = executionOf(tool);
+  if (!execution) return null;
+  const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
+  const outside = outsideOf(services, callId, signal);
+  if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");
+  const names = [execution.secret, ...secretNames(execution).all];
+  const secrets = await openSecrets(names, outside.openSecret);
+  const missing = names.find((name) => !secrets.has(name));
+  if (missing !== undefined) throw misconfigured(`the workspace has no secret ${missing}`);
+  const key = secrets.get(execution.secret) ?? "";
+  const fault = standard.secretFault(key);
+  if (fault !== undefined) throw misconfigured(`the secret ${execution.secret}, which signs what is sent, ${fault}`);
+  const { url, headers } = renderRequest(execution, { input, secrets });
+  const body = JSON.stringify({
+    type: "tool_call",
+    timestamp: isoTime(createdAt),
+    data: { toolCallId: callId, agentId: services.identity.get().id, spaceId, name: tool.name, input },
+  });
+  const signed = signStandard(key, callId, services.clock.now(), body);
+  const own = Object.entries({ ...signed, "content-type": "application/json", "idempotency-key": callId });
+  const ownNames = new Set(own.map(([name]) => name));
+  const all = [...headers.filter(([name]) => !ownNames.has(name.toLowerCase())), ...own];
+  const answered = await fetchOutgoing({ method: "POST", url, headers: all, body }, outside);
+  if (!answered.ok) throw new ColloquyError("unavailable", `the tool's server: ${answered.reason}`);
+  const { response } = answered;
+  const { status } = response;
+  if (status >= 500 || status === 408 || status === 429) {
+    throw new ColloquyError("unavailable", `the tool's server answered ${status}`);
+  }
+  if (!response.ok) {
+    const refusal = `the tool's server refused the call: it answered ${status}`;
+    // It may have taken in what it was sent before.
+    throw row.failures > 0 && !mayRepeat(tool) ? unknownOutcome(refusal) : new ColloquyError("tool_failed", refusal);
+  }
+  const answer = await readAnswer(response, signal);
+  if (answer.kind === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
+  const atOnce = AtOnce.safeParse(answer.kind === "json" ? answer.value : undefined);
+  return atOnce.success ? outcomeOfAnswer(atOnce.data, row, createRedactor(secrets.values())) : null;
+};
+
+/**
+ * Sends a call to its server, signed as Standard Webhooks with the call's id as `webhook-id` and `Idempotency-Key`. The
+ * outcome, where the server answers at once or can never be asked; null where it took it in. Throws what may pass.
+ */
+export const push = async (services: CallServices, row: CallRow, stopped: AbortSignal): Promise<CallOutcome | null> => {
+  const timeoutMs = Math.min(pushTimeoutMs, row.tool.timeoutMs);
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(timeoutMs)]);
+  try {
+    return await send(services, row, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ColloquyError) || error.retryable) throw error;
+    return failed("error", error.code, error.message);
+  }
+};
+
+/** What servers that execute `external` tools see of a call. */
+export const waitingCall = (agentId: string, row: CallRow): WaitingToolCall => ({
+  toolCallId: row.callId,
+  agentId,
+  name: row.tool.name,
+  input: row.input,
+  createdAt: isoTime(row.createdAt),
+  dueAt: isoTime(row.dueAt ?? row.createdAt),
+  ...(row.lease === null ? {} : { claim: { holder: row.lease.holder, until: isoTime(row.lease.until) } }),
+});
+
+const external = (services: CallServices, callId: string): CallRow => {
+  const row = services.calls.get(callId);
+  if (row?.tool.executionType === "external" && row.phase !== "asked") return row;
+  throw new ColloquyError("not_found", "there is no such call that waits for a server, or it is long over");
+};
+
+const isOver = ({ phase }: CallRow): boolean => phase === "answered" || phase === "done";
+
+/** It is its holder's alone until the lease ends. */
+export const claimCall = (
+  services: CallServices,
+  callId: string,
+  { holder, leaseSeconds }: ClaimToolCall,
+): WaitingToolCall => {
+  const row = external(services, callId);
+  if (isOver(row)) throw new ColloquyError("gone", `the call is over: it is ${statusOf(row)}`);
+  const now = services.clock.now();
+  if (row.lease && row.lease.until > now && row.lease.holder !== holder) {
+    throw new ColloquyError("conflict", `it is claimed until ${isoTime(row.lease.until)}: take another, or wait`);
+  }
+  const lease = { holder, until: now + leaseSeconds * 1000 };
+  // What is listed is listed anew, with the lease.
+  services.calls.change(callId, { lease, listed: false });
+  return waitingCall(services.identity.get().id, { ...row, lease });
+};
+
+/** The first answer wins. */
+export const answerCall = async (
+  services: CallServices,
+  callId: string,
+  answer: ToolAnswer,
+): Promise<AnsweredToolCall> => {
+  const execution = executionOf(external(services, callId).tool);
+  // What the server was sent is taken out of what it answers (S3).
+  const names = execution ? [execution.secret, ...secretNames(execution).all] : [];
+  const secrets = await openSecrets(names, (name) => services.identity.openSecret(name));
+  const row = external(services, callId);
+  const outcome = outcomeOfAnswer(answer, row, createRedactor(secrets.values()));
+  if (!isOver(row)) {
+    services.transaction(() => {
+      services.calls.settle(callId, outcome);
+      services.armLoop();
+    });
+    return { toolCallId: callId, status: outcome.status, created: true };
+  }
+  if (row.outcome?.status === "canceled" || row.outcome?.status === "expired") {
+    throw new ColloquyError("gone", `nobody waits for it any more: the call is ${row.outcome.status}`);
+  }
+  if (!sameJson(row.outcome?.value, outcome.value)) {
+    throw new ColloquyError("conflict", "the call was answered before, with something else");
+  }
+  return { toolCallId: callId, status: outcome.status, created: false };
+};

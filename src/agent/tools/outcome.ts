@@ -1,0 +1,59 @@
+import { z } from "zod";
+import type { ToolCallOutcome } from "../../protocol/rpc.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { quote } from "../../shared/quote.ts";
+import type { CallApproval, CallOutcome } from "../records.ts";
+
+/** A call that came to nothing, as the model and the space are told. */
+export const failed = (
+  status: Exclude<CallOutcome["status"], "complete">,
+  code: string,
+  message: string,
+): CallOutcome => ({ status, value: { success: false, error: { code, message } }, error: { code, message } });
+
+/** What a person approved may carry a word of theirs, which the agent must know. */
+export const completed = (value: unknown, approval: CallApproval | null): CallOutcome => ({
+  status: "complete",
+  value: approval && approval.notes.length > 0 ? { result: value, approval } : value,
+});
+
+/** What people said, other than yes. */
+export const outcomeOf = ({ outcome, output, note, by }: ToolCallOutcome): CallOutcome => {
+  const who = by.length === 0 ? "somebody" : by.map(({ name }) => quote(name)).join(", ");
+  const why = note === undefined ? "" : `: ${quote(note)}`;
+  switch (outcome) {
+    case "rejected":
+      return failed("error", "approval_rejected", `${who} rejected it${why}`);
+    case "failed":
+      return failed("error", "tool_failed", `${who} answered with an error${why}`);
+    case "expired":
+      return failed("expired", "gone", "nobody answered in time");
+    default:
+      return completed(output ?? null, null);
+  }
+};
+
+/** `what` went wrong, and what whoever would do it again has to know. */
+export const unknownInWords = (what: string): string =>
+  `${what}; whether it took effect is not known: find out before you do it again`;
+
+/** A call that may have been carried out, and of which no answer tells (R3). */
+export const unknownOutcome = (what: string, cause?: unknown): ColloquyError =>
+  new ColloquyError("outcome_unknown", unknownInWords(what), { cause });
+
+/** Turns an `unavailable` change into an unknown outcome: a try may have been heard and its answer lost (R3). */
+export const asUnknownOutcome = async <T>(asking: Promise<T>): Promise<T> => {
+  try {
+    return await asking;
+  } catch (error) {
+    throw error instanceof ColloquyError && error.code === "unavailable" ? unknownOutcome(error.message, error) : error;
+  }
+};
+
+/** What a call is told whose agent was cut while it ran. */
+export const interruptedCall = unknownInWords("the call was interrupted");
+
+const Unknown = z.object({ error: z.object({ code: z.literal("outcome_unknown") }) });
+
+/** Whether a call's result says so. */
+export const isUnknownOutcome = (result: unknown): boolean => Unknown.safeParse(result).success;
