@@ -31,7 +31,7 @@ import { createRuns } from "./runs.ts";
 import { Spaces } from "./spaces.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
-import { builtinNames, factsOf } from "./tools/registry.ts";
+import { builtinTool, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
@@ -116,7 +116,7 @@ export const createServices = (
   const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
     ...{ env, clock, timers, transaction, identity, spaces, journal, runs, ledger, blocks, archival },
-    isBuiltin: (toolName) => builtinNames.has(toolName),
+    isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
     isSpeech: (toolName) => factsOf(toolName).speaks,
     originName: (id) => originName(db, id),
     importedJournalEnd: () => importedJournalEnd(db),

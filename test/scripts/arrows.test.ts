@@ -77,7 +77,7 @@ const wrong: [string, string][] = [
   ["src/agent/tracing/tracer.ts", "../memory/goals.ts"],
   ["src/agent/tools/registry.ts", "../run/run-loop.ts"],
   ["src/agent/tools/registry.ts", "../calls/calls.ts"],
-  ["src/agent/tools/builtin/skip.ts", "../../run/run-loop.ts"],
+  ["src/agent/tools/builtin/runs.ts", "../../run/run-loop.ts"],
   ["src/agent/tools/registry.ts", "../agent.ts"],
   ["src/agent/context/compose.ts", "drizzle-orm"],
   ["src/agent/context/compose.ts", "cloudflare:workers"],

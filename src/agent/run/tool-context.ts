@@ -9,7 +9,7 @@ import { outsideOf } from "../calls/perform.ts";
 import { placeWait, takeBackWait } from "../inbox/deliver.ts";
 import { isActive, type RunRow } from "../runs.ts";
 import { asUnknownOutcome } from "../tools/outcome.ts";
-import type { CallPlans, OwnRuns, ToolContext } from "../tools/tool.ts";
+import type { ToolContext } from "../tools/tool.ts";
 import { inputTokensLeft } from "./composing.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
@@ -59,7 +59,7 @@ const sayIn =
   };
 
 /** Times count from when the call was first begun, however late it is replayed. */
-const plansOf = ({ services, run, call: { callId } }: Execution, begunAt: number): CallPlans => ({
+const plansOf = ({ services, run, call: { callId } }: Execution, begunAt: number): ToolContext["plans"] => ({
   list: () => services.plans.list(),
   delete: (ids) => void services.plans.delete(ids),
   set: (plans) => {
@@ -112,7 +112,7 @@ const endOther = (services: RunServices, self: RunRow, runId: string, kind: "can
   return other;
 };
 
-const ownRuns = (services: RunServices, self: RunRow): OwnRuns => ({
+const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
   list: (status, limit) => {
     const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
     if (wanted && !wanted.success) {

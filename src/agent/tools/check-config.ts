@@ -5,7 +5,7 @@ import { ColloquyError, type Issue } from "../../shared/errors.ts";
 import { checkOutgoing } from "../../shared/outgoing.ts";
 import { maxToolsBytes } from "../bounds.ts";
 import { templateIssues } from "./configured/request-template.ts";
-import { builtinNames, hasBuiltin } from "./registry.ts";
+import { builtinTool, findTool } from "./registry.ts";
 import { ruleIssues } from "./rules.ts";
 
 /** What is wrong with a config's tools, beyond its shape, told when it is set and not when they are first called. */
@@ -40,15 +40,14 @@ const kindIssues = (tool: ToolConfig, options: Options): Issue[] => {
 };
 
 const toolIssues = (tool: ToolConfig, options: Options): Issue[] => [
-  ...(builtinNames.has(tool.name) ? [{ path: "name", message: "is the name of a tool that every agent has" }] : []),
+  ...(builtinTool(tool.name) ? [{ path: "name", message: "is the name of a tool that every agent has" }] : []),
   ...schemaIssues("inputSchema", tool.inputSchema, true),
   ...kindIssues(tool, options),
 ];
 
 /** Whether a rule may name it: MCP servers tell their tools later, so of those the server's name is all that is known. */
 const isTool = (config: AgentConfig, name: string): boolean =>
-  hasBuiltin(name, config) ||
-  config.tools.some((tool) => tool.name === name) ||
+  findTool(name, config) !== undefined ||
   config.mcp.servers.some((server) => name.startsWith(server.name + mcpSeparator));
 
 const unknownIn = (config: AgentConfig, rule: ToolRule): Issue[] => {

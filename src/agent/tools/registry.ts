@@ -2,13 +2,10 @@ import { tool as sdkTool, type ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { Toolset } from "../records.ts";
 import { blockTools } from "./builtin/blocks.ts";
-import { memoryTools } from "./builtin/memories.ts";
-import { planTools } from "./builtin/plans.ts";
+import { memoryStateTools } from "./builtin/memory-state.ts";
 import { runTools } from "./builtin/runs.ts";
-import { recall, search } from "./builtin/search.ts";
-import { skip } from "./builtin/skip.ts";
-import { enterSpace, leaveSpace, readMessages } from "./builtin/spaces.ts";
-import { speakingTools } from "./builtin/speaking.ts";
+import { searchTools } from "./builtin/search.ts";
+import { spaceTools } from "./builtin/spaces.ts";
 import { configuredTool } from "./configured/configured-tool.ts";
 import { broughtTool, type Tool } from "./tool.ts";
 
@@ -16,19 +13,7 @@ import { broughtTool, type Tool } from "./tool.ts";
  * The tools of an agent, in an order that never changes: those that every agent has, then its own in the order of its
  * config, then those of its MCP servers. Their declarations are part of the input that providers bill less for when it repeats.
  */
-export const builtinTools: Tool[] = [
-  enterSpace,
-  leaveSpace,
-  ...speakingTools,
-  readMessages,
-  skip,
-  ...runTools,
-  ...memoryTools,
-  ...planTools,
-  ...blockTools,
-  recall,
-  search,
-];
+export const builtinTools: Tool[] = [...spaceTools, ...runTools, ...memoryStateTools, ...blockTools, ...searchTools];
 
 /** What decides which tools an agent has. */
 export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
@@ -38,27 +23,20 @@ export type Kind = Pick<AgentConfig, "continuity" | "messaging" | "tools"> & {
   mcpTools?: Tool[];
 };
 
-/** The names that no configured tool may have, whatever kind of agent it is of. */
-export const builtinNames: ReadonlySet<string> = new Set(builtinTools.map(({ name }) => name));
-
-type Having = Pick<Kind, "continuity" | "messaging" | "memoryTools">;
-
-const has = (tool: Tool, kind: Having): boolean =>
+const has = (tool: Tool, kind: Kind): boolean =>
   (tool.only === undefined || tool.only === kind.continuity || tool.only === kind.messaging) &&
   !(tool.ofMemory && kind.memoryTools === false);
-
-export const hasBuiltin = (name: string, kind: Having): boolean =>
-  builtinTools.some((tool) => tool.name === name && has(tool, kind));
 
 /** The agent's own, made once for each list of them: a config that did not change is the same object. */
 const made = new WeakMap<Kind["tools"], Tool[]>();
 
-const broughtTools = ({ tools, mcpTools = [] }: Kind): Tool[] => {
-  const own = made.get(tools) ?? tools.map(configuredTool);
-  made.set(tools, own);
-  return [...own, ...mcpTools];
+const toolsOf = (kind: Kind): Tool[] => {
+  const own = made.get(kind.tools) ?? kind.tools.map(configuredTool);
+  made.set(kind.tools, own);
+  return [...builtinTools.filter((tool) => has(tool, kind)), ...own, ...(kind.mcpTools ?? [])];
 };
 
+/** No configured tool may have its name, whatever kind of agent it is of. */
 export const builtinTool = (name: string): Tool | undefined => builtinTools.find((tool) => tool.name === name);
 
 /** What a tool's name alone says of it: brought tools are alike. */
@@ -66,16 +44,12 @@ export const factsOf = (name: string): Pick<Tool, keyof typeof broughtTool> => b
 
 /** Undefined for a tool that agents of this kind do not have. */
 export const findTool = (name: string, kind: Kind): Tool | undefined =>
-  builtinTools.find((tool) => tool.name === name && has(tool, kind)) ??
-  broughtTools(kind).find((tool) => tool.name === name);
+  toolsOf(kind).find((tool) => tool.name === name);
 
 /** For the AI SDK: declared without `execute`, since the run loop executes calls itself. */
 export const toolDeclarations = (kind: Kind): ToolSet =>
   Object.fromEntries(
-    [...builtinTools.filter((tool) => has(tool, kind)), ...broughtTools(kind)].map((tool) => [
-      tool.name,
-      sdkTool({ description: tool.description, inputSchema: tool.schema() }),
-    ]),
+    toolsOf(kind).map(({ name, description, schema }) => [name, sdkTool({ description, inputSchema: schema() })]),
   );
 
 export const toolsetOf = (

@@ -32,22 +32,6 @@ export type Outside = {
   allowLoopback: boolean;
 };
 
-/** Plans, as one call may change them: setting them again in a replay of the call changes nothing. */
-export type CallPlans = {
-  /** All or none. One without id is given one. */
-  set(plans: ({ id?: string | undefined } & PutPlan)[]): Plan[];
-  list(): Plan[];
-  delete(ids: string[]): void;
-};
-
-/** The archive, as one call may change it: inserting again in a replay of the call changes nothing. */
-export type CallArchival = {
-  /** The runtime adds who said it, where and with which message. */
-  insert(content: string, metadata: ArchivalEntry["metadata"]): ArchivalEntry;
-  /** False where there is no such entry. */
-  delete(id: string): boolean;
-};
-
 /** The name or the id of another agent of its spaces, or of a space of its own, whose people may use the block. */
 export type BlockGrantee = { agent: string; space?: undefined } | { agent?: undefined; space: string };
 
@@ -87,23 +71,33 @@ export type ToolContext = {
   mentioned(spaceId: string, text: string): EntityName[];
   /** Names that `text` mentions of those who are in another space of the agent, and not in this one. */
   absent(spaceId: string, text: string): string[];
-  runs: OwnRuns;
+  /** The agent's own runs, as one of them sees them. Refusals are thrown. */
+  runs: {
+    list(status: string | undefined, limit: number): unknown[];
+    /** Ends another run at once. Throws `conflict` if it has ended. */
+    stop(runId: string): Promise<void>;
+    /** Ends another run at once and takes over what it took. Answers its trigger, what it did, and what of it was cut. */
+    absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[]; notes?: string[] }>;
+  };
   memories: Memories;
   goals: Goals;
-  plans: CallPlans;
-  archival: CallArchival;
+  /** Setting them again in a replay of the call changes nothing. */
+  plans: {
+    /** All or none. One without id is given one. */
+    set(plans: ({ id?: string | undefined } & PutPlan)[]): Plan[];
+    list(): Plan[];
+    delete(ids: string[]): void;
+  };
+  /** Inserting again in a replay of the call changes nothing. */
+  archival: {
+    /** The runtime adds who said it, where and with which message. */
+    insert(content: string, metadata: ArchivalEntry["metadata"]): ArchivalEntry;
+    /** False where there is no such entry. */
+    delete(id: string): boolean;
+  };
   search(query: SearchQuery): Promise<SearchAnswer>;
   blocks: CallBlocks;
   outside: Outside;
-};
-
-/** The agent's own runs, as one of them sees them. Refusals are thrown. */
-export type OwnRuns = {
-  list(status: string | undefined, limit: number): unknown[];
-  /** Ends another run at once. Throws `conflict` if it has ended. */
-  stop(runId: string): Promise<void>;
-  /** Ends another run at once and takes over what it took. Answers its trigger, what it did, and what of it was cut. */
-  absorb(runId: string): Promise<{ trigger: unknown; actions: unknown[]; notes?: string[] }>;
 };
 
 export type EntityName = { id: string; name: string };
@@ -194,24 +188,36 @@ export const invalidInput = (issues: Issue[]): ColloquyError =>
     { issues },
   );
 
+/** An input as its schema reads it. Throws `tool_input_invalid`. */
+export const parseInput = <Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> => {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
+};
+
+/** The first items, as many as there is room for. */
+export const fitting = <Item>(items: Item[], room: number, sizeOf: (item: Item) => number): Item[] => {
+  let left = room;
+  const end = items.findIndex((item) => {
+    left -= sizeOf(item);
+    return left < 0;
+  });
+  return end === -1 ? items : items.slice(0, end);
+};
+
 export const defineTool = <Input>(definition: Definition<Input>): Tool => {
   const { input: parser, execute, consent, effect, ...plain } = definition;
-  const parse = (input: unknown): Input => {
-    const parsed = parser.safeParse(input);
-    if (parsed.success) return parsed.data;
-    throw invalidInput(parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })));
-  };
   const schema = zodSchema(parser);
   return {
     ...plain,
     effect: typeof effect === "boolean" ? () => effect : effect,
     consent: consent && {
-      approval: async (input, blocks) => consent.approval(parse(input), blocks),
-      carryOut: async (input, blocks) => consent.carryOut(parse(input), blocks),
+      approval: async (input, blocks) => consent.approval(parseInput(parser, input), blocks),
+      carryOut: async (input, blocks) => consent.carryOut(parseInput(parser, input), blocks),
     },
     schema: () => schema,
     // Its own parser has read it already when it executes.
     check: () => undefined,
-    execute: async (input, context) => execute(parse(input), context),
+    execute: async (input, context) => execute(parseInput(parser, input), context),
   };
 };

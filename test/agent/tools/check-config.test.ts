@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { checkedConfig } from "../../../src/agent/tools/check-config.ts";
-import { builtinNames, toolDeclarations } from "../../../src/agent/tools/registry.ts";
+import { builtinTool, toolDeclarations } from "../../../src/agent/tools/registry.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import { ColloquyError, type Issue } from "../../../src/shared/errors.ts";
 
@@ -67,5 +67,5 @@ test("declarations have one order: what every agent has, then its own as its con
     toolDeclarations({ continuity: "consciousness", messaging: "simple", tools, mcpTools: [] }),
   );
   expect(names.slice(-2)).toEqual(["z", "a"]);
-  expect(names.slice(0, -2).every((name) => builtinNames.has(name))).toBe(true);
+  expect(names.slice(0, -2).every(builtinTool)).toBe(true);
 });

@@ -1,42 +1,57 @@
 import { z } from "zod";
+import { ColloquyError } from "../../../shared/errors.ts";
 import { acts, defineTool, looks } from "../tool.ts";
 
-export const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
-
-const getMyRuns = defineTool({
-  name: "get_my_runs",
-  description: "List your runs, newest first: what began them and how far they are.",
-  input: z.object({
-    status: z.string().optional().describe("Only those of this status, such as running."),
-    limit: z.int().min(1).max(50).default(10),
-  }),
+/**
+ * Silence. As the first step's only call it ends the cycle and rolls it back, which the run does itself before any
+ * call is executed; a skip that is executed came too late.
+ */
+export const skip = defineTool({
+  name: "skip",
+  description:
+    "Say nothing and forget this cycle, when nothing in the inbox needs you. Valid only as your first and only call.",
+  input: z.object({ reason: z.string().max(500).optional().describe("Why silence is right, in a few words.") }),
   ...looks,
-  only: "timeline",
-  execute: ({ status, limit }, context) => ({ value: { runs: context.runs.list(status, limit) } }),
-});
-
-const stopRun = defineTool({
-  name: "stop_run",
-  description: "End another active run of yours at once. Nothing more of it appears.",
-  input: RunRef,
-  ...acts,
-  endsRun: "other",
-  only: "timeline",
-  async execute({ runId }, context) {
-    await context.runs.stop(runId);
-    return { value: { success: true } };
+  endsRun: "own",
+  only: "consciousness",
+  execute() {
+    throw new ColloquyError("skip_too_late", "skip is valid only as the first step's only call; just end instead");
   },
 });
 
-const absorbRun = defineTool({
-  name: "absorb_run",
-  description:
-    "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
-  input: RunRef,
-  ...acts,
-  endsRun: "other",
-  only: "timeline",
-  execute: async ({ runId }, context) => ({ value: { success: true, ...(await context.runs.absorb(runId)) } }),
-});
+export const RunRef = z.object({ runId: z.string().describe("Id of one of your own active runs.") });
 
-export const runTools = [getMyRuns, stopRun, absorbRun];
+const endsOther = { ...acts, endsRun: "other", only: "timeline" } as const;
+
+export const runTools = [
+  skip,
+  defineTool({
+    name: "get_my_runs",
+    description: "List your runs, newest first: what began them and how far they are.",
+    input: z.object({
+      status: z.string().optional().describe("Only those of this status, such as running."),
+      limit: z.int().min(1).max(50).default(10),
+    }),
+    ...looks,
+    only: "timeline",
+    execute: ({ status, limit }, context) => ({ value: { runs: context.runs.list(status, limit) } }),
+  }),
+  defineTool({
+    name: "stop_run",
+    description: "End another active run of yours at once. Nothing more of it appears.",
+    input: RunRef,
+    ...endsOther,
+    async execute({ runId }, context) {
+      await context.runs.stop(runId);
+      return { value: { success: true } };
+    },
+  }),
+  defineTool({
+    name: "absorb_run",
+    description:
+      "End another active run of yours at once and take over what it was for. Returns its trigger and what it did.",
+    input: RunRef,
+    ...endsOther,
+    execute: async ({ runId }, context) => ({ value: { success: true, ...(await context.runs.absorb(runId)) } }),
+  }),
+];

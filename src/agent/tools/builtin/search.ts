@@ -13,7 +13,7 @@ import { Timestamp } from "../../../protocol/text.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { acts, defineTool, looks, type ToolContext } from "../tool.ts";
+import { acts, defineTool, fitting, looks, type ToolContext } from "../tool.ts";
 
 /** What a result holds beside its hits. */
 const frameTokens = 150;
@@ -22,13 +22,9 @@ const SearchLimit = z.int().min(1).max(maxSearchLimit).default(defaultSearchLimi
 
 /** The best hits that fit the room there is; what was left out is counted. */
 const shownHits = ({ items, mode, notes }: SearchAnswer, context: Pick<ToolContext, "roomTokens">) => {
-  let room = Math.min(maxWindowTokens, context.roomTokens()) - frameTokens;
-  const shown = items
-    .map(({ score, ...hit }) => ({ ...hit, score: Number(score.toPrecision(4)) }))
-    .filter((hit) => {
-      room -= room < 0 ? 0 : estimateText(JSON.stringify(hit));
-      return room >= 0;
-    });
+  const room = Math.min(maxWindowTokens, context.roomTokens()) - frameTokens;
+  const hits = items.map(({ score, ...hit }) => ({ ...hit, score: Number(score.toPrecision(4)) }));
+  const shown = fitting(hits, room, (hit) => estimateText(JSON.stringify(hit)));
   return {
     results: shown,
     mode,
@@ -36,27 +32,6 @@ const shownHits = ({ items, mode, notes }: SearchAnswer, context: Pick<ToolConte
     ...(notes.length > 0 ? { notes } : {}),
   };
 };
-
-export const search = defineTool({
-  ofMemory: true,
-  name: "search",
-  description:
-    'Find what was said, done and kept: messages of your spaces, your own past cycles, your blocks and archival entries. Each result says who, where and when. Words find inflections; "a phrase" must be there; pref* finds beginnings.',
-  input: z.object({
-    query: QueryText,
-    types: z.array(SearchType).max(SearchType.options.length).optional().describe("Left out: all of them."),
-    mode: SearchMode.default("auto"),
-    limit: SearchLimit,
-    role: SearchRole.optional().describe("Only what others (user), you (assistant) or a tool said."),
-    from: Timestamp.optional().describe("Not before this time, ISO 8601."),
-    to: Timestamp.optional(),
-  }),
-  ...looks,
-  showsInHistory: true,
-  async execute({ types = [], ...query }, context) {
-    return { value: shownHits(await context.search({ ...query, types }), context) };
-  },
-});
 
 /** One object for all operations: providers take no union as a tool's input. */
 const Input = z
@@ -76,27 +51,51 @@ const Input = z
 
 const isSearch = (input: unknown): boolean => z.object({ op: z.literal("search") }).safeParse(input).success;
 
-export const recall = defineTool({
-  ofMemory: true,
-  name: "recall",
-  description:
-    "Your archival memory: facts kept for good, found by search and never in the context by themselves. insert {content, metadata?} keeps one, with who said it and where; search {query, limit?}; delete {id}.",
-  input: Input,
-  ...acts,
-  effect: (input) => !isSearch(input),
-  async execute({ op, content = "", metadata = {}, query = "", limit, id = "" }, context) {
-    switch (op) {
-      case "insert": {
-        const entry = context.archival.insert(content, metadata);
-        return { value: { success: true, id: entry.id, source: entry.source } };
-      }
-      case "search":
-        return { value: shownHits(await context.search({ query, types: ["archival"], mode: "auto", limit }), context) };
-      case "delete":
-        if (!context.archival.delete(id) && !context.replayed) {
-          throw new ColloquyError("not_found", `there is no archival entry ${JSON.stringify(id)}`);
+export const searchTools = [
+  defineTool({
+    ofMemory: true,
+    name: "recall",
+    description:
+      "Your archival memory: facts kept for good, found by search and never in the context by themselves. insert {content, metadata?} keeps one, with who said it and where; search {query, limit?}; delete {id}.",
+    input: Input,
+    ...acts,
+    effect: (input) => !isSearch(input),
+    async execute({ op, content = "", metadata = {}, query = "", limit, id = "" }, context) {
+      switch (op) {
+        case "insert": {
+          const entry = context.archival.insert(content, metadata);
+          return { value: { success: true, id: entry.id, source: entry.source } };
         }
-        return { value: { success: true } };
-    }
-  },
-});
+        case "search":
+          return {
+            value: shownHits(await context.search({ query, types: ["archival"], mode: "auto", limit }), context),
+          };
+        case "delete":
+          if (!context.archival.delete(id) && !context.replayed) {
+            throw new ColloquyError("not_found", `there is no archival entry ${JSON.stringify(id)}`);
+          }
+          return { value: { success: true } };
+      }
+    },
+  }),
+  defineTool({
+    ofMemory: true,
+    name: "search",
+    description:
+      'Find what was said, done and kept: messages of your spaces, your own past cycles, your blocks and archival entries. Each result says who, where and when. Words find inflections; "a phrase" must be there; pref* finds beginnings.',
+    input: z.object({
+      query: QueryText,
+      types: z.array(SearchType).max(SearchType.options.length).optional().describe("Left out: all of them."),
+      mode: SearchMode.default("auto"),
+      limit: SearchLimit,
+      role: SearchRole.optional().describe("Only what others (user), you (assistant) or a tool said."),
+      from: Timestamp.optional().describe("Not before this time, ISO 8601."),
+      to: Timestamp.optional(),
+    }),
+    ...looks,
+    showsInHistory: true,
+    async execute({ types = [], ...query }, context) {
+      return { value: shownHits(await context.search({ ...query, types }), context) };
+    },
+  }),
+];

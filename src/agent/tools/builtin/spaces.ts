@@ -1,10 +1,12 @@
 import { z } from "zod";
+import { messageId } from "../../../protocol/ids.ts";
 import type { Message } from "../../../protocol/message.ts";
+import { MessageText } from "../../../protocol/text.ts";
 import { shownCall } from "../../../shared/call-line.ts";
 import { ColloquyError, unwrap } from "../../../shared/errors.ts";
 import { maxWindowMessages, maxWindowTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import { defineTool, looks, type ToolContext, type ToolOutput } from "../tool.ts";
+import { acts, defineTool, fitting, looks, type ToolContext, type ToolOutput } from "../tool.ts";
 
 const Limit = z.int().min(1).max(maxWindowMessages).default(50);
 
@@ -26,21 +28,18 @@ type SeenBefore = ((message: Message) => boolean) | undefined;
 
 /** The newest messages that fit the room there is, oldest first; what was left out is counted, never silent. */
 const entries = (messages: Message[], isSeen: SeenBefore, context: ToolContext) => {
-  const all = messages.map((message) => asEntry(message, isSeen));
-  let room = Math.min(maxWindowTokens, context.roomTokens() - frameTokens);
-  let first = all.length;
-  while (first > 0) {
-    room -= estimateText(JSON.stringify(all[first - 1]));
-    if (room < 0 && first < all.length) break;
-    first -= 1;
-  }
+  const newest = messages.map((message) => asEntry(message, isSeen)).reverse();
+  const room = Math.min(maxWindowTokens, context.roomTokens() - frameTokens);
+  const fit = fitting(newest, room, (entry) => estimateText(JSON.stringify(entry)));
+  const shown = fit.length === 0 ? newest.slice(0, 1) : fit;
+  const older = newest.length - shown.length;
   return {
-    history: all.slice(first),
-    ...(first === 0 ? {} : { omitted: `${first} older messages did not fit; page back with read_messages` }),
+    history: shown.reverse(),
+    ...(older === 0 ? {} : { omitted: `${older} older messages did not fit; page back with read_messages` }),
   };
 };
 
-export const requireMembership = (context: ToolContext, spaceId: string): void => {
+const requireMembership = (context: ToolContext, spaceId: string): void => {
   if (!context.isMember(spaceId)) {
     throw new ColloquyError("not_a_member", "you are not a member of that space; YOUR SPACES lists yours");
   }
@@ -57,46 +56,106 @@ const pageOf = async (context: ToolContext, spaceId: string, page: { limit: numb
   return { ...entries(messages, context.seenIn?.(spaceId), context), shown, window };
 };
 
-export const enterSpace = defineTool({
-  name: "enter_space",
-  description: "Set the active space. All that you say next goes there. Returns its recent messages.",
-  input: z.object({
-    spaceId: z.string().describe("Id of the space to enter. Must be one of YOUR SPACES."),
-    limit: Limit.describe("How many recent messages to load."),
-  }),
-  ...looks,
-  movesSpace: true,
-  async execute({ spaceId, limit }, context) {
-    const { shown, window, ...page } = await pageOf(context, spaceId, { limit, offset: 0 });
-    const value = { success: true, spaceId, spaceName: window.space.name, ...page, totalMessages: window.total };
-    return { ...shown, value, activeSpaceId: spaceId };
-  },
-});
+/** The ways to speak. Message ids derive from the call, so saying it again stores nothing twice. */
+const text = MessageText.describe("Message text. Markdown is shown as such.");
+const wait = z.boolean().default(false).describe("Pause until everyone whom the text mentions as @Name has replied.");
 
-export const leaveSpace = defineTool({
-  name: "leave_space",
-  description: "Leave the active space: no space is active afterwards. You stay a member.",
-  input: z.object({}),
-  ...looks,
-  showsInHistory: true,
-  only: "consciousness",
-  movesSpace: true,
-  execute: () => ({ value: { success: true }, activeSpaceId: null }),
-});
+const say = async (
+  context: ToolContext,
+  words: string,
+  how: { replyTo?: string; wait: boolean },
+): Promise<ToolOutput> => {
+  const spaceId = context.activeSpaceId;
+  if (spaceId === null) throw new ColloquyError("no_active_space", "no space is active: call enter_space first");
+  if (!context.replayed) requireMembership(context, spaceId);
+  const absent = context.replayed ? [] : context.absent(spaceId, words);
+  if (absent.length > 0) {
+    throw new ColloquyError(
+      "not_a_member",
+      `${absent.map((name) => JSON.stringify(name)).join(", ")} would not read it: no member of the active space; enter one of theirs, or name them without the @`,
+    );
+  }
+  const awaits = how.wait ? context.mentioned(spaceId, words) : [];
+  if (how.wait && awaits.length === 0 && !context.replayed) {
+    throw new ColloquyError(
+      "tool_input_invalid",
+      "wait: the text mentions no other member of the active space; name those whose answers you await as @Name",
+    );
+  }
+  const replyTo = how.replyTo === undefined ? {} : { replyTo: how.replyTo };
+  const message = unwrap(await context.say(spaceId, words, { ...replyTo, awaits }));
+  const value = { success: true, messageId: message.id, status: "delivered" };
+  if (awaits.length === 0) return { value };
+  return { value: { ...value, waitingFor: awaits.map(({ name }) => name) }, waits: true };
+};
 
-export const readMessages = defineTool({
-  name: "read_messages",
-  description: "Read a space's messages, paging back from the newest. A page is oldest first.",
-  input: z.object({
-    spaceId: z.string().optional().describe("One of YOUR SPACES; left out, the active one."),
-    limit: Limit,
-    offset: z.int().min(0).max(1_000_000).default(0).describe("How many of the newest to leave out."),
+/** A message shows in the history by itself. */
+const says = { ...acts, speaks: true, showsInHistory: false } as const;
+
+export const spaceTools = [
+  defineTool({
+    name: "enter_space",
+    description: "Set the active space. All that you say next goes there. Returns its recent messages.",
+    input: z.object({
+      spaceId: z.string().describe("Id of the space to enter. Must be one of YOUR SPACES."),
+      limit: Limit.describe("How many recent messages to load."),
+    }),
+    ...looks,
+    movesSpace: true,
+    async execute({ spaceId, limit }, context) {
+      const { shown, window, ...page } = await pageOf(context, spaceId, { limit, offset: 0 });
+      const value = { success: true, spaceId, spaceName: window.space.name, ...page, totalMessages: window.total };
+      return { ...shown, value, activeSpaceId: spaceId };
+    },
   }),
-  ...looks,
-  async execute({ spaceId, limit, offset }, context) {
-    const wanted = spaceId ?? context.activeSpaceId;
-    if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
-    const { shown, window, history, ...rest } = await pageOf(context, wanted, { limit, offset });
-    return { ...shown, value: { messages: history, ...rest, total: window.total } };
-  },
-});
+  defineTool({
+    name: "leave_space",
+    description: "Leave the active space: no space is active afterwards. You stay a member.",
+    input: z.object({}),
+    ...looks,
+    showsInHistory: true,
+    only: "consciousness",
+    movesSpace: true,
+    execute: () => ({ value: { success: true }, activeSpaceId: null }),
+  }),
+  defineTool({
+    ...says,
+    name: "send_message",
+    description: "Post a message to the active space.",
+    input: z.object({ text }),
+    only: "simple",
+    execute: (input, context) => say(context, input.text, { wait: false }),
+  }),
+  defineTool({
+    ...says,
+    name: "send_message",
+    description: "Post a message to the active space, and wait for answers if you say so.",
+    input: z.object({ text, wait }),
+    only: "threaded",
+    execute: (input, context) => say(context, input.text, { wait: input.wait }),
+  }),
+  defineTool({
+    ...says,
+    name: "send_reply",
+    description: "Answer one message of the active space, and wait for answers to yours if you say so.",
+    input: z.object({ replyToMessageId: messageId.describe("Id of the message that you answer."), text, wait }),
+    only: "threaded",
+    execute: (input, context) => say(context, input.text, { replyTo: input.replyToMessageId, wait: input.wait }),
+  }),
+  defineTool({
+    name: "read_messages",
+    description: "Read a space's messages, paging back from the newest. A page is oldest first.",
+    input: z.object({
+      spaceId: z.string().optional().describe("One of YOUR SPACES; left out, the active one."),
+      limit: Limit,
+      offset: z.int().min(0).max(1_000_000).default(0).describe("How many of the newest to leave out."),
+    }),
+    ...looks,
+    async execute({ spaceId, limit, offset }, context) {
+      const wanted = spaceId ?? context.activeSpaceId;
+      if (wanted === null) throw new ColloquyError("no_active_space", "name a spaceId, or call enter_space first");
+      const { shown, window, history, ...rest } = await pageOf(context, wanted, { limit, offset });
+      return { ...shown, value: { messages: history, ...rest, total: window.total } };
+    },
+  }),
+];
