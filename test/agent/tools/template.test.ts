@@ -88,7 +88,6 @@ describe("a template that is filled in", () => {
     const request = render(
       {
         url: `https://api.example.com/v1/{{input.id}}/x-{{input.n}}?city={{input.city}}&key=\${secret.K}&flag`,
-        method: "PUT",
         headers: { Authorization: `Bearer \${secret.K}`, "X-City": "in {{ input.n }}" },
         body: {
           whole: "{{input.list}}",
@@ -102,7 +101,6 @@ describe("a template that is filled in", () => {
       { K: "s3&cret" },
     );
     expect(request).toEqual({
-      method: "PUT",
       url: "https://api.example.com/v1/a%2Fb%3Fc%23d/x-5?city=S%C3%A3o%20Paulo%20%26%20co&key=s3%26cret&flag",
       headers: [
         ["Authorization", "Bearer s3&cret"],
@@ -128,7 +126,6 @@ describe("a template that is filled in", () => {
       { nothing: null },
     );
     expect(request).toEqual({
-      method: "POST",
       url: "https://api.example.com/?b=x&c=1",
       headers: [],
       body: '{"b":"x","list":[null],"nothing":null}',
