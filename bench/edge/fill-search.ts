@@ -34,7 +34,7 @@ export const fillSearch = ({ sql }: DurableObjectStorage, passages: number): voi
     sql.exec("insert into bench_plain (text) select value from json_each(?)", JSON.stringify(texts));
   }
   sql.exec(
-    "insert into search_state (id, embedded_up_to, entries, embedded, used_at) values (1, 0, json_object('consciousness', ?), '{}', ?)",
+    "insert into search_state (id, embedded_up_to, passages, used_at) values (1, 0, ?, ?)",
     passages,
     Date.now(),
   );

@@ -38,10 +38,9 @@ export const maxBlockTail = 64;
 /** What a block's snapshot may fill before the oldest of its history is left out, and one edit may add to it, in bytes. */
 export const maxBlockSnapshotBytes = 4 * 1024 * 1024;
 export const maxBlockUpdateBytes = 1_500_000;
-/** Blocks that are open in memory; edits whose calls are remembered; deleted blocks that are kept. */
+/** Blocks that are open in memory; edits whose calls are remembered. */
 export const maxOpenDocuments = 16;
 export const maxBlockCalls = 500;
-export const maxDeletedBlocks = 50;
 /** Sockets that follow one agent's blocks, how often their rights are proven again, how long that may take, and frames that one may send in vain. */
 export const maxSubscribers = 200;
 export const subscriberProofMs = 45_000;

@@ -3,7 +3,6 @@ import type { AgentConfig } from "../protocol/agent.ts";
 import type { ContextLimits } from "../protocol/context-config.ts";
 import type { DeliveredMessage, Root } from "../protocol/rpc.ts";
 import type { Usage } from "../protocol/run.ts";
-import type { SearchType } from "../protocol/search.ts";
 import type { ErrorCode } from "../shared/errors.ts";
 
 /** What the agent's tables hold as JSON. */
@@ -155,8 +154,6 @@ export type PreviewMeta = { kind: "preview"; upTo: number };
 export type ToldMeta = { kind: "told"; section: ToldSection; dropped?: Dropped[] };
 export type ToldSection = "shared_blocks" | "activity";
 export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | PreviewMeta | ReminderMeta | ToldMeta;
-
-export type SearchCounts = Partial<Record<SearchType, number>>;
 
 /** What is fixed for all runs in a window: the ways to speak, the tools beside the built-in ones, and their rules. */
 export type Toolset = Pick<AgentConfig, "messaging" | "tools" | "toolRules"> & {

@@ -100,6 +100,9 @@ test("every migration of each actor has its fixture, and no fixture is of a hist
   }
 });
 
+const fixtureOf = (prefix: string): string =>
+  fixtures[Object.keys(fixtures).find((name) => name.includes(prefix)) ?? ""] ?? "";
+
 const first = (sql: string, pattern: RegExp): string => {
   const [, found] = pattern.exec(sql) ?? [];
   if (found === undefined) throw new Error(`no ${pattern} in the fixture`);
@@ -135,8 +138,10 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/agent-")))(
     expect(unwrap(await agent.goals(workspaceId))).toHaveLength(before.goals ?? -1);
     expect(unwrap(await agent.plans(workspaceId))).toHaveLength(before.plans ?? -1);
     expect(unwrap(await agent.hooks(workspaceId))).toHaveLength(before.hooks ?? -1);
-    const archived = SearchQuery.parse({ query: "launch Friday", types: ["archival"] });
-    expect(unwrap(await agent.search(workspaceId, archived)).items).toHaveLength(before.archival ?? 0);
+    for (const mode of ["fts", "vector"]) {
+      const archived = SearchQuery.parse({ query: "launch Friday", types: ["archival"], mode });
+      expect(unwrap(await agent.search(workspaceId, archived)).items).toHaveLength(before.archival ?? 0);
+    }
     const blocks = unwrap(await agent.blocks(workspaceId));
     expect(blocks).toHaveLength(before.blocks ?? 0);
     for (const { label, version } of blocks) {
@@ -215,8 +220,7 @@ describe.each(Object.keys(fixtures).filter((name) => name.includes("/workspace-"
 });
 
 test("[R1] what an outbox of then was still to tell is told by its job", async () => {
-  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/workspace-0000"));
-  const sql = fixtures[name] ?? "";
+  const sql = fixtureOf("/workspace-0000");
   const space = first(sql, /INSERT INTO "spaces" .*?'(spc_\w+)'/);
   const waiting = `
     INSERT INTO outbox (kind, target, subject, version, attempts, due_at) VALUES ('remove', '${space}', 'ent_x', 1, 3, 5);
@@ -235,13 +239,12 @@ test("[R1] what an outbox of then was still to tell is told by its job", async (
 });
 
 test("[R1] a message that a router of then had yet to decide about is decided by its job", async () => {
-  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/space-0000"));
   const undecided = `
     INSERT INTO decisions (seq, tries) SELECT seq, 2 FROM log WHERE message_id IS NOT NULL LIMIT 1;
     DELETE FROM timers;
     INSERT INTO timers (name, due_at) VALUES ('route', 5);
   `;
-  const { id, workspaceId } = await open("space", (fixtures[name] ?? "") + undecided);
+  const { id, workspaceId } = await open("space", fixtureOf("/space-0000") + undecided);
   const space = env.SPACE.getByName(id);
   const key = { kind: "key", workspaceId, keyId: ids.mint("key") } as const;
   const [message] = unwrap(await space.list(key, { limit: 1, after: 0 })).items;
@@ -258,8 +261,7 @@ test("[R1] a message that a router of then had yet to decide about is decided by
 });
 
 test("[R1] a block stays shared with the agents and spaces of before the migration", async () => {
-  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/agent-0007"));
-  const sql = fixtures[name] ?? "";
+  const sql = fixtureOf("/agent-0007");
   const space = first(sql, /'(spc_\w+)'/);
   const friend = ids.mint("ent");
   const shared = `
@@ -280,8 +282,13 @@ test("[R1] a block stays shared with the agents and spaces of before the migrati
   expect(tables).not.toHaveProperty("block_spaces");
 });
 
+test("a block that was deleted before the migration is gone with its versions", async () => {
+  const { id } = await open("agent", `${fixtureOf("/agent-0010")}; UPDATE blocks SET deleted_at = 1;`);
+  const { blocks, block_versions, block_snapshots } = await inside("agent", id, countsOf);
+  expect([blocks, block_versions, block_snapshots]).toEqual([0, 0, 0]);
+});
+
 test("what an inbox of then had only overheard is overheard still, and read by the next run", async () => {
-  const [name = ""] = Object.keys(fixtures).filter((each) => each.includes("/agent-0009"));
   const service = JSON.stringify({ type: "service", serviceName: "s", payload: 1, root: { id: "r", kind: "service" } });
   const answer = JSON.stringify({
     ...{ type: "tool_result", toolCallId: "tc", tool: "lookUp", result: 7, failed: false },
@@ -299,7 +306,7 @@ test("what an inbox of then had only overheard is overheard still, and read by t
       (5, 'waking', 'service', '${service}', 'r', 1, 0, 'pending', NULL, 1),
       (6, 'dead', 'service', '${service}', 'r', 0, 5, 'dead', 5, 1);
   `;
-  const { id, workspaceId } = await open("agent", (fixtures[name] ?? "") + waiting);
+  const { id, workspaceId } = await open("agent", fixtureOf("/agent-0009") + waiting);
   const agent = env.AGENT.getByName(id);
   unwrap(await agent.describe(workspaceId));
   const idsIn = (table: string) =>

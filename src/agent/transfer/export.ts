@@ -134,7 +134,7 @@ const firstPage = async (db: Database, services: RunServices): Promise<ExportPag
 const foldNext = async (db: Database, { blocks }: RunServices, after: After): Promise<void> => {
   const next = db.get<{ label: string; tailBytes: number } | undefined>(sql`select label,
     (select coalesce(sum(length("update")), 0) from block_versions where block_id = blocks.id) as tailBytes
-    from blocks where id > ${after ?? 0} and deleted_at is null order by id limit 1`);
+    from blocks where id > ${after ?? 0} order by id limit 1`);
   if (next && next.tailBytes > exportTailBytes) await blocks.fold(next.label);
 };
 

@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, lte, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, isNotNull, lte, ne, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { z } from "zod";
 import type { ExportBounds, ExportPlace } from "../../protocol/agent-rpc.ts";
@@ -185,7 +185,6 @@ const block = inTable("block", {
   key: "id",
   // A block is read in one turn: an edit during the export is in it whole or not at all.
   atATime: 1,
-  only: () => isNull(blocks.deletedAt),
   fields: ({ id }, _, db) => ({
     snapshot: db
       .select({ bytes: blockSnapshots.bytes })
@@ -267,7 +266,7 @@ export const kindStores: { [Kind in RowKind]: KindStore<Kind> } = {
       db
         .all<RowOf<"share"> & { at: number }>(sql`
           select 'given' as direction, label, grantee_id as "with", ${shares.permission}, ${shares.createdAt} as at
-            from ${shares} join ${blocks} on ${blocks.id} = block_id and deleted_at is null
+            from ${shares} join ${blocks} on ${blocks.id} = block_id
           union all select 'taken', label, owner_id, permission, created_at from ${sharedBlocks}
           order by 1, 2, 3 limit ${sharesAtATime} offset ${Number(after ?? 0)}`)
         .map(({ at, ...share }, index) => ({

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, isNotNull, isNull, lte, sql } from "drizzle-orm";
+import { asc, eq, lte, sql } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
 import type { BlockPrincipal, SharedEdit } from "../../../protocol/agent-rpc.ts";
 import type {
@@ -15,7 +15,7 @@ import type { BlockOperation } from "../../../protocol/block-operation.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes, maxDeletedBlocks } from "../../bounds.ts";
+import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes } from "../../bounds.ts";
 import { contentOf } from "../documents/cells.ts";
 import { checkBlockSchema } from "../documents/check-content.ts";
 import { contentAt, openDocument, stateOf } from "../documents/document.ts";
@@ -59,14 +59,12 @@ type Around = {
 export class Blocks {
   readonly #around: Around;
   readonly #history: BlockHistory;
-  readonly #all = prepared(() =>
-    this.#around.db.select().from(blocks).where(isNull(blocks.deletedAt)).orderBy(asc(blocks.label)),
-  );
+  readonly #all = prepared(() => this.#around.db.select().from(blocks).orderBy(asc(blocks.label)));
   readonly #one = prepared(() =>
     this.#around.db
       .select()
       .from(blocks)
-      .where(and(eq(blocks.label, sql.placeholder("label")), isNull(blocks.deletedAt))),
+      .where(eq(blocks.label, sql.placeholder("label"))),
   );
 
   constructor(around: Around) {
@@ -225,23 +223,12 @@ export class Blocks {
 
   /** Its label is free again. Throws `forbidden` where an agent's permission does not allow it. */
   delete(label: string, by: BlockPrincipal): BlockRow {
-    const { db, transaction, clock } = this.#around;
+    const { db, transaction } = this.#around;
     const { row, writer } = this.access(label, by);
     checkPermission("delete_block", writer);
     transaction(() => {
-      this.#write(row.id, { deletedAt: clock.now() });
-      const old = db
-        .select({ id: blocks.id })
-        .from(blocks)
-        .where(isNotNull(blocks.deletedAt))
-        .orderBy(desc(blocks.deletedAt), desc(blocks.id))
-        .limit(maxDeletedBlocks)
-        .offset(maxDeletedBlocks)
-        .all();
-      for (const { id } of old) {
-        this.#history.forget(id);
-        db.delete(blocks).where(eq(blocks.id, id)).run();
-      }
+      this.#history.forget(row.id);
+      db.delete(blocks).where(eq(blocks.id, row.id)).run();
     });
     this.#history.drop(row.id);
     this.#around.changed({ what: "deleted", row, by: authorOf(by) });

@@ -1,4 +1,3 @@
-import { isNull } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { BlockType, EditedBlock, Permission } from "../../../protocol/block.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
@@ -27,10 +26,8 @@ export const blocks = sqliteTable(
     lastUsedAt: integer("last_used_at").notNull(),
     createdAt: integer("created_at").notNull(),
     updatedAt: integer("updated_at").notNull(),
-    /** Its label is free again. */
-    deletedAt: integer("deleted_at"),
   },
-  (table) => [uniqueIndex("blocks_label").on(table.label).where(isNull(table.deletedAt))],
+  (table) => [uniqueIndex("blocks_label").on(table.label)],
 );
 
 /** Each version of a block: who made it, and its bytes until a snapshot holds them. */
@@ -97,7 +94,6 @@ export const sharedBlocks = sqliteTable(
     permission: text("permission").$type<Permission>().notNull(),
     /** Whether this agent pinned it. */
     pinned: integer("pinned", { mode: "boolean" }).notNull().default(false),
-    lastUsedAt: integer("last_used_at").notNull(),
     createdAt: integer("created_at").notNull(),
   },
   (table) => [primaryKey({ columns: [table.ownerId, table.label] })],

@@ -89,7 +89,7 @@ export class SharedBlocks {
     }
     this.#writing()
       .insert(sharedBlocks)
-      .values({ ownerId, label, ...told, lastUsedAt: now, createdAt: now })
+      .values({ ownerId, label, ...told, createdAt: now })
       .onConflictDoUpdate({ target: [sharedBlocks.ownerId, sharedBlocks.label], set: told })
       .run();
   }

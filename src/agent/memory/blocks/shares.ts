@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq } from "drizzle-orm";
 import type { Env } from "../../../env/env.ts";
 import type { BlockGrant } from "../../../protocol/agent-rpc.ts";
 import type { Block, Permission } from "../../../protocol/block.ts";
@@ -59,7 +59,7 @@ export class Shares {
       .select({ row: blocks, permission: shares.permission })
       .from(shares)
       .innerJoin(blocks, eq(blocks.id, shares.blockId))
-      .where(and(eq(shares.granteeId, granteeId), isNull(blocks.deletedAt)))
+      .where(eq(shares.granteeId, granteeId))
       .orderBy(asc(blocks.label))
       .all()
       .map(({ row, permission }) => this.view(row, permission));

@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import { blob, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { SearchRole, SearchType } from "../../../protocol/search.ts";
-import type { SearchCounts } from "../../records.ts";
 
 /** Passages of messages, cycles, blocks and archival entries. `search_words` holds their words. */
 export const searchEntries = sqliteTable(
@@ -30,20 +29,17 @@ export const searchEntries = sqliteTable(
 
 /** The sources of the index, each with a cursor: the journal, the archival entries, the log of each space. */
 export const searchSources = sqliteTable("search_sources", {
-  number: integer("number").primaryKey(),
-  name: text("name").notNull().unique(),
+  name: text("name").primaryKey(),
   cursor: integer("cursor").notNull(),
 });
 
 /** One row, once search was used. */
 export const searchState = sqliteTable("search_state", {
   id: integer("id").primaryKey(),
-  /** The embedder that made the vectors, and the last entry that has one. */
+  /** The embedder that made the vectors, and the last passage that it has come to. */
   embedderId: text("embedder_id"),
   embeddedUpTo: integer("embedded_up_to").notNull(),
-  /** Passages of each type, and those of them that have vectors. */
-  entries: text("entries", { mode: "json" }).$type<SearchCounts>().notNull(),
-  embedded: text("embedded", { mode: "json" }).$type<SearchCounts>().notNull(),
+  passages: integer("passages").notNull().default(0),
   usedAt: integer("used_at").notNull(),
 });
 

@@ -1,5 +1,7 @@
+import { estimatedTokens } from "../../../models/billed-tokens.ts";
 import { type Embedder, EmbedderError } from "../../../models/embedders/embedder.ts";
 import { embedderIdOf, resolveEmbedder } from "../../../models/embedders/embedders.ts";
+import { isRefusal } from "../../../models/failure.ts";
 import { type SearchAnswer, type SearchQuery, SearchType } from "../../../protocol/search.ts";
 import { backoff } from "../../../shared/backoff.ts";
 import type { Clock } from "../../../shared/clock.ts";
@@ -19,8 +21,7 @@ import {
   searchWorkRows,
 } from "../../bounds.ts";
 import type { Ledger } from "../../ledger.ts";
-import { bookedEmbedder, embedPending, useEmbedder } from "./embedding.ts";
-import { gather, type IndexedServices } from "./indexer.ts";
+import { embedPending, gather, type IndexedServices } from "./indexer.ts";
 import { matchOf } from "./match-expression.ts";
 import { asksForNewest, firstOfEach, fuse, hitOf, type Ranking, ranked } from "./ranking.ts";
 import { type Filter, SearchIndex } from "./search-index.ts";
@@ -45,8 +46,6 @@ export type SearchServices = IndexedServices & {
   transaction<T>(work: () => T): T;
 };
 
-type Effective = SearchAnswer["mode"];
-
 const noteUsedEveryMs = 60 * 60_000;
 /** So many rows are looked at for each that is answered: passages of one text, and what is newer, change places. */
 const depth = 4;
@@ -68,26 +67,40 @@ export class Search {
   }
 
   async search(query: SearchQuery): Promise<SearchAnswer> {
-    const { clock, spaces } = this.#services;
-    if (clock.now() - this.#index.state().usedAt > noteUsedEveryMs) this.#index.setState({ usedAt: clock.now() });
-    const { isBehind, notes, closed } = await gather(this.#index, this.#services, searchCatchUpRows);
-    const { embedder, note } = await this.#usableEmbedder();
+    const { clock, timers, spaces } = this.#services;
+    const index = this.#index;
+    if (clock.now() - index.state().usedAt > noteUsedEveryMs) index.setState({ usedAt: clock.now() });
+    const { isBehind, notes, closed } = await gather(index, this.#services, searchCatchUpRows);
+    const embedder = await this.#usableEmbedder(query.mode === "fts" ? [] : notes);
     const isLeft = embedder?.isEmbedded
-      ? await embedPending(this.#index, embedder, searchCatchUpRows)
-      : embedder !== null && this.#index.lacksVectors();
-    this.#setTimer(isBehind || isLeft);
-    const filter = filterOf(query, closed);
-    const wanted = query.mode === "auto" ? this.#bestMode(filter, embedder) : query.mode;
-    if (note !== undefined && query.mode !== "fts") notes.push(note);
+      ? await embedPending(index, embedder, searchCatchUpRows)
+      : embedder !== null && index.lacksVectors();
+    // A failed embedder is retried when its pause is over, not earlier.
+    if (this.#failures === 0 || timers.dueAt(searchTimer) === undefined) {
+      timers.setNoLater(searchTimer, clock.now() + (isBehind || isLeft ? searchPauseMs : searchKeepUpMs));
+    }
+    const { passages, embeddedUpTo } = index.state();
+    const best = embedder !== null && (embeddedUpTo > 0 || passages === 0) ? "hybrid" : "fts";
+    const wanted = query.mode === "auto" ? best : query.mode;
     if (isLeft && wanted !== "fts") notes.push("not all has vectors yet");
-    const vector = wanted === "fts" || !embedder ? null : await this.#vectorOf(query.query, embedder, notes);
+    const vector = wanted === "fts" || !embedder ? null : await vectorFor(query.query, embedder, notes);
     const mode = vector === null ? this.#withoutVector(query, notes) : wanted;
     const { expression, words } = matchOf(query.query);
-    const rankings = [
-      mode === "vector" || expression === null ? [] : this.#byWords(query, expression, filter),
-      vector && embedder ? this.#byLikeness(query, vector, leastOf(embedder, mode), filter) : [],
-    ];
-    const ranking = mode === "hybrid" ? fuse(rankings) : rankings.flat();
+    const filter = filterOf(query, closed);
+    const most = query.limit * 2;
+    const rankings: Ranking[] = [];
+    if (mode !== "vector" && expression !== null) {
+      const rows = index.matching(expression, filter, most * depth);
+      rankings.push(ranked(rows, clock.now(), asksForNewest(query.query)));
+    }
+    if (vector && embedder) {
+      // Beside a search by words, only passages that are surely alike count.
+      const least = mode === "vector" ? embedder.leastLikeness : embedder.sureLikeness;
+      const alike = index.vectors.nearest(quantised(vector), filter, least, most * depth);
+      rankings.push(index.withRows(alike, filter).map(({ row, likeness }) => ({ row, score: likeness })));
+    }
+    const firsts = rankings.map((ranking) => firstOfEach(ranking).slice(0, most));
+    const ranking = mode === "hybrid" ? fuse(firsts) : firsts.flat();
     const names = new Map(spaces.followed().map(({ id, snapshot }) => [id, snapshot.name]));
     const items = ranking.slice(0, query.limit).map(({ row, score }) => hitOf(row, score, words, names));
     return { items, nextCursor: null, mode, partial: notes.length > 0, notes };
@@ -129,11 +142,10 @@ export class Search {
       if (this.#stopped || configured !== this.#configured) return;
       const asked = error instanceof EmbedderError ? error.retryAfterMs : undefined;
       const pauses = { firstMs: embedFirstRetryMs, longestMs: embedLongestRetryMs };
-      const pauseMs = backoff(this.#failures, pauses, asked);
+      timers.set(searchTimer, clock.now() + backoff(this.#failures, pauses, asked));
       this.#failures += 1;
       const code = error instanceof ColloquyError ? error.code : "internal";
       log.warn("search.work-failed", { code, failures: this.#failures });
-      timers.set(searchTimer, clock.now() + pauseMs);
     }
   }
 
@@ -142,41 +154,38 @@ export class Search {
     this.#stopped = true;
   }
 
-  #setTimer(isBehind: boolean): void {
-    const { clock, timers } = this.#services;
-    // A failed embedder is retried when its pause is over, not earlier.
-    if (this.#failures > 0 && timers.dueAt(searchTimer) !== undefined) return;
-    timers.setNoLater(searchTimer, clock.now() + (isBehind ? searchPauseMs : searchKeepUpMs));
-  }
-
   /** The embedder of the config, null for none. Throws what is wrong with it. */
   async #embedder(): Promise<Embedder | null> {
     const { env, identity, ledger } = this.#services;
     const { embedder: config, limits } = identity.get().config;
     const embedder = await resolveEmbedder(config, { env, openSecret: (name) => identity.openSecret(name) });
-    useEmbedder(this.#index, embedder?.id ?? null);
-    return embedder && bookedEmbedder(embedder, ledger, limits.maxTokensPerDay);
+    this.#use(embedder?.id ?? null);
+    return embedder && booked(embedder, ledger, limits.maxTokensPerDay);
   }
 
-  async #usableEmbedder(): Promise<{ embedder: Embedder | null; note?: string }> {
+  /** The same, or null where it cannot be used, which is noted. */
+  async #usableEmbedder(notes: string[]): Promise<Embedder | null> {
     try {
-      return { embedder: await this.#embedder() };
+      return await this.#embedder();
     } catch (error) {
       if (!(error instanceof ColloquyError)) throw error;
-      useEmbedder(this.#index, this.#embedderId());
-      return { embedder: null, note: `the embedder cannot be used: ${error.message}` };
+      this.#use(this.#embedderId());
+      notes.push(`the embedder cannot be used: ${error.message}`);
+      return null;
     }
+  }
+
+  /** Drops what another embedder made. Null: there are no vectors at all. */
+  #use(embedderId: string | null): void {
+    if (this.#index.state().embedderId === embedderId) return;
+    this.#index.transaction(() => {
+      this.#index.vectors.clear();
+      this.#index.setState({ embedderId, embeddedUpTo: 0 });
+    });
   }
 
   #embedderId(): string | null {
     return embedderIdOf(this.#services.identity.get().config.embedder);
-  }
-
-  /** Both, where some passages of each type have vectors. */
-  #bestMode({ types }: Filter, embedder: Embedder | null): Effective {
-    const { entries, embedded } = this.#index.state();
-    const all = types.every((type) => (entries[type] ?? 0) === 0 || (embedded[type] ?? 0) > 0);
-    return embedder !== null && all ? "hybrid" : "fts";
   }
 
   #withoutVector({ mode }: SearchQuery, notes: string[]): "fts" {
@@ -187,34 +196,19 @@ export class Search {
     if (mode === "hybrid") return "fts";
     throw new ColloquyError("unavailable", `the query has no vector: ${notes.at(-1) ?? "try again"}; or search by fts`);
   }
-
-  async #vectorOf(text: string, embedder: Embedder, notes: string[]): Promise<ArrayLike<number> | null> {
-    try {
-      const { vectors } = await embedder.embed([text], AbortSignal.timeout(searchEmbedMs));
-      return vectors[0] ?? null;
-    } catch (error) {
-      if (!(error instanceof ColloquyError)) throw error;
-      notes.push(`the embedder did not answer (${error.code}): searched by words alone`);
-      return null;
-    }
-  }
-
-  #byWords({ query, limit }: SearchQuery, expression: string, filter: Filter): Ranking {
-    const rows = this.#index.matching(expression, filter, limit * 2 * depth);
-    return firstOfEach(ranked(rows, this.#services.clock.now(), asksForNewest(query))).slice(0, limit * 2);
-  }
-
-  #byLikeness({ limit }: SearchQuery, vector: ArrayLike<number>, least: number, filter: Filter): Ranking {
-    const spaces = new Set([...this.#index.spaces().values()].map(({ number }) => number));
-    const alike = this.#index.vectors.nearest(quantised(vector), { ...filter, spaces }, least, limit * 2 * depth);
-    const rows = this.#index.withRows(alike, filter).map((row) => ({ row, score: row.likeness }));
-    return firstOfEach(rows).slice(0, limit * 2);
-  }
 }
 
-/** Beside a search by words, only passages that are surely alike count. */
-const leastOf = ({ leastLikeness, sureLikeness }: Embedder, mode: Effective): number =>
-  mode === "vector" ? leastLikeness : sureLikeness;
+/** The vector of a query; null where the embedder does not answer in time, which is noted. */
+const vectorFor = async (text: string, embedder: Embedder, notes: string[]): Promise<ArrayLike<number> | null> => {
+  try {
+    const { vectors } = await embedder.embed([text], AbortSignal.timeout(searchEmbedMs));
+    return vectors[0] ?? null;
+  } catch (error) {
+    if (!(error instanceof ColloquyError)) throw error;
+    notes.push(`the embedder did not answer (${error.code}): searched by words alone`);
+    return null;
+  }
+};
 
 const filterOf = ({ types, role, from, to }: SearchQuery, closed: string[]): Filter => ({
   types: types.length > 0 ? [...new Set(types)] : SearchType.options,
@@ -222,4 +216,29 @@ const filterOf = ({ types, role, from, to }: SearchQuery, closed: string[]): Fil
   from: from === undefined ? 0 : Date.parse(from),
   to: to === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(to),
   closed,
+});
+
+/**
+ * An embedder of a provider, its tokens booked as those of a run's step are (B2): reserved before it is asked, settled
+ * by what was billed; a call that failed and may have been billed is booked whole. One in this process costs nothing.
+ */
+const booked = (embedder: Embedder, ledger: Ledger, limit: number): Embedder => ({
+  ...embedder,
+  embed: async (texts, signal) => {
+    if (embedder.isEmbedded) return embedder.embed(texts, signal);
+    const step = `embed-${crypto.randomUUID()}`;
+    const reserved = estimatedTokens(texts);
+    if (!ledger.reserve(step, reserved, limit)) {
+      throw new ColloquyError("budget_exhausted", "the agent's tokens of today are spent (maxTokensPerDay)");
+    }
+    try {
+      const answer = await embedder.embed(texts, signal);
+      ledger.settle(step, answer.tokens);
+      return answer;
+    } catch (error) {
+      // Refused before anything was done for it: nobody bills that. Nobody else settles what it may have cost.
+      ledger.settle(step, error instanceof Error && isRefusal(error.cause) ? 0 : reserved);
+      throw error;
+    }
+  },
 });

@@ -1,12 +1,8 @@
 import { asc, desc, eq, gt, lte, sql } from "drizzle-orm";
-import {
-  type SearchRole,
-  SearchRole as SearchRoles,
-  type SearchType,
-  SearchType as SearchTypes,
-} from "../../../protocol/search.ts";
+import { SearchRole, SearchType } from "../../../protocol/search.ts";
 import { type Database, prepared } from "../../../shared/database.ts";
 import { maxVectorRowBytes } from "../../bounds.ts";
+import type { EntryRow } from "./findables.ts";
 import { searchVectors } from "./schema.ts";
 
 /**
@@ -17,23 +13,15 @@ import { searchVectors } from "./schema.ts";
  * 2. Rows and what is in them are in the order of the passages' ids, so that a passage's row is found by its id.
  * 3. What is taken out is gone from its row in the same transaction.
  */
-export type Vector = Int8Vector & {
+type Vector = Int8Vector & {
   id: number;
-  type: SearchType;
-  role: SearchRole | null;
   at: number;
-  /** The number of its space; 0 where it is no message. */
-  space: number;
+  /** Type and role of the passage as one number. */
+  traits: number;
 };
 
-/** The filter of a query. `spaces` holds the numbers of the spaces whose messages may be read. */
-export type VectorFilter = {
-  types: readonly SearchType[];
-  role: SearchRole | null;
-  from: number;
-  to: number;
-  spaces: ReadonlySet<number>;
-};
+/** The filter of a query. Times in milliseconds since the epoch, both ends included. */
+export type VectorFilter = { types: readonly SearchType[]; role: SearchRole | null; from: number; to: number };
 
 /**
  * Vectors as bytes: a quarter of their size, and likeness hardly changes. `norm` is that of the bytes, so that the
@@ -59,62 +47,51 @@ export const dotAt = (vector: Int8Array, all: Int8Array, at: number): number => 
   return sum;
 };
 
-type VectorRow = typeof searchVectors.$inferSelect;
+const roles: (SearchRole | null)[] = [null, ...SearchRole.options];
+const types = SearchType.options;
 
-/** A row's columns, in this order: times, ids, spaces, norms, traits, and the bytes of all vectors. */
-type Packed = {
-  at: Float64Array;
-  id: Uint32Array;
-  space: Uint32Array;
-  norm: Float32Array;
-  traits: Uint8Array;
-  bytes: Int8Array;
-};
-
-const bytesOfTraits = 8 + 4 + 4 + 4 + 1;
-const roles: (SearchRole | null)[] = [null, ...SearchRoles.options];
-const types = SearchTypes.options;
-
-const traitsOf = (type: SearchType, role: SearchRole | null): number =>
-  types.indexOf(type) * roles.length + roles.indexOf(role);
-
-const columns = (buffer: ArrayBuffer, count: number): Packed => ({
-  at: new Float64Array(buffer, 0, count),
-  id: new Uint32Array(buffer, 8 * count, count),
-  space: new Uint32Array(buffer, 12 * count, count),
-  norm: new Float32Array(buffer, 16 * count, count),
-  traits: new Uint8Array(buffer, 20 * count, count),
-  bytes: new Int8Array(buffer, bytesOfTraits * count),
+/** The vector of a passage, as it is stored. */
+export const vectorOf = ({ id, type, role, at }: EntryRow, vector: ArrayLike<number>): Vector => ({
+  ...{ id, at, traits: types.indexOf(type) * roles.length + roles.indexOf(role) },
+  ...quantised(vector),
 });
 
+/** The bytes of a vector's numbers, beside its own. */
+const headBytes = 8 + 4 + 4 + 1;
+
+/** The columns of a row with `count` vectors, in this order. */
+const columns = (buffer: ArrayBuffer, count: number) => ({
+  at: new Float64Array(buffer, 0, count),
+  id: new Uint32Array(buffer, 8 * count, count),
+  norm: new Float32Array(buffer, 12 * count, count),
+  traits: new Uint8Array(buffer, 16 * count, count),
+  bytes: new Int8Array(buffer, headBytes * count),
+  dimensions: (buffer.byteLength - headBytes * count) / count,
+});
+
+type VectorRow = typeof searchVectors.$inferSelect;
+
 /** Copies first: the driver's bytes may begin anywhere in a larger buffer. */
-const unpack = ({ packed, passages }: VectorRow): Packed => columns(new Uint8Array(packed).slice().buffer, passages);
+const unpack = ({ packed, passages }: VectorRow) => columns(new Uint8Array(packed).slice().buffer, passages);
 
 const pack = (vectors: Vector[], dimensions: number): Buffer => {
-  const buffer = new ArrayBuffer(vectors.length * (bytesOfTraits + dimensions));
+  const buffer = new ArrayBuffer(vectors.length * (headBytes + dimensions));
   const packed = columns(buffer, vectors.length);
   for (const [index, vector] of vectors.entries()) {
-    packed.at[index] = vector.at;
-    packed.id[index] = vector.id;
-    packed.space[index] = vector.space;
-    packed.norm[index] = vector.norm;
-    packed.traits[index] = traitsOf(vector.type, vector.role);
+    for (const name of ["at", "id", "norm", "traits"] as const) packed[name][index] = vector[name];
     packed.bytes.set(vector.bytes, index * dimensions);
   }
   return Buffer.from(buffer);
 };
 
 const vectorsIn = (row: VectorRow): Vector[] => {
-  const { at, id, space, norm, traits, bytes } = unpack(row);
-  const dimensions = row.passages === 0 ? 0 : bytes.length / row.passages;
+  const { at, id, norm, traits, bytes, dimensions } = unpack(row);
   return Array.from(id, (each, index) => ({
     id: each,
     at: at[index] ?? 0,
-    space: space[index] ?? 0,
     norm: norm[index] ?? 0,
-    type: types[Math.floor((traits[index] ?? 0) / roles.length)] ?? "message",
-    role: roles[(traits[index] ?? 0) % roles.length] ?? null,
-    bytes: bytes.slice(index * dimensions, (index + 1) * dimensions),
+    traits: traits[index] ?? 0,
+    bytes: bytes.subarray(index * dimensions, (index + 1) * dimensions),
   }));
 };
 
@@ -137,16 +114,13 @@ export class Vectors {
 
   /** Adds vectors of passages that are newer than all that have one, in order. In a transaction. */
   append(vectors: Vector[]): void {
-    const dimensions = vectors[0]?.bytes.length ?? 0;
-    const capacity = Math.max(1, Math.floor(maxVectorRowBytes / (bytesOfTraits + dimensions)));
-    const last = this.#db.select().from(searchVectors).orderBy(desc(searchVectors.id)).limit(1).get();
+    const capacity = Math.max(1, Math.floor(maxVectorRowBytes / (headBytes + (vectors[0]?.bytes.length ?? 0))));
+    const last = this.#lastUpTo(Number.MAX_SAFE_INTEGER);
     const room = last ? Math.max(0, capacity - last.passages) : 0;
-    if (last && room > 0) {
-      this.#write(last.id, [...vectorsIn(last), ...vectors.slice(0, room)], dimensions);
-    }
+    if (last && room > 0) this.#write(last.id, [...vectorsIn(last), ...vectors.slice(0, room)]);
     for (let from = room; from < vectors.length; from += capacity) {
       const some = vectors.slice(from, from + capacity);
-      if (some[0]) this.#write(some[0].id, some, dimensions);
+      this.#write(some[0]?.id ?? 0, some);
     }
   }
 
@@ -155,16 +129,13 @@ export class Vectors {
     const gone = new Set(ids);
     let done = 0;
     for (const id of ids.toSorted((one, other) => one - other)) {
-      if (id <= done) continue;
-      const isUpTo = lte(searchVectors.id, id);
-      const row = this.#db.select().from(searchVectors).where(isUpTo).orderBy(desc(searchVectors.id)).limit(1).get();
+      const row = id <= done ? undefined : this.#lastUpTo(id);
       if (!row) continue;
       const all = vectorsIn(row);
       const kept = all.filter((vector) => !gone.has(vector.id));
       done = all.at(-1)?.id ?? 0;
-      if (kept.length === all.length) continue;
       if (kept.length === 0) this.#db.delete(searchVectors).where(eq(searchVectors.id, row.id)).run();
-      else this.#write(row.id, kept, kept[0]?.bytes.length ?? 0);
+      else if (kept.length < all.length) this.#write(row.id, kept);
     }
   }
 
@@ -187,8 +158,13 @@ export class Vectors {
     return best;
   }
 
-  #write(id: number, vectors: Vector[], dimensions: number): void {
-    const values = { passages: vectors.length, packed: pack(vectors, dimensions) };
+  #lastUpTo(id: number): VectorRow | undefined {
+    const isUpTo = lte(searchVectors.id, id);
+    return this.#db.select().from(searchVectors).where(isUpTo).orderBy(desc(searchVectors.id)).limit(1).get();
+  }
+
+  #write(id: number, vectors: Vector[]): void {
+    const values = { passages: vectors.length, packed: pack(vectors, vectors[0]?.bytes.length ?? 0) };
     this.#db
       .insert(searchVectors)
       .values({ id, ...values })
@@ -201,19 +177,16 @@ export class Vectors {
 const alikeIn = (
   row: VectorRow,
   query: Int8Vector,
-  filter: VectorFilter,
+  { from, to }: VectorFilter,
   wanted: boolean[],
   least: number,
 ): Alike[] => {
-  const { at, id, space, norm, traits, bytes } = unpack(row);
-  const dimensions = query.bytes.length;
+  const { at, id, norm, traits, bytes, dimensions } = unpack(row);
   const alike: Alike[] = [];
-  if (bytes.length !== dimensions * row.passages) return alike;
+  if (dimensions !== query.bytes.length) return alike;
   for (let index = 0; index < row.passages; index += 1) {
     const time = at[index] ?? 0;
-    if (!wanted[traits[index] ?? 0] || time < filter.from || time > filter.to) continue;
-    const where = space[index] ?? 0;
-    if (where !== 0 && !filter.spaces.has(where)) continue;
+    if (!wanted[traits[index] ?? 0] || time < from || time > to) continue;
     const likeness = dotAt(query.bytes, bytes, index * dimensions) / (query.norm * (norm[index] || 1));
     if (likeness > least) alike.push({ id: id[index] ?? 0, likeness });
   }

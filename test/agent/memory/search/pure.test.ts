@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { excerptOf } from "../../../../src/agent/memory/search/excerpt.ts";
 import { type EntryRow, passagesOf } from "../../../../src/agent/memory/search/findables.ts";
-import { fuse } from "../../../../src/agent/memory/search/ranking.ts";
+import { excerptOf, fuse } from "../../../../src/agent/memory/search/ranking.ts";
 import { dotAt, quantised } from "../../../../src/agent/memory/search/vectors.ts";
 
 describe("an excerpt", () => {
