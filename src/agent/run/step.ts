@@ -1,5 +1,4 @@
 import { classifyFailure, failureOfFinish, isRefusal, type ModelFailure } from "../../models/failure.ts";
-import { identifyModel } from "../../models/identify-model.ts";
 import type { ResolvedModel } from "../../models/models.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
@@ -94,9 +93,8 @@ export const step = async (input: StepInput, index: number, speech: Speech): Pro
     if (!services.ledger.reserve(name, cost, maxTokensPerDay)) return null;
     await storedBeforeRequest(services.object);
     const startedAt = services.clock.now();
-    const asked = { provider: model.family, name: identifyModel(config.model, services.env).name };
     const trace = (came: TracedStep["came"]): void =>
-      services.tracer.step(run, { index, startedAt, model: asked, maxOutputTokens, composed, came });
+      services.tracer.step(run, { index, startedAt, maxOutputTokens, composed, came });
     try {
       const came = await generate({
         ...{ model, composed, maxOutputTokens, speech, signal },

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import type { ModelMessage } from "ai";
 import { z } from "zod";
 import type { Env } from "../../env/env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
@@ -9,25 +11,39 @@ import type { Composed } from "../context/sections.ts";
 import type { AgentRow } from "../identity.ts";
 import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
-import { inputMessages, otlpOf, outputMessages, type Span, spanIdOf, textPart, traceIdOf } from "./otlp.ts";
 
 /** The facts of a step's span. `came`: the generation, or the code of its failure. */
 export type TracedStep = {
   index: number;
   startedAt: number;
-  model: { provider: string; name: string };
   maxOutputTokens: number;
   composed: Composed;
   came: { text: string; calls: CallRequest[]; usage: Usage; finishReason: string } | { error: string };
 };
 
-export type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
+type TracedCall = { step: number; startedAt: number; call: CallRequest; value: unknown; error: boolean };
+
+/** One action of a run. Times are milliseconds since the epoch. An attribute `error.type` says that it failed. */
+type Span = {
+  operation: "invoke_agent" | "chat" | "execute_tool";
+  of: string;
+  /** Its own place below the run, and its parent's: ids derive from them. The run itself has the empty path. */
+  path: (string | number)[];
+  parent?: (string | number)[];
+  startedAt: number;
+  endedAt?: number;
+  attributes: Attributes;
+};
+
+type Value = string | number | boolean | string[];
+type Attributes = Record<string, Value | undefined>;
 
 const Failed = z.object({ error: z.object({ code: z.string() }) });
 
 /**
- * Sends the operator's collector a span for each run, step and tool call: OTLP over HTTP, as JSON. Without an endpoint
- * it does nothing. Attributes have the names of OpenTelemetry's conventions for generative AI, which still move
+ * Sends the operator's collector a span for each run, step and tool call: OTLP over HTTP, as JSON
+ * (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Without an endpoint it does nothing. Attributes
+ * have the names of OpenTelemetry's conventions for generative AI, which still move
  * (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Others are `colloquy.*`.
  *
  * Invariants
@@ -43,24 +59,37 @@ export const createTracer = (
   agent: () => AgentRow,
   background: (work: Promise<unknown>) => void,
 ) => {
-  const waiting: Span[] = [];
+  const waiting: object[] = [];
   let lost = 0;
   let sending = false;
-  const isOn = (): boolean => Boolean(env.OTEL_EXPORTER_OTLP_ENDPOINT);
 
-  const add = (run: RunRow, span: Omit<Span, "traceId">): void => {
+  const add = (run: RunRow, span: () => Span): void => {
+    if (!env.OTEL_EXPORTER_OTLP_ENDPOINT) return;
     if (waiting.length >= maxBufferedSpans) {
       lost += 1;
       return;
     }
+    const { operation, of, path, parent, startedAt, endedAt = clock.now(), attributes } = span();
     const { id, workspaceId, config } = agent();
-    const common = {
-      "gen_ai.agent.id": id,
-      "gen_ai.agent.name": config.name,
-      "colloquy.workspace.id": workspaceId,
-      "colloquy.run.id": run.id,
-    };
-    waiting.push({ ...span, traceId: traceIdOf(run.id), attributes: { ...common, ...span.attributes } });
+    waiting.push({
+      // A run is one trace. Ids derive from the run, so that one that was cut goes on in the same trace.
+      traceId: hexId([run.id], 16),
+      spanId: hexId([run.id, ...path], 8),
+      ...(parent ? { parentSpanId: hexId([run.id, ...parent], 8) } : {}),
+      name: `${operation} ${of}`,
+      kind: operation === "chat" ? clientKind : internalKind,
+      startTimeUnixNano: `${startedAt}000000`,
+      endTimeUnixNano: `${endedAt}000000`,
+      attributes: attributesOf({
+        "gen_ai.agent.id": id,
+        "gen_ai.agent.name": config.name,
+        "colloquy.workspace.id": workspaceId,
+        "colloquy.run.id": run.id,
+        "gen_ai.operation.name": operation,
+        ...attributes,
+      }),
+      status: attributes["error.type"] === undefined ? {} : { code: failedStatus },
+    });
   };
 
   const content = (value: unknown): string | undefined => {
@@ -68,17 +97,23 @@ export const createTracer = (
     return (JSON.stringify(value) ?? "null").slice(0, maxSpanContentCharacters);
   };
 
+  const askedModel = () => {
+    const { family, name } = identifyModel(agent().config.model, env);
+    return { "gen_ai.provider.name": family, "gen_ai.request.model": name };
+  };
+
   /** Why it failed, or nothing. */
-  const post = async (spans: Span[]): Promise<string | undefined> => {
+  const post = async (spans: object[]): Promise<string | undefined> => {
     const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS = "", OTEL_SERVICE_NAME = "colloquy" } = env;
     const headers = headersOf(OTEL_EXPORTER_OTLP_HEADERS);
     if (!headers) return "OTEL_EXPORTER_OTLP_HEADERS is not name=value,name=value";
     headers.set("content-type", "application/json");
+    const resource = { attributes: attributesOf({ "service.name": OTEL_SERVICE_NAME }) };
     try {
       const answer = await fetch(`${OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, "")}/v1/traces`, {
         method: "POST",
         headers,
-        body: JSON.stringify(otlpOf(OTEL_SERVICE_NAME, spans)),
+        body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "colloquy" }, spans }] }] }),
         redirect: "manual",
         signal: AbortSignal.timeout(spanExportTimeoutMs),
       });
@@ -103,50 +138,33 @@ export const createTracer = (
 
   return {
     run(run: RunRow): void {
-      if (!isOn()) return;
-      const { name, model } = agent().config;
-      const asked = identifyModel(model, env);
-      add(run, {
-        spanId: spanIdOf(run.id),
-        name: `invoke_agent ${name}`,
-        kind: "internal",
-        startedAt: run.startedAt,
-        endedAt: run.completedAt ?? clock.now(),
-        failed: run.error !== null,
+      const { startedAt, completedAt, status, spaceIds, error } = run;
+      add(run, () => ({
+        ...{ operation: "invoke_agent", of: agent().config.name, path: [], startedAt },
+        endedAt: completedAt ?? clock.now(),
         attributes: {
-          "gen_ai.operation.name": "invoke_agent",
-          "gen_ai.provider.name": asked.family,
-          "gen_ai.request.model": asked.name,
-          "colloquy.run.status": run.status,
-          "colloquy.space.ids": run.spaceIds,
-          "error.type": run.error?.code,
+          ...askedModel(),
+          "colloquy.run.status": status,
+          "colloquy.space.ids": spaceIds,
+          "error.type": error?.code,
         },
-      });
+      }));
     },
 
-    step(run: RunRow, { index, startedAt, model, maxOutputTokens, composed, came }: TracedStep): void {
-      if (!isOn()) return;
-      const failed = "error" in came;
-      add(run, {
+    step(run: RunRow, { index, startedAt, maxOutputTokens, composed, came }: TracedStep): void {
+      add(run, () => ({
+        ...{ operation: "chat", of: identifyModel(agent().config.model, env).name, parent: [], startedAt },
         // A failed step is generated again: only the generation that is kept has the step's own id.
-        spanId: failed ? spanIdOf(run.id, index, startedAt, came.error) : spanIdOf(run.id, index),
-        parentSpanId: spanIdOf(run.id),
-        name: `chat ${model.name}`,
-        kind: "client",
-        startedAt,
-        endedAt: clock.now(),
-        failed,
+        path: "error" in came ? [index, startedAt, came.error] : [index],
         attributes: {
-          "gen_ai.operation.name": "chat",
-          "gen_ai.provider.name": model.provider,
-          "gen_ai.request.model": model.name,
+          ...askedModel(),
           "gen_ai.request.stream": true,
           "gen_ai.request.max_tokens": maxOutputTokens,
           "gen_ai.request.temperature": agent().config.model.temperature,
           "colloquy.step": index,
           "gen_ai.system_instructions": content([textPart(composed.instructions)]),
-          "gen_ai.input.messages": content(inputMessages(composed.messages)),
-          ...(failed
+          "gen_ai.input.messages": content(composed.messages.map(spanMessage)),
+          ...("error" in came
             ? { "error.type": came.error }
             : {
                 "gen_ai.response.finish_reasons": [came.finishReason],
@@ -156,22 +174,14 @@ export const createTracer = (
                 "gen_ai.output.messages": content(outputMessages(came)),
               }),
         },
-      });
+      }));
     },
 
     /** A call has its result, at once or when somebody has answered. */
     call(run: RunRow, { step, startedAt, call, value, error }: TracedCall): void {
-      if (!isOn()) return;
-      add(run, {
-        spanId: spanIdOf(run.id, call.callId),
-        parentSpanId: spanIdOf(run.id, step),
-        name: `execute_tool ${call.toolName}`,
-        kind: "internal",
-        startedAt,
-        endedAt: clock.now(),
-        failed: error,
+      add(run, () => ({
+        ...{ operation: "execute_tool", of: call.toolName, path: [call.callId], parent: [step], startedAt },
         attributes: {
-          "gen_ai.operation.name": "execute_tool",
           "gen_ai.tool.name": call.toolName,
           "gen_ai.tool.type": "function",
           "gen_ai.tool.call.id": call.callId,
@@ -180,7 +190,7 @@ export const createTracer = (
           "gen_ai.tool.call.arguments": content(call.input),
           "gen_ai.tool.call.result": content(value),
         },
-      });
+      }));
     },
 
     flush(): void {
@@ -190,6 +200,61 @@ export const createTracer = (
     },
   };
 };
+
+const internalKind = 1;
+const clientKind = 3;
+const failedStatus = 2;
+
+const hexId = (path: (string | number)[], bytes: number): string =>
+  createHash("sha256")
+    .update(path.join("/"))
+    .digest("hex")
+    .slice(0, 2 * bytes);
+
+const otlpValue = (value: Value): object => {
+  if (Array.isArray(value)) return { arrayValue: { values: value.map(otlpValue) } };
+  if (typeof value === "boolean") return { boolValue: value };
+  if (typeof value === "string") return { stringValue: value };
+  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+};
+
+const attributesOf = (attributes: Attributes) =>
+  Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: otlpValue(value) }]));
+
+/**
+ * A model's input and output in the form of the conventions' message schemas:
+ * https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/#capturing-instructions-inputs-and-outputs.
+ */
+const spanMessage = ({ role, content }: ModelMessage) => ({
+  role,
+  parts: typeof content === "string" ? [textPart(content)] : content.map(partOf),
+});
+
+const textPart = (content: string) => ({ type: "text", content });
+
+const partOf = (part: Exclude<ModelMessage["content"], string>[number]): object => {
+  if (part.type === "text") return textPart(part.text);
+  if (part.type === "tool-call") {
+    return { type: "tool_call", id: part.toolCallId, name: part.toolName, arguments: part.input };
+  }
+  if (part.type !== "tool-result") return { type: part.type };
+  const { toolCallId: id, output } = part;
+  return { type: "tool_call_response", id, response: "value" in output ? output.value : null };
+};
+
+/** Finish reasons whose names differ from ours. */
+const finishReasons: Record<string, string> = { "tool-calls": "tool_call", "content-filter": "content_filter" };
+
+const outputMessages = (came: { text: string; calls: CallRequest[]; finishReason: string }) => [
+  {
+    role: "assistant",
+    parts: [
+      ...(came.text === "" ? [] : [textPart(came.text)]),
+      ...came.calls.map(({ callId, ...call }) => partOf({ ...call, type: "tool-call", toolCallId: callId })),
+    ],
+    finish_reason: finishReasons[came.finishReason] ?? came.finishReason,
+  },
+];
 
 /**
  * `name=value,name=value`, values percent-encoded, as OpenTelemetry writes headers in a variable. Undefined where they
