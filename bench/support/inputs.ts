@@ -1,5 +1,4 @@
 import type { ModelMessage } from "ai";
-import { inputParts } from "../../src/agent/context/agent-state.ts";
 import { compose } from "../../src/agent/context/compose.ts";
 import type { Cycle } from "../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../src/agent/context/consciousness/compaction.ts";
@@ -8,7 +7,8 @@ import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
 import type { Section } from "../../src/agent/context/sections.ts";
-import type { HistoryEntry, TimelineSnapshot } from "../../src/agent/context/timeline/snapshot.ts";
+import type { TimelineSnapshot } from "../../src/agent/context/timeline/compose-timeline.ts";
+import type { HistoryEntry } from "../../src/agent/context/timeline/history.ts";
 import type { InboxData, ToldState } from "../../src/agent/records.ts";
 import { configOf, type Turn } from "./script.ts";
 
@@ -47,7 +47,7 @@ export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: Timel
     const entries: HistoryEntry[] = [...seen, { kind: "message", message: turn.asked, seen: false }];
     const snapshot: TimelineSnapshot = {
       continuity: "timeline",
-      ...inputParts(config),
+      ...{ config, tools: {}, correction: 1 },
       now: turn.now,
       state: turn.state,
       histories: [{ space, entries: entries.slice(-config.context.historyMessages), total: entries.length }],
@@ -58,7 +58,7 @@ export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: Timel
           isThis: true,
           begunBy: {
             type: "space_message",
-            name: turn.asked.sender.name,
+            senderName: turn.asked.sender.name,
             spaceName: space.name,
             text: turn.asked.text ?? "",
           },
@@ -83,7 +83,7 @@ export const consciousnessSteps = (
   turns: Turn[],
 ): { run: number; snapshot: ConsciousnessSnapshot; fresh: boolean }[] => {
   const config = configOf("consciousness", { maxTokens: compactionTokens });
-  const parts = inputParts(config);
+  const parts = { config, tools: {}, correction: 1 };
   const { maxTokens, reservedResponseTokens, minRecentCycles, compaction } = config.context;
   const budget = maxTokens - reservedResponseTokens;
   let window: Window = { instructions: renderInstructions(turns[0]?.state.agentId ?? "", config), summary: null };
@@ -112,7 +112,8 @@ export const consciousnessSteps = (
     let tokens = 0;
     for (const step of steps) {
       own = [...own, ...step];
-      const snapshot: ConsciousnessSnapshot = { ...parts, continuity: "consciousness", window, past, own };
+      const messages = own.map((message) => ({ message }));
+      const snapshot: ConsciousnessSnapshot = { ...parts, continuity: "consciousness", window, past, own: messages };
       const composed = compose(snapshot);
       if (composed.firstCycle > 0) throw new Error("a cycle was left out that no compaction took");
       taken.push({ run, snapshot, fresh });

@@ -23,7 +23,7 @@ const mostSteps = 10;
 /** Plays a run to its end, or to its wait, with the tools that an agent of its kind has. Every tool succeeds. */
 export const play = (snapshot: Snapshot): { calls: ToolCall[]; summary: string | undefined } => {
   const prompt = promptOf(snapshot);
-  const names = Object.keys(toolDeclarations({ ...snapshot.base, tools: [] }));
+  const names = Object.keys(toolDeclarations({ ...snapshot.config, tools: [] }));
   const tools = names.map((name) => ({ name, description: "", properties: [] }));
   const calls: ToolCall[] = [];
   for (let step = 0; step < mostSteps; step += 1) {

@@ -1,18 +1,18 @@
 import type { Message } from "../../protocol/message.ts";
 import { activityMemoryMs, maxActivityLines, maxActivityTokens } from "../bounds.ts";
 import type { Dropped } from "../records.ts";
-import { quote } from "./quote.ts";
-import { type Cut, keepFitting, lineTokens, sectionOf } from "./sections.ts";
+import { type Cut, listSection } from "./sections.ts";
+import { quote } from "./wording.ts";
 
-/** A deed of another agent in a space, read from its message there. `seq` is the message's place in the log. */
+/** A deed of another agent, read from its message. */
 export type Deed = {
   spaceId: string;
-  spaceName: string;
+  /** The message's place in the log. */
   seq: number;
   /** ISO 8601. */
   at: string;
-  agentName: string;
-  did: "answered" | "asked" | "wrote" | { used: string };
+  /** `- [15:02] "Designer" answered in "Project Alpha"`: names are quoted, so that none can pass for more (S2). */
+  line: string;
 };
 
 /** Recent deeds of other agents in an agent's spaces, oldest first, and the spaces that could not be read. */
@@ -24,10 +24,10 @@ const answerMs = 30 * 60_000;
 const follows = (message: Message, before: Message | undefined): boolean =>
   before !== undefined && Date.parse(message.createdAt) - Date.parse(before.createdAt) <= answerMs;
 
-const deedOf = (message: Message, before: Message | undefined): Deed["did"] => {
+const deedOf = (message: Message, before: Message | undefined): string => {
   const { toolCall, expectsReply, replyTo, origin } = message;
-  if (toolCall) return toolCall.status === "requires_action" ? "asked" : { used: toolCall.name };
-  if (expectsReply) return "asked";
+  if (toolCall && toolCall.status !== "requires_action") return `used ${quote(toolCall.name)}`;
+  if (toolCall || expectsReply) return "asked";
   const isAnswer = replyTo !== undefined || (origin === undefined && follows(message, before));
   return isAnswer ? "answered" : "wrote";
 };
@@ -38,40 +38,29 @@ export const deedsIn = (space: { id: string; name: string }, messages: Message[]
     const { sender, seq, createdAt: at } = message;
     if (sender.type !== "agent" || sender.id === agentId) return [];
     const before = messages.slice(0, index).findLast((earlier) => earlier.sender.id !== sender.id);
-    return [
-      { spaceId: space.id, spaceName: space.name, seq, at, agentName: sender.name, did: deedOf(message, before) },
-    ];
+    const time = /T(\d\d:\d\d)/.exec(at)?.[1] ?? "--:--";
+    const line = `  - [${time}] ${quote(sender.name)} ${deedOf(message, before)} in ${quote(space.name)}`;
+    return [{ spaceId: space.id, seq, at, line }];
   });
-
-const time = /T(\d\d:\d\d)/;
-
-/** `[15:02] "Designer" answered in "Project Alpha"`: names are quoted, so that none can pass for more (S2). */
-const deedLine = ({ at, agentName, did, spaceName }: Deed): string => {
-  const what = typeof did === "string" ? did : `used ${quote(did.used)}`;
-  return `  - [${time.exec(at)?.[1] ?? "--:--"}] ${quote(agentName)} ${what} in ${quote(spaceName)}`;
-};
 
 const inOrder = (one: Deed, other: Deed): number =>
   one.at.localeCompare(other.at) || one.spaceId.localeCompare(other.spaceId) || one.seq - other.seq;
 
-/** The deeds of the last day, so that hours and minutes are enough. One repeated in the same minute is listed once. */
-const newestLines = (deeds: Deed[], now: string): string[] => {
-  const since = Date.parse(now) - activityMemoryMs;
-  const recent = deeds.filter(({ at }) => Date.parse(at) > since).sort(inOrder);
-  return [...new Set(recent.map(deedLine).reverse())].slice(0, maxActivityLines).reverse();
-};
-
 const heading = "ACTIVITY (other agents in your spaces, UTC):";
 
-/** The newest deeds that fit `room` tokens, newest last. Empty if there are none. */
+/**
+ * The newest deeds that fit `room` tokens, newest last. Empty if there are none. They are of the last day, so that hours
+ * and minutes are enough. One repeated in the same minute is listed once.
+ */
 export const activitySection = ({ deeds, dropped }: Activity, now: string, room = maxActivityTokens): Cut => {
-  const lines = newestLines(deeds, now);
-  const forLines = Math.min(room, maxActivityTokens) - lineTokens(heading);
-  const { kept, left } = keepFitting(lines, forLines, lineTokens, (_, index) => -index);
-  const shown = lines.length === 0 ? [] : [heading, ...kept];
-  const cut =
-    left.length === 0
-      ? []
-      : [{ name: "activity", reason: `${left.length} earlier lines do not fit context.maxTokens` }];
-  return { section: sectionOf("activity", shown), dropped: [...dropped, ...cut] };
+  const since = Date.parse(now) - activityMemoryMs;
+  const recent = deeds.filter(({ at }) => Date.parse(at) > since).sort(inOrder);
+  const newest = new Set(recent.map(({ line }) => line).reverse());
+  const lines = [...newest].slice(0, maxActivityLines).reverse();
+  const { section, dropped: cut } = listSection(Math.min(room, maxActivityTokens), {
+    ...{ name: "activity", around: [heading], lines },
+    layout: (kept) => (lines.length === 0 ? [] : [heading, ...kept]),
+    reason: (left) => `${left} earlier lines do not fit context.maxTokens`,
+  });
+  return { section, dropped: [...dropped, ...cut] };
 };

@@ -4,50 +4,26 @@ import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/c
 import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
-import type { ToolRule } from "../../protocol/tool.ts";
-import { maxToldMembers } from "../bounds.ts";
+import { maxToldMembers, maxToldSpaces } from "../bounds.ts";
 import type { Activity } from "./activity.ts";
 import type { ShownBlocks } from "./blocks.ts";
 import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
-import { excerpt, quote } from "./quote.ts";
-import { fromNow, shortTime } from "./time.ts";
-
-/** The two switches that make four kinds of agents. */
-export type Continuity = AgentConfig["continuity"];
-export type Messaging = AgentConfig["messaging"];
+import { excerpt, fromNow, plain, quote, shortTime } from "./wording.ts";
 
 /** An agent's config, of any of the four kinds, with its limits resolved for its model. */
 export type ComposedConfig = Omit<AgentConfig, "context"> & {
   context: Omit<ContextConfig, "byModel" | keyof ModelLimits> & ContextLimits;
 };
 
-/** The parts of the system message beside the tool rules: the agent's name and kind, and its owner's words. */
-export type BaseInstructions = Pick<
-  ComposedConfig,
-  "name" | "description" | "instructions" | "continuity" | "messaging"
->;
-
 /** The parts of every input that follow from the agent's config, its model and its tools. */
 export type InputParts = {
-  base: BaseInstructions;
-  toolRules: ToolRule[];
+  /** Its tool rules are those of the run, which are fixed when it begins. */
+  config: ComposedConfig;
   /** Declared to the model beside the messages, in a fixed order. */
   tools: ToolSet;
-  /** How the past is shown, and the limits for the agent's model. */
-  context: ComposedConfig["context"];
   /** The ratio of billed to estimated tokens, from this model's earlier bills. */
   correction: number;
 };
-
-/** Rules and tools are a run's, which are fixed when it begins. */
-export const inputParts = (
-  { name, description, instructions, continuity, messaging, context, toolRules }: ComposedConfig,
-  fixed: Partial<Pick<InputParts, "toolRules" | "tools" | "correction">> = {},
-): InputParts => ({
-  base: { name, description, instructions, continuity, messaging },
-  ...{ toolRules, tools: {}, context, correction: 1 },
-  ...fixed,
-});
 
 export type SpaceRef = { id: string; name: string };
 
@@ -67,22 +43,30 @@ export type AgentState = {
   activity?: Activity | undefined;
 };
 
-export const spaceLine = (space: KnownSpace, agentId: string, isActive = false): string => {
-  const members = space.members
-    .slice(0, maxToldMembers)
-    .map((each) => (each.id === agentId ? "You" : member.write(each)));
-  const more = space.members.length - members.length;
-  if (more > 0) members.push(`and ${more} more`);
-  const { name, id } = space;
-  return spaceItem.write({ name, id, mark: isActive ? " [ACTIVE]" : "", members: members.join(", ") });
-};
+/** The lines of each list by the key of their item: the id of a space, goal or plan, the key of a memory. */
+export type StateLines = Record<"spaces" | "goals" | "memories" | "plans", [key: string, line: string][]>;
 
-export const goalLine = (goal: Goal): string => {
-  const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
-  return goalItem.write({ ...goal, facts: `${goal.longTerm ? ", long-term" : ""}${priority}` });
-};
-
-export const memoryLine = (memory: Memory): string => memoryItem.write(memory);
+/**
+ * The lists of a state. Without `now` a plan has absolute times, for a consciousness: such a line never has to be
+ * rewritten. An input that is made anew each time tells how long it is until the plan is due.
+ */
+export const stateLines = (state: AgentState, now?: string, activeSpaceId?: string): StateLines => ({
+  spaces: state.spaces.slice(0, maxToldSpaces).map((space) => {
+    const members = space.members
+      .slice(0, maxToldMembers)
+      .map((each) => (each.id === state.agentId ? "You" : member.write(each)));
+    const more = space.members.length - members.length;
+    if (more > 0) members.push(`and ${more} more`);
+    const mark = space.id === activeSpaceId ? " [ACTIVE]" : "";
+    return [space.id, spaceItem.write({ id: space.id, name: space.name, mark, members: members.join(", ") })];
+  }),
+  goals: state.goals.map((goal) => {
+    const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
+    return [goal.id, goalItem.write({ ...goal, facts: `${goal.longTerm ? ", long-term" : ""}${priority}` })];
+  }),
+  memories: state.memories.map((memory) => [memory.key, memoryItem.write(memory)]),
+  plans: state.plans.map((plan) => [plan.id, planLine(plan, now)]),
+});
 
 /** The memories by when they were set. Those that do not fit are left out from the end. */
 export const newestFirst = (memories: Memory[]): Memory[] =>
@@ -90,8 +74,7 @@ export const newestFirst = (memories: Memory[]): Memory[] =>
 
 const shownCharacters = 200;
 
-/** The plan's kind, and when it is due; relative to `now` too, if that is given. */
-const factsOf = (plan: Plan, now: string | undefined): string[] => {
+const planLine = (plan: Plan, now: string | undefined): string => {
   const facts = [`id: ${plan.id}`];
   if (plan.cron === undefined) facts.push("one-time");
   else facts.push("recurring", `cron: ${plain(plan.cron)}`);
@@ -103,19 +86,7 @@ const factsOf = (plan: Plan, now: string | undefined): string[] => {
   }
   if (plan.lastError !== undefined)
     facts.push(`last error: ${quote(excerpt(plan.lastError.message, shownCharacters))}`);
-  return facts;
+  const named = `${quote(plan.name)} (${facts.join(", ")})`;
+  if (now === undefined) return `${named}: ${quote(excerpt(plan.instruction, shownCharacters))}`;
+  return plan.runAfter === undefined ? named : `${named}  [created via runAfter: ${quote(plan.runAfter)}]`;
 };
-
-/** A plan with absolute times, for a consciousness: such a line never has to be rewritten. */
-export const planLine = (plan: Plan): string =>
-  `${quote(plan.name)} (${factsOf(plan, undefined).join(", ")}): ${quote(excerpt(plan.instruction, shownCharacters))}`;
-
-/** A plan with the time until it is due, for an input that is made anew each time. */
-export const planLineFrom = (plan: Plan, now: string): string => {
-  const how = plan.runAfter === undefined ? "" : `  [created via runAfter: ${quote(plan.runAfter)}]`;
-  return `${quote(plan.name)} (${factsOf(plan, now).join(", ")})${how}`;
-};
-
-/** A label, a cron or a time zone as it is. Any other text is quoted, so that it cannot pass for more (S2). */
-export const plain = (text: string): string =>
-  /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);

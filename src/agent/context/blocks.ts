@@ -1,7 +1,7 @@
 import type { BlockType, Permission } from "../../protocol/block.ts";
 import type { Dropped } from "../records.ts";
-import { quote } from "./quote.ts";
 import { estimateText } from "./tokens.ts";
+import { quote } from "./wording.ts";
 
 /** A block that an agent may read, its own or one that is shared with it. */
 export type KnownBlock = FencedBlock & {

@@ -1,7 +1,6 @@
 import { type ConsciousnessSnapshot, composeConsciousness } from "./consciousness/compose-consciousness.ts";
 import type { Composed } from "./sections.ts";
-import { composeTimeline } from "./timeline/compose-timeline.ts";
-import type { TimelineSnapshot } from "./timeline/snapshot.ts";
+import { composeTimeline, type TimelineSnapshot } from "./timeline/compose-timeline.ts";
 
 /** The data of a model's input. */
 export type Snapshot = ConsciousnessSnapshot | TimelineSnapshot;

@@ -1,5 +1,5 @@
 import { line, quotedPattern, raw, rest, text, word } from "../../shared/line-form.ts";
-import { quote } from "./quote.ts";
+import { quote } from "./wording.ts";
 
 /**
  * The grammar of the prompts: the headings and lines that are written here and read back by the rehearsal model. The

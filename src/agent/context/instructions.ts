@@ -1,15 +1,18 @@
+import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ToolRule } from "../../protocol/tool.ts";
-import type { BaseInstructions } from "./agent-state.ts";
 import { headings, identityName } from "./grammar.ts";
-import { quote } from "./quote.ts";
 import type { Section } from "./sections.ts";
 import { estimateText } from "./tokens.ts";
+import { quote } from "./wording.ts";
 
 /**
  * The system message: identity, rules of the agent's kind, and its owner's words. It is the same for every input of the
  * same config, so that providers can cache the prefix.
  */
-type Kind = Pick<BaseInstructions, "continuity" | "messaging">;
+type Kind = Pick<AgentConfig, "continuity" | "messaging">;
+
+/** What the system message tells: the agent's name and kind, its owner's words, and the tool rules. */
+type Instructed = Kind & Pick<AgentConfig, "name" | "description" | "instructions" | "toolRules">;
 
 const voice = ({ messaging }: Kind): string =>
   messaging === "threaded" ? "Only send_message and send_reply speak." : "Only send_message speaks.";
@@ -93,11 +96,7 @@ export const rulesSection = (ruled: ToolRule[]): Section => {
 };
 
 /** The system message. `blocks` stand before the tool rules. */
-export const renderInstructions = (
-  agentId: string,
-  base: BaseInstructions & { toolRules: ToolRule[] },
-  blocks: string[] = [],
-): string => {
+export const renderInstructions = (agentId: string, base: Instructed, blocks: string[] = []): string => {
   const sections = [
     `${headings.identity}\n  ${identityName.write(base)}\n  entityId: ${quote(agentId)}`,
     `INSTRUCTIONS:\n${rules[base.continuity](base)

@@ -60,32 +60,51 @@ export const told = (name: string, messages: ModelMessage[]): Section => {
   return { name, tokens: texts.reduce((sum, text) => sum + estimateContent(text), 0), text: lines.join("\n") };
 };
 
+/** The first items that fit `room` tokens together. */
+export const firstFitting = <Item>(items: Item[], room: number, tokensOf: (item: Item) => number): Item[] => {
+  let left = room;
+  const over = items.findIndex((item) => {
+    left -= tokensOf(item);
+    return left < 0;
+  });
+  return over === -1 ? items : items.slice(0, over);
+};
+
 /** Tokens that a note about left out items may need. */
 const noteTokens = 120;
 
 /**
- * The items that fit `room` tokens, in their own order. They are taken from the lowest `rank` on, until one does not fit.
- * If not all fit, room for a note about that is kept free.
+ * The indexes of the items that fit `room` tokens, and of the others. They are taken from the lowest rank on, until one
+ * does not fit; without `ranks` from the last one on. If not all fit, room for a note about that is kept free.
  */
-export const keepFitting = <Item>(
-  items: Item[],
+export const keepFitting = (
+  tokens: number[],
   room: number,
-  tokensOf: (item: Item) => number,
-  rank: (item: Item, index: number) => number,
-): { kept: Item[]; left: Item[]; tokens: number } => {
-  const sized = items.map((item, index) => ({ index, tokens: tokensOf(item), rank: rank(item, index) }));
-  const all = sized.reduce((sum, { tokens }) => sum + tokens, 0);
-  if (all <= room) return { kept: items, left: [], tokens: all };
-  const fits = new Set<number>();
-  let tokens = 0;
-  for (const each of sized.toSorted((one, other) => one.rank - other.rank)) {
-    if (tokens + each.tokens > room - noteTokens) break;
-    tokens += each.tokens;
-    fits.add(each.index);
-  }
-  return {
-    kept: items.filter((_, index) => fits.has(index)),
-    left: items.filter((_, index) => !fits.has(index)),
-    tokens,
-  };
+  ranks = tokens.map((_, index) => -index),
+): { kept: number[]; left: number[] } => {
+  const indexes = [...tokens.keys()];
+  if (tokens.reduce((sum, each) => sum + each, 0) <= room) return { kept: indexes, left: [] };
+  const byRank = indexes.toSorted((one, other) => (ranks[one] ?? 0) - (ranks[other] ?? 0));
+  const fits = new Set(firstFitting(byRank, room - noteTokens, (index) => tokens[index] ?? 0));
+  return { kept: indexes.filter((index) => fits.has(index)), left: indexes.filter((index) => !fits.has(index)) };
+};
+
+/** A list of lines and what stands around them in any case. `ranks` as for `keepFitting`. */
+type List = {
+  name: string;
+  around: string[];
+  lines: string[];
+  ranks?: number[];
+  /** The section's lines. `left`: the indexes of those that are left out. */
+  layout: (kept: string[], left: number[]) => string[];
+  /** Why that many are left out. */
+  reason: (left: number) => string;
+};
+
+/** The section of a list whose lines may be left out. */
+export const listSection = (room: number, { name, around, lines, ranks, layout, reason }: List): Cut => {
+  const { kept, left } = keepFitting(lines.map(lineTokens), room - linesTokens(around), ranks);
+  const shown = kept.flatMap((index) => lines[index] ?? []);
+  const dropped = left.length === 0 ? [] : [{ name, reason: reason(left.length) }];
+  return { section: sectionOf(name, layout(shown, left)), dropped };
 };

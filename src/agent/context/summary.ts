@@ -1,11 +1,9 @@
 import type { ModelMessage } from "ai";
 import type { Message } from "../../protocol/message.ts";
 import { cycleHeading, member, quoteLines, summariserOpening } from "./grammar.ts";
-import { contentOf, originNote } from "./message-content.ts";
-import { quote } from "./quote.ts";
-import { told } from "./sections.ts";
-import { shortTime } from "./time.ts";
+import { firstFitting, told } from "./sections.ts";
 import { cutTo, estimateText } from "./tokens.ts";
+import { contentOf, originNote, quote, shortTime } from "./wording.ts";
 
 /** A cycle or a message that is folded into a summary. `at` is its place in their order. */
 export type Foldable = { at: number; text: string };
@@ -21,35 +19,23 @@ export type FoldingLimits = {
 export const nextChunk = <Item extends Foldable>(items: Item[], { chunkSize, maxTokens }: FoldingLimits): Item[] => {
   const [first] = items;
   if (!first) return [];
-  const chunk = [{ ...first, text: cutTo(first.text, maxTokens) }];
-  let room = maxTokens - estimateText(chunk[0]?.text ?? "");
-  for (const item of items.slice(1, chunkSize)) {
-    room -= estimateText(item.text);
-    if (room < 0) break;
-    chunk.push(item);
-  }
-  return chunk;
+  const text = cutTo(first.text, maxTokens);
+  const room = maxTokens - estimateText(text);
+  return [{ ...first, text }, ...firstFitting(items.slice(1, chunkSize), room, (item) => estimateText(item.text))];
 };
 
 /** The share of the room for the beginning of a summary that is too long. Its end, which is newer, gets the rest. */
 const headShare = 1 / 3;
-
-const fittingLines = (lines: string[], maxTokens: number): string[] => {
-  let room = maxTokens;
-  const over = lines.findIndex((line) => {
-    room -= estimateText(`${line}\n`);
-    return room < 0;
-  });
-  return over === -1 ? lines : lines.slice(0, over);
-};
 
 /** A summary cut to `maxTokens`: its beginning, its end, and how many lines are left out between. */
 export const fittedSummary = (summary: string, maxTokens: number): string => {
   const text = summary.trim();
   if (estimateText(text) <= maxTokens) return text;
   const lines = text.split("\n");
-  const head = fittingLines(lines, maxTokens * headShare);
-  const tail = fittingLines(lines.slice(head.length).reverse(), maxTokens * (1 - headShare)).reverse();
+  const tokensOf = (line: string): number => estimateText(`${line}\n`);
+  const head = firstFitting(lines, maxTokens * headShare, tokensOf);
+  const after = lines.slice(head.length).reverse();
+  const tail = firstFitting(after, maxTokens * (1 - headShare), tokensOf).toReversed();
   const left = lines.length - head.length - tail.length;
   if (head.length + tail.length === 0) return cutTo(text, maxTokens);
   return [...head, `[... ${left} lines omitted ...]`, ...tail].join("\n");

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { estimateTokenCount } from "tokenx";
-import { excerpt } from "./quote.ts";
+import { excerpt } from "./wording.ts";
 
 /**
  * Estimated tokens, before the correction by what the model's provider billed. `tokenx` looks at words and

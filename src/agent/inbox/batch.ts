@@ -2,8 +2,8 @@ import type { RunTrigger } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import { maxBatchBytes } from "../bounds.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
-import { excerpt } from "../context/quote.ts";
 import { estimateText } from "../context/tokens.ts";
+import { excerpt } from "../context/wording.ts";
 import type { InboxData } from "../records.ts";
 import type { InboxRow } from "../schema.ts";
 

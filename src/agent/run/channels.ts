@@ -1,7 +1,7 @@
 import type { ChannelFrame } from "../../protocol/events.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
 import { endWaitMs } from "../bounds.ts";
-import { excerpt } from "../context/quote.ts";
+import { excerpt } from "../context/wording.ts";
 import type { RunRow } from "../runs.ts";
 import { Channel } from "./channel.ts";
 import type { RunServices } from "./run-services.ts";

@@ -1,5 +1,5 @@
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
-import { type ComposedConfig, type InputParts, inputParts } from "../context/agent-state.ts";
+import type { ComposedConfig, InputParts } from "../context/agent-state.ts";
 import type { ShownBlock } from "../context/blocks.ts";
 import { renderInstructions } from "../context/instructions.ts";
 import { composedConfig } from "../context/limits.ts";
@@ -90,10 +90,11 @@ export const partsIn = (
   services: RunServices,
   window: WindowRow,
   { config, correction }: Pick<Composing, "config" | "correction">,
-): InputParts => {
-  const { toolRules } = window.toolset;
-  return inputParts(config, { toolRules, tools: toolDeclarations(kindIn(services, window)), correction });
-};
+): InputParts => ({
+  config: { ...config, toolRules: window.toolset.toolRules },
+  tools: toolDeclarations(kindIn(services, window)),
+  correction,
+});
 
 /** The least that a result may hold, even if the input is full: enough to say what it is. */
 const leastTokens = 250;

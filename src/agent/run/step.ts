@@ -6,13 +6,12 @@ import { compose } from "../context/compose.ts";
 import { limitsOf } from "../context/limits.ts";
 import type { Composed } from "../context/sections.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
-import { type JournalRow, messagesOf } from "../journal.ts";
+import { isMessage, type JournalRow, messagesOf } from "../journal.ts";
 import type { AssistantMeta, MadeOf } from "../records.ts";
 import type { TracedStep } from "../tracing/tracer.ts";
 import { composingOf, partsIn, windowOf } from "./composing.ts";
 import { compactForRun } from "./continuity/compact.ts";
 import { continuityOf } from "./continuity/continuities.ts";
-import { tellingsIn } from "./continuity/peer-updates.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, type Generation, generate } from "./generate.ts";
 import { invocationOf } from "./run-rows.ts";
@@ -48,8 +47,9 @@ const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input 
     told: run.told,
     withheld: rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "told" ? (meta.dropped ?? []) : [])),
     past,
-    own: messagesOf(rows),
-    tellings: tellingsIn(rows),
+    own: rows
+      .filter(isMessage)
+      .map(({ content, meta }) => ({ message: content, section: meta?.kind === "told" ? meta.section : undefined })),
   });
   const made = { ...madeOf(composed, rows), tokens: composed.tokens, limits: limitsOf(config) };
   const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;

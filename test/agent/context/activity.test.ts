@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { maxActivityLines } from "../../../src/agent/bounds.ts";
 import { activitySection, type Deed, deedsIn } from "../../../src/agent/context/activity.ts";
+import type { Message } from "../../../src/protocol/message.ts";
 import { agent, analyst, called, day, designer, husam, said } from "./cast.ts";
 import { hostile } from "./hostile.ts";
 import { linesOf, Reader } from "./reader.ts";
@@ -13,15 +14,13 @@ const now = day("15:07");
 const lines = (deeds: Deed[], room?: number): string[] =>
   linesOf(activitySection({ deeds, dropped: [] }, now, room).section.text).filter((line) => line !== "");
 
-const deed = (more: Partial<Deed> = {}): Deed => ({
-  spaceId: alpha.id,
-  spaceName: alpha.name,
-  seq: 1,
-  at: day("15:00"),
-  agentName: "Designer",
-  did: "answered",
-  ...more,
-});
+/** The deed of another agent's answer, or of `more`. */
+const deed = (more: Partial<Message> = {}, space = alpha): Deed => {
+  const message = said("1", "15:00", designer, "Yes", { replyTo: "msg_0", ...more });
+  const [deed] = deedsIn(space, [message], analyst.id);
+  if (!deed) throw new Error("the message tells of no deed");
+  return deed;
+};
 
 describe("what messages tell of other agents", () => {
   test("who answered, asked, wrote, or used a tool; not people, and not the agent itself", () => {
@@ -40,16 +39,7 @@ describe("what messages tell of other agents", () => {
       said("9", "15:06", writer, "That was long ago", { replyTo: "msg_1" }),
     ].map((message, index) => ({ ...message, seq: index + 1 }));
     const deeds = deedsIn(alpha, messages, analyst.id);
-    expect(deeds.map(({ seq, agentName, did }) => [seq, agentName, did])).toEqual([
-      [1, "Writer", "wrote"],
-      [3, "Designer", "answered"],
-      [4, "Designer", "answered"],
-      [6, "Designer", "asked"],
-      [7, "Designer", "asked"],
-      [8, "Designer", { used: "deploy" }],
-      [9, "Writer", "wrote"],
-      [10, "Writer", "answered"],
-    ]);
+    expect(deeds.map(({ seq }) => seq)).toEqual([1, 3, 4, 6, 7, 8, 9, 10]);
     expect(lines(deeds)).toEqual([
       "ACTIVITY (other agents in your spaces, UTC):",
       '  - [09:00] "Writer" wrote in "Project Alpha"',
@@ -65,18 +55,21 @@ describe("what messages tell of other agents", () => {
 
   test("nothing where nothing was done, and nothing of the day before", () => {
     expect(activitySection({ deeds: [], dropped: [] }, now).section).toEqual({ name: "activity", text: "", tokens: 0 });
-    expect(lines([deed({ at: "2026-02-17T15:06:59.000Z" })])).toEqual([]);
-    expect(lines([deed({ at: "2026-02-17T15:07:01.000Z" })])).toHaveLength(2);
+    expect(lines([deed({ createdAt: "2026-02-17T15:06:59.000Z" })])).toEqual([]);
+    expect(lines([deed({ createdAt: "2026-02-17T15:07:01.000Z" })])).toHaveLength(2);
   });
 
   test("what was done again in the same minute is told once", () => {
-    const again = deed({ at: "2026-02-18T15:00:59.000Z", seq: 2 });
-    expect(lines([deed(), again, deed({ at: day("15:01"), seq: 3 })])).toHaveLength(3);
+    const again = deed({ createdAt: "2026-02-18T15:00:59.000Z", seq: 2 });
+    expect(lines([deed(), again, deed({ createdAt: day("15:01"), seq: 3 })])).toHaveLength(3);
   });
 
   test("[B3] the newest 20 lines at most, newest last; fewer where they do not fit, with a notice", () => {
     const many = Array.from({ length: 50 }, (_, index) =>
-      deed({ seq: index, at: day(`14:${String(index).padStart(2, "0")}`), spaceId: `spc_${index % 3}` }),
+      deed(
+        { seq: index, createdAt: day(`14:${String(index).padStart(2, "0")}`) },
+        { ...alpha, id: `spc_${index % 3}` },
+      ),
     );
     const shown = lines(many.toReversed());
     expect(shown).toHaveLength(maxActivityLines + 1);
@@ -96,9 +89,11 @@ describe("what messages tell of other agents", () => {
 test("[S2] names of agents, spaces and tools come back exactly, and add no line", () => {
   fc.assert(
     fc.property(hostile, hostile, fc.option(hostile, { nil: undefined }), (agentName, spaceName, used) => {
-      const [heading, line, ...more] = lines([
-        deed({ agentName, spaceName, did: used === undefined ? "asked" : { used } }),
-      ]);
+      const sender = { ...designer, name: agentName };
+      const toolCall =
+        used === undefined ? {} : { toolCall: { id: "tc_1", name: used, input: {}, status: "complete" as const } };
+      const asked = { sender, expectsReply: true, ...toolCall };
+      const [heading, line, ...more] = lines([deed(asked, { id: "spc_1", name: spaceName })]);
       expect([heading, more]).toEqual(["ACTIVITY (other agents in your spaces, UTC):", []]);
       const reader = new Reader(line ?? "");
       reader.take("  - [15:00] ");

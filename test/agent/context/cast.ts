@@ -1,21 +1,11 @@
 import type { ModelMessage } from "ai";
-import {
-  type AgentState,
-  type ComposedConfig,
-  inputParts,
-  type KnownSpace,
-  type SpaceRef,
-} from "../../../src/agent/context/agent-state.ts";
+import type { AgentState, ComposedConfig, KnownSpace, SpaceRef } from "../../../src/agent/context/agent-state.ts";
 import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { type InboxMessageInput, renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { composedConfig } from "../../../src/agent/context/limits.ts";
-import type {
-  ActiveRun,
-  History,
-  HistoryEntry,
-  TimelineSnapshot,
-} from "../../../src/agent/context/timeline/snapshot.ts";
+import type { ActiveRun, TimelineSnapshot } from "../../../src/agent/context/timeline/compose-timeline.ts";
+import type { History, HistoryEntry } from "../../../src/agent/context/timeline/history.ts";
 import type { InboxData } from "../../../src/agent/records.ts";
 import { AgentConfig } from "../../../src/protocol/agent.ts";
 import type { EntityType } from "../../../src/protocol/entity.ts";
@@ -114,10 +104,10 @@ export const livedSnapshot = (
   more: Partial<ConsciousnessSnapshot> = {},
 ): ConsciousnessSnapshot => ({
   continuity: "consciousness",
-  ...inputParts(config),
+  ...{ config, tools: {}, correction: 1 },
   window: { instructions: "I am", summary: null },
   past: [],
-  own,
+  own: own.map((message) => ({ message })),
   ...more,
 });
 
@@ -189,11 +179,11 @@ export const thisRun = (trigger: InboxData): ActiveRun => ({
 
 const begunBy = (event: InboxData): ActiveRun["begunBy"] => {
   const { type } = event;
-  if (type === "plan") return { type, name: event.planName, text: event.instruction };
-  if (type === "service") return { type, name: event.serviceName, text: JSON.stringify(event.payload) };
-  if (type === "tool_result") return { type, name: event.tool, text: JSON.stringify(event.result) };
+  if (type === "plan") return { type, senderName: event.planName, text: event.instruction };
+  if (type === "service") return { type, senderName: event.serviceName, text: JSON.stringify(event.payload) };
+  if (type === "tool_result") return { type, senderName: event.tool, text: JSON.stringify(event.result) };
   const { sender, text = "" } = event.delivered.message;
-  return { type, name: sender.name, spaceName: event.spaceName, text };
+  return { type, senderName: sender.name, spaceName: event.spaceName, text };
 };
 
 export const unknownModel = { name: "unknown", window: null };
@@ -235,7 +225,7 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
   const { self = analyst, trigger } = situation;
   return {
     continuity: "timeline",
-    ...inputParts(configOf(self, situation.config)),
+    ...{ config: configOf(self, situation.config), tools: {}, correction: 1 },
     now: day(situation.now),
     state: stateOf(self, {
       spaces: situation.spaces,

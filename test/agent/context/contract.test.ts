@@ -1,7 +1,6 @@
 import type { ModelMessage } from "ai";
 import { describe, expect, test } from "vitest";
-import type { Deed } from "../../../src/agent/context/activity.ts";
-import type { Continuity } from "../../../src/agent/context/agent-state.ts";
+import { type Deed, deedsIn } from "../../../src/agent/context/activity.ts";
 import type { Snapshot } from "../../../src/agent/context/compose.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
@@ -11,7 +10,7 @@ import type { InboxData } from "../../../src/agent/records.ts";
 import {
   analyst,
   configOf,
-  day,
+  designer,
   due,
   fresh,
   goal,
@@ -53,7 +52,7 @@ const asked = triggerOf(question, alpha, "mention");
 const planned = due("daily", "Daily Report", "Post it");
 const reported = hooked("jira", { issue: "PROJ-123" });
 
-const snapshots: Record<Continuity, (trigger: InboxData, own?: ModelMessage[]) => Snapshot> = {
+const snapshots: Record<Snapshot["continuity"], (trigger: InboxData, own?: ModelMessage[]) => Snapshot> = {
   consciousness: (trigger, own = []) => {
     const config = configOf(analyst, { continuity: "consciousness" });
     const active = trigger.type === "space_message" ? alpha : null;
@@ -150,9 +149,10 @@ test("[B3] others' activity stands late in a timeline's input: what precedes it 
     const histories = [historyOf(alpha, history)];
     return compose(snapshotOf({ ...state, ...told, now: "15:07", trigger: asked, histories }));
   };
-  const deed = { spaceId: "spc_DEV", spaceName: "Dev", agentName: "Designer", did: "answered" } as const;
-  const one = asOf([{ ...deed, seq: 1, at: day("15:01") }]);
-  const two = asOf([1, 2].map((seq) => ({ ...deed, seq, at: day(`15:0${seq}`) })));
+  const answers = [1, 2].map((seq) => said("R", `15:0${seq}`, designer, "Yes", { seq, replyTo: "msg_0" }));
+  const dev = { id: "spc_DEV", name: "Dev" };
+  const one = asOf(deedsIn(dev, answers.slice(0, 1), analyst.id));
+  const two = asOf(deedsIn(dev, answers, analyst.id));
   const off = asOf(undefined);
   const [before, after, without] = [one, two, off].map(({ messages }) => String(messages[0]?.content));
   const heading = "ACTIVITY (other agents in your spaces, UTC):";
@@ -169,15 +169,11 @@ test("the rules of its tools are a section of every input, and part of its instr
   const toolRules = [{ tool: "send_message", rule: "exit_loop" }] as const;
   for (const of of Object.values(snapshots)) {
     const plain = of(asked);
-    const base = { ...plain.base, toolRules: [...toolRules] };
+    const config = { ...plain.config, toolRules: [...toolRules] };
     const ruled =
       plain.continuity === "timeline"
-        ? { ...plain, toolRules: [...toolRules] }
-        : {
-            ...plain,
-            toolRules: [...toolRules],
-            window: { ...plain.window, instructions: renderInstructions(analyst.id, base) },
-          };
+        ? { ...plain, config }
+        : { ...plain, config, window: { ...plain.window, instructions: renderInstructions(analyst.id, config) } };
     const { instructions, sections, tokens } = compose(ruled);
     const rules = sections.find(({ name }) => name === "tool_rules");
     expect(rules?.text).toBe("# Tool Execution Rules\n\n- The conversation will end after calling `send_message`");

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { Continuity, Messaging } from "../../../src/agent/context/agent-state.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
+import type { AgentConfig } from "../../../src/protocol/agent.ts";
 import { analyst, configOf } from "./cast.ts";
 
-const kinds: [Continuity, Messaging][] = [
+const kinds: [AgentConfig["continuity"], AgentConfig["messaging"]][] = [
   ["consciousness", "simple"],
   ["consciousness", "threaded"],
   ["timeline", "simple"],

@@ -1,7 +1,8 @@
 import type { ModelMessage } from "ai";
 import type { ContextConfig } from "../../../protocol/context-config.ts";
-import { excerpt } from "../quote.ts";
+import { firstFitting } from "../sections.ts";
 import { cutTo, estimateMessages, estimateText } from "../tokens.ts";
+import { excerpt } from "../wording.ts";
 
 /** One earlier cycle that the agent lived through: its model messages, untouched. */
 export type Cycle = { runId: string; messages: ModelMessage[] };
@@ -46,26 +47,18 @@ export const keepFrom = (
   past: Cycle[],
   { keepRecent, maxTokens }: Pick<CompactionLimits, "keepRecent" | "maxTokens">,
 ): number => {
-  let from = Math.max(0, past.length - keepRecent);
-  let kept = past.slice(from).reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0);
-  while (from < past.length - 1 && kept > maxTokens * keptShare) {
-    kept -= estimateMessages(past[from]?.messages ?? []);
-    from += 1;
-  }
+  const recent = past.slice(Math.max(0, past.length - keepRecent)).reverse();
+  const tokensOf = ({ messages }: Cycle): number => estimateMessages(messages);
+  const [newest] = recent;
   // The newest cycle may fill all that the summaries leave. A larger one cannot be kept whole.
-  return kept > maxTokens * (1 - summaryShare) ? past.length : from;
+  if (!newest || tokensOf(newest) > maxTokens * (1 - summaryShare)) return past.length;
+  return past.length - Math.max(1, firstFitting(recent, maxTokens * keptShare, tokensOf).length);
 };
 
 /** The newest lines that fit, oldest first. If not even the newest fits, its beginning. */
 const fitting = (lines: string[], maxTokens: number): string => {
-  let from = lines.length;
-  let room = maxTokens;
-  while (from > 0 && room > 0) {
-    from -= 1;
-    room -= estimateText(`${lines[from]}\n`);
-  }
-  if (room < 0 && from < lines.length - 1) from += 1;
-  return cutTo(lines.slice(from).join("\n"), maxTokens);
+  const kept = firstFitting(lines.toReversed(), maxTokens, (line) => estimateText(`${line}\n`));
+  return cutTo(lines.slice(-Math.max(1, kept.length)).join("\n"), maxTokens);
 };
 
 /**

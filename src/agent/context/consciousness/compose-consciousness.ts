@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import type { Dropped, HeadBlocks, ToldSection, ToldState } from "../../records.ts";
 import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
-import { type Composed, type Section, sectionOfBlocks, systemSections, tokensIn, told } from "../sections.ts";
+import { type Composed, firstFitting, sectionOfBlocks, systemSections, tokensIn, told } from "../sections.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Cycle } from "./compaction.ts";
 import { untold } from "./state.ts";
@@ -15,8 +15,8 @@ export type Window = {
   blocks?: HeadBlocks;
 };
 
-/** A message of the running cycle that tells of other agents, and its section. */
-export type Telling = { section: ToldSection; message: ModelMessage };
+/** A message of the running cycle. `section`: what it tells of other agents. */
+export type OwnMessage = { message: ModelMessage; section?: ToldSection | undefined };
 
 /** The data of one step's input. The agent's state is in its window and its cycle, as of their beginning. */
 export type ConsciousnessSnapshot = InputParts & {
@@ -26,11 +26,9 @@ export type ConsciousnessSnapshot = InputParts & {
   told?: ToldState | undefined;
   /** Blocks and tellings that did not fit. */
   withheld?: Dropped[];
-  /** The messages of `own` that tell of other agents. */
-  tellings?: Telling[];
   past: Cycle[];
   /** The running cycle so far, its inbox message first. */
-  own: ModelMessage[];
+  own: OwnMessage[];
 };
 
 const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
@@ -39,23 +37,7 @@ const summaryHeading = "EARLIER CYCLES (your own summaries, oldest first):";
 export const summaryMessage = (summary: string | null): ModelMessage[] =>
   summary === null ? [] : [{ role: "user", content: `${summaryHeading}\n${summary}` }];
 
-/** The running cycle as sections: one for each section of tellings, and one for the rest. */
-const cycleSections = (own: ModelMessage[], tellings: Telling[]): Section[] => {
-  const byName = Map.groupBy(tellings, ({ section }) => section);
-  const others = new Set(tellings.map(({ message }) => message));
-  return [
-    told(
-      "this_cycle",
-      own.filter((message) => !others.has(message)),
-    ),
-    ...[...byName].map(([name, all]) =>
-      told(
-        name,
-        all.map(({ message }) => message),
-      ),
-    ),
-  ];
-};
+const messagesOf = (own: OwnMessage[]): ModelMessage[] => own.map(({ message }) => message);
 
 /**
  * Consciousness: the system message, the summaries of what was compacted, the earlier cycles untouched, and the
@@ -63,31 +45,29 @@ const cycleSections = (own: ModelMessage[], tellings: Telling[]): Section[] => {
  * and named in `dropped`; the running cycle never is.
  */
 export const composeConsciousness = (snapshot: ConsciousnessSnapshot): Composed => {
-  const { context, correction, tools, toolRules, window, own } = snapshot;
+  const { config, correction, tools, window, own } = snapshot;
+  const { context, toolRules } = config;
   const summary = summaryMessage(window.summary);
   const system = systemSections(window.instructions, [
     sectionOfBlocks(Object.values(window.blocks ?? {})),
     rulesSection(toolRules),
   ]);
   const summaries = { name: "earlier_summaries", tokens: estimateMessages(summary), text: window.summary ?? "" };
-  const running = cycleSections(own, snapshot.tellings ?? []);
+  const bySection = Map.groupBy(own, ({ section = "this_cycle" }) => section);
+  const running = [...bySection].map(([name, all]) => told(name, messagesOf(all)));
   const fixed = tokensIn([...system, summaries, ...running]);
   const budget = context.maxTokens - context.reservedResponseTokens;
 
-  let room = budget / correction - fixed;
-  let first = snapshot.past.length;
   const cycles = snapshot.past.map(({ messages }) => told("earlier_cycles", messages));
-  while (first > 0 && (cycles[first - 1]?.tokens ?? 0) <= room) {
-    first -= 1;
-    room -= cycles[first]?.tokens ?? 0;
-  }
+  const fits = firstFitting(cycles.toReversed(), budget / correction - fixed, ({ tokens }) => tokens);
+  const first = cycles.length - fits.length;
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
   const shown = cycles.slice(first);
   const lived = { name: "earlier_cycles", tokens: tokensIn(shown), text: shown.map(({ text }) => text).join("\n") };
   const sections = [...system, summaries, lived, ...running];
   return {
     instructions: window.instructions,
-    messages: [...summary, ...past, ...own],
+    messages: [...summary, ...past, ...messagesOf(own)],
     tools,
     sections: sections.filter((section) => section.tokens > 0),
     tokens: Math.ceil(tokensIn(sections) * correction),

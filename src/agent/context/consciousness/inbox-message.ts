@@ -1,10 +1,7 @@
 import type { HeadBlocks, InboxData, ToldState } from "../../records.ts";
-import { plain } from "../agent-state.ts";
 import type { ShownBlock } from "../blocks.ts";
 import { activeSpace, inboxEvents, inboxHeading, noActiveSpace, nowLine } from "../grammar.ts";
-import { contentOf, originNote } from "../message-content.ts";
-import { excerpt, quote, quoteJson } from "../quote.ts";
-import { shortTime } from "../time.ts";
+import { contentOf, excerpt, originNote, plain, quote, quoteJson, shortTime } from "../wording.ts";
 import { renderState, renderStateChanges } from "./state.ts";
 
 type OtherEvent = Exclude<InboxData, { type: "space_message" }>;

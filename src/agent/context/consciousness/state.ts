@@ -1,11 +1,10 @@
-import type { Memory } from "../../../protocol/mind.ts";
-import { maxToldSpaces } from "../../bounds.ts";
 import type { Dropped, HeadBlocks, ToldState } from "../../records.ts";
-import { type AgentState, goalLine, memoryLine, newestFirst, planLine, spaceLine } from "../agent-state.ts";
+import { type AgentState, newestFirst, stateLines } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
-import { quote } from "../quote.ts";
+import { firstFitting } from "../sections.ts";
 import { estimateText } from "../tokens.ts";
+import { quote } from "../wording.ts";
 
 /**
  * The agent's state by sections: in full at the start of a window, afterwards only the lines that changed. Nothing that
@@ -13,18 +12,6 @@ import { estimateText } from "../tokens.ts";
  */
 type Kind = keyof typeof stateSections;
 const kinds: Kind[] = ["spaces", "goals", "memories", "plans", "blocks"];
-
-/** Lines for memories: the newest that fit `tokens` in full, the others by key only. */
-const memoryLines = (memories: Memory[], tokens: number): [key: string, line: string][] => {
-  let room = tokens;
-  const shown = new Set<string>();
-  for (const memory of newestFirst(memories)) {
-    room -= estimateText(memoryLine(memory));
-    if (room < 0) break;
-    shown.add(memory.key);
-  }
-  return memories.map((memory) => [memory.key, shown.has(memory.key) ? memoryLine(memory) : keptLine(memory.key)]);
-};
 
 const keptLine = (key: string): string => `${quote(key)} is kept, not shown: get_memories reads it`;
 
@@ -35,18 +22,24 @@ export const untold = (told: ToldState): Dropped[] => {
 };
 
 /**
- * The lines of each section by key: the id of a space, goal or plan, the key of a memory. Memories fill at most
- * `memoryTokens`.
+ * The lines of each section by the key of their item. The newest memories that fit `memoryTokens` are told in full, the
+ * others by key only.
  */
-export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => ({
-  ...(state.blocks ? { BLOCKS: toldBlocks(state.blocks.shown) } : {}),
-  "YOUR SPACES": Object.fromEntries(
-    state.spaces.slice(0, maxToldSpaces).map((space) => [space.id, spaceLine(space, state.agentId)]),
-  ),
-  GOALS: Object.fromEntries(state.goals.map((goal) => [goal.id, goalLine(goal)])),
-  MEMORIES: Object.fromEntries(memoryLines(state.memories, memoryTokens)),
-  PLANS: Object.fromEntries(state.plans.map((plan) => [plan.id, planLine(plan)])),
-});
+export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => {
+  const { spaces, goals, memories, plans } = stateLines(state);
+  const lines = new Map(memories);
+  const inFull = firstFitting(newestFirst(state.memories), memoryTokens, ({ key }) =>
+    estimateText(lines.get(key) ?? ""),
+  );
+  const shown = new Set(inFull.map(({ key }) => key));
+  return {
+    ...(state.blocks ? { BLOCKS: toldBlocks(state.blocks.shown) } : {}),
+    "YOUR SPACES": Object.fromEntries(spaces),
+    GOALS: Object.fromEntries(goals),
+    MEMORIES: Object.fromEntries(memories.map(([key, line]) => [key, shown.has(key) ? line : keptLine(key)])),
+    PLANS: Object.fromEntries(plans),
+  };
+};
 
 /** The digest of each block's text, which shows later whether the text changed. */
 export const toldBlocks = (blocks: ShownBlock[]): Record<string, string> =>

@@ -1,15 +1,14 @@
 import type { ModelMessage } from "ai";
-import type { Dropped } from "../../records.ts";
+import type { RunStatus, RunTrigger } from "../../../protocol/run.ts";
+import type { Answers, Dropped, InboxData } from "../../records.ts";
 import { activitySection } from "../activity.ts";
-import { earlierCall, headings, listItem, nowLine, resumeLine } from "../grammar.ts";
+import { type AgentState, type InputParts, newestFirst, type SpaceRef, stateLines } from "../agent-state.ts";
+import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
-import { callLine, excerpt, quote } from "../quote.ts";
 import {
   type Composed,
   type Cut,
-  keepFitting,
-  linesTokens,
-  lineTokens,
+  listSection,
   type Section,
   sectionOf,
   sectionOfBlocks,
@@ -17,11 +16,46 @@ import {
   tokensIn,
   told,
 } from "../sections.ts";
-import { shortTime } from "../time.ts";
-import { asMessages, historySections, marksOf } from "./history.ts";
-import type { ActiveRun, Resume, TimelineSnapshot } from "./snapshot.ts";
-import { goalsSection, memoriesSection, plansSection, spacesSection } from "./state-sections.ts";
-import { activeSpaceLine, triggerLines } from "./trigger.ts";
+import { callLine, excerpt, quote, quoteJson, shortTime } from "../wording.ts";
+import { type Action, asMessages, type History, showHistory } from "./history.ts";
+
+/** A run of this agent that is under way or waits. */
+export type ActiveRun = {
+  runId: string;
+  status: RunStatus;
+  isThis: boolean;
+  /** The sender, plan or service that it answers, with the message's text, the instruction or the payload's JSON. */
+  begunBy: Pick<RunTrigger, "type" | "senderName" | "text"> & { spaceName?: string | undefined };
+  /** Its question and whose answers it waits for, or its call and what that waits for. */
+  waiting?:
+    | { text: string; spaceName: string; names: string[] }
+    | { call: Action; spaceName: string | undefined; awaits: "approval" | "answer" | "server" }
+    | undefined;
+};
+
+/** The data of one invocation's input. `now` is when it began, so that its steps share a prefix. */
+export type TimelineSnapshot = InputParts & {
+  continuity: "timeline";
+  /** ISO 8601. */
+  now: string;
+  state: AgentState;
+  /** The history of the trigger's space, and of the space where it waited, if another. Empty for a plan or a service. */
+  histories: History[];
+  /** This one too. */
+  activeRuns: ActiveRun[];
+  /** How many more runs wait for tools. */
+  moreRuns?: number;
+  /** The event that this run is for. */
+  trigger: InboxData;
+  /** `why`: the trigger's space, where the run was when it began to wait, or where the call was made whose result came. */
+  activeSpace: (SpaceRef & { why: keyof typeof whys }) | null;
+  /** The run goes on after a wait, in a fresh invocation. `soFar`: its earlier calls, oldest first. */
+  resume: (Answers & { soFar: Action[] }) | null;
+  /** The model messages of this invocation so far: its steps and their results. */
+  own: ModelMessage[];
+  /** Estimated tokens of the input that the model refused as too long, where this one is composed instead. */
+  refused?: number | undefined;
+};
 
 /** Blank lines, and what a message costs beside its text. */
 const frameTokens = 16;
@@ -40,15 +74,16 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
  * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
-  const { base, toolRules, tools, context, correction, state, own, refused } = snapshot;
-  const instructions = renderInstructions(state.agentId, { ...base, toolRules });
+  const { config, tools, correction, state, resume, own, refused, now } = snapshot;
+  const { context, toolRules } = config;
+  const instructions = renderInstructions(state.agentId, config);
   const system = systemSections(instructions, [rulesSection(toolRules)]);
   const invocation = told("this_invocation", own);
-  const runs = sectionOf("active_runs", activeRunLines(snapshot.activeRuns, snapshot.moreRuns));
+  const runs = sectionOf("active_runs", activeRunLines(snapshot));
   const last = [
-    sectionOf("trigger", triggerLines(snapshot.trigger, base.messaging)),
-    sectionOf("active_space", [activeSpaceLine(snapshot.activeSpace)]),
-    sectionOf("now", [nowLine.write({ now: shortTime(snapshot.now) })]),
+    sectionOf("trigger", triggerLines(snapshot)),
+    sectionOf("active_space", [activeSpaceLine(snapshot)]),
+    sectionOf("now", [grammar.nowLine.write({ now: shortTime(now) })]),
   ];
 
   const uncut = tokensIn([...system, invocation, runs, ...last]);
@@ -64,61 +99,154 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   };
   const { shown: blocks, dropped: withheld } = state.blocks ?? { shown: [], dropped: [] };
   const documents = take({ section: sectionOfBlocks(blocks.map(({ text }) => text)), dropped: withheld });
-  const spaces = take(spacesSection(snapshot, room));
-  const goals = take(goalsSection(snapshot, room));
-  const plans = take(plansSection(snapshot, room));
-  const thisRun = snapshot.resume === null ? [] : [take(resumeSection(snapshot.resume, room))];
-  const memories = take(memoriesSection(snapshot, room, context.memoryTokens / correction - documents.tokens));
-  const { activity } = state;
-  const others = activity ? [take(activitySection(activity, snapshot.now, room))] : [];
-  const marks = marksOf(snapshot);
+  const lists = stateSectionsOf(snapshot);
+  const spaces = take(lists.spaces(room));
+  const goals = take(lists.goals(room));
+  const plans = take(lists.plans(room));
+  const thisRun = resume === null ? [] : [take(resumeSection(resume, room))];
+  const memories = take(lists.memories(room, context.memoryTokens / correction - documents.tokens));
+  const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
+
   const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
-  const histories = historySections(snapshot, marks, room - forCalls);
-  dropped.push(...histories.flatMap((history) => history.dropped));
+  const each = snapshot.histories.length;
+  const [ofRoom, ofHistory] = [(room - forCalls) / each, context.historyTokens / correction / each];
+  const marks = {
+    agentId: state.agentId,
+    triggerId: snapshot.trigger.type === "space_message" ? snapshot.trigger.delivered.message.id : null,
+    replyIds: new Set(resume?.replies.map(({ messageId }) => messageId)),
+  };
+  const asTurns = context.history === "messages";
+  const rule = ofRoom < ofHistory ? "maxTokens" : "historyTokens";
+  const limits = { tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
+  const histories = snapshot.histories.map((history) => showHistory(history, marks, limits));
+  const shown = histories.map(({ section }) => section);
 
   const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];
   const tail = [plans, runs, ...thisRun, ...others.filter(({ text }) => text !== ""), ...last];
-  const shown = histories.map((history) => history.shown);
-  const inPrompt = [textOf(head), ...histories.map(({ section }) => section.text), textOf(tail)].join("\n\n");
-  const input: ModelMessage[] =
-    context.history === "messages"
-      ? asMessages(textOf(head), shown, textOf(tail), marks)
-      : [{ role: "user", content: inPrompt }];
-  const sections = [...system, ...head, ...histories.map(({ section }) => section), ...tail, invocation];
+  const inPrompt = [textOf(head), ...shown.map(({ text }) => text), textOf(tail)].join("\n\n");
+  const input: ModelMessage[] = asTurns
+    ? asMessages(textOf(head), histories, textOf(tail))
+    : [{ role: "user", content: inPrompt }];
+  const sections = [...system, ...head, ...shown, ...tail, invocation];
   return {
     instructions,
     messages: [...input, ...own],
     tools,
     sections: sections.filter(({ tokens }) => tokens > 0),
     tokens: Math.ceil((tokensIn(sections) + frameTokens) * correction),
-    dropped,
-    unshown: shown.map(({ history, earlier }) => ({ spaceId: history.space.id, messages: earlier })),
+    dropped: [...dropped, ...histories.flatMap((history) => history.dropped)],
+    unshown: histories.map(({ unshown }) => unshown),
     firstCycle: 0,
   };
 };
 
-/** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
-const resumeSection = ({ soFar, replies, timedOut, gone = [] }: Resume, room: number): Cut => {
-  const heading = headings.thisRun;
-  const why = resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone });
-  const calls = soFar.map((action) => `  ${listItem.write({ item: earlierCall.write({ call: callLine(action) }) })}`);
-  const forCalls = room - linesTokens([heading, why]);
-  const { kept, left } = keepFitting(calls, forCalls, lineTokens, (_, index) => -index);
-  const shown = calls.length === 0 ? ["  (no calls)"] : kept;
-  if (left.length === 0) return { section: sectionOf("this_run", [heading, ...shown, why]), dropped: [] };
-  const note = `  (${left.length} earlier calls are not shown)`;
+const namedKeys = 3;
+
+/** The lists of the agent's state, each as the section that fits a room; memories fill `most` tokens at most. */
+const stateSectionsOf = ({ state, now, activeSpace: active }: TimelineSnapshot) => {
+  const all = stateLines(state, now, active?.id);
+  type Name = keyof typeof all;
+  const list =
+    (name: Name, ranks: number[], note = (_: number[]) => `more ${name} are not shown`) =>
+    (room: number, most = Number.POSITIVE_INFINITY): Cut => {
+      const heading = `${grammar.stateSections[name]}:`;
+      const lines = all[name].map(([, item]) => `  ${grammar.listItem.write({ item })}`);
+      const none = lines.length === 0 ? [`  ${grammar.emptyList}`] : [];
+      const rule = room < most ? "context.maxTokens" : "context.memoryTokens";
+      return listSection(Math.min(room, most), {
+        ...{ name, around: [heading], lines, ranks },
+        layout: (kept, left) => [
+          ...[heading, ...none, ...kept],
+          ...(left.length === 0 ? [] : [`  (${left.length} ${note(left)})`]),
+        ],
+        reason: (left) => `${left} do not fit ${rule}`,
+      });
+    };
+  /** Those that are active are left out last. */
+  const activeFirst = (items: { status: string }[]): number[] =>
+    items.map(({ status }, index) => (status === "active" ? index : Number.MAX_SAFE_INTEGER));
+  const byAge = new Map(newestFirst(state.memories).map((memory, index) => [memory, index]));
+  const memoryRanks = state.memories.map((memory) => byAge.get(memory) ?? 0);
   return {
-    section: sectionOf("this_run", [heading, note, ...shown, why]),
-    dropped: [{ name: "this_run", reason: `${left.length} earlier calls do not fit context.maxTokens` }],
+    spaces: list(
+      "spaces",
+      state.spaces.map(({ id }, index) => (id === active?.id ? -1 : index)),
+    ),
+    goals: list("goals", activeFirst(state.goals)),
+    memories: list("memories", memoryRanks, (left) => {
+      const keys = left.slice(0, namedKeys).map((index) => quote(state.memories[index]?.key ?? ""));
+      return `older ones are not shown: get_memories reads them, such as ${keys.join(", ")}`;
+    }),
+    plans: list("plans", activeFirst(state.plans), () => "more plans are not shown: get_plans reads them"),
   };
 };
 
+/** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
+const resumeSection = (
+  { soFar, replies, timedOut, gone = [] }: NonNullable<TimelineSnapshot["resume"]>,
+  room: number,
+): Cut => {
+  const heading = grammar.headings.thisRun;
+  const why = grammar.resumeLine.write({ replied: replies.map(({ name }) => name), timedOut, gone });
+  const lines = soFar.map(
+    (action) => `  ${grammar.listItem.write({ item: grammar.earlierCall.write({ call: callLine(action) }) })}`,
+  );
+  const none = lines.length === 0 ? ["  (no calls)"] : [];
+  return listSection(room, {
+    ...{ name: "this_run", around: [heading, why], lines },
+    layout: (kept, left) => [
+      ...(left.length === 0 ? [heading] : [heading, `  (${left.length} earlier calls are not shown)`]),
+      ...[...none, ...kept, why],
+    ],
+    reason: (left) => `${left} earlier calls do not fit context.maxTokens`,
+  });
+};
+
+const triggerFields = ({ trigger, config }: TimelineSnapshot): Partial<Record<grammar.TriggerField, string>> => {
+  const { type } = trigger;
+  if (type === "plan") {
+    const { planName: name, planId: id, instruction, scheduledAt } = trigger;
+    const plan = grammar.named.write({ name, id });
+    return { type, plan, instruction: quote(instruction), scheduledAt: quote(shortTime(scheduledAt)) };
+  }
+  if (type === "service") return { type, service: quote(trigger.serviceName), payload: quoteJson(trigger.payload) };
+  if (type === "tool_result") {
+    const { tool, toolCallId, result } = trigger;
+    return { type, tool: quote(tool), toolCallId, result: quoteJson(result) };
+  }
+  const { message, triggerSource } = trigger.delivered;
+  const isExpected = message.expectsReply === true && triggerSource !== "proactive_router";
+  return {
+    type,
+    triggerSource: triggerSource === "none" ? "every_message" : triggerSource,
+    space: grammar.named.write({ name: trigger.spaceName, id: message.spaceId }),
+    sender: grammar.sender.write(message.sender),
+    message: quote(message.text ?? ""),
+    messageId: message.id,
+    timestamp: quote(shortTime(message.createdAt)),
+    ...(config.messaging === "threaded" ? { senderExpectsReply: String(isExpected) } : {}),
+  };
+};
+
+/** Why this run runs. Never cut. */
+const triggerLines = (snapshot: TimelineSnapshot): string[] => [
+  grammar.headings.trigger,
+  ...Object.entries(triggerFields(snapshot)).map(
+    ([field, value]) => `  ${grammar.triggerField.write({ field, value })}`,
+  ),
+];
+
+const whys = { trigger: "auto-set from trigger", wait: "as you left it", call: "where you called the tool" };
+
+const activeSpaceLine = ({ activeSpace: active }: TimelineSnapshot): string =>
+  active === null ? grammar.noActiveSpace : grammar.activeSpace.write({ ...active, why: `  [${whys[active.why]}]` });
+
 const textCharacters = 80;
 
-const begunBy = ({ type, name, spaceName, text }: ActiveRun["begunBy"]): string => {
+const begunBy = ({ type, senderName = "", spaceName, text = "" }: ActiveRun["begunBy"]): string => {
   const kind = type === "space_message" ? "" : `${type} `;
   const where = spaceName === undefined ? "" : ` in ${quote(spaceName)}`;
-  return `${kind}${quote(name)}${where}: ${quote(excerpt(text, textCharacters))}`;
+  return `${kind}${quote(senderName)}${where}: ${quote(excerpt(text, textCharacters))}`;
 };
 
 const awaited = { approval: "somebody's approval", answer: "somebody's answer", server: "its server" } as const;
@@ -133,11 +261,11 @@ const waitingFor = (waiting: NonNullable<ActiveRun["waiting"]>): string => {
 };
 
 /** The agent's active runs, so that it begins nothing twice. */
-export const activeRunLines = (runs: ActiveRun[], more = 0): string[] => [
+const activeRunLines = ({ activeRuns, moreRuns = 0 }: TimelineSnapshot): string[] => [
   "ACTIVE RUNS:",
-  ...runs.map(
+  ...activeRuns.map(
     (run) =>
       `  - ${run.runId} (${run.isThis ? "this run" : run.status}) — ${run.waiting ? waitingFor(run.waiting) : begunBy(run.begunBy)}`,
   ),
-  ...(more === 0 ? [] : [`  - and ${more} earlier ones that wait for their tools; get_my_runs lists them`]),
+  ...(moreRuns === 0 ? [] : [`  - and ${moreRuns} earlier ones that wait for their tools; get_my_runs lists them`]),
 ];

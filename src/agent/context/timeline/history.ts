@@ -1,163 +1,140 @@
 import type { ModelMessage } from "ai";
 import type { Message } from "../../../protocol/message.ts";
+import type { Dropped } from "../../records.ts";
+import type { SpaceRef } from "../agent-state.ts";
 import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLines, sender } from "../grammar.ts";
-import { contentOf, originNote } from "../message-content.ts";
-import { callLine, quote } from "../quote.ts";
-import { type Cut, keepFitting, linesTokens } from "../sections.ts";
-import { shortTime } from "../time.ts";
-import type { History, HistoryEntry, TimelineSnapshot } from "./snapshot.ts";
+import { keepFitting, linesTokens, type Section } from "../sections.ts";
+import { callLine, contentOf, originNote, quote, shortTime } from "../wording.ts";
+
+/** A tool call of this agent, with its output if that is known. */
+export type Action = { toolName: string; input: unknown; output?: unknown };
+
+/** One entry of a space's history as this agent reads it. */
+export type HistoryEntry =
+  /** `seen`: acknowledged by a committed run. The agent's own messages count as seen anyway. */
+  | { kind: "message"; message: Message; seen: boolean }
+  /** A silent action of the agent, which only it sees. `at` is ISO 8601. */
+  | { kind: "action"; at: string; action: Action };
+
+/** The newest entries of a space, oldest first, of `total` messages that it has in all. */
+export type History = {
+  space: SpaceRef;
+  entries: HistoryEntry[];
+  total: number;
+  /** A model's summary of `messages` messages, of which the last is the space's `upTo`th. */
+  summary?: { text: string; messages: number; upTo: number } | undefined;
+};
 
 /** The marks in a history: own messages, the trigger, and the answers that the run waited for. */
-export type Marks = { agentId: string; triggerId: string | null; replyIds: ReadonlySet<string> };
+type Marks = { agentId: string; triggerId: string | null; replyIds: ReadonlySet<string> };
 
-export const marksOf = ({ state, trigger, resume }: TimelineSnapshot): Marks => ({
-  agentId: state.agentId,
-  triggerId: trigger.type === "space_message" ? trigger.delivered.message.id : null,
-  replyIds: new Set(resume?.replies.map(({ messageId }) => messageId)),
-});
+/** `tokens`: the most that it may fill, by the limit that `rule` names. */
+type Limits = { tokens: number; rule: "maxTokens" | "historyTokens"; asTurns: boolean };
 
-/** What is known of a message beside what it says. `marks`: `[NEW] ← TRIGGER` and its kin. */
-const factsOf = (message: Message, seen: boolean, marks: Marks) => {
-  const isOwn = message.sender.id === marks.agentId;
-  const ends = [
-    seen || isOwn ? markTexts.seen : markTexts.new,
-    ...(message.id === marks.triggerId ? [markTexts.trigger] : []),
-    ...(marks.replyIds.has(message.id) ? [markTexts.reply] : []),
-  ];
-  const { id, createdAt } = message;
-  return { isOwn, id, time: shortTime(createdAt), content: contentOf(message), marks: ends.join(" ") };
-};
-
-/** Notes below a message: the message that it answers, and why it was sent here. */
-const notesOf = (message: Message): string[] => [
-  ...(message.replyTo === undefined ? [] : [`      [reply to ${message.replyTo}]`]),
-  ...(message.origin === undefined ? [] : [`      ${originNote(message.origin)}`]),
-];
-
-const actionLine = (entry: Extract<HistoryEntry, { kind: "action" }>): string =>
-  `[${shortTime(entry.at)}] You: ${callLine(entry.action)}`;
-
-/** An entry as lines of the prompt. */
-export const entryLines = (entry: HistoryEntry, marks: Marks): string[] => {
-  if (entry.kind === "action") return [`  ${actionLine(entry)}`];
-  const { message, seen } = entry;
-  const { isOwn, ...facts } = factsOf(message, seen, marks);
-  const from = isOwn ? "You" : sender.write(message.sender);
-  return [`  ${historyMessage.write({ ...facts, from })}`, ...notesOf(message)];
-};
-
+/** The lines of an entry, and whose turn of a conversation they are. */
 type Turn = { role: "user" | "assistant"; lines: string[] };
 
+/** The part of a history that is shown, its newest entries, and how many messages lie before it. */
+export type ShownHistory = {
+  section: Section;
+  dropped: Dropped[];
+  heading: string[];
+  turns: Turn[];
+  unshown: { spaceId: string; messages: number };
+};
+
 /**
- * An entry as a turn. The agent's own messages are the assistant's, all others the user's, with their sender. Everything
- * stays quoted. Silent actions are the user's too: in the assistant's words they would look like the way to make a call.
+ * An entry as lines of the prompt, or as a turn. As turns the agent's own messages are the assistant's, all others the
+ * user's, with their sender. Everything stays quoted. Silent actions are the user's too: in the assistant's words they
+ * would look like the way to make a call.
  */
-const turnOf = (entry: HistoryEntry, marks: Marks): Turn => {
-  if (entry.kind === "action") return { role: "user", lines: [actionLine(entry)] };
+const turnOf = (entry: HistoryEntry, marks: Marks, asTurns: boolean): Turn => {
+  if (entry.kind === "action") {
+    const line = `[${shortTime(entry.at)}] You: ${callLine(entry.action)}`;
+    return { role: "user", lines: [asTurns ? line : `  ${line}`] };
+  }
   const { message, seen } = entry;
-  const { isOwn, ...facts } = factsOf(message, seen, marks);
-  const isSpoken = isOwn && message.toolCall === undefined;
-  const said = isOwn
-    ? `${isSpoken ? "" : "You: "}${facts.content}  ${historyFacts.write(facts)}`
-    : historyTurn.write({ ...message.sender, ...facts });
-  return { role: isSpoken ? "assistant" : "user", lines: [said, ...notesOf(message)] };
+  const { id, sender: by, createdAt, replyTo, origin } = message;
+  const isOwn = by.id === marks.agentId;
+  const ends = [
+    seen || isOwn ? markTexts.seen : markTexts.new,
+    ...(id === marks.triggerId ? [markTexts.trigger] : []),
+    ...(marks.replyIds.has(id) ? [markTexts.reply] : []),
+  ];
+  const facts = { id, time: shortTime(createdAt), content: contentOf(message), marks: ends.join(" ") };
+  const isSpoken = asTurns && isOwn && message.toolCall === undefined;
+  const written = (): string => {
+    if (!asTurns) return `  ${historyMessage.write({ ...facts, from: isOwn ? "You" : sender.write(by) })}`;
+    if (!isOwn) return historyTurn.write({ ...by, ...facts });
+    return `${isSpoken ? "" : "You: "}${facts.content}  ${historyFacts.write(facts)}`;
+  };
+  const notes = [
+    ...(replyTo === undefined ? [] : [`      [reply to ${replyTo}]`]),
+    ...(origin === undefined ? [] : [`      ${originNote(origin)}`]),
+  ];
+  return { role: isSpoken ? "assistant" : "user", lines: [written(), ...notes] };
 };
 
 /**
  * The histories as turns between `head` and `tail`, both the user's. Neighbours of one role are one message, so that
  * roles alternate, the user's first.
  */
-export const asMessages = (head: string, shown: Shown[], tail: string, marks: Marks): ModelMessage[] => {
+export const asMessages = (head: string, shown: ShownHistory[], tail: string): ModelMessage[] => {
   const turns: Turn[] = [{ role: "user", lines: [head] }];
   const add = (turn: Turn): void => {
     const last = turns.at(-1);
     if (last?.role === turn.role) last.lines.push(...turn.lines);
-    else turns.push(turn);
+    else turns.push({ ...turn, lines: [...turn.lines] });
   };
   for (const each of shown) {
-    add({ role: "user", lines: ["", ...headingLines(each)] });
-    for (const entry of each.entries) add(turnOf(entry, marks));
+    add({ role: "user", lines: ["", ...each.heading] });
+    for (const turn of each.turns) add(turn);
   }
   add({ role: "user", lines: turns.at(-1)?.role === "user" ? ["", tail] : [tail] });
   return turns.map(({ role, lines }) => ({ role, content: lines.join("\n").replace(/^\n+/, "") }));
 };
 
-/** The part of a history that is shown: its newest entries. */
-export type Shown = { history: History; entries: HistoryEntry[]; earlier: number };
-
-const summaryLines = ({ history: { summary, total }, earlier }: Shown): string[] => {
-  // Messages that are shown need no summary.
-  if (!summary || earlier === 0) return [];
+/** The heading, how many messages are not shown, and a summary of those, if there is one. */
+const headingOf = ({ space, summary, total }: History, entries: HistoryEntry[], earlier: number): string[] => {
+  const heading = `SPACE HISTORY (${quote(space.name)}):`;
+  if (earlier === 0) return entries.length === 0 ? [heading, "  (no messages)"] : [heading];
+  const how = `read_messages with offset ${messagesIn(entries)} reads them`;
+  const notShown = [heading, `  (${earlier} earlier messages are not shown: ${how})`];
+  if (!summary) return notShown;
   const since = total - summary.upTo;
+  const lines = quoteLines(summary.text).split("\n");
   return [
+    ...notShown,
     `  SUMMARY of ${summary.messages} earlier messages, written for you (all but the newest ${since}):`,
-    ...quoteLines(summary.text)
-      .split("\n")
-      .map((line) => `  ${line}`),
+    ...lines.map((line) => `  ${line}`),
   ];
 };
 
 const messagesIn = (entries: HistoryEntry[]): number => entries.filter(({ kind }) => kind === "message").length;
 
-/** The heading, how many messages are not shown, and a summary of those, if there is one. */
-const headingLines = (shown: Shown): string[] => {
-  const { history, entries, earlier } = shown;
-  const heading = `SPACE HISTORY (${quote(history.space.name)}):`;
-  if (earlier === 0) return entries.length === 0 ? [heading, "  (no messages)"] : [heading];
-  const how = `read_messages with offset ${messagesIn(entries)} reads them`;
-  return [heading, `  (${earlier} earlier messages are not shown: ${how})`, ...summaryLines(shown)];
-};
-
-/** The shown part of one history, its section, and what was left out by which rule. */
-export type HistorySection = Cut & { shown: Shown };
-
 /** The tokens of a model message beside its text. */
 const turnTokens = 4;
 
-/** The newest entries with at most `messages` messages among them. */
-const newest = (entries: HistoryEntry[], messages: number): HistoryEntry[] => {
-  let count = 0;
-  const from = entries.findLastIndex((entry) => {
-    if (entry.kind === "message") count += 1;
-    return count > messages;
-  });
-  return entries.slice(from + 1);
-};
-
-/** `room`: the tokens that the rest of the input leaves; `tokens`: those that the config allows. */
-type Limits = { room: number; tokens: number; messages: number; asTurns: boolean };
-
-const historySection = (history: History, marks: Marks, limits: Limits): HistorySection => {
-  const entries = newest(history.entries, limits.messages);
-  const linesOf = (entry: HistoryEntry): string[] =>
-    limits.asTurns ? turnOf(entry, marks).lines : entryLines(entry, marks);
-  const lines = new Map(entries.map((entry) => [entry, linesOf(entry)]));
-  const tokensOf = (entry: HistoryEntry): number =>
-    linesTokens(lines.get(entry) ?? []) + (limits.asTurns ? turnTokens : 0);
-  const longestHeading = linesTokens(headingLines({ history, entries: [], earlier: history.total }));
-  const room = Math.min(limits.room, limits.tokens) - longestHeading;
-  const { kept, left, tokens } = keepFitting(entries, room, tokensOf, (_, index) => -index);
-  const shown: Shown = { history, entries: kept, earlier: Math.max(0, history.total - messagesIn(kept)) };
-  const heading = headingLines(shown);
-  const text = [...heading, ...kept.flatMap((entry) => lines.get(entry) ?? [])].join("\n");
-  const rule = left.length === 0 ? "historyMessages" : limits.room < limits.tokens ? "maxTokens" : "historyTokens";
-  const reason = `${shown.earlier} earlier messages are beyond context.${rule}`;
+/** The newest entries of a history that fit, as its section. */
+export const showHistory = (history: History, marks: Marks, { tokens, rule, asTurns }: Limits): ShownHistory => {
+  const turns = history.entries.map((entry) => turnOf(entry, marks, asTurns));
+  const sizes = turns.map(({ lines }) => linesTokens(lines) + (asTurns ? turnTokens : 0));
+  const longestHeading = linesTokens(headingOf(history, [], history.total));
+  const { kept, left } = keepFitting(sizes, tokens - longestHeading);
+  const entries = kept.flatMap((index) => history.entries[index] ?? []);
+  const shown = kept.flatMap((index) => turns[index] ?? []);
+  const earlier = Math.max(0, history.total - messagesIn(entries));
+  const heading = headingOf(history, entries, earlier);
+  const reason = `${earlier} earlier messages are beyond context.${left.length === 0 ? "historyMessages" : rule}`;
   return {
-    shown,
-    section: { name: "history", text, tokens: tokens + linesTokens(heading) },
-    dropped: shown.earlier === 0 ? [] : [{ name: "history", reason }],
+    section: {
+      name: "history",
+      text: [...heading, ...shown.flatMap(({ lines }) => lines)].join("\n"),
+      tokens: kept.reduce((sum, index) => sum + (sizes[index] ?? 0), linesTokens(heading)),
+    },
+    dropped: earlier === 0 ? [] : [{ name: "history", reason }],
+    heading,
+    turns: shown,
+    unshown: { spaceId: history.space.id, messages: earlier },
   };
-};
-
-/** The histories share the room evenly. */
-export const historySections = (snapshot: TimelineSnapshot, marks: Marks, room: number): HistorySection[] => {
-  const { histories, context, correction } = snapshot;
-  return histories.map((history) =>
-    historySection(history, marks, {
-      room: room / histories.length,
-      tokens: context.historyTokens / correction / histories.length,
-      messages: context.historyMessages,
-      asTurns: context.history === "messages",
-    }),
-  );
 };

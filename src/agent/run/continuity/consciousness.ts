@@ -15,7 +15,7 @@ import type { RunServices } from "../run-services.ts";
 import { beginRun } from "./begin-run.ts";
 import { compactForRun } from "./compact.ts";
 import type { Continuity } from "./continuity.ts";
-import { newsOfOthers, tellingsOf, tellPeerUpdates } from "./peer-updates.ts";
+import { newsOfOthers, tellPeerUpdates } from "./peer-updates.ts";
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
 const silentLines = (services: RunServices, ordinal: number): { lines: string[]; omitted: number } => {
@@ -136,19 +136,17 @@ export const consciousness: Continuity = {
     const { rows: events } = nextBatch(services);
     const prepared = prepareCycle(services, events, services.runs.nextOrdinal());
     const { window, told, ordinal } = prepared;
-    const before = {
-      told: () => services.windows.toldBefore(window, ordinal),
-      events: () => events.map(({ data }) => data),
-    };
-    const news = await newsOfOthers(services, before, signal);
-    const tellings = tellingsOf(news);
+    const before = services.windows.toldBefore(window, ordinal);
+    const news = await newsOfOthers({ services, told: before, events: () => events.map(({ data }) => data), signal });
     return {
       snapshot: {
         ...partsIn(services, window, composing),
         continuity: "consciousness",
-        ...{ window, told, tellings },
+        ...{ window, told },
         past: services.windows.past(window.firstRun, ordinal),
-        own: [{ role: "user", content: prepared.text }, ...tellings.map(({ message }) => message)],
+        own: [{ text: prepared.text }, ...news].flatMap(({ text, ...of }) =>
+          text === null ? [] : [{ ...of, message: { role: "user", content: text } }],
+        ),
         withheld: [...prepared.withheld, ...news.flatMap(({ dropped }) => dropped)],
       },
       blocks: [...prepared.blocks, ...news.flatMap(({ blocks }) => blocks)],

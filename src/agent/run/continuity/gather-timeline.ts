@@ -5,29 +5,21 @@ import { isoTime } from "../../../shared/clock.ts";
 import { unwrap } from "../../../shared/errors.ts";
 import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
 import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
-import type { Activity } from "../../context/activity.ts";
 import type { Composed } from "../../context/sections.ts";
-import type {
-  ActiveRun,
-  ActiveSpace,
-  History,
-  HistoryEntry,
-  Resume,
-  TimelineSnapshot,
-} from "../../context/timeline/snapshot.ts";
+import type { ActiveRun, TimelineSnapshot } from "../../context/timeline/compose-timeline.ts";
+import type { History, HistoryEntry } from "../../context/timeline/history.ts";
 import { homeOf } from "../../inbox/batch.ts";
 import type { InboxData } from "../../records.ts";
 import type { RunRow } from "../../runs.ts";
-import type { CallRow } from "../../schema.ts";
 import { isUnknownOutcome } from "../../tools/outcome.ts";
 import { factsOf } from "../../tools/registry.ts";
 import { composingOf, partsIn } from "../composing.ts";
-import { gatherActivity } from "../gather-activity.ts";
 import { shownBlocks } from "../known-blocks.ts";
 import { seenIn } from "../run-events.ts";
 import { finishedCalls, inputsIn, invocationOf, outputOf, readRows } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
 import type { WindowRow } from "../windows.ts";
+import { gatherActivity } from "./peer-updates.ts";
 
 /**
  * The snapshot of a timeline run: the space's history, the agent's other runs, and why this one runs. It is gathered
@@ -46,10 +38,10 @@ const actionsIn = (services: RunServices, spaceId: string, before: number): Hist
   return readRows(services.journal.ofRuns(runs)).calls.flatMap((made): HistoryEntry[] => {
     const { result, call } = made;
     if (!result || !factsOf(call.toolName).showsInHistory) return [];
-    const unknown = result.meta.error ? outputOf(made) : undefined;
-    if (result.meta.error && !isUnknownOutcome(unknown)) return [];
-    const action = { toolName: call.toolName, input: call.input, output: unknown };
-    return [{ kind: "action", at: isoTime(result.createdAt), action }];
+    const output = result.meta.error ? outputOf(made) : undefined;
+    if (result.meta.error && !isUnknownOutcome(output)) return [];
+    const { toolName, input } = call;
+    return [{ kind: "action", at: isoTime(result.createdAt), action: { toolName, input, output } }];
   });
 };
 
@@ -71,16 +63,15 @@ const historyOf = async (
   const oldest = window.messages[0]?.createdAt ?? "";
   const actions = actionsIn(services, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
   const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
-  const summary = summaryOf(services, spaceId);
-  return { space: { id: spaceId, name: window.space.name }, entries, total: window.total, ...summary };
+  const { space, total } = window;
+  return { space: { id: spaceId, name: space.name }, entries, total, summary: summaryOf(services, spaceId) };
 };
 
 /** The model's summary of the space's older messages, if the agent's config asks for such summaries. */
-const summaryOf = (services: RunServices, spaceId: string): Pick<History, "summary"> => {
-  if (!foldsMessages(services)) return {};
-  const row = services.summaries.find(spaceId);
-  if (!row || row.text === null) return {};
-  return { summary: { text: row.text, messages: row.upTo - row.base, upTo: row.upTo } };
+const summaryOf = (services: RunServices, spaceId: string): History["summary"] => {
+  const row = foldsMessages(services) ? services.summaries.find(spaceId) : undefined;
+  if (!row || row.text === null) return undefined;
+  return { text: row.text, messages: row.upTo - row.base, upTo: row.upTo };
 };
 
 const foldsMessages = (services: RunServices): boolean =>
@@ -98,14 +89,13 @@ export const wantSummaries = (services: RunServices, { unshown }: Composed): voi
 };
 
 /** The run's calls in earlier invocations, who answered its questions, and who did not in time. */
-const resumeOf = (services: RunServices, run: RunRow): Resume => {
+const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"] => {
   const rows = services.journal.ofRun(run);
   const soFar = finishedCalls(readRows(rows));
-  const waits = services.waits.ofRun(run.ordinal);
+  const awaited = services.waits.ofRun(run.ordinal).flatMap((wait) => wait.awaited);
   const answers = inputsIn(invocationOf(rows))[0]?.answers;
   // Composing ends the waits. An input that is composed again takes the answers from the one before.
-  if (waits.length === 0 && answers) return { soFar, ...answers };
-  const awaited = waits.flatMap((wait) => wait.awaited);
+  if (awaited.length === 0 && answers) return { soFar, ...answers };
   return {
     soFar,
     replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
@@ -114,30 +104,26 @@ const resumeOf = (services: RunServices, run: RunRow): Resume => {
   };
 };
 
-const calledOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
-  const isWaiting = ({ attached, phase }: CallRow): boolean => attached && (phase === "asked" || phase === "out");
-  const call = services.calls.ofRun(run.ordinal).find(isWaiting);
-  if (!call) return undefined;
-  const { tool, input, spaceId, phase } = call;
-  const spaceName = spaceId === null ? undefined : services.spaces.get(spaceId)?.snapshot.name;
-  const people = tool.executionType === "space" ? "answer" : "approval";
-  return { call: { toolName: tool.name, input }, spaceName, awaits: phase === "asked" ? people : "server" };
-};
-
 const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
-  if (run.status === "waiting_tool") return calledOf(services, run);
+  const nameOf = (spaceId: string | null): string | undefined => spaceNameOf(services, spaceId);
+  if (run.status === "waiting_tool") {
+    const call = services.calls
+      .ofRun(run.ordinal)
+      .find(({ attached, phase }) => attached && (phase === "asked" || phase === "out"));
+    if (!call) return undefined;
+    const people = call.tool.executionType === "space" ? "answer" : "approval";
+    const { tool, input, spaceId, phase } = call;
+    const awaits = phase === "asked" ? people : "server";
+    return { call: { toolName: tool.name, input }, spaceName: nameOf(spaceId), awaits };
+  }
   const [wait] = run.status === "waiting_reply" ? services.waits.ofRun(run.ordinal) : [];
   if (!wait) return undefined;
   const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);
-  return { text: wait.text, spaceName: services.spaces.get(wait.spaceId)?.snapshot.name ?? "", names };
+  return { text: wait.text, spaceName: nameOf(wait.spaceId) ?? "", names };
 };
 
-/** The cause of a run, as the list of active runs shows it. */
-const begunBy = (services: RunServices, trigger: RunTrigger): ActiveRun["begunBy"] => {
-  const { type, senderName = "", text = "", spaceId } = trigger;
-  const spaceName = spaceId === undefined ? undefined : services.spaces.get(spaceId)?.snapshot.name;
-  return { type, name: senderName, ...(spaceName === undefined ? {} : { spaceName }), text };
-};
+const spaceNameOf = ({ spaces }: RunServices, spaceId: string | null): string | undefined =>
+  spaceId === null ? undefined : spaces.get(spaceId)?.snapshot.name;
 
 /**
  * The active runs, oldest first, this one too even if it has not begun. Only the newest that wait for tools are shown;
@@ -152,37 +138,19 @@ const activeRunsOf = (
   const waiting = services.calls.waitingRuns(maxOpenCalls).filter((each) => !known.has(each));
   const newest = services.runs.those(waiting.slice(-maxToldRuns));
   const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
+  const begunBy = (by: RunTrigger) => ({ ...by, spaceName: spaceNameOf(services, by.spaceId ?? null) });
   const activeRuns: ActiveRun[] = told.map((run) => ({
     runId: run.id,
     status: run.status,
     isThis: run.ordinal === ordinal,
-    begunBy: begunBy(services, run.trigger),
+    begunBy: begunBy(run.trigger),
     waiting: waitingOf(services, run),
   }));
   if (!activeRuns.some(({ isThis }) => isThis)) {
     const runId = services.ids.deriveOwned("run", services.identity.get().id, ordinal);
-    activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(services, trigger) });
+    activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(trigger) });
   }
   return { activeRuns, moreRuns: waiting.length - newest.length };
-};
-
-const whyActive = (event: InboxData, isHome: boolean): ActiveSpace["why"] => {
-  if (!isHome) return "wait";
-  return event.type === "tool_result" ? "call" : "trigger";
-};
-
-/** The activity of other agents, if the config asks for it. Spaces that were read already are not asked again. */
-const activityIn = async (
-  services: RunServices,
-  histories: History[],
-  signal: AbortSignal,
-): Promise<Activity | undefined> => {
-  if (!services.identity.get().config.context.activity) return undefined;
-  const known = histories.map(({ space, entries }): [string, { name: string; messages: Message[] }] => [
-    space.id,
-    { name: space.name, messages: messagesIn(entries) },
-  ]);
-  return (await gatherActivity(services, {}, signal, new Map(known))).activity;
 };
 
 /** A run, or the one that would come next: its window, its event and what it is said to begin with. */
@@ -206,24 +174,30 @@ export const gatherTimeline = async (
     if (space) histories.push(await historyOf(services, space.id, ordinal, signal));
   }
   const active = resumed ? waited : home;
-  const state = {
-    agentId,
-    spaces,
-    goals: services.goals.list(),
-    memories: services.memories.list(),
-    plans: services.plans.list(),
-    blocks: await shownBlocks(services, composing.config, [event], signal),
-    activity: await activityIn(services, histories, signal),
-  };
+  const begun = event.type === "tool_result" ? "call" : "trigger";
+  const read = histories.map(({ space, entries }) => ({
+    id: space.id,
+    name: space.name,
+    messages: messagesIn(entries),
+  }));
+  const others = composing.config.context.activity ? await gatherActivity(services, {}, signal, read) : undefined;
   return {
     ...partsIn(services, window, composing),
     continuity: "timeline",
     now: isoTime(services.clock.now()),
-    state,
+    state: {
+      agentId,
+      spaces,
+      goals: services.goals.list(),
+      memories: services.memories.list(),
+      plans: services.plans.list(),
+      blocks: await shownBlocks(services, composing.config, [event], signal),
+      activity: others?.activity,
+    },
     histories,
     ...activeRunsOf(services, gathering),
     trigger: event,
-    activeSpace: active ? { id: active.id, name: active.name, why: whyActive(event, active === home) } : null,
+    activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,
     resume: resumed ? resumeOf(services, resumed.run) : null,
     own: [],
   };

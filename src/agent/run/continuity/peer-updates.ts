@@ -1,82 +1,136 @@
+import type { Message } from "../../../protocol/message.ts";
 import { isoTime } from "../../../shared/clock.ts";
-import { activitySection } from "../../context/activity.ts";
+import { log } from "../../../shared/log.ts";
+import { settledWithin } from "../../../shared/timeouts.ts";
+import { activityWaitMs, maxActivityMessages, maxActivitySpaces, maxAskedAtOnce } from "../../bounds.ts";
+import { spaceWindow } from "../../call-with-retry.ts";
+import { type Activity, activitySection, deedsIn } from "../../context/activity.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
-import type { Telling } from "../../context/consciousness/compose-consciousness.ts";
 import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
-import { isMessage, type JournalRow } from "../../journal.ts";
-import type { Dropped, InboxData, ToldState } from "../../records.ts";
+import type { Dropped, InboxData, ToldSection, ToldState } from "../../records.ts";
 import { composingOf, windowOf } from "../composing.ts";
-import { gatherActivity } from "../gather-activity.ts";
 import { shownSharedBlocks } from "../known-blocks.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 
 /**
- * Tells a cycle, as it begins, which blocks other agents share with it and what they did lately.
+ * What a run reads of other agents: the blocks that they share with it, and what they did lately. A cycle is told both
+ * as it begins.
  *
  * Invariants
  * 1. Only changes since the last cycle are told. Nothing that was told before is rewritten.
  * 2. Each section is a row of the journal behind the inbox message, so that a replay reads the same (R3).
  * 3. The others are asked once a run.
  */
-type Section = Telling["section"];
+type Read = { id: string; name: string; messages: Message[] };
 
-/** The keys of these sections in a run's told state. */
-const keys: Record<Section, string> = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" };
+const untold = (spaces: number, why: string): Dropped[] =>
+  spaces === 0 ? [] : [{ name: "activity", reason: `${spaces} ${spaces === 1 ? "space" : "spaces"} ${why}` }];
+
+/**
+ * The recent activity of other agents, from the newest messages of the agent's spaces. Each space is asked once, and
+ * checks that the agent is in it (S1). Spaces without news since `told`, which says up to which place of each space's log
+ * the agent was told, are not asked, nor those whose messages are `known`. All share `activityWaitMs`; a space that does
+ * not answer in time is left out.
+ */
+export const gatherActivity = async (
+  services: RunServices,
+  told: Record<string, string>,
+  signal: AbortSignal,
+  known: Read[] = [],
+): Promise<{ activity: Activity; upTo: Record<string, string> }> => {
+  const { id: agentId } = services.identity.get();
+  const newsOf = ({ id, cursor }: { id: string; cursor: number }): number => cursor - Number(told[id] ?? 0);
+  const withNews = services.spaces
+    .followed()
+    .filter((space) => newsOf(space) > 0)
+    .sort((one, other) => newsOf(other) - newsOf(one));
+  const wanted = withNews.slice(0, maxActivitySpaces);
+  /** Null where the space refused. */
+  const read = new Map<string, Read | null>(known.map((each) => [each.id, each]));
+  const waiting = wanted.filter(({ id }) => !read.has(id));
+  const page = { limit: maxActivityMessages, offset: 0 };
+  const askNext = async (): Promise<void> => {
+    for (let space = waiting.shift(); space; space = waiting.shift()) {
+      try {
+        const answer = await spaceWindow(services, space.id, page);
+        const { id } = space;
+        read.set(id, answer.ok ? { id, name: answer.value.space.name, messages: answer.value.messages } : null);
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        log.warn("activity.space-unreachable", { agentId, spaceId: space.id, reason });
+      }
+    }
+  };
+  await settledWithin(activityWaitMs, Promise.all(Array.from({ length: maxAskedAtOnce }, askNext)));
+  // It is too late to ask the others.
+  waiting.length = 0;
+  signal.throwIfAborted();
+  // The agent may have left a space meanwhile.
+  const mine = wanted.filter(({ id }) => services.spaces.isMember(id));
+  const silent = mine.filter(({ id }) => !read.has(id)).length;
+  const heard = mine.flatMap(({ id, cursor }) => {
+    const page = read.get(id);
+    return page ? [{ ...page, cursor }] : [];
+  });
+  const upTo = heard.map(({ id, cursor, messages }) => [id, String(Math.max(cursor, messages.at(-1)?.seq ?? 0))]);
+  const deeds = heard.flatMap(({ id, name, messages }) =>
+    deedsIn({ id, name }, messages, agentId).filter(({ seq }) => seq > Number(told[id] ?? 0)),
+  );
+  const dropped = [
+    ...untold(withNews.length - wanted.length, `beyond maxActivitySpaces (${maxActivitySpaces})`),
+    ...untold(silent, "did not answer in time"),
+  ];
+  const before = Object.entries(told).filter(([id]) => services.spaces.isMember(id));
+  return { activity: { deeds, dropped }, upTo: Object.fromEntries([...before, ...upTo]) };
+};
+
+/** The keys of the sections in a run's told state. */
+const keys = { shared_blocks: "SHARED BLOCKS", activity: "ACTIVITY" } as const;
 const sections = ["shared_blocks", "activity"] as const;
 
 /** `text`: null if nothing changed. `told`: the state that the next cycle need not be told again. */
 type News = {
-  section: Section;
+  section: ToldSection;
   text: string | null;
   told: Record<string, string>;
   dropped: Dropped[];
   blocks: ShownBlock[];
 };
 
-/** The state that the model was told before, and the cycle's events. Read only when needed. */
-type Before = { told: () => ToldState | null; events: () => InboxData[] };
+/** `told`: what the model was told before. `events`: the cycle's, read only when needed. */
+type Telling = { services: RunServices; told: ToldState | null; events: () => InboxData[]; signal: AbortSignal };
 
-const sharedBlocks = async (services: RunServices, before: Before, signal: AbortSignal): Promise<News | null> => {
-  const section = "shared_blocks";
-  const known = before.told()?.[keys[section]] ?? {};
-  if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
-  const { config } = composingOf(services);
-  const { shown: blocks, dropped } = await shownSharedBlocks(services, config, before.events(), signal);
-  const told = toldBlocks(blocks);
-  return { section, text: renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks), told, dropped, blocks };
-};
-
-const activity = async (services: RunServices, before: Before, signal: AbortSignal): Promise<News | null> => {
-  if (!services.identity.get().config.context.activity) return null;
-  const gathered = await gatherActivity(services, before.told()?.[keys.activity] ?? {}, signal);
-  const { section, dropped } = activitySection(gathered.activity, isoTime(services.clock.now()));
-  return { section: "activity", text: section.text || null, told: gathered.upTo, dropped, blocks: [] };
+const newsOf = {
+  shared_blocks: async ({ services, told: before, events, signal }: Telling): Promise<Omit<News, "section"> | null> => {
+    const known = before?.[keys.shared_blocks] ?? {};
+    if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
+    const { config } = composingOf(services);
+    const { shown: blocks, dropped } = await shownSharedBlocks(services, config, events(), signal);
+    const told = toldBlocks(blocks);
+    return { text: renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks), told, dropped, blocks };
+  },
+  activity: async ({ services, told: before, signal }: Telling): Promise<Omit<News, "section"> | null> => {
+    if (!services.identity.get().config.context.activity) return null;
+    const { activity, upTo: told } = await gatherActivity(services, before?.[keys.activity] ?? {}, signal);
+    const { section, dropped } = activitySection(activity, isoTime(services.clock.now()));
+    return { text: section.text || null, told, dropped, blocks: [] };
+  },
 };
 
 /** The news of all sections that are not `done`. Nobody is asked if nothing is shared and activity is off. */
-export const newsOfOthers = async (
-  services: RunServices,
-  before: Before,
-  signal: AbortSignal,
-  done: Section[] = [],
-): Promise<News[]> => {
-  const ways = { shared_blocks: sharedBlocks, activity };
+export const newsOfOthers = async (telling: Telling, done: ToldSection[] = []): Promise<News[]> => {
   const left = sections.filter((section) => !done.includes(section));
-  const news = await Promise.all(left.map((section) => ways[section](services, before, signal)));
-  signal.throwIfAborted();
-  return news.filter((each) => each !== null);
+  const news = left.map(async (section) => ({ section, of: await newsOf[section](telling) }));
+  const all = await Promise.all(news);
+  telling.signal.throwIfAborted();
+  return all.flatMap(({ section, of }) => (of ? [{ section, ...of }] : []));
 };
-
-export const tellingsOf = (news: News[]): Telling[] =>
-  news.flatMap(({ section, text }) => (text === null ? [] : [{ section, message: { role: "user", content: text } }]));
 
 export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promise<void> => {
   const done = sections.filter((section) => run.told[keys[section]] !== undefined);
-  const before = {
-    told: () => services.windows.toldBefore(windowOf(services, run), run.ordinal),
-    events: () => services.inbox.rows(run.events).map(({ data }) => data),
-  };
-  const news = await newsOfOthers(services, before, signal, done);
+  const told = services.windows.toldBefore(windowOf(services, run), run.ordinal);
+  const events = (): InboxData[] => services.inbox.rows(run.events).map(({ data }) => data);
+  const news = await newsOfOthers({ services, told, events, signal }, done);
   if (news.length === 0) return;
   services.transaction(() => {
     for (const { section, text, told, dropped } of news) {
@@ -87,9 +141,3 @@ export const tellPeerUpdates = async ({ services, run, signal }: LiveRun): Promi
     services.runs.update(run.ordinal, { told: run.told });
   });
 };
-
-/** The news that a cycle was told, read from the rows of its run. */
-export const tellingsIn = (rows: JournalRow[]): Telling[] =>
-  rows.flatMap((row) =>
-    row.meta?.kind === "told" && isMessage(row) ? [{ section: row.meta.section, message: row.content }] : [],
-  );

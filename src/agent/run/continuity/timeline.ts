@@ -1,9 +1,9 @@
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { compose } from "../../context/compose.ts";
-import { quoteJson } from "../../context/quote.ts";
 import type { Composed } from "../../context/sections.ts";
-import type { TimelineSnapshot } from "../../context/timeline/snapshot.ts";
+import type { TimelineSnapshot } from "../../context/timeline/compose-timeline.ts";
 import { estimateMessages, estimateText } from "../../context/tokens.ts";
+import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
 import type { InboxData, InboxMeta } from "../../records.ts";

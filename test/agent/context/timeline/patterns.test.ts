@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { KnownSpace } from "../../../../src/agent/context/agent-state.ts";
 import { compose } from "../../../../src/agent/context/compose.ts";
-import type { HistoryEntry } from "../../../../src/agent/context/timeline/snapshot.ts";
+import type { HistoryEntry } from "../../../../src/agent/context/timeline/history.ts";
 import type { Message } from "../../../../src/protocol/message.ts";
 import {
   agent,

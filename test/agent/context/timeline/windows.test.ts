@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
-import type { ActiveRun } from "../../../../src/agent/context/timeline/snapshot.ts";
+import type { ActiveRun } from "../../../../src/agent/context/timeline/compose-timeline.ts";
 import {
   ahmad,
   analyst,
@@ -63,7 +63,7 @@ test("a window that is full says how much is before it and how to read that", as
     now: "15:07",
     spaces: [alpha],
     trigger: triggerOf(ask, alpha, "mention"),
-    histories: [historyOf(alpha, talk, 1204)],
+    histories: [historyOf(alpha, talk.slice(-4), 1204)],
   });
   const composed = compose(snapshot);
   expect(composed.dropped).toEqual([
@@ -99,7 +99,9 @@ test("what does not fit is cut by its own rule, and named", async () => {
 });
 
 test("several runs go on side by side, and each sees the others", async () => {
-  const begun = (name: string, text: string) => ({ type: "space_message" as const, name, spaceName: alpha.name, text });
+  const begun = (senderName: string, text: string) => ({
+    ...{ type: "space_message" as const, senderName, spaceName: alpha.name, text },
+  });
   const other = (
     runId: string,
     status: ActiveRun["status"],
@@ -136,7 +138,7 @@ test("several runs go on side by side, and each sees the others", async () => {
       other(
         "run_PLANNED",
         "waiting_tool",
-        { type: "plan", name: "Daily Report", text: "Generate and post the daily metrics summary" },
+        { type: "plan", senderName: "Daily Report", text: "Generate and post the daily metrics summary" },
         {
           call: { toolName: "lookUpMetrics", input: { day: "2026-02-18" } },
           spaceName: undefined,
@@ -155,7 +157,7 @@ test("several runs go on side by side, and each sees the others", async () => {
         begun("Ahmad", "Deploy it"),
         asks("deploy", { to: "production" }, "approval"),
       ),
-      other("run_SERVED", "running", { type: "service", name: "jira-webhook", text: '{"issue":"PROJ-123"}' }),
+      other("run_SERVED", "running", { type: "service", senderName: "jira-webhook", text: '{"issue":"PROJ-123"}' }),
     ],
   });
   await expect(readable(compose(snapshot), "instructions-timeline-threaded.golden.txt")).toMatchFileSnapshot(

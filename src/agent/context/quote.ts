@@ -1,2 +1,0 @@
-export { callLine, shownCall } from "../../shared/call-line.ts";
-export { excerpt, quote, quoteJson } from "../../shared/quote.ts";

@@ -1,0 +1,40 @@
+import type { Message, Origin } from "../../protocol/message.ts";
+import { shownCall } from "../../shared/call-line.ts";
+import { quote } from "../../shared/quote.ts";
+
+/** How texts, calls, messages and times stand in a prompt. */
+export { callLine } from "../../shared/call-line.ts";
+export { excerpt, quote, quoteJson } from "../../shared/quote.ts";
+
+/** A label, a cron or a time zone as it is. Any other text is quoted, so that it cannot pass for more (S2). */
+export const plain = (text: string): string =>
+  /^[A-Za-z0-9_*?#@/,.+-]+(?: [A-Za-z0-9_*?#@/,.+-]+)*$/.test(text) ? text : quote(text);
+
+/** What a message says: its text, quoted, or the tool call that it shows. */
+export const contentOf = ({ text, toolCall }: Pick<Message, "text" | "toolCall">): string =>
+  toolCall ? shownCall(toolCall) : quote(text ?? "");
+
+/** Why a message was sent here, as far as the space that it came from shares that. */
+export const originNote = (origin: Origin): string => {
+  const where = origin.sourceSpaceName === undefined ? "another space" : quote(origin.sourceSpaceName);
+  if (origin.sourceSenderName === undefined) return `[sent because of an event in ${where}]`;
+  const asked = origin.sourceEvent === undefined ? "asked" : `asked ${quote(origin.sourceEvent)}`;
+  return `[sent because ${quote(origin.sourceSenderName)} ${asked} in ${where}]`;
+};
+
+/** Seconds are enough for a reader, and shorter. */
+export const shortTime = (iso: string): string => iso.replace(/\.\d+(Z|[+-]\d\d:\d\d)$/, "$1");
+
+const minuteMs = 60_000;
+const hourMinutes = 60;
+const dayHours = 24;
+
+/** The time from now, as people say it: `in 17h 53m`, `in 3d 2h`; a past time is `due now`. */
+export const fromNow = (nowIso: string, thenIso: string): string => {
+  const minutes = Math.floor((Date.parse(thenIso) - Date.parse(nowIso)) / minuteMs);
+  if (minutes < 1) return minutes < 0 ? "due now" : "in less than 1m";
+  const hours = Math.floor(minutes / hourMinutes);
+  if (hours === 0) return `in ${minutes}m`;
+  if (hours < dayHours) return `in ${hours}h ${String(minutes % hourMinutes).padStart(2, "0")}m`;
+  return `in ${Math.floor(hours / dayHours)}d ${hours % dayHours}h`;
+};
