@@ -10,8 +10,7 @@ import { agent } from "./schema.ts";
  * Who this agent is: its one row.
  *
  * Invariants
- * 1. The row is read once and kept until it is written: this object is its only writer. A row that was read in a
- *    transaction must be forgotten when that is rolled back (`services.ts`).
+ * 1. The row is read once and kept until it is written: this object is its only writer.
  * 2. Nobody changes a row that was handed out.
  */
 export type AgentRow = typeof agent.$inferSelect;
@@ -20,14 +19,13 @@ export type Identity = ReturnType<typeof createIdentity>;
 
 export const createIdentity = (db: Database, clock: Clock, signingSecret: string) => {
   const query = prepared(() => db.select().from(agent));
-  const known = new Remembered(() => query().get());
+  const known = new Remembered(db, () => query().get());
 
   return {
     create(id: string, workspaceId: string, config: AgentConfig): AgentRow {
       const now = clock.now();
       const row = { id, workspaceId, config, createdAt: now, updatedAt: now, secrets: {} };
-      this.forget();
-      return db.insert(agent).values(row).returning().get();
+      return known.writing().insert(agent).values(row).returning().get();
     },
 
     find: (): AgentRow | undefined => known.get(),
@@ -40,12 +38,8 @@ export const createIdentity = (db: Database, clock: Clock, signingSecret: string
     },
 
     update(changes: Partial<Omit<AgentRow, "id" | "workspaceId" | "createdAt">>): void {
-      this.forget();
-      db.update(agent).set(changes).run();
+      known.writing().update(agent).set(changes).run();
     },
-
-    /** The row is read anew when it is asked for next. */
-    forget: (): void => known.forget(),
 
     noteError(error: Failure): void {
       this.update({ lastError: { ...error, at: clock.now() } });

@@ -13,8 +13,7 @@ import { journal } from "./schema.ts";
  * 2. A call that was started has its `call` row before its effect, and its `result` row after.
  * 3. The model messages of a run are its `inbox`, `preview`, `assistant` and `result` rows in order; `call` rows
  *    are no message.
- * 4. The rows of a run that is held are read from SQLite once, and appended here and there together. A transaction
- *    that is rolled back forgets them (`services.ts`).
+ * 4. The rows of a run that is held are read from SQLite once, and appended here and there together.
  */
 export type JournalRow = typeof journal.$inferSelect;
 export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta | null };
@@ -45,12 +44,10 @@ export const messagesOf = (rows: JournalRow[]): ModelMessage[] => rows.filter(is
 export class Journal {
   readonly #db: Database;
   readonly #clock: Clock;
-  readonly #lastSeq = new Remembered(() => {
-    const last = this.#db.select({ seq: max(journal.seq) }).from(journal);
-    return { seq: last.get()?.seq ?? 0 };
-  });
-  /** The rows of the runs that are in a loop, by their ordinals; null until they are read. */
-  readonly #held = new Map<number, JournalRow[] | null>();
+  readonly #lastSeq: Remembered<{ seq: number }>;
+  /** The ordinals of the runs that are in a loop, and their rows as far as they were read. */
+  readonly #held = new Set<number>();
+  readonly #rows: Remembered<Map<number, JournalRow[]>>;
   readonly #ofRun = prepared(() =>
     this.#db
       .select()
@@ -81,13 +78,18 @@ export class Journal {
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
+    this.#lastSeq = new Remembered(db, () => {
+      const last = db.select({ seq: max(journal.seq) }).from(journal);
+      return { seq: last.get()?.seq ?? 0 };
+    });
+    this.#rows = new Remembered(db, () => new Map());
   }
 
   append({ meta, ...row }: NewRow): JournalRow {
     const createdAt = this.#clock.now();
     const appended = this.#append().get({ ...row, createdAt, meta: meta ? JSON.stringify(meta) : null });
     this.#lastSeq.get().seq = appended.seq;
-    this.#held.get(row.runOrdinal)?.push(appended);
+    this.#rows.get().get(row.runOrdinal)?.push(appended);
     return appended;
   }
 
@@ -98,17 +100,13 @@ export class Journal {
 
   /** Keeps a run's rows in memory until it is released. A new run has none yet. */
   hold(ordinal: number, isNew = false): void {
-    if (!this.#held.has(ordinal)) this.#held.set(ordinal, isNew ? [] : null);
+    this.#held.add(ordinal);
+    if (isNew) this.#rows.get().set(ordinal, []);
   }
 
   release(ordinal: number): void {
     this.#held.delete(ordinal);
-  }
-
-  /** Held rows are read anew when they are asked for next. */
-  forget(): void {
-    this.#lastSeq.forget();
-    for (const ordinal of this.#held.keys()) this.#held.set(ordinal, null);
+    this.#rows.get().delete(ordinal);
   }
 
   /** The sequence number that the next row will have. */
@@ -124,10 +122,10 @@ export class Journal {
 
   /** All rows of one run, in order; up to `to`, if that is given. */
   ofRun(run: Lived, to?: number): JournalRow[] {
-    const held = this.#held.get(run.ordinal);
+    const held = this.#rows.get().get(run.ordinal);
     if (held) return held.filter(({ seq }) => seq <= (to ?? seq));
     const rows = stretchesOf({ ...run, journalTo: to ?? null }).flatMap((stretch) => this.#ofRun().all(stretch));
-    if (held === null && to === undefined) this.#held.set(run.ordinal, [...rows]);
+    if (this.#held.has(run.ordinal) && to === undefined) this.#rows.get().set(run.ordinal, [...rows]);
     return rows;
   }
 

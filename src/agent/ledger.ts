@@ -1,6 +1,6 @@
 import { lt, sql } from "drizzle-orm";
 import type { Clock } from "../shared/clock.ts";
-import { type Database, prepared, rowsBy } from "../shared/database.ts";
+import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { ledgerMemoryMs } from "./bounds.ts";
 import { ledger } from "./schema.ts";
 
@@ -23,7 +23,7 @@ export const createLedger = (
   billedOf: (step: string) => number | undefined = () => undefined,
 ) => {
   /** The row that was read last; undefined if its day has none. */
-  let known: { day: string; row: LedgerRow | undefined } | undefined;
+  const known = new Remembered<{ day: string; row: LedgerRow | undefined } | undefined>(db, () => undefined);
   const ofDay = prepared(() => rowsBy(db, ledger, ledger.day));
   const store = prepared(() =>
     db
@@ -45,19 +45,20 @@ export const createLedger = (
   };
 
   const rowOf = (day: string): LedgerRow | undefined => {
-    if (known?.day === day) return known.row;
+    const held = known.get();
+    if (held?.day === day) return held.row;
     let row = ofDay().get({ key: day });
     for (const step of Object.keys(row?.reserved ?? {})) {
       const billed = billedOf(step);
       if (row && billed !== undefined) row = settled(row, step, billed);
     }
-    known = { day, row };
+    known.set({ day, row });
     return row;
   };
 
   const write = (row: LedgerRow): void => {
     store().run(row);
-    known = { day: row.day, row };
+    known.set({ day: row.day, row });
   };
 
   return {
@@ -86,12 +87,9 @@ export const createLedger = (
       const row = rowOf(today());
       if (row?.reserved[step] === undefined) return;
       const after = settled(row, step, billed);
-      if (isJournaled) known = { day: row.day, row: after };
+      if (isJournaled) known.set({ day: row.day, row: after });
       else write(after);
     },
-
-    /** The row is read anew when it is asked for next. */
-    forget: (): void => (known = undefined),
   };
 };
 

@@ -71,7 +71,7 @@ export const createRuns = (db: Database, clock: Clock) => {
       .limit(sql.placeholder("limit")),
   );
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
-  const known = new Remembered(() => frontQuery().all());
+  const known = new Remembered(db, () => frontQuery().all());
   const beginQuery = prepared(() =>
     db
       .insert(runs)
@@ -152,13 +152,8 @@ export const createRuns = (db: Database, clock: Clock) => {
       return { workedMs: row.workedMs + stretchMs(row, clock.now()), worksSince: null };
     },
 
-    forget(): void {
-      known.forget();
-    },
-
     update(ordinal: number, changes: RunChanges): void {
-      this.forget();
-      db.update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
+      known.writing().update(runs).set(changes).where(eq(runs.ordinal, ordinal)).run();
     },
 
     get(id: string): RunRow | undefined {

@@ -28,7 +28,7 @@ import type { RunServices } from "./run/run-services.ts";
 import { Summaries } from "./run/summaries.ts";
 import { createWindows } from "./run/windows.ts";
 import { createRuns } from "./runs.ts";
-import { Spaces } from "./spaces.ts";
+import { createSpaces } from "./spaces.ts";
 import { Mcp } from "./tools/mcp/mcp.ts";
 import { McpStore } from "./tools/mcp/mcp-store.ts";
 import { builtinTool, factsOf } from "./tools/registry.ts";
@@ -49,17 +49,10 @@ export const createServices = (
   const { background, ...own } = work;
   const ids = createIds(env.SIGNING_SECRET);
   const identity = createIdentity(db, clock, env.SIGNING_SECRET);
-  const spaces = new Spaces(db);
+  const spaces = createSpaces(db);
   const journal = new Journal(db, clock);
   const inbox = createInbox(db, clock);
-  const transaction: RunServices["transaction"] = (work) => {
-    try {
-      return ctx.storage.transactionSync(work);
-    } catch (error) {
-      forget();
-      throw error;
-    }
-  };
+  const transaction: RunServices["transaction"] = (work) => db.transaction(work);
   const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
@@ -85,24 +78,6 @@ export const createServices = (
   const goals = new Goals(db, clock);
   const plans = createPlans(db, clock, timers, transaction);
   const sharedBlocks: SharedBlocks = new SharedBlocks({ db, clock, env, ids, identity, blocks: () => blocks });
-  /** Whatever keeps in memory what it read. */
-  const remembering = [
-    identity,
-    spaces,
-    journal,
-    timers,
-    runs,
-    windows,
-    ledger,
-    waits,
-    memories,
-    goals,
-    plans,
-    sharedBlocks,
-  ];
-  const forget = (): void => {
-    for (const each of remembering) each.forget();
-  };
   const shares: Shares = new Shares({
     ...{ db, clock, env, ids, identity },
     blocks: () => blocks,
@@ -149,7 +124,6 @@ export const createServices = (
     plans,
     hooks: createHooks(db, clock),
     transaction,
-    forget,
     tracer: createTracer(env, clock, () => identity.get(), background),
     ...own,
     object: ctx,

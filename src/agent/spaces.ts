@@ -10,7 +10,7 @@ import { spaces } from "./schema.ts";
  *
  * Invariants
  * 1. A row is read once and remembered until another column than its cursor is written: this object is the table's only
- *    writer. A rollback makes it forget all rows (`services.ts`).
+ *    writer.
  */
 export type SpaceRow = typeof spaces.$inferSelect;
 
@@ -18,12 +18,13 @@ export type SpaceRow = typeof spaces.$inferSelect;
 const maxKnownRows = 50;
 const sameNumbers = (some: number[], others: number[]): boolean => some.join() === others.join();
 
-export class Spaces {
-  readonly #db: Database;
-  readonly #known = new Map<string, SpaceRow>();
-  readonly #one = prepared(() => rowsBy(this.#db, spaces, spaces.id));
-  readonly #move = prepared(() =>
-    this.#db
+export type Spaces = ReturnType<typeof createSpaces>;
+
+export const createSpaces = (db: Database) => {
+  const known = new Remembered(db, () => new Map<string, SpaceRow>());
+  const one = prepared(() => rowsBy(db, spaces, spaces.id));
+  const move = prepared(() =>
+    db
       .update(spaces)
       .set({
         cursor: sql`${sql.placeholder("cursor")}`,
@@ -32,17 +33,19 @@ export class Spaces {
       .where(eq(spaces.id, sql.placeholder("id"))),
   );
 
-  readonly #current = () => {
-    const { id, cursor, snapshot } = spaces;
-    return this.#db.select({ id, cursor, snapshot }).from(spaces).where(eq(spaces.left, false)).all();
-  };
-  readonly #members = new Remembered(() =>
-    this.#current()
-      .map(({ snapshot }) => snapshot)
+  const { id, cursor, snapshot } = spaces;
+  const isMine = eq(spaces.left, false);
+  const members = new Remembered(db, () =>
+    db
+      .select({ snapshot })
+      .from(spaces)
+      .where(isMine)
+      .all()
+      .map((row) => row.snapshot)
       .sort((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id)),
   );
-  readonly #unread = new Remembered(() =>
-    this.#db
+  const unread = new Remembered(db, () =>
+    db
       .select()
       .from(spaces)
       .where(gt(spaces.leftToHistory, 0))
@@ -50,110 +53,94 @@ export class Spaces {
       .map((row) => ({ id: row.id, name: row.snapshot.name, messages: row.leftToHistory })),
   );
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
+  /** The database, to write to any column. */
+  const writing = (): Database => {
+    known.forget();
+    members.forget();
+    return unread.writing();
+  };
 
-  get(id: string): SpaceRow | undefined {
-    const known = this.#known.get(id);
-    if (known) return known;
-    const row = this.#one().get({ key: id });
-    if (!row) return undefined;
-    if (this.#known.size >= maxKnownRows) this.forget();
-    this.#known.set(id, row);
-    return row;
-  }
+  return {
+    get(id: string): SpaceRow | undefined {
+      const rows = known.get();
+      const row = rows.get(id) ?? one().get({ key: id });
+      if (!row || rows.has(id)) return row;
+      if (rows.size >= maxKnownRows) rows.clear();
+      rows.set(id, row);
+      return row;
+    },
 
-  /** The rows are read anew when they are asked for next. */
-  forget(): void {
-    this.#known.clear();
-    this.#members.forget();
-    this.#unread.forget();
-  }
+    /** Those that it is a member of, by name. */
+    mine: (): SpaceSnapshot[] => members.get(),
 
-  /** The database, to write to this table. */
-  #writing(): Database {
-    this.forget();
-    return this.#db;
-  }
+    /** Those that it is a member of, and how far it has come in the log of each. */
+    followed: (): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] =>
+      db.select({ id, cursor, snapshot }).from(spaces).where(isMine).all(),
 
-  /** Those that it is a member of, by name. */
-  mine(): SpaceSnapshot[] {
-    return this.#members.get();
-  }
+    /** Counts messages of a space that the inbox does not hold. A consciousness is told how many, and reads them there. */
+    leaveToHistory(id: string, messages: number): void {
+      writing()
+        .update(spaces)
+        .set({ leftToHistory: sql`${spaces.leftToHistory} + ${messages}` })
+        .where(eq(spaces.id, id))
+        .run();
+    },
 
-  /** Those that it is a member of, and how far it has come in the log of each. */
-  followed(): Pick<SpaceRow, "id" | "cursor" | "snapshot">[] {
-    return this.#current();
-  }
+    leftToHistory: (): { id: string; name: string; messages: number }[] => unread.get(),
 
-  /** Counts messages of a space that the inbox does not hold. A consciousness is told how many, and reads them there. */
-  leaveToHistory(id: string, messages: number): void {
-    this.#writing()
-      .update(spaces)
-      .set({ leftToHistory: sql`${spaces.leftToHistory} + ${messages}` })
-      .where(eq(spaces.id, id))
-      .run();
-  }
+    /** A timeline run has ended. */
+    settle(id: string, settled: Settled): void {
+      const row = this.get(id);
+      if (!row) return;
+      const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
+      if (upTo === row.processedSeq && sameNumbers(beyond, row.acknowledged)) return;
+      // Messages that the run was shown count as read.
+      const leftToHistory = Math.min(row.leftToHistory, Math.max(0, row.cursor - upTo));
+      const changes = { processedSeq: upTo, acknowledged: beyond, leftToHistory };
+      known.get().delete(id);
+      unread.writing().update(spaces).set(changes).where(eq(spaces.id, id)).run();
+    },
 
-  leftToHistory(): { id: string; name: string; messages: number }[] {
-    return this.#unread.get();
-  }
+    /** The agent becomes a timeline: every message that its inbox does not hold counts as read. */
+    settleAll(): void {
+      writing()
+        .update(spaces)
+        .set({ processedSeq: sql`${spaces.cursor}`, acknowledged: [] })
+        .run();
+    },
 
-  /** A timeline run has ended. */
-  settle(id: string, settled: Settled): void {
-    const row = this.get(id);
-    if (!row) return;
-    const { upTo, beyond } = settle({ upTo: row.processedSeq, beyond: row.acknowledged }, settled);
-    if (upTo === row.processedSeq && sameNumbers(beyond, row.acknowledged)) return;
-    // Messages that the run was shown count as read.
-    const leftToHistory = Math.min(row.leftToHistory, Math.max(0, row.cursor - upTo));
-    const changes = { processedSeq: upTo, acknowledged: beyond, leftToHistory };
-    this.#known.delete(id);
-    this.#unread.forget();
-    this.#db.update(spaces).set(changes).where(eq(spaces.id, id)).run();
-  }
+    /** A cycle that is kept was told of these. */
+    toldOfHistory(told: LeftToHistory[]): void {
+      for (const { id, messages } of told) this.leaveToHistory(id, -messages);
+    },
 
-  /** The agent becomes a timeline: every message that its inbox does not hold counts as read. */
-  settleAll(): void {
-    this.#writing()
-      .update(spaces)
-      .set({ processedSeq: sql`${spaces.cursor}`, acknowledged: [] })
-      .run();
-  }
+    isMember(id: string): boolean {
+      return this.get(id)?.left === false;
+    },
 
-  /** A cycle that is kept was told of these. */
-  toldOfHistory(told: LeftToHistory[]): void {
-    for (const { id, messages } of told) this.leaveToHistory(id, -messages);
-  }
-
-  isMember(id: string): boolean {
-    const row = this.get(id);
-    return row !== undefined && !row.left;
-  }
-
-  /**
-   * Follows the log of a space up to `cursor`; the snapshot is written only if it is a newer one. `unheard`: messages
-   * that went to no inbox.
-   */
-  follow(snapshot: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
-    const { id, version } = snapshot;
-    const known = this.get(id);
-    const leftToHistory = (known?.leftToHistory ?? 0) + unheard;
-    if (known?.version === version && known.left === left) {
-      this.#move().run({ id, cursor, leftToHistory });
-      this.#known.set(id, { ...known, cursor, leftToHistory });
-      if (unheard > 0) this.#unread.forget();
-      return;
-    }
-    const set = { snapshot, version, cursor, left, leftToHistory };
-    this.#writing()
-      .insert(spaces)
-      .values({ id, ...set })
-      .onConflictDoUpdate({ target: spaces.id, set })
-      .run();
-  }
-}
+    /**
+     * Follows the log of a space up to `cursor`; the snapshot is written only if it is a newer one. `unheard`: messages
+     * that went to no inbox.
+     */
+    follow(snapshot: SpaceSnapshot, cursor: number, left: boolean, unheard: number): void {
+      const { id, version } = snapshot;
+      const row = this.get(id);
+      const leftToHistory = (row?.leftToHistory ?? 0) + unheard;
+      if (row?.version === version && row.left === left) {
+        move().run({ id, cursor, leftToHistory });
+        known.get().set(id, { ...row, cursor, leftToHistory });
+        if (unheard > 0) unread.forget();
+        return;
+      }
+      const set = { snapshot, version, cursor, left, leftToHistory };
+      writing()
+        .insert(spaces)
+        .values({ id, ...set })
+        .onConflictDoUpdate({ target: spaces.id, set })
+        .run();
+    },
+  };
+};
 
 /**
  * How far an agent has come in the messages of one space, by their `seq` in its log.

@@ -3,7 +3,10 @@ import { type DrizzleSqliteDODatabase, drizzle } from "drizzle-orm/durable-sqlit
 import { migrate } from "drizzle-orm/durable-sqlite/migrator";
 import type { SQLiteColumn, SQLiteTable, SQLiteView } from "drizzle-orm/sqlite-core";
 
-export type Database = DrizzleSqliteDODatabase;
+export type Database = DrizzleSqliteDODatabase & {
+  /** Changes when what was read may not be what is stored: `Remembered` follows it. */
+  epoch: number;
+};
 
 /** The journal and the statements that drizzle-kit generates. */
 export type Migrations = Parameters<typeof migrate>[1];
@@ -12,7 +15,20 @@ export type Migrations = Parameters<typeof migrate>[1];
  * An actor's database. Nothing is written until `createSchema` has run: a Durable Object that was never created
  * answers `not_found` and stores no byte, so its tables are made by `create`, not by its constructor.
  */
-export const openDatabase = (storage: DurableObjectStorage): Database => drizzle(storage);
+export const openDatabase = (storage: DurableObjectStorage): Database => {
+  const db = Object.assign(drizzle(storage), { epoch: 0 });
+  const transact: Database["transaction"] = db.transaction.bind(db);
+  /** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
+  db.transaction = (work) => {
+    try {
+      return transact(work);
+    } catch (error) {
+      db.epoch += 1;
+      throw error;
+    }
+  };
+  return db;
+};
 
 /** Whether this object was ever created. Costs no write. */
 export const hasSchema = (storage: DurableObjectStorage): boolean =>
@@ -35,24 +51,38 @@ export const placeholders = <Name extends string>(names: readonly Name[]): Recor
   Object.fromEntries(names.map((name: string) => [name, sql.placeholder(name)])) as Record<Name, Placeholder>;
 
 /**
- * Something that is read from the database once, and again after `forget`. Its owner forgets it with every write, and
- * when a transaction is rolled back.
+ * Something that is read from the database once. It is read again after `forget`, and after a transaction was rolled
+ * back. Its owner is the only writer of what it holds, and forgets it, or changes it alike, with every write.
  */
 export class Remembered<Value> {
+  readonly #db: Database;
   readonly #read: () => Value;
-  #known: { value: Value } | undefined;
+  #known: { value: Value; epoch: number } | undefined;
 
-  constructor(read: () => Value) {
+  constructor(db: Database, read: () => Value) {
+    this.#db = db;
     this.#read = read;
   }
 
   get(): Value {
-    this.#known ??= { value: this.#read() };
+    const { epoch } = this.#db;
+    if (this.#known?.epoch !== epoch) this.#known = { value: this.#read(), epoch };
     return this.#known.value;
+  }
+
+  /** What was written just now. */
+  set(value: Value): void {
+    this.#known = { value, epoch: this.#db.epoch };
   }
 
   forget(): void {
     this.#known = undefined;
+  }
+
+  /** The database, to write to what is remembered. */
+  writing(): Database {
+    this.forget();
+    return this.#db;
   }
 }
 

@@ -12,15 +12,14 @@ export type Members = ReturnType<typeof createMembers>;
  * The members of the space now, with their read marks. Bounded by `maxMembers`.
  *
  * Invariants
- * 1. All rows are read once and then kept as they are stored: this object is the table's only writer. What was kept in
- *    a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
+ * 1. All rows are read once and then kept as they are stored: this object is the table's only writer.
  * 2. Nobody changes a row or a list that was handed out.
  */
 export const createMembers = (db: Database) => {
   const stored = (): MemberRow[] => db.select().from(members).orderBy(asc(members.joinedSeq)).all();
   /** By id, in the order in which they joined. */
-  const known = new Remembered(() => new Map(stored().map((row) => [row.entityId, row])));
-  const inOrder = new Remembered<readonly MemberRow[]>(() => [...known.get().values()]);
+  const known = new Remembered(db, () => new Map(stored().map((row) => [row.entityId, row])));
+  const inOrder = new Remembered<readonly MemberRow[]>(db, () => [...known.get().values()]);
   const isIt = (entityId: string) => eq(members.entityId, entityId);
   return {
     find: (entityId: string): MemberRow | undefined => known.get().get(entityId),
@@ -47,14 +46,8 @@ export const createMembers = (db: Database) => {
     },
 
     clear(): void {
-      this.forget();
-      db.delete(members).run();
-    },
-
-    /** The rows are read anew when they are asked for next. */
-    forget(): void {
       known.forget();
-      inOrder.forget();
+      inOrder.writing().delete(members).run();
     },
   };
 };

@@ -46,15 +46,7 @@ export const createServices = (ctx: DurableObjectState, env: Env) => {
   const around = { ctx, env, timers, clock, log, members, settings, decisions };
   const delivery = new Delivery({ ...around, receivers: env, subscribers, onForgotten });
 
-  /** Either all of it is stored, or nothing, and what was read on the way is forgotten. */
-  const transaction = <T>(work: () => T): T => {
-    try {
-      return ctx.storage.transactionSync(work);
-    } catch (error) {
-      for (const each of [settings, members, subscribers, log, decisions, timers]) each.forget();
-      throw error;
-    }
-  };
+  const transaction = <T>(work: () => T): T => db.transaction(work);
 
   /**
    * The only way into the log: one transaction in which the events, what they change and the timer that guards their

@@ -13,27 +13,21 @@ export type Settings = ReturnType<typeof createSettings>;
  * The space's own row: its name, policies and version, and after its end the tombstone.
  *
  * Invariants
- * 1. The row is read once and kept until it is written: this object is its only writer. What was read in a
- *    transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
+ * 1. The row is read once and kept until it is written: this object is its only writer.
  */
 export const createSettings = (db: Database) => {
-  const row = new Remembered(() => db.select().from(space).get());
+  const row = new Remembered(db, () => db.select().from(space).get());
   return {
     /** Undefined where the space was never created. */
     find: (): SettingsRow | undefined => row.get(),
 
     insert(values: SettingsRow): void {
-      row.forget();
-      db.insert(space).values(values).run();
+      row.writing().insert(space).values(values).run();
     },
 
     change(changes: Partial<Omit<SettingsRow, "id" | "workspaceId" | "createdBy" | "createdAt">>): void {
-      row.forget();
-      db.update(space).set(changes).run();
+      row.writing().update(space).set(changes).run();
     },
-
-    /** The row is read anew when it is asked for next. */
-    forget: (): void => row.forget(),
   };
 };
 

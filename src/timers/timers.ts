@@ -1,7 +1,7 @@
 import { asc, eq, lte, sql } from "drizzle-orm";
 import { backoff, type Pauses } from "../shared/backoff.ts";
 import type { Clock } from "../shared/clock.ts";
-import { type Database, prepared } from "../shared/database.ts";
+import { type Database, prepared, Remembered } from "../shared/database.ts";
 import { log } from "../shared/log.ts";
 import { timers } from "./schema.ts";
 
@@ -15,7 +15,7 @@ import { timers } from "./schema.ts";
  * 4. A handler that throws delays its own row (backoff) and no other, but not what was set meanwhile; `fire` itself
  *    never throws.
  * 5. The rows are read once and kept in memory: this object is the table's only writer. They and the platform's alarm are
- *    a part of the transaction in which they were set: where that is rolled back, both must be forgotten.
+ *    a part of the transaction in which they were set.
  * 6. A guard is a timer without a row, which would be written twice for each message: what it guards is stored
  *    elsewhere. Where memory does not tell whether a guard is set, it may be: the next alarm runs its handler, and no
  *    alarm is moved beyond the lease.
@@ -40,12 +40,15 @@ export const createTimers = (
   whose: () => Whose = () => ({}),
   guards: readonly string[] = [],
 ) => {
-  /** The time of the platform's alarm, as far as it is known: a cache, so that an unchanged alarm costs no write. */
-  let armedAt: number | null | undefined;
-  /** The due times by name, once they were read. */
-  let known: Map<string, number> | undefined;
+  /** The time of the platform's alarm, as far as it is known, so that an unchanged alarm costs no write. */
+  const armed = new Remembered<number | null | undefined>(db, () => undefined);
+  /** The due times by name, once they are asked for. */
+  const known = new Remembered(db, () => {
+    const rows = db.select().from(timers).all();
+    return new Map(rows.map(({ name, dueAt }) => [name, dueAt]));
+  });
   /** The guards that may be set, and until when the alarm must have told. */
-  let doubted: { names: Set<string>; dueAt: number } | undefined;
+  const doubted = new Remembered(db, () => ({ names: new Set(guards), dueAt: clock.now() + leaseMs }));
   /** Timers that were set since they fell due, also by the handler of another. */
   const setAnew = new Set<string>();
   const [name, placed] = [sql.placeholder("name"), sql.placeholder("dueAt")];
@@ -58,21 +61,11 @@ export const createTimers = (
   const isIt = eq(timers.name, name);
   const erase = prepared(() => db.delete(timers).where(isIt));
 
-  const rows = (): Map<string, number> => {
-    const read = () => db.select().from(timers).all();
-    known ??= new Map(read().map(({ name, dueAt }) => [name, dueAt]));
-    return known;
-  };
-
-  const doubts = (): { names: Set<string>; dueAt: number } =>
-    (doubted ??= { names: new Set(guards), dueAt: clock.now() + leaseMs });
-
   /** Memory follows what is stored. A guard is nowhere else. */
   const keep = (name: string, dueAt: number | undefined): void => {
-    const held = guards.includes(name) ? rows() : known;
-    if (dueAt === undefined) held?.delete(name);
-    else held?.set(name, dueAt);
-    doubts().names.delete(name);
+    if (dueAt === undefined) known.get().delete(name);
+    else known.get().set(name, dueAt);
+    doubted.get().names.delete(name);
   };
 
   const remove = (name: string): void => {
@@ -81,27 +74,27 @@ export const createTimers = (
   };
 
   const armAt = (at: number): void => {
-    if (armedAt === at) return;
-    armedAt = at;
+    if (armed.get() === at) return;
+    armed.set(at);
     void platform.setAlarm(at);
   };
 
   const next = (): number | undefined => {
-    const { names, dueAt } = doubts();
-    const due = [...rows().values(), ...(names.size === 0 ? [] : [dueAt])];
+    const { names, dueAt } = doubted.get();
+    const due = [...known.get().values(), ...(names.size === 0 ? [] : [dueAt])];
     return due.length === 0 ? undefined : Math.min(...due);
   };
 
   const arm = (): void => {
     const at = next();
     if (at !== undefined) armAt(at);
-    else if (armedAt !== null) {
-      armedAt = null;
+    else if (armed.get() !== null) {
+      armed.set(null);
       void platform.deleteAlarm();
     }
   };
 
-  const dueAt = (name: string): number | undefined => rows().get(name);
+  const dueAt = (name: string): number | undefined => known.get().get(name);
 
   /** Sets `name` to be due at `dueAt`, replacing what was. */
   const set = (name: string, dueAt: number): void => {
@@ -146,19 +139,12 @@ export const createTimers = (
       arm();
     },
 
-    /** The rows are read anew when they are asked for next, and the alarm is set anew with the next change. */
-    forget(): void {
-      armedAt = undefined;
-      known = undefined;
-      doubted = undefined;
-    },
-
     /** The platform's alarm went off: hand every due row to `handle`, by name. */
     async fire(handle: Handle): Promise<void> {
       const now = clock.now();
-      armedAt = undefined;
+      armed.forget();
       const isDue = (name: string): boolean =>
-        doubts().names.has(name) || (dueAt(name) ?? Number.POSITIVE_INFINITY) <= now;
+        doubted.get().names.has(name) || (dueAt(name) ?? Number.POSITIVE_INFINITY) <= now;
       const dueGuards = guards.filter(isDue).map((name) => ({ name, dueAt: now, failures: 0 }));
       const isPast = lte(timers.dueAt, now);
       const stored = db.select().from(timers).where(isPast).orderBy(asc(timers.dueAt)).limit(maxRowsPerFire).all();

@@ -30,7 +30,7 @@ const createServices = (ctx: DurableObjectState, env: Env) => {
   const spaces = createSpaceIndex(db);
   const requests = createRequests(db, clock, () => ctx.storage.sql.databaseSize);
   /** The workspace's own row. Undefined where it was never created. */
-  const self = new Remembered(() => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
+  const self = new Remembered(db, () => (hasSchema(ctx.storage) ? db.select().from(workspaces).get() : undefined));
   const workspaceId = (): string => self.get()?.id ?? "";
   return {
     ...{ db, timers, jobs, directory, secrets, spaces, requests, self },

@@ -1,12 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Spaces } from "../../src/agent/spaces.ts";
 import { CreateBlock } from "../../src/protocol/block.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { type ScriptedModel, step, text } from "../support/scripted-model.ts";
-import { type AgentSettings, agentStub, ended, ids, openHouse, scripted, userTexts } from "./fixture.ts";
+import { type AgentSettings, agentStub, ended, ids, openHouse, scripted, statementsOf, userTexts } from "./fixture.ts";
 
 /** What other agents did, where the model reads it. */
 type Room = Awaited<ReturnType<Awaited<ReturnType<typeof openHouse>>["space"]>>;
@@ -101,15 +100,15 @@ const kinds = ["consciousness", "timeline"] as const;
 
 describe.each(kinds)("a %s", (continuity) => {
   test("[B4] asks nobody what others did, and not its own tables where, unless its config says so", async () => {
-    const { alpha, says, wake, context } = await stage({ continuity });
+    const { analyst, alpha, says, wake, context } = await stage({ continuity });
     await says(alpha, "Here they are.");
     const windows = watchWindows();
-    const followed = vi.spyOn(Spaces.prototype, "followed");
-    onTestFinished(() => followed.mockRestore());
+    const statements = await statementsOf(agentStub(analyst));
     expect(await wake()).not.toContain("ACTIVITY");
     expect((await context()).sections.map(({ name }) => name)).not.toContain("activity");
     expect(windows).not.toHaveBeenCalled();
-    expect(followed).not.toHaveBeenCalled();
+    const cursors = statements.filter(({ query }) => /^select "id", "cursor", "snapshot" from "spaces"/.test(query));
+    expect([cursors.length, statements.length > 0]).toEqual([0, true]);
   });
 
   test("[S1] reads what others did in the spaces that it is in, and nowhere else", async () => {

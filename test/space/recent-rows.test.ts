@@ -16,8 +16,6 @@ test("rows between two places are answered where all are kept; undefined where o
   expect(seqs(rows.between(8, 8))).toEqual([]);
   expect(rows.between(3, 6)).toBeUndefined();
   expect(rows.between(6, 9)).toBeUndefined();
-  rows.forget();
-  expect(rows.between(4, 5)).toBeUndefined();
 });
 
 test("[B3] at most maxLength characters are kept: what was kept first goes first", () => {

@@ -44,7 +44,7 @@ const stage = async (storage: DurableObjectStorage, atOnce: number) => {
   const stored = (key: string) =>
     storage.sql.exec("SELECT attempts, due_at AS dueAt FROM jobs WHERE key = ?", key).toArray()[0];
   const keys = (): string[] => run.mock.calls.map(([{ key }]) => key);
-  return { jobs: open(), open, run, time, timers, dueAt, settled, alarm, keys, stored, storage, errors };
+  return { jobs: open(), open, run, time, timers, dueAt, settled, alarm, keys, stored, db, errors };
 };
 
 test("[R6] a job that is set runs at once with its key and payload, and is gone when it is done", () =>
@@ -194,14 +194,13 @@ test("a job that is dropped runs no more: what runs is aborted, and may be set a
   }));
 
 test("a job that is set or dropped in a transaction that is rolled back stays as it was", () =>
-  withJobs(1, async ({ jobs, run, storage, time, timers, settled, stored }) => {
+  withJobs(1, async ({ jobs, run, db, time, settled, stored }) => {
     const undone = (work: () => void): void => {
       const failing = (): void => {
         work();
         throw new Error("undone");
       };
-      expect(() => storage.transactionSync(failing)).toThrow("undone");
-      timers.forget();
+      expect(() => db.transaction(failing)).toThrow("undone");
     };
     undone(() => jobs.set({ kind: "work", key: "one" }));
     await settled();

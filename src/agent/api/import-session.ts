@@ -209,8 +209,8 @@ export class ImportSession {
     const secrets = unwrap(await withTimeout(directoryAnswerMs, asked));
     const { db, services, timers } = runtime;
     const { config, activeSpaceId, correction } = head;
-    // The import wrote the tables itself.
-    services.forget();
+    // The import wrote the tables past the services.
+    db.epoch += 1;
     services.transaction(() => {
       services.identity.create(agentId, workspaceId, config);
       services.identity.update({

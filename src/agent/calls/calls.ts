@@ -48,7 +48,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
   const one = prepared(() => rowsBy(db, calls, calls.callId));
   const allOfRun = prepared(() => rowsBy(db, calls, calls.runOrdinal));
   /** Whether there are none, as most agents never have any. */
-  const none = new Remembered(() => db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined);
+  const none = new Remembered(db, () => db.select({ callId: calls.callId }).from(calls).limit(1).get() === undefined);
 
   const runsWhose = (where: SQL | undefined, limit: number): number[] => {
     const found = db.selectDistinct({ ordinal: calls.runOrdinal }).from(calls).where(where);

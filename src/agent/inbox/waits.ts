@@ -25,13 +25,14 @@ export type Waits = ReturnType<typeof createWaits>;
 export const createWaits = (db: Database, clock: Clock) => {
   const inSpace = prepared(() => rowsBy(db, waits, waits.spaceId));
   /** Whether no run waits for any answer. Most agents never ask. */
-  const none = new Remembered(() => countOf(db, waits) === 0);
+  const none = new Remembered(db, () => countOf(db, waits) === 0);
 
   return {
     /** Opening the same call's wait again changes nothing. */
     open(wait: Pick<WaitRow, "callId" | "runOrdinal" | "spaceId" | "text">, awaited: Omit<Awaited, "replyId">[]): void {
-      none.forget();
-      db.insert(waits)
+      none
+        .writing()
+        .insert(waits)
         .values({
           ...wait,
           awaited: awaited.map((who) => ({ ...who, replyId: null })),
@@ -92,8 +93,7 @@ export const createWaits = (db: Database, clock: Clock) => {
 
     endOf(runOrdinal: number): void {
       if (none.get()) return;
-      none.forget();
-      db.delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
+      none.writing().delete(waits).where(eq(waits.runOrdinal, runOrdinal)).run();
     },
 
     isWaiting(runOrdinal: number): boolean {
@@ -102,8 +102,6 @@ export const createWaits = (db: Database, clock: Clock) => {
 
     /** Whether a question in this space is still open. */
     awaits: (spaceId: string): boolean => !none.get() && inSpace().all({ key: spaceId }).length > 0,
-
-    forget: (): void => none.forget(),
 
     /** Takes a message as an awaited answer. A tool call is none. Answers the ordinals of the runs that it belongs to. */
     answer(message: Message): number[] {

@@ -11,30 +11,23 @@ export class Goals {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #all = prepared(() => this.#db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)));
-  readonly #list = new Remembered(() => this.#all().all().map(asGoal));
+  readonly #list: Remembered<Goal[]>;
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
+    this.#list = new Remembered(db, () => this.#all().all().map(asGoal));
   }
 
   list(): Goal[] {
     return this.#list.get();
   }
 
-  forget(): void {
-    this.#list.forget();
-  }
-
   /** All of them, or, where one is refused, none. */
   setAll(entries: ({ id: string } & PutGoal)[]): void {
-    try {
-      this.#db.transaction(() => {
-        for (const { id, ...changes } of entries) this.set(id, changes);
-      });
-    } finally {
-      this.forget();
-    }
+    this.#db.transaction(() => {
+      for (const { id, ...changes } of entries) this.set(id, changes);
+    });
   }
 
   /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
@@ -47,7 +40,6 @@ export class Goals {
     if (!known && this.list().length >= maxGoals) {
       throw new ColloquyError("limit_reached", `maxGoals (${maxGoals}) is reached; delete some first`);
     }
-    this.forget();
     const now = this.#clock.now();
     const next = {
       description,
@@ -56,7 +48,8 @@ export class Goals {
       longTerm: changes.longTerm ?? known?.longTerm ?? false,
       updatedAt: now,
     };
-    const row = this.#db
+    const row = this.#list
+      .writing()
       .insert(goals)
       .values({ id, ...next, createdAt: now })
       .onConflictDoUpdate({ target: goals.id, set: next })
@@ -66,8 +59,7 @@ export class Goals {
   }
 
   delete(id: string): boolean {
-    this.forget();
-    return this.#db.delete(goals).where(eq(goals.id, id)).returning().all().length > 0;
+    return this.#list.writing().delete(goals).where(eq(goals.id, id)).returning().all().length > 0;
   }
 }
 

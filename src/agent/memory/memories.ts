@@ -11,11 +11,12 @@ export class Memories {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #all = prepared(() => this.#db.select().from(memories).orderBy(asc(memories.key)));
-  readonly #list = new Remembered(() => this.#all().all().map(asMemory));
+  readonly #list: Remembered<Memory[]>;
 
   constructor(db: Database, clock: Clock) {
     this.#db = db;
     this.#clock = clock;
+    this.#list = new Remembered(db, () => this.#all().all().map(asMemory));
   }
 
   list(keys?: string[]): Memory[] {
@@ -23,19 +24,11 @@ export class Memories {
     return keys ? all.filter(({ key }) => keys.includes(key)) : all;
   }
 
-  forget(): void {
-    this.#list.forget();
-  }
-
   /** All of them, or, where one is refused, none. */
   setAll(entries: { key: string; value: string }[]): void {
-    try {
-      this.#db.transaction(() => {
-        for (const { key, value } of entries) this.set(key, value);
-      });
-    } finally {
-      this.forget();
-    }
+    this.#db.transaction(() => {
+      for (const { key, value } of entries) this.set(key, value);
+    });
   }
 
   /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
@@ -62,8 +55,8 @@ export class Memories {
     if (others.length >= maxMemories) {
       throw new ColloquyError("limit_reached", `maxMemories (${maxMemories}) is reached; delete some first`);
     }
-    this.forget();
-    this.#db
+    this.#list
+      .writing()
       .insert(memories)
       .values({ key, value, updatedAt })
       .onConflictDoUpdate({ target: memories.key, set: { value, updatedAt } })
@@ -72,8 +65,7 @@ export class Memories {
   }
 
   delete(key: string): boolean {
-    this.forget();
-    return this.#db.delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
+    return this.#list.writing().delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
   }
 }
 

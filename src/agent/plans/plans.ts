@@ -36,13 +36,7 @@ export type Plans = ReturnType<typeof createPlans>;
 
 export const createPlans = (db: Database, clock: Clock, timers: Timers, transaction: Transaction) => {
   const all = prepared(() => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
-  const listed = new Remembered(() => all().all().map(asPlan));
-
-  /** The database, to write to this table. */
-  const writing = (): Database => {
-    listed.forget();
-    return db;
-  };
+  const listed = new Remembered(db, () => all().all().map(asPlan));
 
   const setOne = (id: string, plan: PutPlan, setter: Setter): PlanRow => {
     const known = db.select().from(plans).where(eq(plans.id, id)).get();
@@ -54,7 +48,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
     if (known?.status !== "active" && countOf(db, plans, eq(plans.status, "active")) >= maxPlans) {
       throw new ColloquyError("limit_reached", `maxPlans (${maxPlans}) is reached; delete some first`);
     }
-    writing().delete(plans).where(eq(plans.id, id)).run();
+    listed.writing().delete(plans).where(eq(plans.id, id)).run();
     const row: typeof plans.$inferInsert = {
       ...{ id, ...plan, setBy: setter.setBy, callId, status: "active", dueAt, tryAt: dueAt, firedFor },
       root: setter.setBy === "agent" && plan.cron === undefined ? setter.root : null,
@@ -65,7 +59,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
 
   const advance = (plan: PlanRow, now: number): void => {
     const changes = { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) };
-    writing().update(plans).set(changes).where(eq(plans.id, plan.id)).run();
+    listed.writing().update(plans).set(changes).where(eq(plans.id, plan.id)).run();
   };
 
   const postpone = (plan: PlanRow, now: number, error: unknown): void => {
@@ -74,7 +68,8 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
     const lastError: Failure = expected
       ? { code: error.code, message: error.message }
       : { code: "internal", message: "the plan could not be fired; it is tried again" };
-    writing()
+    listed
+      .writing()
       .update(plans)
       .set({ lastError, tryAt: now + planRetryMs })
       .where(eq(plans.id, plan.id))
@@ -84,7 +79,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
   const forgetDone = (): void => {
     const done = db.select({ id: plans.id }).from(plans).where(ne(plans.status, "active"));
     const old = done.orderBy(desc(plans.updatedAt)).limit(maxPlans).offset(maxDonePlans);
-    writing().delete(plans).where(inArray(plans.id, old)).run();
+    listed.writing().delete(plans).where(inArray(plans.id, old)).run();
   };
 
   /** `anew`: the timer has just fired, so that it must be set again even to the same time. */
@@ -103,8 +98,6 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
   return {
     /** The active plans in the order of their due times, then the last `maxDonePlans` others. */
     list: (): Plan[] => listed.get(),
-
-    forget: (): void => listed.forget(),
 
     /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
     setAll(all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] {
@@ -125,7 +118,7 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
     /** Answers how many there were. */
     delete(ids: string[]): number {
       return transaction(() => {
-        const deleted = writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
+        const deleted = listed.writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
         arm();
         return deleted.length;
       });

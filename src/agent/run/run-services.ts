@@ -27,8 +27,6 @@ export type RunServices = InboxServices & {
   plans: Plans;
   mcp: Mcp;
   tracer: Tracer;
-  /** Forgets all remembered rows: a transaction was rolled back, or tables were written past these services. */
-  forget(): void;
   /** Tells the space of this call now. Throws the space's refusal, or `unavailable`. */
   tellCall(callId: string): Promise<void>;
   /** Starts the work that calls need beside their runs. */

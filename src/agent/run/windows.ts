@@ -30,12 +30,12 @@ export type Windows = ReturnType<typeof createWindows>;
 export const createWindows = (db: Database, runs: Runs, journal: Journal) => {
   const newestOf = (continuity: WindowRow["continuity"]) => {
     const ofIt = () => db.select().from(windows).where(eq(windows.continuity, continuity));
-    return new Remembered(() => ofIt().orderBy(desc(windows.id)).limit(1).get());
+    return new Remembered(db, () => ofIt().orderBy(desc(windows.id)).limit(1).get());
   };
   /** The newest window of each continuity. A window never changes. */
   const newest = { consciousness: newestOf("consciousness"), timeline: newestOf("timeline") };
   /** The cycles from run `from` on, as far as they were read. A cycle that is kept never changes. */
-  let read: { from: number; cycles: OrdinalCycle[] } = { from: 0, cycles: [] };
+  const read = new Remembered<{ from: number; cycles: OrdinalCycle[] }>(db, () => ({ from: 0, cycles: [] }));
 
   const cyclesIn = (from: number, before: number): OrdinalCycle[] => {
     const kept = runs.kept(from, before);
@@ -47,14 +47,8 @@ export const createWindows = (db: Database, runs: Runs, journal: Journal) => {
     save(window: WindowRow): WindowRow {
       if (window.id !== 0) return window;
       const { id: _, ...values } = window;
-      this.forget();
+      newest[window.continuity].forget();
       return db.insert(windows).values(values).returning().get();
-    },
-
-    /** The newest windows and their past are read anew when they are asked for next. */
-    forget(): void {
-      read = { from: 0, cycles: [] };
-      for (const each of Object.values(newest)) each.forget();
     },
 
     window(id: number): WindowRow | undefined {
@@ -73,11 +67,12 @@ export const createWindows = (db: Database, runs: Runs, journal: Journal) => {
 
     /** The kept cycles from run `from` on, before run `before`, oldest first. Each is read once. */
     past(from: number, before: number): OrdinalCycle[] {
-      const known = read.from === from ? read.cycles : [];
+      const held = read.get();
+      const known = held.from === from ? held.cycles : [];
       const last = known.at(-1)?.ordinal ?? from - 1;
       if (last >= before) return known.filter(({ ordinal }) => ordinal < before);
       const cycles = [...known, ...cyclesIn(last + 1, before)];
-      read = { from, cycles };
+      read.set({ from, cycles });
       return cycles;
     },
 

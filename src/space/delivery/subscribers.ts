@@ -1,5 +1,5 @@
 import { eq, sql } from "drizzle-orm";
-import { type Database, prepared } from "../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { subscribers } from "../schema.ts";
 
 export type SubscriberRow = typeof subscribers.$inferSelect;
@@ -11,13 +11,12 @@ export const indexSubscriber = "index";
  * The subscribers of the log, each with its cursor: the members, and those that have yet to hear that they left.
  *
  * Invariants
- * 1. All rows are read once and then kept as they are stored: this object is the table's only writer. What was kept in
- *    a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
+ * 1. All rows are read once and then kept as they are stored: this object is the table's only writer.
  * 2. Nobody changes a row that was handed out.
  */
 export class Subscribers {
   readonly #db: Database;
-  #known: Map<string, SubscriberRow> | undefined;
+  readonly #known: Remembered<Map<string, SubscriberRow>>;
   readonly #all = prepared(() => this.#db.select().from(subscribers));
   readonly #advance = prepared(() =>
     this.#db
@@ -33,24 +32,33 @@ export class Subscribers {
 
   constructor(db: Database) {
     this.#db = db;
+    this.#known = new Remembered(
+      db,
+      () =>
+        new Map(
+          this.#all()
+            .all()
+            .map((row) => [row.id, row]),
+        ),
+    );
   }
 
   find(id: string): SubscriberRow | undefined {
-    return this.#rows().get(id);
+    return this.#known.get().get(id);
   }
 
   /** Those whose cursor has not come to `seq`. */
   behind(seq: number): SubscriberRow[] {
-    return [...this.#rows().values()].filter(({ cursor }) => cursor < seq);
+    return [...this.#known.get().values()].filter(({ cursor }) => cursor < seq);
   }
 
   anyAgentBut(agentId: string): boolean {
-    for (const { id, kind } of this.#rows().values()) if (kind === "agent" && id !== agentId) return true;
+    for (const { id, kind } of this.#known.get().values()) if (kind === "agent" && id !== agentId) return true;
     return false;
   }
 
   any(): boolean {
-    return this.#rows().size > 0;
+    return this.#known.get().size > 0;
   }
 
   /** Begins to follow after `cursor`; one that still follows (it left and came back) goes on from where it is. */
@@ -58,7 +66,7 @@ export class Subscribers {
     if (this.find(subscriber.id)) return;
     const row: SubscriberRow = { ...subscriber, failures: 0, retryAt: null };
     this.#db.insert(subscribers).values(row).run();
-    this.#rows().set(row.id, row);
+    this.#known.get().set(row.id, row);
   }
 
   /** Moves the cursor; whatever failed before is forgotten. */
@@ -74,34 +82,20 @@ export class Subscribers {
 
   remove(id: string): void {
     this.#db.delete(subscribers).where(eq(subscribers.id, id)).run();
-    this.#rows().delete(id);
+    this.#known.get().delete(id);
   }
 
   /** When the first of those that failed is due. */
   nextRetry(): number | undefined {
     let next: number | undefined;
-    for (const { retryAt } of this.#rows().values()) {
+    for (const { retryAt } of this.#known.get().values()) {
       if (retryAt !== null && retryAt < (next ?? Number.POSITIVE_INFINITY)) next = retryAt;
     }
     return next;
   }
 
-  /** The rows are read anew when they are asked for next. */
-  forget(): void {
-    this.#known = undefined;
-  }
-
-  #rows(): Map<string, SubscriberRow> {
-    this.#known ??= new Map(
-      this.#all()
-        .all()
-        .map((row) => [row.id, row]),
-    );
-    return this.#known;
-  }
-
   #keep(id: string, changes: Partial<SubscriberRow>): void {
     const row = this.find(id);
-    if (row) this.#rows().set(id, { ...row, ...changes });
+    if (row) this.#known.get().set(id, { ...row, ...changes });
   }
 }

@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, isNotNull, lte, ne, sql } from "drizzle-orm";
 import { DurableEvent } from "../../protocol/events.ts";
 import type { Message } from "../../protocol/message.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
 import { maxTailLength } from "../bounds.ts";
 import { type CallMessage, type CallOutcome, log } from "../schema.ts";
 import type { Routing } from "../wake.ts";
@@ -15,8 +15,7 @@ import { createRecentRows } from "./recent-rows.ts";
  * 2. A message's `messageCount` is its ordinal among the messages, so that pages, windows, totals and unread counts
  *    read as many rows as they answer, however long the log is.
  * 3. A row is never changed; the frame in it is what goes over the wire, byte by byte.
- * 4. The head and the newest rows are kept in memory as they are stored: this object is the table's only writer. What
- *    was kept in a transaction that is rolled back must be forgotten (`transaction` in `services.ts`).
+ * 4. The head and the newest rows are kept in memory as they are stored: this object is the table's only writer.
  */
 export type LogRow = typeof log.$inferSelect;
 
@@ -40,8 +39,8 @@ export type Ordinals = { over: number; upTo: number };
 export type Log = ReturnType<typeof createLog>;
 
 export const createLog = (db: Database) => {
-  let known: Head | undefined;
-  const recent = createRecentRows<LogRow>(maxTailLength);
+  const end = new Remembered<Head>(db, () => newest().get() ?? { seq: 0, messageCount: 0 });
+  const recent = new Remembered(db, () => createRecentRows<LogRow>(maxTailLength));
   const counts = { seq: log.seq, messageCount: log.messageCount };
   const newest = prepared(() => db.select(counts).from(log).orderBy(desc(log.seq)).limit(1));
   const hasId = eq(log.messageId, sql.placeholder("messageId"));
@@ -61,18 +60,12 @@ export const createLog = (db: Database) => {
     }),
   );
 
-  const head = (): Head => (known ??= newest().get() ?? { seq: 0, messageCount: 0 });
-
-  /** The head and the newest rows are read anew when they are asked for next. */
-  const forget = (): void => {
-    known = undefined;
-    recent.forget();
-  };
+  const head = (): Head => end.get();
 
   /** The events after `cursor`, in order. */
   const after = (cursor: number, limit: number): LogRow[] => {
-    const kept = recent.between(cursor, Math.min(cursor + limit, head().seq));
-    return kept ?? rowsAfter().all({ cursor, limit }).map(recent.keep);
+    const kept = recent.get().between(cursor, Math.min(cursor + limit, head().seq));
+    return kept ?? rowsAfter().all({ cursor, limit }).map(recent.get().keep);
   };
 
   const isBetween = ({ over, upTo }: Ordinals) =>
@@ -80,7 +73,6 @@ export const createLog = (db: Database) => {
 
   return {
     head,
-    forget,
     after,
 
     /** Gives the event the next place. Belongs in the transaction that makes it true. */
@@ -88,8 +80,8 @@ export const createLog = (db: Database) => {
       const { seq, messageCount } = head();
       const row = rowOf(event, seq + 1, messageCount);
       insert().run(row);
-      known = { seq: row.seq, messageCount: row.messageCount };
-      return recent.keep(row);
+      end.set({ seq: row.seq, messageCount: row.messageCount });
+      return recent.get().keep(row);
     },
 
     findMessage: (messageId: string): LogRow | undefined => message().get({ messageId }),
@@ -120,8 +112,8 @@ export const createLog = (db: Database) => {
     },
 
     clear(): void {
-      forget();
-      db.delete(log).run();
+      recent.forget();
+      end.writing().delete(log).run();
     },
   };
 };

@@ -30,10 +30,5 @@ export const createRecentRows = <Row extends { seq: number; frame: string }>(max
       }
       return found;
     },
-
-    forget(): void {
-      rows.clear();
-      length = 0;
-    },
   };
 };

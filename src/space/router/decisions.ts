@@ -15,11 +15,10 @@ export type Decisions = ReturnType<typeof createDecisions>;
  *
  * Invariants
  * 1. A message is held in the transaction that stores it, and decided once: a decision is never changed.
- * 2. `pending` repeats what SQLite says; it is read anew after each change, and must be forgotten where a transaction
- *    is rolled back (`transaction` in `services.ts`).
+ * 2. `pending` repeats what SQLite says; it is read anew after each change.
  */
 export const createDecisions = (db: Database) => {
-  const pending = new Remembered<readonly number[]>(() => {
+  const pending = new Remembered<readonly number[]>(db, () => {
     const undecided = db.select().from(decisions).where(isNull(decisions.decision)).orderBy(decisions.seq).all();
     return undecided.map(({ seq }) => seq);
   });
@@ -28,13 +27,11 @@ export const createDecisions = (db: Database) => {
     pending: (): readonly number[] => pending.get(),
 
     hold(seq: number): void {
-      pending.forget();
-      db.insert(decisions).values({ seq }).run();
+      pending.writing().insert(decisions).values({ seq }).run();
     },
 
     decide(seq: number, decision: StoredDecision): void {
-      pending.forget();
-      db.update(decisions).set({ decision }).where(eq(decisions.seq, seq)).run();
+      pending.writing().update(decisions).set({ decision }).where(eq(decisions.seq, seq)).run();
     },
 
     find: (seq: number): typeof decisions.$inferSelect | undefined =>
@@ -50,12 +47,8 @@ export const createDecisions = (db: Database) => {
     },
 
     clear(): void {
-      pending.forget();
-      db.delete(decisions).run();
+      pending.writing().delete(decisions).run();
     },
-
-    /** The pending messages are read anew when they are asked for next. */
-    forget: (): void => pending.forget(),
   };
 };
 

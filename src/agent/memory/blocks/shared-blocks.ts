@@ -41,25 +41,16 @@ export class SharedBlocks {
   readonly #all = prepared(() =>
     this.#around.db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
   );
-  readonly #list = new Remembered(() => this.#all().all());
+  readonly #list: Remembered<SharedBlockRow[]>;
 
   constructor(around: Around) {
     this.#around = around;
+    this.#list = new Remembered(around.db, () => this.#all().all());
   }
 
   /** By label. */
   list(): SharedBlockRow[] {
     return this.#list.get();
-  }
-
-  forget(): void {
-    this.#list.forget();
-  }
-
-  /** The database, to write to this table. */
-  #writing(): Database {
-    this.forget();
-    return this.#around.db;
   }
 
   /**
@@ -87,7 +78,8 @@ export class SharedBlocks {
         `maxSharedBlocks (${maxSharedBlocks}) are shared with that agent already`,
       );
     }
-    this.#writing()
+    this.#list
+      .writing()
       .insert(sharedBlocks)
       .values({ ownerId, label, ...told, createdAt: now })
       .onConflictDoUpdate({ target: [sharedBlocks.ownerId, sharedBlocks.label], set: told })
@@ -95,11 +87,11 @@ export class SharedBlocks {
   }
 
   pin(row: SharedBlockRow, pinned: boolean): void {
-    this.#writing().update(sharedBlocks).set({ pinned }).where(isRow(row)).run();
+    this.#list.writing().update(sharedBlocks).set({ pinned }).where(isRow(row)).run();
   }
 
   drop(row: Pick<SharedBlockRow, "ownerId" | "label">): void {
-    this.#writing().delete(sharedBlocks).where(isRow(row)).run();
+    this.#list.writing().delete(sharedBlocks).where(isRow(row)).run();
   }
 
   /** A block under its label here. Throws `not_found`, what another owner refuses, or `unavailable`. */
