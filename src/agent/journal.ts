@@ -1,8 +1,9 @@
 import type { ModelMessage } from "ai";
 import { asc, desc, getTableColumns, gt, max, sql } from "drizzle-orm";
+import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { Clock } from "../shared/clock.ts";
 import { type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
-import type { JournalMeta, JournalRest } from "./records.ts";
+import type { JournalRest } from "./records.ts";
 import { journal } from "./schema.ts";
 
 /**

@@ -2,6 +2,7 @@ import { getTableColumns, sql } from "drizzle-orm";
 import { index, integer, real, sqliteTable, sqliteView, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { AgentConfig } from "../protocol/agent.ts";
 import type { ArchivalEntry, ArchivalSource } from "../protocol/archival.ts";
+import type { JournalMeta } from "../protocol/exported-history.ts";
 import type { HookScheme } from "../protocol/hook.ts";
 import type { Origin } from "../protocol/message.ts";
 import type { Goal } from "../protocol/mind.ts";
@@ -19,7 +20,6 @@ import type {
   HeadBlocks,
   InboxData,
   JournalContent,
-  JournalMeta,
   JournalRest,
   LeftOut,
   McpTool,

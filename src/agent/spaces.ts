@@ -1,8 +1,8 @@
 import { eq, gt, sql } from "drizzle-orm";
+import type { LeftToHistory } from "../protocol/exported-history.ts";
 import type { SpaceSnapshot } from "../protocol/rpc.ts";
 import { type Database, prepared, Remembered, rowsBy } from "../shared/database.ts";
 import { maxWindowMessages } from "./bounds.ts";
-import type { LeftToHistory } from "./records.ts";
 import { spaces } from "./schema.ts";
 
 /**

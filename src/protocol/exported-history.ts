@@ -51,53 +51,112 @@ export const ExportedRun = strictComponent("ExportedRun", {
 });
 export type ExportedRun = z.infer<typeof ExportedRun>;
 
-const ExportedCall = z.looseObject({
+/** One tool call as the model made it. `invalid` says why it cannot be executed. */
+const CallRequest = z.object({
   callId: z.string(),
   index: z.int(),
   toolName: z.string(),
   input: z.unknown(),
-  invalid: z.looseObject({ code: z.enum(["tool_unknown", "tool_input_invalid"]), message: z.string() }).optional(),
+  invalid: z.object({ code: z.enum(["tool_unknown", "tool_input_invalid"]), message: z.string() }).optional(),
 });
+export type CallRequest = z.infer<typeof CallRequest>;
 
-const made = {
-  sections: z.array(z.looseObject({ name: z.string(), tokens: z.number() })),
-  dropped: z.array(z.looseObject({ name: z.string(), reason: z.string() })),
-};
-const shown = z.array(z.looseObject({ spaceId: z.string(), upTo: z.number() })).optional();
+/** What was left out of an input, and by which rule. */
+const Dropped = z.object({ name: z.string(), reason: z.string() });
+export type Dropped = z.infer<typeof Dropped>;
 
-const assistantMeta = z.looseObject({
+/** What an input is made of, its texts aside. Tokens are estimates before correction. */
+const MadeOf = z.object({
+  sections: z.array(z.object({ name: z.string(), tokens: z.number() })),
+  dropped: z.array(Dropped),
+});
+export type MadeOf = z.infer<typeof MadeOf>;
+
+/** The newest message of a space that the model was shown. `upTo` is its place in the log. */
+const Shown = z.object({ spaceId: z.string(), upTo: z.number() });
+export type Shown = z.infer<typeof Shown>;
+
+/** So many messages of a space were left to its history, the model was told. */
+const LeftToHistory = z.object({ id: z.string(), messages: z.number() });
+export type LeftToHistory = z.infer<typeof LeftToHistory>;
+
+const AssistantMeta = z.object({
   kind: z.literal("assistant"),
   text: z.string(),
-  calls: z.array(ExportedCall),
+  calls: z.array(CallRequest),
   usage: Usage,
+  /** Estimated before correction, for the correction itself. */
   estimatedInput: z.number(),
+  /** Ordinal of the first run whose cycle this step's input held; with the window it tells the exact input. */
   firstCycle: z.int(),
   windowId: z.int(),
   modelId: z.string(),
-  input: z.looseObject({ ...made, tokens: z.int(), limits: ContextLimits }),
+  /** What the step's input was made of, its corrected tokens, and the limits that it was composed within. */
+  input: MadeOf.extend({ tokens: z.int(), limits: ContextLimits }),
   durationMs: z.int(),
   finishReason: z.string(),
 });
-const resultMeta = z.looseObject({
+export type AssistantMeta = z.infer<typeof AssistantMeta>;
+
+const ResultMeta = z.object({
   kind: z.literal("result"),
   callId: z.string(),
   toolName: z.string(),
   error: z.boolean(),
-  activeSpaceId: z.string().nullable().optional(),
-  shown,
+  activeSpaceId: z.string().nullable().exactOptional(),
+  /** The call asks for answers: the run waits for them once its step is done. */
+  waits: z.literal(true).exactOptional(),
+  /** It broke a tool rule and was not executed. */
+  refused: z.literal(true).exactOptional(),
+  shown: z.array(Shown).exactOptional(),
 });
-const inboxMeta = z.looseObject({
+export type ResultMeta = z.infer<typeof ResultMeta>;
+
+/** What came of the questions that a run waited for. */
+const Answers = z.object({
+  /** Who answered; their messages are in the history. */
+  replies: z.array(z.object({ messageId: z.string(), name: z.string() })),
+  /** Names of those who did not answer in time. */
+  timedOut: z.array(z.string()),
+  /** Names of those who left the space before they answered. */
+  gone: z.array(z.string()).exactOptional(),
+});
+export type Answers = z.infer<typeof Answers>;
+
+const InboxMeta = z.object({
   kind: z.literal("inbox"),
   lines: z.array(z.string()),
-  history: z.array(z.looseObject({ id: z.string(), messages: z.number() })).optional(),
-  made: z.looseObject(made).optional(),
-  shown,
+  shown: z.array(Shown).exactOptional(),
+  history: z.array(LeftToHistory).exactOptional(),
+  /** Of a timeline's input, which is journaled as it was composed; in the first of its messages. */
+  made: MadeOf.exactOptional(),
+  /** Who answered, where the run goes on after a wait. */
+  answers: Answers.exactOptional(),
+  /** The input before it was refused as too long. */
+  shortened: z.literal(true).exactOptional(),
+  /** Of a cycle's beginning, which is composed anew with each step, what did not fit it. */
+  dropped: z.array(Dropped).exactOptional(),
 });
-const previewMeta = z.discriminatedUnion("kind", [
-  z.looseObject({ kind: z.literal("preview"), upTo: z.number() }),
-  z.looseObject({ kind: z.literal("reminder") }),
-  z.looseObject({ kind: z.literal("told"), section: z.enum(["shared_blocks", "activity"]) }),
+export type InboxMeta = z.infer<typeof InboxMeta>;
+
+/** What a living agent is told of others. */
+const ToldSection = z.enum(["shared_blocks", "activity"]);
+export type ToldSection = z.infer<typeof ToldSection>;
+
+const PreviewMeta = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("preview"), upTo: z.number() }),
+  /** An exit was answered with the tool rule that it broke. */
+  z.object({ kind: z.literal("reminder") }),
+  /** It stands beside the inbox message; what of it did not fit. */
+  z.object({
+    kind: z.literal("told"),
+    section: ToldSection,
+    dropped: z.array(Dropped).exactOptional(),
+  }),
 ]);
+
+/** What the runtime notes beside a row of the journal. */
+export type JournalMeta = AssistantMeta | ResultMeta | InboxMeta | z.infer<typeof PreviewMeta>;
 
 /** Inputs are composed of these messages as they are, so each holds words, calls and results, and no address to fetch. */
 const words = z.strictObject({ type: z.literal("text"), text: z.string() });
@@ -140,11 +199,11 @@ const journalRow = <Kind extends string, Content extends z.ZodType, Meta extends
 /** One message of the journal as it was given to the model or came from it; or a call that was begun. */
 export const ExportedJournalRow = z
   .discriminatedUnion("kind", [
-    journalRow("inbox", talk, inboxMeta),
-    journalRow("preview", z.strictObject({ role: z.literal("user"), content: z.string() }), previewMeta.nullable()),
-    journalRow("assistant", said, assistantMeta),
+    journalRow("inbox", talk, InboxMeta),
+    journalRow("preview", z.strictObject({ role: z.literal("user"), content: z.string() }), PreviewMeta.nullable()),
+    journalRow("assistant", said, AssistantMeta),
     journalRow("call", begun, z.null()),
-    journalRow("result", answered, resultMeta),
+    journalRow("result", answered, ResultMeta),
   ])
   .meta({ id: "ExportedJournalRow" });
 

@@ -1,12 +1,12 @@
 import type { ModelMessage } from "ai";
 import { adapters } from "../../models/adapt.ts";
+import type { AssistantMeta } from "../../protocol/exported-history.ts";
 import type { Run, RunStep, StepInput } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import { answerCall, claimCall } from "../calls/server-calls.ts";
-import type { AssistantMeta } from "../records.ts";
 import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
 import type { RunServices } from "../run/run-services.ts";
 import type { StepMessages } from "../run/windows.ts";

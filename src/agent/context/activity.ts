@@ -1,6 +1,6 @@
+import type { Dropped } from "../../protocol/exported-history.ts";
 import type { Message } from "../../protocol/message.ts";
 import { activityMemoryMs, maxActivityLines, maxActivityTokens } from "../bounds.ts";
-import type { Dropped } from "../records.ts";
 import { type Cut, listSection } from "./sections.ts";
 import { quote } from "./wording.ts";
 

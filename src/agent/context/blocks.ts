@@ -1,5 +1,5 @@
 import type { BlockType, Permission } from "../../protocol/block.ts";
-import type { Dropped } from "../records.ts";
+import type { Dropped } from "../../protocol/exported-history.ts";
 import { estimateText } from "./tokens.ts";
 import { quote } from "./wording.ts";
 

@@ -1,5 +1,5 @@
 import type { ModelMessage, ToolSet } from "ai";
-import type { Dropped } from "../records.ts";
+import type { Dropped } from "../../protocol/exported-history.ts";
 import { toldMessage } from "./grammar.ts";
 import { contentText, estimateContent, estimateText } from "./tokens.ts";
 

@@ -1,6 +1,7 @@
 import { streamText, type ToolCallPart } from "ai";
 import { billedTokens } from "../../models/billed-tokens.ts";
 import type { ResolvedModel } from "../../models/models.ts";
+import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -9,7 +10,6 @@ import { maxCallsPerStep, maxInvalidCharacters, maxStepBytes, modelStallMs } fro
 import type { Composed } from "../context/sections.ts";
 import { estimateText } from "../context/tokens.ts";
 import { excerpt } from "../context/wording.ts";
-import type { CallRequest } from "../records.ts";
 import type { LiveRun } from "./run-services.ts";
 import type { Speech } from "./speech.ts";
 

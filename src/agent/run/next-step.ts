@@ -1,9 +1,9 @@
 import type { AgentConfig } from "../../protocol/agent.ts";
+import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { ToolRule } from "../../protocol/tool.ts";
 import type { ErrorCode } from "../../shared/errors.ts";
 import { maxInvalidSteps } from "../bounds.ts";
 import { ruleLine } from "../context/instructions.ts";
-import type { CallRequest } from "../records.ts";
 import { factsOf } from "../tools/registry.ts";
 import { endsLoop, goesOn, missingBeforeExit, type PastCall } from "../tools/rules.ts";
 import type { Ending } from "./finish.ts";

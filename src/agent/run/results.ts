@@ -1,5 +1,6 @@
+import type { CallRequest } from "../../protocol/exported-history.ts";
 import { eventLine } from "../context/consciousness/inbox-message.ts";
-import type { CallOutcome, CallRequest, Failure } from "../records.ts";
+import type { CallOutcome, Failure } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { CallRow } from "../schema.ts";
 import { RunRef } from "../tools/builtin/runs.ts";

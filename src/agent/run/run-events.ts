@@ -1,11 +1,12 @@
 import type { ArchivalSource } from "../../protocol/archival.ts";
+import type { Shown } from "../../protocol/exported-history.ts";
 import type { Message, Origin } from "../../protocol/message.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { homeOf } from "../inbox/batch.ts";
 import { rootOf } from "../inbox/inbox.ts";
 import { rootOfAnswer } from "../inbox/roots.ts";
 import type { JournalRow } from "../journal.ts";
-import type { Receipt, Shown } from "../records.ts";
+import type { Receipt } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { InboxRow } from "../schema.ts";
 import { isSeen } from "../spaces.ts";

@@ -1,5 +1,5 @@
+import type { AssistantMeta, CallRequest, InboxMeta, ResultMeta, Shown } from "../../protocol/exported-history.ts";
 import { type JournalRow, messagesOf } from "../journal.ts";
-import type { AssistantMeta, CallRequest, InboxMeta, ResultMeta, Shown } from "../records.ts";
 
 /**
  * What a run's rows of the journal tell: its steps, its calls and what came of them. Everything that is asked of the

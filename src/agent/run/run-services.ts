@@ -1,3 +1,4 @@
+import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { InboxServices } from "../inbox/inbox-services.ts";
 import type { Journal } from "../journal.ts";
 import type { Ledger } from "../ledger.ts";
@@ -6,7 +7,6 @@ import type { Goals } from "../memory/goals.ts";
 import type { Memories } from "../memory/memories.ts";
 import type { Search } from "../memory/search/search.ts";
 import type { Plans } from "../plans/plans.ts";
-import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import type { Mcp } from "../tools/mcp/mcp.ts";
 import type { Tracer } from "../tracing/tracer.ts";

@@ -1,5 +1,6 @@
 import { classifyFailure, failureOfFinish, isRefusal, type ModelFailure } from "../../models/failure.ts";
 import type { ResolvedModel } from "../../models/models.ts";
+import type { AssistantMeta, MadeOf } from "../../protocol/exported-history.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
 import { compose } from "../context/compose.ts";
@@ -7,7 +8,6 @@ import { limitsOf } from "../context/limits.ts";
 import type { Composed } from "../context/sections.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
 import { isMessage, type JournalRow, messagesOf } from "../journal.ts";
-import type { AssistantMeta, MadeOf } from "../records.ts";
 import type { TracedStep } from "../tracing/tracer.ts";
 import { composingOf, partsIn, windowOf } from "./composing.ts";
 import { compactForRun } from "./continuity/compact.ts";

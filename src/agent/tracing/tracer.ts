@@ -3,13 +3,13 @@ import type { ModelMessage } from "ai";
 import { z } from "zod";
 import type { Env } from "../../env/env.ts";
 import { identifyModel } from "../../models/identify-model.ts";
+import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { Usage } from "../../protocol/run.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { log } from "../../shared/log.ts";
 import { maxBufferedSpans, maxSpanContentCharacters, spanExportTimeoutMs } from "../bounds.ts";
 import type { Composed } from "../context/sections.ts";
 import type { AgentRow } from "../identity.ts";
-import type { CallRequest } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 
 /** The facts of a step's span. `came`: the generation, or the code of its failure. */

@@ -1,8 +1,8 @@
 import { resolveLimits } from "../../../src/agent/context/limits.ts";
 import type { JournalRow } from "../../../src/agent/journal.ts";
-import type { AssistantMeta, CallRequest, JournalMeta, ResultMeta } from "../../../src/agent/records.ts";
 import { readRows } from "../../../src/agent/run/run-rows.ts";
 import { ContextConfig } from "../../../src/protocol/context-config.ts";
+import type { AssistantMeta, CallRequest, JournalMeta, ResultMeta } from "../../../src/protocol/exported-history.ts";
 
 /** Rows of a run, as its journal holds them. */
 export type Row = Omit<JournalRow, "seq" | "createdAt" | "runOrdinal">;

@@ -1,5 +1,6 @@
 import type { ModelMessage } from "ai";
-import type { Dropped, HeadBlocks, ToldSection, ToldState } from "../../records.ts";
+import type { Dropped, ToldSection } from "../../../protocol/exported-history.ts";
+import type { HeadBlocks, ToldState } from "../../records.ts";
 import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
 import { type Composed, firstFitting, sectionOfBlocks, systemSections, tokensIn, told } from "../sections.ts";

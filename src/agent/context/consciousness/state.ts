@@ -1,4 +1,5 @@
-import type { Dropped, HeadBlocks, ToldState } from "../../records.ts";
+import type { Dropped } from "../../../protocol/exported-history.ts";
+import type { HeadBlocks, ToldState } from "../../records.ts";
 import { type AgentState, newestFirst, stateLines } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";

@@ -1,6 +1,7 @@
 import type { ModelMessage } from "ai";
+import type { Answers, Dropped } from "../../../protocol/exported-history.ts";
 import type { RunStatus, RunTrigger } from "../../../protocol/run.ts";
-import type { Answers, Dropped, InboxData } from "../../records.ts";
+import type { InboxData } from "../../records.ts";
 import { activitySection } from "../activity.ts";
 import { type AgentState, type InputParts, newestFirst, type SpaceRef, stateLines } from "../agent-state.ts";
 import * as grammar from "../grammar.ts";

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
+import type { Dropped } from "../../../protocol/exported-history.ts";
 import type { Message } from "../../../protocol/message.ts";
-import type { Dropped } from "../../records.ts";
 import type { SpaceRef } from "../agent-state.ts";
 import { historyFacts, historyMessage, historyTurn, marks as markTexts, quoteLines, sender } from "../grammar.ts";
 import { keepFitting, linesTokens, type Section } from "../sections.ts";

@@ -1,3 +1,4 @@
+import type { Dropped, ToldSection } from "../../../protocol/exported-history.ts";
 import type { Message } from "../../../protocol/message.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import { log } from "../../../shared/log.ts";
@@ -7,7 +8,7 @@ import { spaceWindow } from "../../call-with-retry.ts";
 import { type Activity, activitySection, deedsIn } from "../../context/activity.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
 import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
-import type { Dropped, InboxData, ToldSection, ToldState } from "../../records.ts";
+import type { InboxData, ToldState } from "../../records.ts";
 import { composingOf, windowOf } from "../composing.ts";
 import { shownSharedBlocks } from "../known-blocks.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";

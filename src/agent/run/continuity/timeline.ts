@@ -1,3 +1,4 @@
+import type { InboxMeta } from "../../../protocol/exported-history.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
 import { compose } from "../../context/compose.ts";
 import type { Composed } from "../../context/sections.ts";
@@ -6,7 +7,7 @@ import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
-import type { InboxData, InboxMeta } from "../../records.ts";
+import type { InboxData } from "../../records.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import { nextWindow, windowOf } from "../composing.ts";
 import { shownOf } from "../run-events.ts";
