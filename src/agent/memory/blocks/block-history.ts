@@ -1,12 +1,10 @@
 import { and, asc, desc, eq, gt, isNotNull, lt } from "drizzle-orm";
 import type { LoroDoc } from "loro-crdt/web";
-import type { BlockChange, Json } from "../../../protocol/block.ts";
-import type { BlockSchema } from "../../../protocol/block-schema.ts";
+import type { BlockChange } from "../../../protocol/block.ts";
 import { isoTime } from "../../../shared/clock.ts";
 import type { Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { maxBlockSnapshotBytes, maxBlockVersions, maxOpenDocuments, maxUndoSteps } from "../../bounds.ts";
-import { contentOf } from "../documents/cells.ts";
 import { openDocument, openForeignDocument, shallowSnapshotOf, snapshotOf, stateOf } from "../documents/document.ts";
 import type { Commit, Step } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
@@ -83,14 +81,6 @@ export class BlockHistory {
       snapshot: parts.length === 0 ? undefined : new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes))),
       updates: updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
     };
-  }
-
-  /** The stored content, without changes that exist in memory only. */
-  newest(loro: Loro, blockId: number, schema: BlockSchema): Json {
-    const doc = this.#read(loro, blockId);
-    const content = contentOf(doc, schema);
-    doc.free();
-    return content;
   }
 
   append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {

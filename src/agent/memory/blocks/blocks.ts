@@ -19,8 +19,7 @@ import { maxBlockCalls, maxBlocks, maxBlockTail, maxBlockUpdateBytes } from "../
 import { contentOf } from "../documents/cells.ts";
 import { checkBlockSchema } from "../documents/check-content.ts";
 import { contentAt, openDocument, stateOf } from "../documents/document.ts";
-import { editDocument } from "../documents/edit-document.ts";
-import { fillDocument } from "../documents/fill-document.ts";
+import { editDocument, fillDocument } from "../documents/edit-document.ts";
 import type { Loro } from "../documents/loro.ts";
 import { checkPermission, rightOf, type Writer } from "../documents/permission.ts";
 import { render } from "../documents/render.ts";
@@ -174,7 +173,6 @@ export class Blocks {
           on,
           steps: () => this.#history.stepsOf(row.id, author),
           stateAt: (version) => this.#history.stateAt(row.id, version),
-          contentBefore: () => this.#history.newest(loro, row.id, row.schema),
         });
         for (const commit of commits) {
           if (commit.update.length > maxBlockUpdateBytes) {

@@ -2,7 +2,7 @@ import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import { type Part, partsOf, valueOfPart } from "../documents/parts.ts";
+import { type Part, partsOf, valueOfPart } from "../documents/cells.ts";
 import { checkField, checkItem, noSuchField, ownField, refusedEdit } from "../documents/values.ts";
 
 type Changes = {

@@ -1,12 +1,10 @@
-import type { LoroDoc } from "loro-crdt/web";
 import type { Json } from "../../../protocol/block.ts";
-import { type BlockSchema, maxListItems, maxLogEntries } from "../../../protocol/block-schema.ts";
+import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { schemaProblems } from "../../../shared/check-json-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { counterCell, itemsCell, pathOf } from "./cells.ts";
-import { partsOf } from "./parts.ts";
+import { type Cell, type Held, partsOf } from "./cells.ts";
 import { render } from "./render.ts";
-import { checkField, countedTooFar, maxCount, refusedEdit, tooManyItems } from "./values.ts";
+import { checkCount, checkField, checkLength, refusedEdit } from "./values.ts";
 
 const highSurrogate = /[\ud800-\udbff](?=[\udc00-\udfff])/g;
 
@@ -29,38 +27,16 @@ export const checkSize = (schema: BlockSchema, value: Json, charLimit: number, v
   );
 };
 
-/** Deletes the oldest items beyond `maxItems`: those of the least keys. */
-const dropOldest = (doc: LoroDoc, path: string, maxItems: number): void => {
-  const cell = itemsCell(path);
-  const items = cell.read(doc);
-  const newest = items.map(({ key }) => key).sort((one, other) => other - one);
-  const oldestKept = newest[maxItems - 1] ?? 0;
-  if (items.length > maxItems)
-    cell.write(
-      doc,
-      items.filter(({ key }) => key >= oldestKept),
-    );
-};
-
-const checkCount = (doc: LoroDoc, path: string, most: number, bound: string): void => {
-  const { length } = doc.getMovableList(path);
-  if (length > most) throw tooManyItems(length, most, bound);
-};
-
-/** Keeps lists and counters within their bounds: those of their schemas by dropping, the house's own by refusing. */
-export const keepBounds = (doc: LoroDoc, schema: BlockSchema): void => {
-  for (const { schema: part, prefix } of partsOf(schema)) {
-    if (part.type === "list" && part.maxItems !== undefined) dropOldest(doc, pathOf(prefix, "items"), part.maxItems);
-    if (part.type === "list") checkCount(doc, pathOf(prefix, "items"), maxListItems, "maxListItems");
-    if (part.type === "log") checkCount(doc, pathOf(prefix, "items"), maxLogEntries, "maxLogEntries");
-    for (const { name, type } of part.type === "map" ? part.fields : []) {
-      if (type === "list") checkCount(doc, pathOf(prefix, "items", name), maxListItems, "maxListItems");
-      // Two editors may have counted at once: the sum may be too large.
-      const isTooFar =
-        type === "counter" && Math.abs(counterCell(pathOf(prefix, "counter", name)).read(doc)) > maxCount;
-      if (isTooFar) throw countedTooFar(name);
-    }
-  }
+/** What a cell may keep: of a list the newest `maxItems`. Throws where it is more than any block holds. */
+export const bounded = ({ schema, field }: Cell, held: Held): Held => {
+  // Two editors may have counted at once: the sum may be too large.
+  if (typeof held === "number") checkCount(field.name, held);
+  if (!Array.isArray(held)) return held;
+  const { maxItems = held.length } = schema.type === "list" ? schema : {};
+  const newest = held.map(({ key }) => key).sort((one, other) => other - one);
+  const kept = held.length > maxItems ? held.filter(({ key }) => key >= (newest[maxItems - 1] ?? 0)) : held;
+  checkLength(schema.type, kept.length);
+  return kept;
 };
 
 /** Throws what is wrong within a schema: defaults that are not of their fields' types, schemas of items that cannot be applied. */

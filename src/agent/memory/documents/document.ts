@@ -84,6 +84,15 @@ export const forkOf = (doc: LoroDoc, state: string): LoroDoc => {
   return fork;
 };
 
+/** Imports what was changed in a fork. Closes the fork. */
+export const mergeInto = (doc: LoroDoc, fork: LoroDoc): void => {
+  fork.commit();
+  const known = doc.version();
+  doc.import(fork.export({ mode: "update", from: known }));
+  known.free();
+  fork.free();
+};
+
 /** All of it, with its whole history. */
 export const snapshotOf = (doc: LoroDoc): Uint8Array => doc.export({ mode: "snapshot" });
 

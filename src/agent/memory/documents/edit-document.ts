@@ -3,12 +3,13 @@ import type { Json } from "../../../protocol/block.ts";
 import type { BlockOperation, ContentOperation, OperationResult } from "../../../protocol/block-operation.ts";
 import type { BlockSchema } from "../../../protocol/block-schema.ts";
 import { sameJson } from "../../../shared/same-json.ts";
-import { applyOperation } from "./apply-operation.ts";
-import { cellsOf, contentOf } from "./cells.ts";
-import { checkSize, keepBounds } from "./check-content.ts";
-import { atState, forkOf, record, stateOf } from "./document.ts";
+import { cellFor, changeOf, type Editing, newItem, setField } from "./apply-operation.ts";
+import { type Cell, contentIn, contentOf, type Held, type Part, partsOf, valueOfPart } from "./cells.ts";
+import { bounded, checkSize } from "./check-content.ts";
+import { atState, forkOf, mergeInto, record, stateOf } from "./document.ts";
 import { checkPermission, requireSystem, type Writer } from "./permission.ts";
-import { refusedEdit } from "./values.ts";
+import type { Splice } from "./text-changes.ts";
+import { checkFields, checkLength, isObject, noSuchField, ownField, refusedEdit } from "./values.ts";
 
 /** One version, as undo sees it: an edit, or the taking back of an edit, or of such a taking back. */
 export type Step = { version: number; kind: "edit" | "undo" | "redo" };
@@ -35,8 +36,6 @@ export type EditRequest = {
   steps(): Step[];
   /** The state of a version that is kept. */
   stateAt(version: number): string | undefined;
-  /** The newest version's content, read anew. Called only where the edit is too large. */
-  contentBefore(): Json;
 };
 
 export type Commit = Step & { operations: BlockOperation["op"][]; update: Uint8Array; state: string };
@@ -45,113 +44,168 @@ export type Edited = { commits: Commit[]; results: OperationResult[]; value: Jso
 /** Keys of items: by version, then by place in the edit. */
 const keysOfVersion = 2 ** 20;
 
-/** The versions that an author may undo and redo, the next one last. To redo is to revert the version that undid. */
-const undoStacks = (steps: Step[]): Record<"undo" | "redo", number[]> => {
-  const stacks = { undo: [] as number[], redo: [] as number[] };
-  for (const { version, kind } of steps) {
-    if (kind === "undo") stacks.undo.pop();
-    else if (kind === "redo") stacks.redo.pop();
-    else stacks.redo = [];
-    stacks[kind === "undo" ? "redo" : "undo"].push(version);
+/** What the cells of a document hold. */
+type Contents = ReadonlyMap<Cell, Held>;
+
+/** An operation that is not yet a version, or its being undone or redone, with the contents before and after. */
+type Done = Step & { name: ContentOperation["op"]; before: Contents; after: Contents };
+
+/** The steps that may be undone and redone, the next one last. To redo is to revert the step that undid. */
+const undoStacks = <Each extends Step>(steps: Each[]): Record<"undo" | "redo", Each[]> => {
+  const stacks: Record<"undo" | "redo", Each[]> = { undo: [], redo: [] };
+  for (const step of steps) {
+    if (step.kind === "edit") stacks.redo = [];
+    else stacks[step.kind].pop();
+    stacks[step.kind === "undo" ? "redo" : "undo"].push(step);
   }
   return stacks;
 };
 
-const isContent = (operation: BlockOperation): operation is ContentOperation =>
-  operation.op !== "undo" && operation.op !== "redo";
+const mapCells = (contents: Contents, next: (held: Held, cell: Cell) => Held): Contents =>
+  new Map(Array.from(contents, ([cell, held]) => [cell, next(held, cell)]));
 
-/** Applies operations to the document as it was, and merges what they changed into what it is. */
-const mergeFrom = (doc: LoroDoc, state: string, apply: (fork: LoroDoc) => void): void => {
-  const fork = forkOf(doc, state);
-  apply(fork);
-  fork.commit();
-  const known = doc.version();
-  doc.import(fork.export({ mode: "update", from: known }));
-  known.free();
-  fork.free();
+const keysAfter = (first: () => number): (() => number) => {
+  let keys = 0;
+  return () => {
+    keys += 1;
+    return first() + keys;
+  };
 };
 
 /** Throws what refuses the edit; see invariant 1. */
 export const editDocument = (doc: LoroDoc, request: EditRequest): Edited => {
-  const { schema, writer, label, operations, charLimit, on } = request;
+  const { schema, writer, label, charLimit, on } = request;
   const takeChanges = record(doc);
-  const cells = cellsOf(schema);
+  const parts = partsOf(schema);
+  const cells = parts.flatMap((part) => part.cells);
+  const contentsOf = (read: LoroDoc): Contents => new Map(cells.map((cell) => [cell, cell.read(read)]));
+  const asData = (contents: Contents): Json => contentIn(parts, (cell) => contents.get(cell));
+  const first = contentsOf(doc);
+  /** The document as it was, where the edit was made on an earlier version. */
+  const fork = on === undefined || on === stateOf(doc) ? undefined : forkOf(doc, on);
+  let target = fork ?? doc;
+  let held = fork ? contentsOf(fork) : first;
+  let { version } = request;
+  const editing: Editing = { writer, label, newKey: keysAfter(() => (version + 1) * keysOfVersion) };
   const commits: Commit[] = [];
   const results: OperationResult[] = [];
-  const canUndo = !operations.every(isContent);
-  let { version } = request;
-  let keys = 0;
-  const newKey = (): number => {
-    keys += 1;
-    return (version + 1) * keysOfVersion + keys;
+  let open: Done[] = [];
+
+  const become = (next: Contents, splices?: Splice[]): void => {
+    for (const [cell, content] of next) {
+      if (held.get(cell) !== content) cell.write(target, held.get(cell), content, splices);
+    }
+    held = next;
   };
-
-  const contents = (): unknown[] => (canUndo ? cells.map((cell) => cell.read(doc)) : []);
-  /** Operations that are not yet a version: `states` are the contents before and after each. Those from `at` on are undone. */
-  let open = { names: [] as ContentOperation["op"][], states: [contents()], at: 0 };
-
-  const apply = (to: LoroDoc, operation: ContentOperation): void => {
-    results.push(applyOperation({ doc: to, writer, label, newKey }, schema, operation));
-    const { names, states, at } = open;
-    open = {
-      names: [...names.slice(0, at), operation.op],
-      states: [...states.slice(0, at + 1), contents()],
-      at: at + 1,
-    };
+  const apply = (operation: ContentOperation): void => {
+    const { op } = operation;
+    checkPermission(op, writer);
+    const cell = cellFor(parts, operation, writer);
+    const before = held;
+    const { next, message, splices } = changeOf(cell, held.get(cell), operation, editing);
+    become(new Map(held).set(cell, next), splices);
+    open.push({ version, kind: "edit", name: op, before, after: held });
+    results.push({ op, message });
   };
   const commit = (kind: Step["kind"], names: Commit["operations"]): void => {
-    keepBounds(doc, schema);
+    become(mapCells(held, (content, cell) => bounded(cell, content)));
     const { update, state, changed } = takeChanges();
     // An undo is a version even if it changes nothing, because others changed all of it since.
     if (!changed && kind === "edit") return;
     version += 1;
     commits.push({ version, kind, operations: names, update, state });
   };
-  /** Reverts the newest version that the author may undo or redo: what it changed is merged back. */
-  const reachBack = (op: "undo" | "redo"): void => {
-    const target = open.at > 0 ? undefined : undoStacks([...request.steps(), ...commits])[op].at(-1);
-    if (target === undefined) throw refusedEdit(`Nothing to ${op}`);
-    const readAt = (wanted: number): unknown[] => {
-      const state = commits.find((made) => made.version === wanted)?.state ?? request.stateAt(wanted);
-      if (state === undefined) throw refusedEdit(`Nothing to ${op}: version ${wanted} is not kept any more`);
-      return atState(doc, state, contents);
-    };
-    const [base, theirs] = [readAt(target), readAt(target - 1)];
-    for (const [index, cell] of cells.entries()) {
-      const now = cell.read(doc);
-      const next = cell.merge(base[index], now, theirs[index]);
-      if (cell.readOnly && !sameJson(now, next)) requireSystem(writer, `What ${op} would change`);
-      cell.write(doc, next);
-    }
-    commit(op, [op]);
-    open = { names: [], states: [contents()], at: 0 };
-  };
+  /** Reverts the newest step that the author may undo or redo: what it changed is merged back. */
   const takeBack = (op: "undo" | "redo"): void => {
     checkPermission(op, writer);
-    const [at, name] = op === "undo" ? [open.at - 1, open.names[open.at - 1]] : [open.at + 1, open.names[open.at]];
-    if (name === undefined) reachBack(op);
-    else {
-      open.at = at;
-      for (const [index, cell] of cells.entries()) cell.write(doc, open.states[at]?.[index]);
-    }
+    const step = undoStacks<Step & Partial<Done>>([...request.steps(), ...commits, ...open])[op].at(-1);
+    if (!step) throw refusedEdit(`Nothing to ${op}`);
+    const contentsAt = (wanted: number): Contents => {
+      const state = commits.find((made) => made.version === wanted)?.state ?? request.stateAt(wanted);
+      if (state === undefined) throw refusedEdit(`Nothing to ${op}: version ${wanted} is not kept any more`);
+      return atState(doc, state, () => contentsOf(doc));
+    };
+    const { name, after = contentsAt(step.version), before = contentsAt(step.version - 1) } = step;
+    const ours = held;
+    const merged = mapCells(held, (now, cell) => {
+      const next = cell.merge(after.get(cell), now, before.get(cell));
+      if (cell.readOnly && !sameJson(now, next)) requireSystem(writer, `What ${op} would change`);
+      return next;
+    });
+    become(merged);
+    if (name === undefined) {
+      commit(op, [op]);
+      open = [];
+    } else open.push({ version, kind: op, name, before: ours, after: held });
     const done = op === "undo" ? "Undid" : "Redid";
     results.push({ op, message: `${done} ${name ?? "the last change"} in block '${label}'` });
   };
 
-  if (on !== undefined && on !== stateOf(doc)) {
-    const content = operations.filter(isContent);
-    if (canUndo) throw refusedEdit("undo and redo are of the newest version: leave out onVersion");
-    mergeFrom(doc, on, (fork) => {
-      for (const operation of content) apply(fork, operation);
+  if (fork && request.operations.some(({ op }) => op === "undo" || op === "redo")) {
+    throw refusedEdit("undo and redo are of the newest version: leave out onVersion");
+  }
+  for (const operation of request.operations) {
+    if (operation.op === "undo" || operation.op === "redo") takeBack(operation.op);
+    else apply(operation);
+  }
+  if (fork) {
+    mergeInto(doc, fork);
+    target = doc;
+    held = contentsOf(doc);
+  }
+  commit(
+    "edit",
+    undoStacks(open).undo.map(({ name }) => name),
+  );
+  const value = asData(held);
+  checkSize(schema, value, charLimit, () => asData(first));
+  return { commits, results, value };
+};
+
+type FirstContent = { schema: BlockSchema; content?: Json | undefined; charLimit: number; label: string; now: string };
+
+const wrongContent = ({ type }: BlockSchema, what: string) => refusedEdit(`The content of a ${type} block is ${what}`);
+
+/** What a part holds at first: what is given, or the defaults of its fields. */
+const firstIn = ({ schema, cells }: Part, content: Json | undefined, editing: Editing): Held[] => {
+  if (schema.type === "map") {
+    const given = content === undefined ? undefined : checkFields(schema.fields, content, "The content of a map block");
+    return cells.map((cell) => {
+      const value = given ? ownField(given, cell.field.name) : cell.field.default;
+      return value === undefined ? cell.empty : setField(cell, cell.empty, value, editing.newKey);
     });
-  } else {
-    for (const operation of operations) {
-      if (isContent(operation)) apply(doc, operation);
-      else takeBack(operation.op);
+  }
+  if (content === undefined) return cells.map(({ empty }) => empty);
+  if (schema.type === "text") {
+    if (typeof content !== "string") throw wrongContent(schema, "a text");
+    return cells.map((cell) => changeOf(cell, cell.empty, { op: "append_text", text: content }, editing).next);
+  }
+  if (!Array.isArray(content)) throw wrongContent(schema, `a list of ${schema.type === "log" ? "entries" : "items"}`);
+  checkLength(schema.type, content.length);
+  return [content.map((item) => newItem(schema, item, editing))];
+};
+
+/** Puts into an empty document what its block is created with, as its first version. Answers the content too. */
+export const fillDocument = (
+  doc: LoroDoc,
+  { schema, content, charLimit, label, now }: FirstContent,
+): { value: Json; commit: Commit } => {
+  const takeChanges = record(doc);
+  const editing: Editing = { writer: { kind: "system", now }, label, newKey: keysAfter(() => 0) };
+  const parts = partsOf(schema);
+  if (schema.type === "composite" && content !== undefined) {
+    if (!isObject(content)) throw wrongContent(schema, "an object of sections");
+    const unknown = Object.keys(content).find((name) => !parts.some((part) => part.name === name));
+    if (unknown !== undefined) throw noSuchField(unknown);
+  }
+  for (const part of parts) {
+    for (const [index, held] of firstIn(part, valueOfPart(part, content), editing).entries()) {
+      const cell = part.cells[index];
+      if (cell && held !== cell.empty) cell.write(doc, cell.empty, bounded(cell, held));
     }
   }
-  commit("edit", open.names.slice(0, open.at));
   const value = contentOf(doc, schema);
-  checkSize(schema, value, charLimit, request.contentBefore);
-  return { commits, results, value };
+  checkSize(schema, value, charLimit);
+  const { update, state } = takeChanges();
+  return { value, commit: { version: 1, kind: "edit", operations: [], state, update } };
 };

@@ -1,15 +1,35 @@
 import type { Permission } from "../../../protocol/block.ts";
 import type { BlockOperation } from "../../../protocol/block-operation.ts";
+import type { FieldType, PlainSchema } from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
-import { operations } from "./parts.ts";
 
 export type GatedOperation = BlockOperation["op"] | "delete_block";
 
-/** The right that an operation needs, the same for every schema. */
-export const rightOf = (op: GatedOperation): keyof typeof least => {
-  if (op === "delete_block") return "Delete";
-  return op === "undo" || op === "redo" ? "Overwrite" : operations[op].right;
+type Rule = { right: keyof typeof least; on?: PlainSchema["type"]; field?: FieldType };
+
+/** The right that an operation needs, and the kind of part, or of a map's field, that it changes. */
+export const rules: Record<GatedOperation, Rule> = {
+  set_text: { on: "text", right: "Overwrite" },
+  append_text: { on: "text", right: "Append" },
+  replace_text: { on: "text", right: "Overwrite" },
+  edit_range: { on: "text", right: "Overwrite" },
+  patch: { on: "text", right: "Overwrite" },
+  set_field: { on: "map", right: "Overwrite" },
+  append_to_list: { on: "map", right: "Append", field: "list" },
+  remove_from_list: { on: "map", right: "Delete", field: "list" },
+  increment: { on: "map", right: "Overwrite", field: "counter" },
+  push_item: { on: "list", right: "Append" },
+  insert_item: { on: "list", right: "Append" },
+  set_item: { on: "list", right: "Overwrite" },
+  delete_item: { on: "list", right: "Delete" },
+  move_item: { on: "list", right: "Overwrite" },
+  append_log_entry: { on: "log", right: "Append" },
+  undo: { right: "Overwrite" },
+  redo: { right: "Overwrite" },
+  delete_block: { right: "Delete" },
 };
+
+export const rightOf = (op: GatedOperation): Rule["right"] => rules[op].right;
 
 /** The least permission that gives a right by itself. */
 const least = { Append: "Append", Overwrite: "ReadWrite", Delete: "Admin" } as const;

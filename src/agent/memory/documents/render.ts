@@ -1,18 +1,11 @@
 import type { Json } from "../../../protocol/block.ts";
 import type { BlockSchema, PlainSchema, Viewport } from "../../../protocol/block-schema.ts";
-import { entryFields, partsOf, valueOfPart } from "./parts.ts";
-import { inWords, isObject, ownField } from "./values.ts";
+import { partsOf, valueOfPart } from "./cells.ts";
+import { entryFields, inWords, isObject, linesOf, ownField } from "./values.ts";
 
 /** How blocks read: a function of schema and value. What is bounded for show only is whole with `whole`. */
 
 const marker = (readOnly: boolean | undefined): string => (readOnly ? " [read-only]" : "");
-
-/** Lines as an editor counts them: what a last line break ends is no line. */
-const linesOf = (text: string): string[] => {
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
-};
 
 const throughViewport = (text: string, { startLine, displayLines }: Viewport): string => {
   const lines = linesOf(text);

@@ -42,30 +42,25 @@ export const changesBetween = (old: string, next: string): Splice[] => {
   const end = commonEnd(old, next, start);
   const from = old.slice(start, old.length - end);
   const to = next.slice(start, next.length - end);
-  const parts =
+  const compared =
     from === "" || to === ""
       ? undefined
       : (diffWordsWithSpace(from, to, { maxEditLength: maxWordEdits }) ??
         diffLines(from, to, { maxEditLength: maxLineEdits }));
-  if (!parts) return [{ at: start, remove: from.length, insert: to }];
+  if (!compared) return [{ at: start, remove: from.length, insert: to }];
   const splices: Splice[] = [];
   let at = start;
-  let open: Splice | undefined;
-  for (const { value, added, removed } of parts) {
-    if (!added && !removed) {
-      at += value.length;
-      open = undefined;
-      continue;
+  for (const { value, added, removed } of compared) {
+    if (added || removed) {
+      let splice = splices.at(-1);
+      if (!splice || splice.at + splice.remove < at) {
+        splice = { at, remove: 0, insert: "" };
+        splices.push(splice);
+      }
+      if (added) splice.insert += value;
+      else splice.remove += value.length;
     }
-    if (!open) {
-      open = { at, remove: 0, insert: "" };
-      splices.push(open);
-    }
-    if (added) open.insert += value;
-    else {
-      open.remove += value.length;
-      at += value.length;
-    }
+    if (!added) at += value.length;
   }
   return splices;
 };
@@ -92,4 +87,37 @@ export const fewerSplices = (text: string, splices: Splice[]): Splice[] => {
     const within = joined.map((splice) => ({ ...splice, at: splice.at - at }));
     return { at, remove: end - at, insert: applySplices(text.slice(at, end), within) };
   });
+};
+
+/** The pieces of a text that the splices leave. `place` is where each begins afterwards. */
+const piecesLeft = (text: string, splices: Splice[]): { from: number; to: number; place: number }[] => {
+  let from = 0;
+  let place = 0;
+  return [...splices, { at: text.length, remove: 0, insert: "" }].map(({ at, remove, insert }) => {
+    const piece = { from, to: at, place };
+    place += at - from + insert.length;
+    from = at + remove;
+    return piece;
+  });
+};
+
+/**
+ * `ours` with the changes that lead from `base` to `theirs`. What was changed otherwise meanwhile stays as it is: of a
+ * place that both changed, ours has the last word; one of which less than half still stands is such a place.
+ */
+export const mergeText = (base: string, ours: string, theirs: string): string => {
+  if (ours === base) return theirs;
+  if (theirs === base || ours === theirs) return ours;
+  const pieces = piecesLeft(base, changesBetween(base, ours));
+  const splices = changesBetween(base, theirs).flatMap(({ at, remove, insert }): Splice[] => {
+    // Text that others inserted inside stays: it splits what is removed.
+    const standing = pieces.flatMap(({ from, to, place }) => {
+      const [start, end] = [Math.max(from, at), Math.min(to, at + remove)];
+      return start < end ? [{ at: place + start - from, remove: end - start, insert: "" }] : [];
+    });
+    if (standing.reduce((left, piece) => left + piece.remove, 0) * 2 < remove) return [];
+    const next = pieces.find(({ to }) => to > at) ?? pieces.at(-1);
+    return [{ at: next ? next.place + Math.max(0, at - next.from) : 0, remove: 0, insert }, ...standing];
+  });
+  return applySplices(ours, splices);
 };

@@ -1,6 +1,14 @@
 import { z } from "zod";
 import type { Json } from "../../../protocol/block.ts";
-import { type Field, type FieldType, type ItemSchema, maxBlockCharacters } from "../../../protocol/block-schema.ts";
+import {
+  type Field,
+  type FieldType,
+  type ItemSchema,
+  maxBlockCharacters,
+  maxListItems,
+  maxLogEntries,
+  type PlainSchema,
+} from "../../../protocol/block-schema.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { schemaIssues } from "../../../shared/json-schema.ts";
 
@@ -9,9 +17,6 @@ import { schemaIssues } from "../../../shared/json-schema.ts";
 /** An edit that does not apply to the block as it is. */
 export const refusedEdit = (detail: string): ColloquyError => new ColloquyError("edit_refused", detail);
 
-export const countedTooFar = (name: string): ColloquyError =>
-  refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
-
 /** The text would be longer than any block may be. Checked before the text is built. */
 export const textTooLong = (length: number): ColloquyError =>
   new ColloquyError(
@@ -19,14 +24,26 @@ export const textTooLong = (length: number): ColloquyError =>
     `The text would have ${length} characters; a block holds at most ${maxBlockCharacters} (maxBlockCharacters)`,
   );
 
-/** The list would be longer than any list may be. Checked before the list is built. */
-export const tooManyItems = (items: number, most: number, bound: string): ColloquyError =>
-  new ColloquyError("limit_reached", `${items} are more than ${most} (${bound}): delete some first`);
-
-export const outOfBounds = (index: number, length: number): ColloquyError =>
-  refusedEdit(`Index ${index} out of bounds (len=${length})`);
+/** Throws where a list or log would be longer than any may be. */
+export const checkLength = (type: PlainSchema["type"], length: number): void => {
+  const [most, bound] = type === "log" ? [maxLogEntries, "maxLogEntries"] : [maxListItems, "maxListItems"];
+  if (length > most) {
+    throw new ColloquyError("limit_reached", `${length} are more than ${most} (${bound}): delete some first`);
+  }
+};
 
 export const noSuchField = (name: string): ColloquyError => refusedEdit(`Field not found: ${name}`);
+
+/** The fields of a log's entries; a name alone stands for a text. */
+export const entryFields = (schema: Extract<PlainSchema, { type: "log" }>): Field[] =>
+  schema.entryFields.map((field) => (typeof field === "string" ? { name: field, type: "text" } : field));
+
+/** Lines as an editor counts them: what a last line break ends is no line. */
+export const linesOf = (text: string): string[] => {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+};
 
 const longestQuote = 200;
 
@@ -56,7 +73,15 @@ export const ownField = (value: Json | undefined, name: string): Json | undefine
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** A counter counts as far as whole numbers are exact. */
-export const maxCount = Number.MAX_SAFE_INTEGER;
+const maxCount = Number.MAX_SAFE_INTEGER;
+
+/** To nine decimals: fractions add up with an error in their last digits, which depends on the order. Never -0. */
+export const rounded = (count: number): number => Number(count.toFixed(9)) || 0;
+
+export const checkCount = (name: string, count: number): void => {
+  if (Math.abs(count) <= maxCount) return;
+  throw refusedEdit(`Field '${name}' cannot count that far: set it to a smaller number`);
+};
 
 const Time = z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date()]);
 

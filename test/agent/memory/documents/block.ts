@@ -1,8 +1,7 @@
 import { contentOf } from "../../../../src/agent/memory/documents/cells.ts";
 import { checkBlockSchema } from "../../../../src/agent/memory/documents/check-content.ts";
 import { openDocument } from "../../../../src/agent/memory/documents/document.ts";
-import { editDocument, type Step } from "../../../../src/agent/memory/documents/edit-document.ts";
-import { fillDocument } from "../../../../src/agent/memory/documents/fill-document.ts";
+import { editDocument, fillDocument, type Step } from "../../../../src/agent/memory/documents/edit-document.ts";
 import type { Writer } from "../../../../src/agent/memory/documents/permission.ts";
 import { render } from "../../../../src/agent/memory/documents/render.ts";
 import type { Json, Permission } from "../../../../src/protocol/block.ts";
@@ -67,7 +66,6 @@ export const block = (schema: unknown, { content, charLimit = 5000 }: { content?
           on: on === undefined ? undefined : stateAt(on),
           steps: () => versions.filter((kept) => kept.author === author),
           stateAt,
-          contentBefore: () => self.reopened(),
         });
         versions.push(...commits.map((commit) => ({ ...commit, author })));
         return results;

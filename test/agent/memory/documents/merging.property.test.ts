@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { cellsOf, contentOf } from "../../../../src/agent/memory/documents/cells.ts";
+import { contentOf, partsOf } from "../../../../src/agent/memory/documents/cells.ts";
 import { openDocument } from "../../../../src/agent/memory/documents/document.ts";
-import { mergeText } from "../../../../src/agent/memory/documents/merge.ts";
 import { render } from "../../../../src/agent/memory/documents/render.ts";
-import { applySplices, changesBetween } from "../../../../src/agent/memory/documents/text-changes.ts";
+import { applySplices, changesBetween, mergeText } from "../../../../src/agent/memory/documents/text-changes.ts";
 import { BlockSchema } from "../../../../src/protocol/block-schema.ts";
 import { nodeLoro } from "../../../support/node/loro.ts";
 import { block } from "./block.ts";
@@ -152,7 +151,7 @@ describe("documents", () => {
   });
 
   it("no part of a schema shares a container with another", () => {
-    const paths = cellsOf(BlockSchema.parse(schema)).map(({ path }) => path);
+    const paths = partsOf(BlockSchema.parse(schema)).flatMap(({ cells }) => cells.map(({ path }) => path));
     expect(new Set(paths).size).toBe(paths.length);
   });
 });
