@@ -2,33 +2,113 @@ import type { Env } from "../env/env.ts";
 import { systemClock } from "../shared/clock.ts";
 import { openDatabase } from "../shared/database.ts";
 import { faultOnceStored } from "../shared/fault.ts";
+import { createIds } from "../shared/ids.ts";
 import { createTimers } from "../timers/timers.ts";
 import type { AgentRuntime } from "./api/agent-runtime.ts";
+import { maxOpenCalls } from "./bounds.ts";
 import { type CallWork, createCallWork } from "./calls/call-work.ts";
-import { callsTimer } from "./calls/calls.ts";
+import { callsTimer, createCalls } from "./calls/calls.ts";
+import { createIdentity } from "./identity.ts";
+import { createDedupeKeys } from "./inbox/dedupe-keys.ts";
 import { acceptHeartbeat, acceptPlan, acceptToolResult } from "./inbox/deliver.ts";
-import { subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
-import { searchTimer } from "./memory/search/search.ts";
+import { createHooks } from "./inbox/hooks.ts";
+import { createInbox } from "./inbox/inbox.ts";
+import { createRoots } from "./inbox/roots.ts";
+import { createWaits } from "./inbox/waits.ts";
+import { Journal } from "./journal.ts";
+import { createLedger } from "./ledger.ts";
+import { Archival } from "./memory/archival.ts";
+import { BlockSubscriptions, subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
+import { Blocks } from "./memory/blocks/blocks.ts";
+import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
+import { Shares } from "./memory/blocks/shares.ts";
+import { loadLoro } from "./memory/documents/loro.ts";
+import { Goals } from "./memory/goals.ts";
+import { Memories } from "./memory/memories.ts";
+import { Search, searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
-import { plansTimer } from "./plans/plans.ts";
+import { createPlans, plansTimer } from "./plans/plans.ts";
 import { Loop, loopTimer } from "./run/loop.ts";
-import { createServices } from "./services.ts";
+import { tokensOfStep } from "./run/run-rows.ts";
+import type { RunServices } from "./run/run-services.ts";
+import { Summaries } from "./run/summaries.ts";
+import { createWindows } from "./run/windows.ts";
+import { createRuns } from "./runs.ts";
+import { createSpaces } from "./spaces.ts";
 import { SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
-import { mcpTimer } from "./tools/mcp/mcp.ts";
+import { Mcp, mcpTimer } from "./tools/mcp/mcp.ts";
+import { McpStore } from "./tools/mcp/mcp-store.ts";
+import { builtinTool, factsOf } from "./tools/registry.ts";
+import { createTracer } from "./tracing/tracer.ts";
+import { importedJournalEnd, originName } from "./transfer/origin.ts";
 
-/** The runtime of an agent that was created. */
+/** All that an agent is made of: its tables over its database, its clock, its way to the world, and what works on them. */
 export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime => {
+  const clock = systemClock;
   const db = openDatabase(ctx.storage);
-  const timers = createTimers(db, ctx.storage, systemClock, () => ({ agentId: services.identity.find()?.id }));
+  const ids = createIds(env.SIGNING_SECRET);
+  const identity = createIdentity(db, clock, env.SIGNING_SECRET);
+  const timers = createTimers(db, ctx.storage, clock, () => ({ agentId: identity.find()?.id }));
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
-  const services = createServices(db, ctx, env, systemClock, timers, {
+  const transaction: RunServices["transaction"] = (work) => db.transaction(work);
+  const spaces = createSpaces(db);
+  const journal = new Journal(db, clock);
+  const runs = createRuns(db, clock);
+  const windows = createWindows(db, runs, journal);
+  const calls = createCalls(db, clock, timers);
+  const mcp = new Mcp({
+    ...{ clock, timers, transaction },
+    store: new McpStore(db),
+    servers: () => identity.get().config.mcp.servers,
+    listsInUse: () =>
+      runs.windowsOf(calls.waitingRuns(maxOpenCalls)).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),
+    openSecret: (name) => identity.openSecret(name),
+    allowLoopback: env.ENVIRONMENT === "development",
+    fetch: (address, init) => fetch(address, init),
+  });
+  const ledger = createLedger(db, clock, (name) => {
+    const [ordinal = 0, step = 0] = /^\d+:\d+$/.test(name) ? name.split(":").map(Number) : [];
+    const run = ordinal > 0 && runs.at(ordinal);
+    return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
+  });
+  const sharedBlocks: SharedBlocks = new SharedBlocks({ db, clock, env, ids, identity, blocks: () => blocks });
+  const shares: Shares = new Shares({
+    ...{ db, clock, env, ids, identity },
+    blocks: () => blocks,
+    subscriptions: () => subscriptions,
+  });
+  const subscriptions = new BlockSubscriptions({ ctx, env, timers, clock, shares });
+  const blocks: Blocks = new Blocks({
+    ...{ db, clock, shares, transaction, loadLoro },
+    changed: (change) => subscriptions.changed(change),
+  });
+  const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
+  const search: Search = new Search(db, {
+    ...{ env, clock, timers, transaction, identity, spaces, journal, runs, ledger, blocks, archival },
+    isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
+    isSpeech: (toolName) => factsOf(toolName).speaks,
+    originName: (id) => originName(db, id),
+    importedJournalEnd: () => importedJournalEnd(db),
+  });
+  const services: RunServices = {
+    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, ledger, transaction, object: ctx },
+    ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
+    inbox: createInbox(db, clock),
+    dedupeKeys: createDedupeKeys(db, clock),
+    roots: createRoots(db, clock),
+    waits: createWaits(db, clock),
+    hooks: createHooks(db, clock),
+    memories: new Memories(db, clock),
+    goals: new Goals(db, clock),
+    plans: createPlans(db, clock, timers, transaction),
+    summaries: new Summaries(db, clock),
+    tracer: createTracer(env, clock, () => identity.get(), background),
     armLoop: () => loop.arm(),
     stopRun: (runId, why) => loop.abort(runId, why),
     tellCall: (callId) => callWork.tell(callId),
     wakeCalls: () => callWork.wake(),
     wantSummary: (subject, messages) => summaryWork.want(subject, messages),
-    background,
-  });
+  };
   const loop: Loop = new Loop(services, timers, background);
   const callWork: CallWork = createCallWork(services, {
     background,
@@ -41,24 +121,19 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     if (name === callsTimer) return callWork.fired();
     if (name === summariesTimer) return summaryWork.fired();
     // A server may take its time, and other timers do not wait for it.
-    if (name === mcpTimer) return ctx.waitUntil(services.mcp.fetchDue());
-    if (name === subscriptionsTimer) return services.subscriptions.onTimer();
-    if (name === searchTimer) return ctx.waitUntil(services.search.work());
+    if (name === mcpTimer) return ctx.waitUntil(mcp.fetchDue());
+    if (name === subscriptionsTimer) return subscriptions.onTimer();
+    if (name === searchTimer) return ctx.waitUntil(search.work());
     if (name === plansTimer) services.plans.fire((plan, dueAt) => acceptPlan(services, plan, dueAt));
     if (name === heartbeatTimer) {
-      const { heartbeat } = services.identity.get().config;
-      const now = services.clock.now();
-      services.transaction(() => beat(timers, heartbeat, now, (dueAt) => acceptHeartbeat(services, dueAt)));
+      const { heartbeat } = identity.get().config;
+      transaction(() => beat(timers, heartbeat, clock.now(), (dueAt) => acceptHeartbeat(services, dueAt)));
     }
     await faultOnceStored("plan.after-fire", ctx);
     loop.wake();
   };
   return {
-    db,
-    services,
-    timers,
-    loop,
-    due,
+    ...{ db, services, timers, loop, due },
     reconsider: () => {
       loop.reconsider();
       summaryWork.reconsider();
@@ -66,9 +141,9 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     stop: async () => {
       summaryWork.stop();
       await Promise.all([loop.stop(), callWork.stop()]);
-      services.mcp.stop();
-      services.subscriptions.closeAll();
-      services.search.stop();
+      mcp.stop();
+      subscriptions.closeAll();
+      search.stop();
     },
   };
 };

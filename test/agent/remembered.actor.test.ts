@@ -1,11 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, test } from "vitest";
-import { createServices } from "../../src/agent/services.ts";
+import { createRuntime } from "../../src/agent/runtime.ts";
 import type { SpaceSnapshot } from "../../src/protocol/rpc.ts";
 import { isoTime, systemClock } from "../../src/shared/clock.ts";
-import { openDatabase } from "../../src/shared/database.ts";
-import { createTimers } from "../../src/timers/timers.ts";
 import { agentStub, ids, openHouse } from "./fixture.ts";
 
 test("what was read in a transaction that is rolled back is not remembered", async () => {
@@ -23,20 +21,12 @@ test("what was read in a transaction that is rolled back is not remembered", asy
   };
 
   await runInDurableObject(agentStub(analyst), async (_, state) => {
-    const db = openDatabase(state.storage);
-    const timers = createTimers(db, state.storage, systemClock);
-    const { identity, spaces, transaction } = createServices(db, state, env, systemClock, timers, {
-      armLoop: () => undefined,
-      stopRun: async () => undefined,
-      tellCall: async () => undefined,
-      wakeCalls: () => undefined,
-      wantSummary: () => undefined,
-      background: () => undefined,
-    });
+    const { db, services, timers } = createRuntime(state, env);
+    const { identity, spaces } = services;
     const known = () => [identity.get().activeSpaceId, spaces.get(beta.id)?.cursor];
     const dueAt = systemClock.now() + 60_000;
     const failing = (): void =>
-      transaction(() => {
+      db.transaction(() => {
         identity.update({ activeSpaceId: beta.id });
         spaces.follow(beta, 7, false, 0);
         timers.set("loop", dueAt);
