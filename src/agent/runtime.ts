@@ -36,8 +36,7 @@ import { createWindows } from "./run/windows.ts";
 import { createRuns } from "./runs.ts";
 import { createSpaces } from "./spaces.ts";
 import { SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
-import { Mcp, mcpTimer } from "./tools/mcp/mcp.ts";
-import { McpStore } from "./tools/mcp/mcp-store.ts";
+import { createMcp, mcpTimer } from "./tools/mcp/mcp.ts";
 import { builtinTool, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
 import { importedJournalEnd, originName } from "./transfer/origin.ts";
@@ -56,9 +55,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);
-  const mcp = new Mcp({
+  const mcp = createMcp(db, {
     ...{ clock, timers, transaction },
-    store: new McpStore(db),
     servers: () => identity.get().config.mcp.servers,
     listsInUse: () =>
       runs.windowsOf(calls.waitingRuns(maxOpenCalls)).flatMap((id) => windows.window(id)?.toolset.mcpListId ?? []),

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { maxMcpResultCharacters } from "../../../src/agent/bounds.ts";
-import { resultValue } from "../../../src/agent/tools/mcp/result-value.ts";
+import { createRedactor } from "../../../src/agent/tools/configured/redact.ts";
+import { resultValue as read } from "../../../src/agent/tools/mcp/result-value.ts";
 
+const resultValue = (raw: unknown) => read(raw, createRedactor([]));
 const text = (words: string) => ({ type: "text", text: words });
 
 test("text is read as text, and several parts as a list", () => {

@@ -82,7 +82,7 @@ test("an owner's tool acts unless it answers by itself, and shows in a history",
 test("a server's tool acts, unless the server says that it may be repeated", () => {
   const listed = { server: "s", tool: "t", description: "", inputSchema: {} };
   const tools = [false, true].map((idempotent) => ({ ...listed, name: `s__${idempotent}`, idempotent }));
-  expect(tools.map((tool) => facts(mcpTool(tool, { call: () => Promise.resolve(null) })))).toMatchInlineSnapshot(`
+  expect(tools.map((tool) => facts(mcpTool(tool, () => Promise.resolve(null))))).toMatchInlineSnapshot(`
     [
       "s__false · acts · in history",
       "s__true · in history",

@@ -1,33 +1,31 @@
+import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { settledWithin, unlessAborted } from "../../../shared/timeouts.ts";
 import { maxMcpPages, mcpCloseMs, mcpListTimeoutMs, mcpProbeTimeoutMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
-import { failureOf, statusOf } from "./failure-of.ts";
-import { type GuardInput, guardedFetch } from "./guarded-fetch.ts";
+import { createRedactor } from "../configured/redact.ts";
+import { failureOf, mayBeDone, statusOf } from "./failure-of.ts";
+import { type GuardInput, guardedFetch, serverHeaders } from "./guarded-fetch.ts";
+import { resultValue } from "./result-value.ts";
 
 /**
- * One connection to one MCP server: the only place that knows the protocol's library, which is evaluated when the
- * first connection of an isolate is opened. All but `call` throw `ColloquyError`s only.
+ * Connections to MCP servers, in memory alone: the only place that knows the protocol's library, which is evaluated when
+ * the first connection of an isolate is opened, and the servers' secrets, which are taken out of all that they say (S3).
  *
  * Invariants
  * 1. The protocol's revision is the newest that both know: 2026-07-28, or what the server's `initialize` answers.
  * 2. Nothing is offered to the server: no elicitation, no sampling, no roots.
  * 3. A connection that broke is of no use any more; a call that waited for it fails at once.
+ * 4. A server has one connection. It is opened when it is first needed, shared while it is used, and closed `mcpIdleMs`
+ *    after its last call, or at once if it was opened for a list alone: while one is open, the object cannot sleep.
+ * 5. An object that is evicted or crashes loses them, and needs none of them: the next use opens a new one.
+ * 6. One whose server was configured anew, or that failed, is used by nobody who comes after.
  */
-export type McpConnection = {
-  /** The revision of the protocol that is spoken. */
-  protocolVersion: string | null;
-  /** All that the server lists, as it lists it. */
-  listTools(): Promise<unknown[]>;
-  /** What the server answered the call with, whatever that is. Aborting the signal tells the server. */
-  call(call: McpCall): Promise<unknown>;
-  /** Whether an error of a call says that the server has forgotten the session. */
-  hasLostSession(error: unknown): boolean;
-  /** Ends it, and the server's session if it gave one, whether or not the server answers to that. Never throws. */
-  close(): Promise<void>;
-};
+type McpConnection = Awaited<ReturnType<typeof openConnection>>;
 
-type ConnectInput = Omit<GuardInput, "broke"> & {
+type ConnectInput = Pick<GuardInput, "allowLoopback" | "fetch"> & {
+  server: McpServer;
+  openSecret: (name: string) => Promise<string | undefined>;
   /** The server is known to be older than 2026-07-28: it is not asked for it first. */
   legacy: boolean;
   /** The server's list of tools has changed. */
@@ -35,19 +33,34 @@ type ConnectInput = Omit<GuardInput, "broke"> & {
 };
 
 /** Values of the input may have to go into headers, as the schema says. */
-type McpCall = Pick<McpTool, "tool" | "inputSchema"> & {
-  input: Record<string, unknown>;
-  timeoutMs: number;
-  signal: AbortSignal;
-};
+type McpCall = Pick<McpTool, "tool" | "inputSchema"> & { input: Record<string, unknown>; signal: AbortSignal };
+
+/** What came of a call: what the server answered, or why it did not, and what is known of that. */
+type Called =
+  | { answer: ReturnType<typeof resultValue> }
+  | {
+      failure: ColloquyError;
+      /** The server may have carried it out all the same. */
+      mayBeDone: boolean;
+      /** The server has forgotten the session. */
+      isLost: boolean;
+    };
 
 /** For the rest of an answer that has arrived to be read, after its connection broke. */
 const graceMs = 100;
 
-export const openConnection = async (input: ConnectInput): Promise<McpConnection> => {
+/** Throws `ColloquyError`s only, as `listTools` does. */
+const openConnection = async ({ server, openSecret, legacy, listChanged, ...network }: ConnectInput) => {
+  const { headers, secrets } = await serverHeaders(server, openSecret);
+  const redactor = createRedactor(secrets);
+  const told = (error: unknown): ColloquyError => {
+    const { code, message } = failureOf(error);
+    return new ColloquyError(code, redactor.text(message), { cause: error });
+  };
   const broken = Promise.withResolvers<never>();
   broken.promise.catch(() => undefined);
-  const fetch = guardedFetch({ ...input, broke: (error) => void setTimeout(() => broken.reject(error), graceMs) });
+  const broke = (error: ColloquyError): void => void setTimeout(() => broken.reject(error), graceMs);
+  const fetch = guardedFetch({ ...network, url: server.url, headers, broke });
   /** All of it within `mcpListTimeoutMs`. Leaves no timer behind: the object could not sleep beside it. */
   const inTime = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const late = new AbortController();
@@ -57,7 +70,7 @@ export const openConnection = async (input: ConnectInput): Promise<McpConnection
       // Not all that the library asks heeds the signal.
       return await Promise.race([unlessAborted(late.signal, work(late.signal)), broken.promise]);
     } catch (error) {
-      throw late.signal.aborted ? tooLate : failureOf(error);
+      throw late.signal.aborted ? tooLate : told(error);
     } finally {
       clearTimeout(timer);
     }
@@ -68,13 +81,13 @@ export const openConnection = async (input: ConnectInput): Promise<McpConnection
     { name: "colloquy", version: "1" },
     {
       capabilities: {},
-      versionNegotiation: { mode: input.legacy ? "legacy" : "auto" },
+      versionNegotiation: { mode: legacy ? "legacy" : "auto" },
       inputRequired: { autoFulfill: false },
       listMaxPages: maxMcpPages,
-      listChanged: { tools: { autoRefresh: false, onChanged: () => input.listChanged() } },
+      listChanged: { tools: { autoRefresh: false, onChanged: listChanged } },
     },
   );
-  const transport = new StreamableHTTPClientTransport(new URL(input.url), {
+  const transport = new StreamableHTTPClientTransport(new URL(server.url), {
     fetch,
     reconnectionOptions: {
       initialReconnectionDelay: 500,
@@ -85,6 +98,13 @@ export const openConnection = async (input: ConnectInput): Promise<McpConnection
   });
   // What is wrong with one message is told to who waits for it; the rest is noise.
   client.onerror = () => undefined;
+  /** 404 says so, and many servers say it with 400. */
+  const hasLostSession = (error: unknown): boolean => {
+    if (transport.sessionId === undefined || !(error instanceof Error)) return false;
+    const status = statusOf(error);
+    return status === 404 || (status === 400 && /session/i.test(error.message));
+  };
+  /** Ends it, and the server's session if it gave one, whether or not the server answers to that. Never throws. */
   const close = async (): Promise<void> => {
     if (transport.sessionId !== undefined) await settledWithin(mcpCloseMs, transport.terminateSession());
     await settledWithin(mcpCloseMs, client.close());
@@ -96,23 +116,93 @@ export const openConnection = async (input: ConnectInput): Promise<McpConnection
     throw error;
   }
   return {
+    /** The revision of the protocol that is spoken. */
     protocolVersion: client.getNegotiatedProtocolVersion() ?? null,
     close,
-    listTools: async () => {
+
+    /** All that the server lists, as it lists it. */
+    listTools: async (): Promise<unknown[]> => {
       const options = { timeout: mcpListTimeoutMs, cacheMode: "bypass" } as const;
-      return (await inTime((signal) => client.listTools(undefined, { ...options, signal }))).tools;
+      const { tools } = await inTime((signal) => client.listTools(undefined, { ...options, signal }));
+      return tools.map(redactor.json);
     },
-    call: ({ tool, input: values, inputSchema, timeoutMs, signal }) => {
+
+    /** Aborting the signal tells the server. */
+    call: async ({ tool, input, inputSchema, signal }: McpCall): Promise<Called> => {
       const toolDefinition = { name: tool, inputSchema: { ...inputSchema, type: "object" as const } };
-      const limits = { timeout: timeoutMs, maxTotalTimeout: timeoutMs, signal };
-      const answer = client.callTool({ name: tool, arguments: values }, { ...limits, toolDefinition });
-      return Promise.race([answer, broken.promise]);
+      const limits = { timeout: server.timeoutMs, maxTotalTimeout: server.timeoutMs, signal };
+      try {
+        const answer = client.callTool({ name: tool, arguments: input }, { ...limits, toolDefinition });
+        return { answer: resultValue(await Promise.race([answer, broken.promise]), redactor) };
+      } catch (error) {
+        return { failure: told(error), mayBeDone: mayBeDone(error), isLost: hasLostSession(error) };
+      }
     },
-    hasLostSession: (error) => {
-      if (transport.sessionId === undefined || !(error instanceof Error)) return false;
-      // 404 says so, and many servers say it with 400.
-      const status = statusOf(error);
-      return status === 404 || (status === 400 && /session/i.test(error.message));
+  };
+};
+
+type Session = {
+  name: string;
+  address: string;
+  connection: Promise<McpConnection>;
+  users: number;
+  keepMs: number;
+  idle?: ReturnType<typeof setTimeout>;
+};
+
+/** Another address or other headers are another server. */
+export const addressOf = ({ url, headers }: McpServer): string => JSON.stringify([url, headers]);
+
+/** `connecting`: how a server is reached. */
+export const createSessions = (connecting: (server: McpServer) => ConnectInput) => {
+  const open = new Map<string, Session>();
+
+  /** Nobody uses it from now on; it is closed when those who do are done. */
+  const retire = (session: Session): void => {
+    if (open.get(session.name) === session) open.delete(session.name);
+    clearTimeout(session.idle);
+    if (session.users > 0) return;
+    session.connection.then(
+      (opened) => opened.close(),
+      () => undefined,
+    );
+  };
+
+  const sessionOf = (server: McpServer): Session => {
+    const { name } = server;
+    const address = addressOf(server);
+    const known = open.get(name);
+    if (known?.address === address) return known;
+    if (known) retire(known);
+    const session: Session = { name, address, connection: openConnection(connecting(server)), users: 0, keepMs: 0 };
+    session.connection.catch(() => retire(session));
+    open.set(name, session);
+    return session;
+  };
+
+  return {
+    /**
+     * Hands `work` the server's connection, which is kept for `keepMs` after that. What `work` throws is thrown on, and
+     * so is why a connection cannot be opened.
+     */
+    async use<T>(server: McpServer, keepMs: number, work: (connection: McpConnection) => Promise<T>): Promise<T> {
+      const session = sessionOf(server);
+      session.users += 1;
+      session.keepMs = Math.max(session.keepMs, keepMs);
+      clearTimeout(session.idle);
+      try {
+        return await work(await session.connection);
+      } finally {
+        session.users -= 1;
+        const isKept = session.keepMs > 0 && open.get(server.name) === session;
+        if (session.users === 0 && isKept) session.idle = setTimeout(() => retire(session), session.keepMs);
+        else if (session.users === 0) retire(session);
+      }
+    },
+
+    /** Drops the session with this server, or all. */
+    drop(name?: string): void {
+      for (const session of [...open.values()]) if (session.name === (name ?? session.name)) retire(session);
     },
   };
 };

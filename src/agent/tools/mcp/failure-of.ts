@@ -23,26 +23,32 @@ const ours = (error: unknown): ColloquyError | undefined => {
   return undefined;
 };
 
-const broke: [ErrorCode, string] = ["unavailable", "the connection broke before the answer was whole"];
-const nonsense: [ErrorCode, string] = ["tool_failed", "it answers what the protocol does not know"];
-const asksBack: [ErrorCode, string] = [
-  "tool_failed",
-  "it asks for what agents do not answer: elicitation, sampling, roots or tasks",
+/** By the codes of the library's errors, and the names of those that have none. */
+const failures: [ErrorCode, string, unknown[]][] = [
+  ["tool_timeout", "it did not answer in time", ["REQUEST_TIMEOUT"]],
+  [
+    "unavailable",
+    "the connection broke before the answer was whole",
+    ["CONNECTION_CLOSED", "NOT_CONNECTED", "SEND_FAILED"],
+  ],
+  [
+    "tool_failed",
+    "it answers what the protocol does not know",
+    [
+      "INVALID_RESULT",
+      "CLIENT_HTTP_UNEXPECTED_CONTENT",
+      "LIST_PAGINATION_EXCEEDED",
+      "SyntaxError",
+      "ZodError",
+      "$ZodError",
+    ],
+  ],
+  [
+    "tool_failed",
+    "it asks for what agents do not answer: elicitation, sampling, roots or tasks",
+    ["UNSUPPORTED_RESULT_TYPE", "INPUT_REQUIRED_ROUNDS_EXCEEDED", "CAPABILITY_NOT_SUPPORTED"],
+  ],
 ];
-
-/** By the codes of the library's errors. */
-const failures = new Map<unknown, [ErrorCode, string]>([
-  ["REQUEST_TIMEOUT", ["tool_timeout", "it did not answer in time"]],
-  ["CONNECTION_CLOSED", broke],
-  ["NOT_CONNECTED", broke],
-  ["SEND_FAILED", broke],
-  ["INVALID_RESULT", nonsense],
-  ["CLIENT_HTTP_UNEXPECTED_CONTENT", nonsense],
-  ["LIST_PAGINATION_EXCEEDED", nonsense],
-  ["UNSUPPORTED_RESULT_TYPE", asksBack],
-  ["INPUT_REQUIRED_ROUNDS_EXCEEDED", asksBack],
-  ["CAPABILITY_NOT_SUPPORTED", asksBack],
-]);
 
 /** Invalid parameters, and a method that is not found. */
 const refusals: unknown[] = [-32602, -32601];
@@ -57,10 +63,9 @@ const told = (error: unknown): [ErrorCode, string] => {
     return [status === 429 || status >= 500 ? "unavailable" : "tool_failed", `it answers ${status}: ${quote(message)}`];
   }
   const code = codeOf(error);
-  const known = failures.get(code);
-  if (known) return known;
+  const known = failures.find(([, , names]) => names.includes(code ?? (error instanceof Error && error.name)));
+  if (known) return [known[0], known[1]];
   if (refusals.includes(code)) return ["tool_failed", `it refuses the call: ${quote(message)}`];
-  if (error instanceof SyntaxError || (error instanceof Error && error.name.endsWith("ZodError"))) return nonsense;
   return ["tool_failed", `${typeof code === "number" ? "it answers an error" : "it failed"}: ${quote(message)}`];
 };
 

@@ -2,7 +2,7 @@ import type { McpServer } from "../../../protocol/tool.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { checkOutgoing } from "../../../shared/outgoing.ts";
 import { maxMcpAnswerBytes } from "../../bounds.ts";
-import { type Part, partsOf } from "../configured/request-template.ts";
+import { openSecrets, type Part, partsOf, secretNames } from "../configured/request-template.ts";
 
 /**
  * The only way out of an MCP connection (S3): to the configured address alone, with its headers, following nothing.
@@ -72,38 +72,29 @@ export const guardedFetch = (guard: GuardInput): Fetch => {
 
 const sendable = /^[\t\x20-\x7e]*$/;
 
-export type ServerHeaders = {
-  headers: Record<string, string>;
-  /** The values of the secrets in them: nothing that the server answers may show them. */
-  secrets: string[];
-};
-
-const misconfigured = (header: string, reason: string): ColloquyError =>
-  new ColloquyError("tool_misconfigured", `headers.${header} ${reason}`);
-
-/** A server's headers with its secrets in them. Throws `tool_misconfigured` for what cannot be sent. */
+/**
+ * A server's headers with its secrets in them, and these: nothing that the server answers may show them. Throws
+ * `tool_misconfigured` for what cannot be sent.
+ */
 export const serverHeaders = async (
-  { headers: templates }: Pick<McpServer, "headers">,
+  { headers }: Pick<McpServer, "headers">,
   openSecret: (name: string) => Promise<string | undefined>,
-): Promise<ServerHeaders> => {
-  const headers: Record<string, string> = {};
-  const secrets = new Set<string>();
-  for (const [header, template] of Object.entries(templates)) {
-    const rendered = async (part: Part): Promise<string> => {
+): Promise<{ headers: Record<string, string>; secrets: string[] }> => {
+  const secrets = await openSecrets(secretNames({ url: "", headers }).all, openSecret);
+  const filled = Object.entries(headers).map(([header, template]) => {
+    const misconfigured = (reason: string) => new ColloquyError("tool_misconfigured", `headers.${header} ${reason}`);
+    const rendered = (part: Part): string => {
       if (part.kind === "text") return part.text;
-      if (part.kind === "slip") throw misconfigured(header, part.message);
-      if (part.kind === "input") throw misconfigured(header, "cannot hold {{input.…}}: it is sent with every request");
-      const value = (await openSecret(part.name))?.trim();
-      if (!value) {
-        const remedy = `set it with PUT /v1/workspace/secrets/${part.name}`;
-        throw misconfigured(header, `names the secret "${part.name}", and the workspace has no such secret: ${remedy}`);
-      }
-      secrets.add(value);
-      return value;
+      if (part.kind === "slip") throw misconfigured(part.message);
+      if (part.kind === "input") throw misconfigured("cannot hold {{input.…}}: it is sent with every request");
+      const value = secrets.get(part.name);
+      if (value !== undefined) return value;
+      const remedy = `set it with PUT /v1/workspace/secrets/${part.name}`;
+      throw misconfigured(`names the secret "${part.name}", and the workspace has no such secret: ${remedy}`);
     };
-    const value = (await Promise.all(partsOf(template).map(rendered))).join("");
-    if (!sendable.test(value)) throw misconfigured(header, "would hold what a header cannot: use printable ASCII");
-    headers[header] = value;
-  }
-  return { headers, secrets: [...secrets] };
+    const value = partsOf(template).map(rendered).join("");
+    if (!sendable.test(value)) throw misconfigured("would hold what a header cannot: use printable ASCII");
+    return [header, value];
+  });
+  return { headers: Object.fromEntries(filled), secrets: [...secrets.values()] };
 };

@@ -1,20 +1,19 @@
+import { and, asc, desc, eq, gt, isNotNull, isNull, lt, lte, min, not, or, type SQL } from "drizzle-orm";
 import type { McpServer, McpStatus } from "../../../protocol/tool.ts";
 import { backoff } from "../../../shared/backoff.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
+import { among, type Database } from "../../../shared/database.ts";
 import { ColloquyError } from "../../../shared/errors.ts";
 import { log } from "../../../shared/log.ts";
 import type { Timers } from "../../../timers/timers.ts";
 import { mcpFirstRetryMs, mcpFreshMs, mcpIdleMs, mcpLeaseMs, mcpLongestRetryMs, mcpStaleMs } from "../../bounds.ts";
 import type { McpTool } from "../../records.ts";
-import { createRedactor, type Redactor } from "../configured/redact.ts";
+import { mcpLists, mcpServers } from "../../schema.ts";
 import { unknownOutcome } from "../outcome.ts";
 import type { Tool } from "../tool.ts";
-import { type McpConnection, openConnection } from "./connection.ts";
-import { failureOf, mayBeDone } from "./failure-of.ts";
-import { type Fetch, serverHeaders } from "./guarded-fetch.ts";
-import type { McpRow, McpStore } from "./mcp-store.ts";
-import { resultValue } from "./result-value.ts";
-import { addressOf, McpSessions } from "./sessions.ts";
+import { addressOf, createSessions } from "./connection.ts";
+import { failureOf } from "./failure-of.ts";
+import type { Fetch } from "./guarded-fetch.ts";
 import { acceptTools, mcpTool } from "./tool-list.ts";
 
 /**
@@ -25,6 +24,8 @@ import { acceptTools, mcpTool } from "./tool-list.ts";
  * 2. While a server's list is wanted, the timer is due no later than its `nextAt`; a fetch that was cut is begun again.
  * 3. A server that fails is asked again, each time later. Its tools stay declared, and answer errors that say why.
  * 4. Only what the config names now is called, whatever a list says.
+ * 5. A list is never changed: a run has the one that its window began with, whatever its servers do meanwhile. The newest
+ *    is what the servers' rows say, in the config's order; it gets a new id only if it is another.
  */
 export const mcpTimer = "mcp";
 
@@ -33,8 +34,13 @@ const firstStateless = "2026-07-28";
 /** A list is not fetched more often than this, however often its server says that it has changed. */
 const minListPauseMs = 1000;
 
+type McpRow = typeof mcpServers.$inferSelect;
+
+const healthy = { failures: 0, failingSince: null, lastError: null };
+/** A server that nothing is known of yet. */
+const unknown = { ...healthy, tools: [], leftOut: [], protocolVersion: null, fetchedAt: null };
+
 type McpDeps = {
-  store: McpStore;
   clock: Clock;
   timers: Timers;
   /** The servers of the agent's config, in order. */
@@ -50,241 +56,243 @@ type McpDeps = {
 const isAllowed = ({ allowedTools }: McpServer, tool: string): boolean =>
   allowedTools === undefined || allowedTools.includes(tool);
 
-export class Mcp {
-  readonly #deps: McpDeps;
-  readonly #sessions: McpSessions;
-  #stopped = false;
+/** The row of a server that still has its address. */
+const isOf = (server: McpServer) => and(eq(mcpServers.name, server.name), eq(mcpServers.address, addressOf(server)));
+
+export type Mcp = ReturnType<typeof createMcp>;
+
+export const createMcp = (db: Database, { clock, timers, servers, listsInUse, transaction, ...network }: McpDeps) => {
+  let stopped = false;
   /** What lists say never changes. */
-  readonly #lists = new Map<number, Tool[]>();
+  const lists = new Map<number, Tool[]>();
 
-  constructor(deps: McpDeps) {
-    this.#deps = deps;
-    this.#sessions = new McpSessions((server) => this.#connect(server));
-  }
+  const rows = (): Map<string, McpRow> =>
+    new Map(
+      db
+        .select()
+        .from(mcpServers)
+        .orderBy(asc(mcpServers.name))
+        .all()
+        .map((row) => [row.name, row]),
+    );
 
-  /** The config was set. In the transaction that stores it. */
-  configured(): void {
-    const { store, clock, servers } = this.#deps;
+  /** Undefined once the server has another address, or the agent is being deleted. */
+  const rowOf = (server: McpServer): McpRow | undefined =>
+    stopped ? undefined : db.select().from(mcpServers).where(isOf(server)).get();
+
+  const arm = (): void => {
+    const at = db
+      .select({ at: min(mcpServers.nextAt) })
+      .from(mcpServers)
+      .get()?.at;
+    if (at == null) timers.clear(mcpTimer);
+    else if (timers.dueAt(mcpTimer) !== at) timers.set(mcpTimer, at);
+  };
+
+  /** Has the lists of these servers fetched at `nextAt`, unless that is due before. */
+  const want = (which: SQL | undefined, nextAt = clock.now()): void => {
+    if (stopped) return;
+    const isLater = or(isNull(mcpServers.nextAt), gt(mcpServers.nextAt, nextAt));
+    db.update(mcpServers).set({ nextAt }).where(and(which, isLater)).run();
+    arm();
+  };
+
+  const wantSoon = (server: McpServer): void => {
+    const row = rowOf(server);
+    if (row) want(isOf(server), Math.max(clock.now(), (row.fetchedAt ?? 0) + minListPauseMs));
+  };
+
+  /** The server has answered: what it was thought to be may be over, and its list may be another. */
+  const answered = (server: McpServer): void => {
+    const isOld = or(isNull(mcpServers.fetchedAt), lt(mcpServers.fetchedAt, clock.now() - mcpFreshMs));
+    want(and(isOf(server), or(isNotNull(mcpServers.failingSince), isOld)));
+  };
+
+  const noteFailure = (server: McpServer, { code, message }: ColloquyError): void => {
+    const row = rowOf(server);
+    if (!row) return;
     const now = clock.now();
-    const rows = new Map(store.rows().map((row) => [row.name, row]));
-    if (rows.size === 0 && servers().length === 0) return;
+    const nextAt = now + backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
+    const failing = { failures: row.failures + 1, failingSince: row.failingSince ?? now, lastError: { code, message } };
+    // What was agreed on before may be what fails now.
+    db.update(mcpServers)
+      .set({ ...failing, nextAt, protocolVersion: null })
+      .where(isOf(server))
+      .run();
+    arm();
+  };
+
+  /** The newest list's id; null if there never was one. */
+  const newestList = (): number | null =>
+    db.select({ id: mcpLists.id }).from(mcpLists).orderBy(desc(mcpLists.id)).limit(1).get()?.id ?? null;
+
+  const listOf = (id: number): McpTool[] => db.select().from(mcpLists).where(eq(mcpLists.id, id)).get()?.tools ?? [];
+
+  /** Stores what the servers have now as the newest list, one of each name, and forgets those that nobody uses. */
+  const relist = (): void => {
+    const known = rows();
+    const named = new Map<string, McpTool>();
     for (const server of servers()) {
-      const { name } = server;
-      if (rows.get(name)?.address === addressOf(server)) store.update(name, { nextAt: now });
-      else store.begin(name, addressOf(server), now);
-      rows.delete(name);
+      for (const tool of known.get(server.name)?.tools ?? []) {
+        if (isAllowed(server, tool.tool) && !named.has(tool.name)) named.set(tool.name, tool);
+      }
     }
-    for (const name of rows.keys()) {
-      store.forget(name);
-      this.#sessions.drop(name);
-    }
-    this.#relist();
-    this.#arm();
-  }
+    lists.clear();
+    const tools = [...named.values()];
+    const newest = newestList();
+    if (newest === null ? tools.length === 0 : JSON.stringify(listOf(newest)) === JSON.stringify(tools)) return;
+    const { id } = db.insert(mcpLists).values({ tools, createdAt: clock.now() }).returning({ id: mcpLists.id }).get();
+    db.delete(mcpLists)
+      .where(not(among(mcpLists.id, [id, ...listsInUse()])))
+      .run();
+  };
 
-  /** A secret was set: what failed may work now. */
-  reconsider(): void {
-    for (const row of this.#deps.store.rows()) if (row.failingSince !== null) this.#want(row);
-    this.#sessions.dropAll();
-  }
+  const sessions = createSessions((server) => {
+    const version = rowOf(server)?.protocolVersion;
+    return {
+      ...network,
+      server,
+      legacy: version != null && version < firstStateless,
+      listChanged: () => wantSoon(server),
+    };
+  });
 
-  /** A run begins: lists that are old are fetched again, for the runs after it. */
-  runBegins(): void {
-    const { servers, store, clock } = this.#deps;
-    if (servers().length === 0) return;
-    const staleAt = clock.now() - mcpStaleMs;
-    for (const row of store.rows()) if (row.fetchedAt !== null && row.fetchedAt < staleAt) this.#want(row);
-  }
-
-  /** The timer fired. Answers the work, which goes on beside its caller. */
-  fetchDue(): Promise<unknown> {
-    const { store, clock } = this.#deps;
-    const now = clock.now();
-    const due = store.rows().filter(({ nextAt }) => nextAt !== null && nextAt <= now);
-    for (const { name } of due) store.update(name, { nextAt: now + mcpLeaseMs });
-    this.#arm();
-    return Promise.all(due.map(({ name }) => this.#fetchList(name)));
-  }
-
-  /** The list that a run which began now would have; null without any, or without servers. */
-  newestList(): number | null {
-    return this.#deps.servers().length === 0 ? null : this.#deps.store.newestList();
-  }
-
-  /** The tools of a list, ready to be declared and called. */
-  tools(listId: number | null): Tool[] {
-    if (listId === null) return [];
-    const known = this.#lists.get(listId);
-    if (known) return known;
-    const tools = this.#deps.store.list(listId).map((tool) => mcpTool(tool, this));
-    this.#lists.set(listId, tools);
-    return tools;
-  }
-
-  status(): McpStatus[] {
-    const rows = new Map(this.#deps.store.rows().map((row) => [row.name, row]));
-    return this.#deps.servers().map(({ name }) => statusOf(name, rows.get(name)));
-  }
-
-  /** Calls a tool. Throws `ColloquyError`s that the model can read. */
-  async call(tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> {
-    const server = this.#server(tool.server);
-    if (!server || !isAllowed(server, tool.tool)) {
-      throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
-    }
-    const redactor = await this.#redactor(server);
+  const fetchList = async (server: McpServer): Promise<void> => {
     try {
-      const answer = resultValue(await this.#attempt(server, tool, input, signal));
-      this.#answered(server);
-      if ("nonsense" in answer)
-        throw tool.idempotent ? new ColloquyError("tool_failed", answer.nonsense) : unknownOutcome(answer.nonsense);
-      if ("error" in answer) throw new ColloquyError("tool_failed", `the server says: ${answer.error}`);
-      return redactor.json(answer.value);
+      const { listed, protocolVersion } = await sessions.use(server, 0, async (connection) => ({
+        listed: await connection.listTools(),
+        protocolVersion: connection.protocolVersion,
+      }));
+      transaction(() => {
+        if (!rowOf(server)) return;
+        const list = acceptTools(server, listed);
+        db.update(mcpServers)
+          .set({ ...list, ...healthy, protocolVersion, nextAt: null, fetchedAt: clock.now() })
+          .where(isOf(server))
+          .run();
+        relist();
+        arm();
+      });
     } catch (error) {
-      signal.throwIfAborted();
-      const { code, message } = failureOf(error);
-      throw new ColloquyError(code, redactor.text(`MCP server "${server.name}": ${message}`), { cause: error });
+      const failure = failureOf(error);
+      sessions.drop(server.name);
+      log.warn("mcp.failed", { server: server.name, code: failure.code });
+      transaction(() => noteFailure(server, failure));
     }
-  }
+  };
 
-  /** The agent is being deleted: nothing is stored any more. */
-  stop(): void {
-    this.#stopped = true;
-    this.#sessions.dropAll();
-  }
-
-  async #attempt(
+  const attempt = async (
     server: McpServer,
     tool: McpTool,
     input: Record<string, unknown>,
     signal: AbortSignal,
     isFirst = true,
-  ): Promise<unknown> {
-    const used: { connection?: McpConnection } = {};
+  ): Promise<unknown> => {
+    const called = await sessions
+      .use(server, mcpIdleMs, (connection) => connection.call({ ...tool, input, signal }))
+      .catch((error: unknown) => ({ failure: failureOf(error), mayBeDone: false, isLost: false, isUnasked: true }));
+    signal.throwIfAborted();
+    const unlessIdempotent = (failure: ColloquyError, isUnknown: boolean): ColloquyError =>
+      isUnknown && !tool.idempotent ? unknownOutcome(failure.message, failure) : failure;
+    if ("answer" in called) {
+      const { answer } = called;
+      answered(server);
+      if ("value" in answer) return answer.value;
+      if ("error" in answer) throw new ColloquyError("tool_failed", `the server says: ${answer.error}`);
+      throw unlessIdempotent(new ColloquyError("tool_failed", answer.nonsense), true);
+    }
+    const { failure, isLost } = called;
+    if (isLost || failure.code === "unavailable") sessions.drop(server.name);
+    // The server knows the session no more, so it did nothing with the call.
+    if (isLost && isFirst) return attempt(server, tool, input, signal, false);
+    if ("isUnasked" in called || failure.code === "unavailable") noteFailure(server, failure);
+    else if (failure.code === "tool_failed") wantSoon(server);
+    throw unlessIdempotent(failure, called.mayBeDone);
+  };
+
+  /** Calls a tool. Throws `ColloquyError`s that the model can read. */
+  const call = async (tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> => {
+    const server = servers().find(({ name }) => name === tool.server);
+    if (!server || !isAllowed(server, tool.tool)) {
+      throw new ColloquyError("tool_unknown", `there is no tool named ${tool.name} any more`);
+    }
     try {
-      return await this.#sessions.use(server, mcpIdleMs, (connection) => {
-        used.connection = connection;
-        return connection.call({ ...tool, input, timeoutMs: server.timeoutMs, signal });
-      });
+      return await attempt(server, tool, input, signal);
     } catch (error) {
       signal.throwIfAborted();
-      const failure = failureOf(error);
-      const { connection } = used;
-      const isLost = connection?.hasLostSession(error) === true;
-      if (isLost || failure.code === "unavailable") this.#sessions.drop(server.name);
-      // The server knows the session no more, so it did nothing with the call.
-      if (isLost && isFirst) return this.#attempt(server, tool, input, signal, false);
-      if (!connection || failure.code === "unavailable") {
-        this.#noteFailure(server, failure, await this.#redactor(server));
-      } else if (failure.code === "tool_failed") this.#wantSoon(server);
-      if (!connection || tool.idempotent || !mayBeDone(error)) throw failure;
-      throw unknownOutcome(failure.message, error);
+      const { code, message } = failureOf(error);
+      throw new ColloquyError(code, `MCP server "${server.name}": ${message}`, { cause: error });
     }
-  }
+  };
 
-  async #connect(server: McpServer): Promise<McpConnection> {
-    const { store, openSecret, allowLoopback, fetch } = this.#deps;
-    const { headers } = await serverHeaders(server, openSecret);
-    const version = store.row(server.name)?.protocolVersion;
-    return openConnection({
-      ...{ url: server.url, headers, allowLoopback, fetch },
-      legacy: version != null && version < firstStateless,
-      listChanged: () => this.#wantSoon(server),
-    });
-  }
-
-  async #fetchList(name: string): Promise<void> {
-    const { store, clock, transaction } = this.#deps;
-    const server = this.#server(name);
-    if (!server) return;
-    const redactor = await this.#redactor(server);
-    try {
-      const { listed, protocolVersion } = await this.#sessions.use(server, 0, async (connection) => ({
-        listed: await connection.listTools(),
-        protocolVersion: connection.protocolVersion,
-      }));
-      transaction(() => {
-        if (!this.#row(server)) return;
-        const good = { failingSince: null, lastError: null, failures: 0, nextAt: null };
-        const list = acceptTools(server, listed.map(redactor.json));
-        store.update(name, { ...list, ...good, protocolVersion, fetchedAt: clock.now() });
-        this.#relist();
-        this.#arm();
-      });
-    } catch (error) {
-      const failure = failureOf(error);
-      this.#sessions.drop(name);
-      log.warn("mcp.failed", { server: name, code: failure.code });
-      transaction(() => this.#noteFailure(server, failure, redactor));
-    }
-  }
-
-  /** What the servers have now, as the agent's newest list: in the config's order, one of each name. */
-  #relist(): void {
-    const { store, servers, clock, listsInUse } = this.#deps;
-    const rows = new Map(store.rows().map((row) => [row.name, row]));
-    const named = new Map<string, McpTool>();
-    for (const server of servers()) {
-      for (const tool of rows.get(server.name)?.tools ?? []) {
-        if (isAllowed(server, tool.tool) && !named.has(tool.name)) named.set(tool.name, tool);
+  return {
+    /** The config was set. In the transaction that stores it. */
+    configured(): void {
+      const known = rows();
+      if (known.size === 0 && servers().length === 0) return;
+      const nextAt = clock.now();
+      for (const server of servers()) {
+        const { name } = server;
+        const address = addressOf(server);
+        const set = known.get(name)?.address === address ? { nextAt } : { ...unknown, address, nextAt };
+        db.insert(mcpServers)
+          .values({ ...unknown, name, address, nextAt })
+          .onConflictDoUpdate({ target: mcpServers.name, set })
+          .run();
+        known.delete(name);
       }
-    }
-    store.relist([...named.values()], clock.now(), listsInUse);
-    this.#lists.clear();
-  }
+      for (const name of known.keys()) {
+        db.delete(mcpServers).where(eq(mcpServers.name, name)).run();
+        sessions.drop(name);
+      }
+      relist();
+      arm();
+    },
 
-  #server(name: string): McpServer | undefined {
-    return this.#deps.servers().find((server) => server.name === name);
-  }
+    /** A secret was set: what failed may work now. */
+    reconsider(): void {
+      want(isNotNull(mcpServers.failingSince));
+      sessions.drop();
+    },
 
-  /** The row of a server that still has its address; undefined once the agent is being deleted. */
-  #row(server: McpServer): McpRow | undefined {
-    const row = this.#stopped ? undefined : this.#deps.store.row(server.name);
-    return row?.address === addressOf(server) ? row : undefined;
-  }
+    /** A run begins: lists that are old are fetched again, for the runs after it. */
+    runBegins(): void {
+      if (servers().length > 0) want(lt(mcpServers.fetchedAt, clock.now() - mcpStaleMs));
+    },
 
-  /** Takes the secrets that the server was given out of what it says. */
-  async #redactor(server: McpServer): Promise<Redactor> {
-    const opened = await serverHeaders(server, this.#deps.openSecret).catch(() => ({ secrets: [] }));
-    return createRedactor(opened.secrets);
-  }
+    /** The timer fired. Answers the work, which goes on beside its caller. */
+    fetchDue(): Promise<unknown> {
+      const now = clock.now();
+      const leased = db.update(mcpServers).set({ nextAt: now + mcpLeaseMs });
+      const due = leased.where(lte(mcpServers.nextAt, now)).returning({ name: mcpServers.name }).all();
+      arm();
+      const isDue = ({ name }: McpServer): boolean => due.some((row) => row.name === name);
+      return Promise.all(servers().filter(isDue).map(fetchList));
+    },
 
-  #noteFailure(server: McpServer, { code, message }: ColloquyError, redactor: Redactor): void {
-    const row = this.#row(server);
-    if (!row) return;
-    const now = this.#deps.clock.now();
-    const failing = { failingSince: row.failingSince ?? now, lastError: { code, message: redactor.text(message) } };
-    const nextAt = now + backoff(row.failures, { firstMs: mcpFirstRetryMs, longestMs: mcpLongestRetryMs });
-    // What was agreed on before may be what fails now.
-    this.#deps.store.update(row.name, { ...failing, failures: row.failures + 1, nextAt, protocolVersion: null });
-    this.#arm();
-  }
+    /** The list that a run which began now would have; null without any, or without servers. */
+    newestList: (): number | null => (servers().length === 0 ? null : newestList()),
 
-  /** The server has answered: what it was thought to be may be over, and its list may be another. */
-  #answered(server: McpServer): void {
-    const row = this.#row(server);
-    const isOld = (row?.fetchedAt ?? 0) < this.#deps.clock.now() - mcpFreshMs;
-    if (row && (row.failingSince !== null || isOld)) this.#want(row);
-  }
+    /** The tools of a list, ready to be declared and called. */
+    tools(listId: number | null): Tool[] {
+      if (listId === null) return [];
+      const tools = lists.get(listId) ?? listOf(listId).map((tool) => mcpTool(tool, call));
+      lists.set(listId, tools);
+      return tools;
+    },
 
-  #wantSoon(server: McpServer): void {
-    const row = this.#row(server);
-    this.#want(row, Math.max(this.#deps.clock.now(), (row?.fetchedAt ?? 0) + minListPauseMs));
-  }
+    status(): McpStatus[] {
+      const known = rows();
+      return servers().map(({ name }) => statusOf(name, known.get(name)));
+    },
 
-  #want(row: McpRow | undefined, nextAt = this.#deps.clock.now()): void {
-    if (!row || (row.nextAt !== null && row.nextAt <= nextAt)) return;
-    this.#deps.store.update(row.name, { nextAt });
-    this.#arm();
-  }
-
-  #arm(): void {
-    const { store, timers } = this.#deps;
-    const times = store.rows().flatMap(({ nextAt }) => nextAt ?? []);
-    if (times.length === 0) timers.clear(mcpTimer);
-    else if (timers.dueAt(mcpTimer) !== Math.min(...times)) timers.set(mcpTimer, Math.min(...times));
-  }
-}
+    /** The agent is being deleted: nothing is stored any more. */
+    stop(): void {
+      stopped = true;
+      sessions.drop();
+    },
+  };
+};
 
 const statusOf = (name: string, row: McpRow | undefined): McpStatus => ({
   name,

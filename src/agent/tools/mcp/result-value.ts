@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { maxMcpResultCharacters } from "../../bounds.ts";
+import type { Redactor } from "../configured/redact.ts";
 
 /**
  * What a server answered a call with, as the value that the model reads: text as text, structured content as it is,
@@ -38,8 +39,14 @@ const CallResult = z.looseObject({
 
 const maxBlocks = 50;
 
-/** `{value}`, or `{error}` where the server says that the call failed, or `{nonsense}` where it answers no result. */
-export const resultValue = (raw: unknown): { value: unknown } | { error: string } | { nonsense: string } => {
+/**
+ * `{value}`, or `{error}` where the server says that the call failed, or `{nonsense}` where it answers no result.
+ * `redactor` takes the server's secrets out of it.
+ */
+export const resultValue = (
+  raw: unknown,
+  redactor: Redactor,
+): { value: unknown } | { error: string } | { nonsense: string } => {
   const parsed = CallResult.safeParse(raw);
   if (!parsed.success) return { nonsense: "it answered the call with what is no result" };
   const { content, structuredContent, isError } = parsed.data;
@@ -47,8 +54,8 @@ export const resultValue = (raw: unknown): { value: unknown } | { error: string 
   if (content.length > maxBlocks) blocks.push(`[${content.length - maxBlocks} more parts of the answer are left out]`);
   // A structured answer repeats itself as text, for those who read no other.
   const whole = structuredContent ?? (blocks.length === 1 ? blocks[0] : blocks);
-  if (isError) return { error: cut(typeof whole === "string" ? whole : JSON.stringify(whole)) };
-  return { value: bounded(whole) };
+  if (isError) return { error: redactor.text(cut(typeof whole === "string" ? whole : JSON.stringify(whole))) };
+  return { value: redactor.json(bounded(whole)) };
 };
 
 const cut = (text: string): string => {

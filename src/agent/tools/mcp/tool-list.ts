@@ -9,7 +9,7 @@ import {
   maxMcpTools,
 } from "../../bounds.ts";
 import type { LeftOut, McpTool } from "../../records.ts";
-import { broughtTool, invalidInput, type Tool } from "../tool.ts";
+import { broughtTool, parseInput, type Tool } from "../tool.ts";
 
 /** What every provider takes as the name of a tool. */
 const sound = /^[A-Za-z0-9_-]{1,64}$/;
@@ -122,18 +122,13 @@ export const acceptTools = (
 };
 
 /** Whatever its schema says: the server that wrote it is the judge of it, and may change it. */
-const Input = z.record(z.string(), z.unknown());
+const Input = z.record(z.string(), z.unknown(), { error: "must be an object" });
 
-type Caller = { call(tool: McpTool, input: Record<string, unknown>, signal: AbortSignal): Promise<unknown> };
+type Call = (tool: McpTool, input: Record<string, unknown>, signal: AbortSignal) => Promise<unknown>;
 
 /** A server's tool as one of the agent's. */
-export const mcpTool = (tool: McpTool, mcp: Caller): Tool => {
+export const mcpTool = (tool: McpTool, call: Call): Tool => {
   const schema = jsonSchema<unknown>(tool.inputSchema);
-  const parse = (input: unknown): Record<string, unknown> => {
-    const parsed = Input.safeParse(input);
-    if (parsed.success) return parsed.data;
-    throw invalidInput([{ path: "", message: "must be an object" }]);
-  };
   return {
     ...broughtTool,
     name: tool.name,
@@ -142,7 +137,7 @@ export const mcpTool = (tool: McpTool, mcp: Caller): Tool => {
     idempotent: tool.idempotent,
     isTimed: true,
     schema: () => schema,
-    check: (input) => void parse(input),
-    execute: async (input, { outside }) => ({ value: await mcp.call(tool, parse(input), outside.signal) }),
+    check: (input) => void parseInput(Input, input),
+    execute: async (input, { outside }) => ({ value: await call(tool, parseInput(Input, input), outside.signal) }),
   };
 };
