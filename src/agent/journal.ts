@@ -17,7 +17,7 @@ import { journal } from "./schema.ts";
  * 4. The rows of a run that is held are read from SQLite once, and appended here and there together.
  */
 export type JournalRow = typeof journal.$inferSelect;
-export type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta | null };
+type NewRow = Pick<JournalRow, "runOrdinal" | "step" | "kind" | "content"> & { meta?: JournalMeta | null };
 
 /** The place of a run's rows: from its first one on, without its rests. `journalTo` is null while it goes on. */
 type Lived = { ordinal: number; journalFrom: number; journalTo: number | null; rests: JournalRest[] | null };
@@ -42,31 +42,26 @@ export const isMessage = (row: Pick<JournalRow, "kind" | "content">): row is Jou
 
 export const messagesOf = (rows: JournalRow[]): ModelMessage[] => rows.filter(isMessage).map((row) => row.content);
 
-export class Journal {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #lastSeq: Remembered<{ seq: number }>;
+export type Journal = ReturnType<typeof createJournal>;
+
+export const createJournal = (db: Database, clock: Clock) => {
+  const lastSeq = new Remembered(db, () => {
+    const last = db.select({ seq: max(journal.seq) }).from(journal);
+    return { seq: last.get()?.seq ?? 0 };
+  });
   /** The ordinals of the runs that are in a loop, and their rows as far as they were read. */
-  readonly #held = new Set<number>();
-  readonly #rows: Remembered<Map<number, JournalRow[]>>;
-  readonly #ofRun = prepared(() =>
-    this.#db
-      .select()
-      .from(journal)
-      .where(sql`seq between ${sql.placeholder("from")} and ${sql.placeholder("to")}
-        and run_ordinal = ${sql.placeholder("ordinal")}`)
-      .orderBy(asc(journal.seq)),
-  );
-  /** The rows in some stretches, each in order. SQLite reads nothing between them. */
-  readonly #within = prepared(() =>
-    this.#db
+  const held = new Set<number>();
+  const heldRows = new Remembered<Map<number, JournalRow[]>>(db, () => new Map());
+  /** The rows in some stretches. SQLite reads nothing between them. */
+  const within = prepared(() =>
+    db
       .select(getTableColumns(journal))
       .from(sql`json_each(${sql.placeholder("stretches")}) stretch`)
       .crossJoin(journal)
       .where(sql`seq between value ->> 'from' and value ->> 'to' and run_ordinal = value ->> 'ordinal'`),
   );
-  readonly #append = prepared(() =>
-    this.#db
+  const appending = prepared(() =>
+    db
       .insert(journal)
       // As a column's own placeholder, no meta would be the text "null".
       .values({
@@ -76,67 +71,57 @@ export class Journal {
       .returning(),
   );
 
-  constructor(db: Database, clock: Clock) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#lastSeq = new Remembered(db, () => {
-      const last = db.select({ seq: max(journal.seq) }).from(journal);
-      return { seq: last.get()?.seq ?? 0 };
-    });
-    this.#rows = new Remembered(db, () => new Map());
-  }
+  return {
+    append({ meta, ...row }: NewRow): JournalRow {
+      const createdAt = clock.now();
+      const appended = appending().get({ ...row, createdAt, meta: meta ? JSON.stringify(meta) : null });
+      lastSeq.get().seq = appended.seq;
+      heldRows.get().get(row.runOrdinal)?.push(appended);
+      return appended;
+    },
 
-  append({ meta, ...row }: NewRow): JournalRow {
-    const createdAt = this.#clock.now();
-    const appended = this.#append().get({ ...row, createdAt, meta: meta ? JSON.stringify(meta) : null });
-    this.#lastSeq.get().seq = appended.seq;
-    this.#rows.get().get(row.runOrdinal)?.push(appended);
-    return appended;
-  }
+    /** Appends a text that a run reads after its input, as a user's message. */
+    tell(runOrdinal: number, step: number, text: string, meta: JournalMeta | null = null): void {
+      this.append({ runOrdinal, step, kind: "preview", content: { role: "user", content: text }, meta });
+    },
 
-  /** Appends a text that a run reads after its input, as a user's message. */
-  tell(runOrdinal: number, step: number, text: string, meta?: JournalMeta): void {
-    this.append({ runOrdinal, step, kind: "preview", content: { role: "user", content: text }, meta: meta ?? null });
-  }
+    /** Keeps a run's rows in memory until it is released. A new run has none yet. */
+    hold(ordinal: number, isNew = false): void {
+      held.add(ordinal);
+      if (isNew) heldRows.get().set(ordinal, []);
+    },
 
-  /** Keeps a run's rows in memory until it is released. A new run has none yet. */
-  hold(ordinal: number, isNew = false): void {
-    this.#held.add(ordinal);
-    if (isNew) this.#rows.get().set(ordinal, []);
-  }
+    release(ordinal: number): void {
+      held.delete(ordinal);
+      heldRows.get().delete(ordinal);
+    },
 
-  release(ordinal: number): void {
-    this.#held.delete(ordinal);
-    this.#rows.get().delete(ordinal);
-  }
+    /** The sequence number that the next row will have. */
+    nextSeq: (): number => lastSeq.get().seq + 1,
 
-  /** The sequence number that the next row will have. */
-  nextSeq(): number {
-    return this.#lastSeq.get().seq + 1;
-  }
+    /** When anything was written last, in milliseconds since the epoch: a run that rests has written nothing since. */
+    newestAt(): number | undefined {
+      const newest = db.select({ createdAt: journal.createdAt }).from(journal).orderBy(desc(journal.seq)).limit(1);
+      return newest.get()?.createdAt;
+    },
 
-  /** When anything was written last, in milliseconds since the epoch: a run that rests has written nothing since. */
-  newestAt(): number | undefined {
-    return this.#db.select({ createdAt: journal.createdAt }).from(journal).orderBy(desc(journal.seq)).limit(1).get()
-      ?.createdAt;
-  }
+    /** All rows of one run, in order; up to `to`, if that is given. */
+    ofRun(run: Lived, to?: number): JournalRow[] {
+      const known = heldRows.get().get(run.ordinal);
+      if (known) return known.filter(({ seq }) => seq <= (to ?? seq));
+      const rows = this.ofRuns([{ ...run, journalTo: to ?? null }]);
+      if (held.has(run.ordinal) && to === undefined) heldRows.get().set(run.ordinal, [...rows]);
+      return rows;
+    },
 
-  /** All rows of one run, in order; up to `to`, if that is given. */
-  ofRun(run: Lived, to?: number): JournalRow[] {
-    const held = this.#rows.get().get(run.ordinal);
-    if (held) return held.filter(({ seq }) => seq <= (to ?? seq));
-    const rows = stretchesOf({ ...run, journalTo: to ?? null }).flatMap((stretch) => this.#ofRun().all(stretch));
-    if (this.#held.has(run.ordinal) && to === undefined) this.#rows.get().set(run.ordinal, [...rows]);
-    return rows;
-  }
+    /** The rows of these runs, in order: of one that has ended those up to its end. */
+    ofRuns(runs: Lived[]): JournalRow[] {
+      const rows = within().all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
+      return rows.sort((one, other) => one.seq - other.seq);
+    },
 
-  /** The rows of these runs, in order: of one that has ended those up to its end. */
-  ofRuns(runs: Lived[]): JournalRow[] {
-    const rows = this.#within().all({ stretches: JSON.stringify(runs.flatMap(stretchesOf)) });
-    return rows.sort((one, other) => one.seq - other.seq);
-  }
-
-  after(seq: number, limit: number): JournalRow[] {
-    return this.#db.select().from(journal).where(gt(journal.seq, seq)).orderBy(asc(journal.seq)).limit(limit).all();
-  }
-}
+    after(seq: number, limit: number): JournalRow[] {
+      return db.select().from(journal).where(gt(journal.seq, seq)).orderBy(asc(journal.seq)).limit(limit).all();
+    },
+  };
+};

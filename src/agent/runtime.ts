@@ -15,7 +15,7 @@ import { createHooks } from "./inbox/hooks.ts";
 import { createInbox } from "./inbox/inbox.ts";
 import { createRoots } from "./inbox/roots.ts";
 import { createWaits } from "./inbox/waits.ts";
-import { Journal } from "./journal.ts";
+import { createJournal } from "./journal.ts";
 import { createLedger } from "./ledger.ts";
 import { Archival } from "./memory/archival.ts";
 import { BlockSubscriptions, subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
@@ -51,7 +51,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
   const background = (work: Promise<unknown>): void => ctx.waitUntil(work);
   const transaction: RunServices["transaction"] = (work) => db.transaction(work);
   const spaces = createSpaces(db);
-  const journal = new Journal(db, clock);
+  const journal = createJournal(db, clock);
   const runs = createRuns(db, clock);
   const windows = createWindows(db, runs, journal);
   const calls = createCalls(db, clock, timers);

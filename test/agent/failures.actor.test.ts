@@ -1,8 +1,7 @@
-import { runDurableObjectAlarm } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import type { env } from "cloudflare:workers";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { maxAttempts } from "../../src/agent/bounds.ts";
-import { Journal } from "../../src/agent/journal.ts";
 import { unwrap } from "../../src/shared/errors.ts";
 import { Space } from "../../src/space/space.ts";
 import { createGate } from "../support/gate.ts";
@@ -350,13 +349,11 @@ test("[R1] [R5] a space that never answers delays no run: it is canceled and say
 
 test("[R4] an error of our own fails the run as internal, and nothing waits for a provider", async () => {
   scripted([step(text("Hello."))]);
-  const append = Journal.prototype.append;
-  const broken = vi.spyOn(Journal.prototype, "append").mockImplementation(function (this: Journal, row) {
-    if (row.kind === "assistant") throw new Error("fetch failed: database or disk is full");
-    return append.call(this, row);
-  });
-  onTestFinished(() => broken.mockRestore());
   const { house, husam, analyst, space, agent } = await openScene();
+  await runInDurableObject(agentStub(analyst), (_, { storage }) =>
+    storage.sql.exec(`CREATE TRIGGER broken BEFORE INSERT ON journal WHEN new.kind = 'assistant'
+      BEGIN SELECT raise(ABORT, 'fetch failed: database or disk is full'); END`),
+  );
   await space.post(husam, "Hello?");
   await vi.waitFor(async () => {
     const [run] = unwrap(await agent.runs(house.workspaceId, { limit: 1 })).items;
