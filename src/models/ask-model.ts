@@ -1,4 +1,3 @@
-import { streamText } from "ai";
 import { estimateTokenCount } from "tokenx";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import { ColloquyError } from "../shared/errors.ts";
@@ -6,6 +5,7 @@ import { billedTokens } from "./billed-tokens.ts";
 import { failureOfFinish, isRefusal } from "./failure.ts";
 import type { ModelDeps } from "./model-spec.ts";
 import { resolveModel } from "./models.ts";
+import { streamModel } from "./stream-model.ts";
 
 /** A question to a model that needs no tools and no history: a router's, a summariser's. */
 export type ModelQuestion = ModelDeps & {
@@ -31,29 +31,12 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
   const maxOutputTokens = config.maxOutputTokens ?? question.maxOutputTokens;
   const inputTokens = estimateTokenCount(prompt.system) + estimateTokenCount(prompt.user);
   const settle = question.reserve(inputTokens + maxOutputTokens);
-  const { temperature } = config;
-  /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
-  const left = new AbortController();
-  const result = streamText({
-    model,
-    instructions: prompt.system,
-    messages: adapt([{ role: "user", content: prompt.user }]),
-    maxRetries: 0,
-    maxOutputTokens,
-    ...(temperature === undefined ? {} : { temperature }),
-    abortSignal: AbortSignal.any([signal, left.signal]),
-    // Errors come as parts of the stream; the default would log them with what they hold.
-    onError: () => undefined,
-  });
   let text = "";
   try {
-    for await (const part of result.fullStream) {
+    const messages = adapt([{ role: "user", content: prompt.user }]);
+    const asked = { model, instructions: prompt.system, messages, maxOutputTokens, temperature: config.temperature };
+    for await (const part of streamModel({ ...asked, signal })) {
       if (part.type === "text-delta") text += part.text;
-      else if (part.type === "error") {
-        if (isRefusal(part.error)) settle(0);
-        throw part.error;
-      } else if (part.type === "abort")
-        throw signal.reason ?? new ColloquyError("model_stalled", "The model went silent");
       else if (part.type === "finish-step") {
         settle(
           (billedTokens(part.usage.inputTokens) || inputTokens) +
@@ -67,8 +50,9 @@ export const askModel = async (question: ModelQuestion): Promise<string> => {
         throw new ColloquyError("model_nonsense", `The model said more than ${bound}`);
       }
     }
-  } finally {
-    left.abort();
+  } catch (error) {
+    if (isRefusal(error)) settle(0);
+    throw error;
   }
   return text;
 };

@@ -5,6 +5,7 @@ import type { Run, RunStep, StepInput } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { maxRunViewCharacters } from "../bounds.ts";
 import { answerCall, claimCall } from "../calls/server-calls.ts";
 import { outputOf, type RunCall, type RunRows, readRows, type StepRow } from "../run/run-rows.ts";
@@ -37,22 +38,16 @@ const rowsOf = (services: RunServices, run: RunRow): RunRows =>
   readRows(services.journal.ofRun(run, run.journalTo ?? undefined));
 
 const withSteps = (services: RunServices, run: RunRow, steps: RunStep[], nextStep?: number): Run => {
+  const { id, status, trigger, roots, outcome, reason, error, prefixReuse, startedAt, completedAt } = run;
   const [spaceId] = run.spaceIds;
   return {
-    id: run.id,
-    agentId: services.identity.get().id,
-    status: run.status,
-    trigger: run.trigger,
-    roots: run.roots,
-    ...(spaceId === undefined ? {} : { spaceId: run.trigger.spaceId ?? spaceId }),
+    ...{ id, agentId: services.identity.get().id, status, trigger, roots },
+    ...(spaceId === undefined ? {} : { spaceId: trigger.spaceId ?? spaceId }),
     steps,
     ...(nextStep === undefined ? {} : { nextStep }),
-    ...(run.outcome === null ? {} : { outcome: run.outcome }),
-    ...(run.reason === null ? {} : { reason: run.reason }),
-    ...(run.error === null ? {} : { error: run.error }),
-    ...(run.prefixReuse === null ? {} : { prefixReuse: run.prefixReuse }),
-    startedAt: isoTime(run.startedAt),
-    ...(run.completedAt === null ? {} : { completedAt: isoTime(run.completedAt) }),
+    ...withoutNulls({ outcome, reason, error, prefixReuse }),
+    startedAt: isoTime(startedAt),
+    ...(completedAt === null ? {} : { completedAt: isoTime(completedAt) }),
   };
 };
 

@@ -1,6 +1,7 @@
-import { streamText, type ToolCallPart } from "ai";
+import type { ToolCallPart } from "ai";
 import { billedTokens } from "../../models/billed-tokens.ts";
 import type { ResolvedModel } from "../../models/models.ts";
+import { streamModel } from "../../models/stream-model.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { Usage } from "../../protocol/run.ts";
 import { textBytes } from "../../protocol/text.ts";
@@ -33,18 +34,19 @@ export type GenerateInput = Pick<LiveRun, "signal" | "progressed"> & {
   callId: (index: number) => string;
 };
 
-/** The SDK's message may repeat the whole input, so it is cut. */
-const messageOf = (error: unknown): string =>
-  excerpt(error instanceof Error ? error.message : String(error), maxInvalidCharacters);
-
-const isUnknownTool = (error: unknown): boolean => error instanceof Error && error.name === "AI_NoSuchToolError";
+/** Why a call cannot be executed. The SDK's message may repeat the whole input, so it is cut. */
+const invalidBy = (error: unknown): CallRequest["invalid"] => ({
+  code: error instanceof Error && error.name === "AI_NoSuchToolError" ? "tool_unknown" : "tool_input_invalid",
+  message: excerpt(error instanceof Error ? error.message : String(error), maxInvalidCharacters),
+});
 
 /**
  * Streams one step. Tools are declared without `execute`: the calls are ours to run. Throws what the provider or
  * the network threw; `models/failure.ts` says what it means.
  */
 export const generate = async (input: GenerateInput): Promise<Generation> => {
-  const startedAt = input.clock.now();
+  const { model, composed, temperature, maxOutputTokens, speech, clock, signal } = input;
+  const startedAt = clock.now();
   const calls: CallRequest[] = [];
   let begun = 0;
   const numbers = new Map<string, number>();
@@ -71,110 +73,68 @@ export const generate = async (input: GenerateInput): Promise<Generation> => {
     }
   };
   let finishReason = "unknown";
-  let billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined;
-  /** The SDK keeps a copy of the stream, which goes on when ours is left: what is left has to be aborted. */
-  const left = new AbortController();
-  let silence: ReturnType<typeof setTimeout> | undefined;
-  const listen = (): void => {
-    clearTimeout(silence);
-    silence = setTimeout(() => left.abort(), modelStallMs);
-  };
-  listen();
-
-  const result = streamText({
-    model: input.model.model,
-    instructions: input.composed.instructions,
-    messages: input.model.adapt(input.composed.messages),
-    tools: input.composed.tools,
-    maxRetries: 0,
-    maxOutputTokens: input.maxOutputTokens,
-    ...(input.temperature === undefined ? {} : { temperature: input.temperature }),
-    abortSignal: AbortSignal.any([input.signal, left.signal]),
-    // Errors come as parts of the stream; the default would log them with what they hold.
-    onError: () => undefined,
+  let billed: Billed = {};
+  const stalled = `the model was silent for longer than modelStallMs (${modelStallMs})`;
+  const parts = streamModel({
+    ...{ model: model.model, messages: model.adapt(composed.messages), temperature, maxOutputTokens, signal },
+    instructions: composed.instructions,
+    tools: composed.tools,
+    stall: { afterMs: modelStallMs, message: stalled },
   });
-
-  try {
-    for await (const part of result.fullStream) {
-      listen();
-      input.progressed();
-      switch (part.type) {
-        case "text-delta":
-          weigh(part.text);
-          text += part.text;
-          break;
-        case "tool-input-start":
-          input.speech.begin(numberOf(part.id), part.toolName);
-          break;
-        case "tool-input-delta":
-          weigh(part.delta);
-          input.speech.delta(numberOf(part.id), part.delta);
-          break;
-        case "tool-call": {
-          const streamed = numbers.has(part.toolCallId);
-          const index = numberOf(part.toolCallId);
-          if (!streamed) {
-            // A provider that sends calls whole: the speech is one delta.
-            const whole = JSON.stringify(part.input) ?? "";
-            weigh(whole);
-            input.speech.begin(index, part.toolName);
-            input.speech.delta(index, whole);
-          }
-          numbers.delete(part.toolCallId);
-          const invalid = "invalid" in part && part.invalid === true;
-          calls.push({
-            callId: input.callId(index),
-            index,
-            toolName: part.toolName,
-            input: part.input ?? {},
-            ...(invalid
-              ? {
-                  invalid: {
-                    code: isUnknownTool(part.error) ? ("tool_unknown" as const) : ("tool_input_invalid" as const),
-                    message: messageOf(part.error),
-                  },
-                }
-              : {}),
-          });
-          break;
+  for await (const part of parts) {
+    input.progressed();
+    switch (part.type) {
+      case "text-delta":
+        weigh(part.text);
+        text += part.text;
+        break;
+      case "tool-input-start":
+        speech.begin(numberOf(part.id), part.toolName);
+        break;
+      case "tool-input-delta":
+        weigh(part.delta);
+        speech.delta(numberOf(part.id), part.delta);
+        break;
+      case "tool-call": {
+        const { toolCallId, toolName } = part;
+        const isStreamed = numbers.has(toolCallId);
+        const index = numberOf(toolCallId);
+        if (!isStreamed) {
+          // A provider that sends calls whole: the speech is one delta.
+          const whole = JSON.stringify(part.input) ?? "";
+          weigh(whole);
+          speech.begin(index, toolName);
+          speech.delta(index, whole);
         }
-        case "finish-step":
-          finishReason = part.finishReason;
-          billed = part.usage;
-          break;
-        case "error":
-          throw part.error;
-        case "abort":
-          throw input.signal.aborted
-            ? input.signal.reason
-            : new ColloquyError("model_stalled", `the model was silent for longer than modelStallMs (${modelStallMs})`);
+        numbers.delete(toolCallId);
+        const invalid = "invalid" in part && part.invalid === true ? { invalid: invalidBy(part.error) } : {};
+        calls.push({ callId: input.callId(index), index, toolName, input: part.input ?? {}, ...invalid });
+        break;
       }
+      case "finish-step":
+        finishReason = part.finishReason;
+        billed = part.usage;
+        break;
     }
-  } finally {
-    clearTimeout(silence);
-    left.abort();
   }
   calls.sort((one, other) => one.index - other.index);
   return {
     // A half of a character would be refused by who is sent it again.
     text: text.toWellFormed(),
     calls,
-    usage: usageOf(billed, input.composed.tokens, text, calls),
-    durationMs: input.clock.now() - startedAt,
+    usage: usageOf(billed, composed.tokens, text, calls),
+    durationMs: clock.now() - startedAt,
     finishReason,
   };
 };
 
+type Billed = { inputTokens?: number | undefined; outputTokens?: number | undefined };
+
 /** Billed tokens; our estimate where the provider told none, or nothing that can be. */
-const usageOf = (
-  billed: { inputTokens: number | undefined; outputTokens: number | undefined } | undefined,
-  estimatedInput: number,
-  text: string,
-  calls: CallRequest[],
-): Usage => {
-  const inputTokens = billedTokens(billed?.inputTokens);
+const usageOf = (billed: Billed, estimatedInput: number, text: string, calls: CallRequest[]): Usage => {
+  const inputTokens = billedTokens(billed.inputTokens);
   const said = estimateText(text) + calls.reduce((sum, call) => sum + estimateText(JSON.stringify(call.input)), 0);
-  const outputTokens = billedTokens(billed?.outputTokens) || said;
+  const outputTokens = billedTokens(billed.outputTokens) || said;
   if (inputTokens > 0) return { inputTokens, outputTokens, estimated: false };
   return { inputTokens: estimatedInput, outputTokens, estimated: true };
 };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { TextField } from "../../../src/agent/run/text-field.ts";
+import { TextField } from "../../../src/agent/run/speech.ts";
 
 const cut = (text: string, size: number): string[] => text.match(new RegExp(`[\\s\\S]{1,${size}}`, "g")) ?? [];
 
