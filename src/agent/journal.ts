@@ -52,6 +52,11 @@ export const createJournal = (db: Database, clock: Clock) => {
   /** The ordinals of the runs that are in a loop, and their rows as far as they were read. */
   const held = new Set<number>();
   const heldRows = new Remembered<Map<number, JournalRow[]>>(db, () => new Map());
+  const inStretch = prepared(() => {
+    const [from, to] = [sql.placeholder("from"), sql.placeholder("to")];
+    const isIn = sql`seq between ${from} and ${to} and run_ordinal = ${sql.placeholder("ordinal")}`;
+    return db.select().from(journal).where(isIn).orderBy(asc(journal.seq));
+  });
   /** The rows in some stretches. SQLite reads nothing between them. */
   const within = prepared(() =>
     db
@@ -109,7 +114,7 @@ export const createJournal = (db: Database, clock: Clock) => {
     ofRun(run: Lived, to?: number): JournalRow[] {
       const known = heldRows.get().get(run.ordinal);
       if (known) return known.filter(({ seq }) => seq <= (to ?? seq));
-      const rows = this.ofRuns([{ ...run, journalTo: to ?? null }]);
+      const rows = stretchesOf({ ...run, journalTo: to ?? null }).flatMap((stretch) => inStretch().all(stretch));
       if (held.has(run.ordinal) && to === undefined) heldRows.get().set(run.ordinal, [...rows]);
       return rows;
     },
