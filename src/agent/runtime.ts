@@ -17,14 +17,13 @@ import { createRoots } from "./inbox/roots.ts";
 import { createWaits } from "./inbox/waits.ts";
 import { createJournal } from "./journal.ts";
 import { createLedger } from "./ledger.ts";
-import { Archival } from "./memory/archival.ts";
+import { createArchival } from "./memory/archival.ts";
 import { BlockSubscriptions, subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
 import { Blocks } from "./memory/blocks/blocks.ts";
 import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
 import { Shares } from "./memory/blocks/shares.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
-import { Goals } from "./memory/goals.ts";
-import { Memories } from "./memory/memories.ts";
+import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { createPlans, plansTimer } from "./plans/plans.ts";
@@ -80,7 +79,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     ...{ db, clock, shares, transaction, loadLoro },
     changed: (change) => subscriptions.changed(change),
   });
-  const archival: Archival = new Archival(db, clock, (id, newest) => search.forget(id, newest));
+  const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
     ...{ env, clock, timers, transaction, identity, spaces, journal, runs, ledger, blocks, archival },
     isBuiltin: (toolName) => builtinTool(toolName) !== undefined,
@@ -96,8 +95,8 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     roots: createRoots(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),
-    memories: new Memories(db, clock),
-    goals: new Goals(db, clock),
+    memories: createMemories(db, clock),
+    goals: createGoals(db, clock),
     plans: createPlans(db, clock, timers, transaction),
     summaries: new Summaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),

@@ -1,7 +1,7 @@
-import { asc, count, desc, eq, gt, lt } from "drizzle-orm";
+import { asc, desc, eq, gt, lt, type SQL } from "drizzle-orm";
 import type { ArchivalEntry, ArchivalSource } from "../../protocol/archival.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { type Database, prepared } from "../../shared/database.ts";
+import { countOf, type Database } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxArchivalEntries } from "../bounds.ts";
 import { archival } from "../schema.ts";
@@ -9,77 +9,52 @@ import { archival } from "../schema.ts";
 export type ArchivalRow = typeof archival.$inferSelect;
 export type NewArchival = { id: string; content: string; metadata: ArchivalEntry["metadata"]; source: ArchivalSource };
 
+export type Archival = ReturnType<typeof createArchival>;
+
 /**
  * Facts that an agent keeps beyond its context, each with who said it, where and with which message. Inserting one twice
  * under the same id is inserting it once, so a replay changes nothing (R2). What is deleted is found no more at once.
  */
-export class Archival {
-  readonly #db: Database;
-  readonly #clock: Clock;
+export const createArchival = (
+  db: Database,
+  clock: Clock,
   /** Takes a deleted entry out of the index of search, in the same transaction. `newest` is the last that is left. */
-  readonly #unindex: (id: string, newest: number) => void;
-  readonly #count = prepared(() => this.#db.select({ rows: count() }).from(archival));
-
-  constructor(db: Database, clock: Clock, unindex: (id: string, newest: number) => void) {
-    this.#db = db;
-    this.#clock = clock;
-    this.#unindex = unindex;
-  }
-
-  /** Throws `limit_reached` past `maxArchivalEntries`. */
-  insert(entry: NewArchival): ArchivalEntry {
-    const known = this.#db.select().from(archival).where(eq(archival.id, entry.id)).get();
-    if (known) return asEntry(known);
-    if ((this.#count().get()?.rows ?? 0) >= maxArchivalEntries) {
-      throw new ColloquyError(
-        "limit_reached",
-        `maxArchivalEntries (${maxArchivalEntries}) is reached; delete some first`,
-      );
-    }
-    return asEntry(
-      this.#db
-        .insert(archival)
-        .values({ ...entry, createdAt: this.#clock.now() })
-        .returning()
-        .get(),
-    );
-  }
+  unindex: (id: string, newest: number) => void,
+) => {
+  const rows = (isMeant: SQL | undefined, order: SQL, limit: number): ArchivalRow[] =>
+    db.select().from(archival).where(isMeant).orderBy(order).limit(limit).all();
 
   /** Newest first. */
-  page(before: number | undefined, limit: number): ArchivalRow[] {
-    return this.#db
-      .select()
-      .from(archival)
-      .where(before === undefined ? undefined : lt(archival.ordinal, before))
-      .orderBy(desc(archival.ordinal))
-      .limit(limit)
-      .all();
-  }
+  const page = (before: number | undefined, limit: number): ArchivalRow[] =>
+    rows(before === undefined ? undefined : lt(archival.ordinal, before), desc(archival.ordinal), limit);
 
-  /** Oldest first, after `ordinal`. */
-  after(ordinal: number, limit: number): ArchivalRow[] {
-    return this.#db
-      .select()
-      .from(archival)
-      .where(gt(archival.ordinal, ordinal))
-      .orderBy(asc(archival.ordinal))
-      .limit(limit)
-      .all();
-  }
+  return {
+    page,
+    /** Oldest first, after `ordinal`. */
+    after: (ordinal: number, limit: number) => rows(gt(archival.ordinal, ordinal), asc(archival.ordinal), limit),
+    /** Throws `limit_reached` past `maxArchivalEntries`. */
+    insert(entry: NewArchival): ArchivalEntry {
+      const known = db.select().from(archival).where(eq(archival.id, entry.id)).get();
+      if (known) return asEntry(known);
+      if (countOf(db, archival) >= maxArchivalEntries) {
+        throw new ColloquyError(
+          "limit_reached",
+          `maxArchivalEntries (${maxArchivalEntries}) is reached; delete some first`,
+        );
+      }
+      const row = { ...entry, createdAt: clock.now() };
+      return asEntry(db.insert(archival).values(row).returning().get());
+    },
+    delete: (id: string): boolean =>
+      db.transaction(() => {
+        const isGone = db.delete(archival).where(eq(archival.id, id)).returning({ id: archival.id }).all().length > 0;
+        if (isGone) unindex(id, page(undefined, 1)[0]?.ordinal ?? 0);
+        return isGone;
+      }),
+  };
+};
 
-  delete(id: string): boolean {
-    return this.#db.transaction(() => {
-      const gone = this.#db.delete(archival).where(eq(archival.id, id)).returning({ id: archival.id }).all().length > 0;
-      if (gone) this.#unindex(id, this.page(undefined, 1)[0]?.ordinal ?? 0);
-      return gone;
-    });
-  }
-}
-
-export const asEntry = ({ id, content, metadata, source, createdAt }: ArchivalRow): ArchivalEntry => ({
-  id,
-  content,
-  metadata,
-  source,
+export const asEntry = ({ ordinal: _, createdAt, ...entry }: ArchivalRow): ArchivalEntry => ({
+  ...entry,
   createdAt: isoTime(createdAt),
 });

@@ -18,8 +18,7 @@ import type { SpaceWindow } from "../../protocol/rpc.ts";
 import type { SearchAnswer, SearchQuery } from "../../protocol/search.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
-import type { Goals } from "../memory/goals.ts";
-import type { Memories } from "../memory/memories.ts";
+import type { Goals, Memories } from "../memory/memory-state.ts";
 
 /** How a configured tool reaches the world while one call runs. */
 export type Outside = {

@@ -1,0 +1,115 @@
+import { asc, eq } from "drizzle-orm";
+import { type Goal, type Memory, maxMemoryCharacters, type PutGoal } from "../../protocol/mind.ts";
+import { type Clock, isoTime } from "../../shared/clock.ts";
+import { type Database, prepared, Remembered } from "../../shared/database.ts";
+import { ColloquyError } from "../../shared/errors.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
+import { maxGoals, maxMemories, maxMemoriesCharacters } from "../bounds.ts";
+import { goals, memories } from "../schema.ts";
+
+const asMemory = ({ updatedAt, ...row }: typeof memories.$inferSelect): Memory => ({
+  ...row,
+  updatedAt: isoTime(updatedAt),
+});
+
+export type Memories = ReturnType<typeof createMemories>;
+
+/** An agent's key-value facts. Setting one twice is setting it once, so a replay changes nothing (R2). */
+export const createMemories = (db: Database, clock: Clock) => {
+  const all = prepared(() => db.select().from(memories).orderBy(asc(memories.key)));
+  const known = new Remembered(db, () => all().all().map(asMemory));
+
+  const remove = (key: string): boolean =>
+    known.writing().delete(memories).where(eq(memories.key, key)).returning().all().length > 0;
+
+  /** An empty value clears the key. Throws `limit_reached` past `maxMemories`. */
+  const set = (key: string, value: string): Memory => {
+    const changes = { value, updatedAt: clock.now() };
+    if (value === "") {
+      remove(key);
+      return asMemory({ key, ...changes });
+    }
+    if ([...value].length > maxMemoryCharacters) {
+      throw new ColloquyError(
+        "text_too_long",
+        `a memory holds at most ${maxMemoryCharacters} characters (maxMemoryCharacters); shorten "${key}"`,
+      );
+    }
+    const others = known.get().filter((memory) => memory.key !== key);
+    const characters = others.reduce((sum, memory) => sum + memory.value.length, value.length);
+    if (characters > maxMemoriesCharacters) {
+      throw new ColloquyError(
+        "limit_reached",
+        `all memories together hold at most ${maxMemoriesCharacters} characters (maxMemoriesCharacters); delete some first`,
+      );
+    }
+    if (others.length >= maxMemories) {
+      throw new ColloquyError("limit_reached", `maxMemories (${maxMemories}) is reached; delete some first`);
+    }
+    const insert = known
+      .writing()
+      .insert(memories)
+      .values({ key, ...changes });
+    return asMemory(insert.onConflictDoUpdate({ target: memories.key, set: changes }).returning().get());
+  };
+
+  return {
+    set,
+    delete: remove,
+    list: (keys?: string[]): Memory[] => known.get().filter(({ key }) => keys?.includes(key) ?? true),
+    /** All of them, or, where one is refused, none. */
+    setAll(entries: { key: string; value: string }[]): void {
+      db.transaction(() => {
+        for (const { key, value } of entries) set(key, value);
+      });
+    },
+  };
+};
+
+const asGoal = ({ createdAt: _, ...row }: typeof goals.$inferSelect): Goal =>
+  withoutNulls({ ...row, updatedAt: isoTime(row.updatedAt) });
+
+export type Goals = ReturnType<typeof createGoals>;
+
+/** An agent's aims, by ids of the caller's choice. Setting one is an upsert: what is left out stays as it was. */
+export const createGoals = (db: Database, clock: Clock) => {
+  const all = prepared(() => db.select().from(goals).orderBy(asc(goals.createdAt), asc(goals.id)));
+  const known = new Remembered(db, () => all().all().map(asGoal));
+
+  /** Throws `invalid_request` for a new goal without description, `limit_reached` past `maxGoals`. */
+  const set = (id: string, changes: PutGoal): Goal => {
+    const old = known.get().find((goal) => goal.id === id);
+    const description = changes.description ?? old?.description;
+    if (description === undefined) {
+      throw new ColloquyError("invalid_request", `goal "${id}" is new: give it a description`);
+    }
+    if (!old && known.get().length >= maxGoals) {
+      throw new ColloquyError("limit_reached", `maxGoals (${maxGoals}) is reached; delete some first`);
+    }
+    const now = clock.now();
+    const next = {
+      description,
+      status: changes.status ?? old?.status ?? "active",
+      priority: changes.priority ?? old?.priority ?? null,
+      longTerm: changes.longTerm ?? old?.longTerm ?? false,
+      updatedAt: now,
+    };
+    const insert = known
+      .writing()
+      .insert(goals)
+      .values({ id, ...next, createdAt: now });
+    return asGoal(insert.onConflictDoUpdate({ target: goals.id, set: next }).returning().get());
+  };
+
+  return {
+    set,
+    delete: (id: string): boolean => known.writing().delete(goals).where(eq(goals.id, id)).returning().all().length > 0,
+    list: (): Goal[] => known.get(),
+    /** All of them, or, where one is refused, none. */
+    setAll(entries: ({ id: string } & PutGoal)[]): void {
+      db.transaction(() => {
+        for (const { id, ...changes } of entries) set(id, changes);
+      });
+    },
+  };
+};
