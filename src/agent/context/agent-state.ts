@@ -43,34 +43,43 @@ export type AgentState = {
   activity?: Activity | undefined;
 };
 
-/** The lines of each list by the key of their item: the id of a space, goal or plan, the key of a memory. */
-export type StateLines = Record<"spaces" | "goals" | "memories" | "plans", [key: string, line: string][]>;
+/** An item of a list: its key is the id of a space, goal or plan, or a memory's own. The lowest rank is left out last. */
+export type StateLine = { key: string; line: string; rank: number };
 
 /**
  * The lists of a state. Without `now` a plan has absolute times, for a consciousness: such a line never has to be
  * rewritten. An input that is made anew each time tells how long it is until the plan is due.
  */
-export const stateLines = (state: AgentState, now?: string, activeSpaceId?: string): StateLines => ({
-  spaces: state.spaces.slice(0, maxToldSpaces).map((space) => {
-    const members = space.members
-      .slice(0, maxToldMembers)
-      .map((each) => (each.id === state.agentId ? "You" : member.write(each)));
-    const more = space.members.length - members.length;
-    if (more > 0) members.push(`and ${more} more`);
-    const mark = space.id === activeSpaceId ? " [ACTIVE]" : "";
-    return [space.id, spaceItem.write({ id: space.id, name: space.name, mark, members: members.join(", ") })];
-  }),
-  goals: state.goals.map((goal) => {
-    const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
-    return [goal.id, goalItem.write({ ...goal, facts: `${goal.longTerm ? ", long-term" : ""}${priority}` })];
-  }),
-  memories: state.memories.map((memory) => [memory.key, memoryItem.write(memory)]),
-  plans: state.plans.map((plan) => [plan.id, planLine(plan, now)]),
-});
-
-/** The memories by when they were set. Those that do not fit are left out from the end. */
-export const newestFirst = (memories: Memory[]): Memory[] =>
-  memories.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0));
+export const stateLines = (state: AgentState, now?: string, activeSpaceId?: string) => {
+  const newestFirst = state.memories.toSorted((a, b) =>
+    a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
+  );
+  const ages = new Map(newestFirst.map(({ key }, age) => [key, age]));
+  const rankOf = ({ status }: { status: string }, index: number): number =>
+    status === "active" ? index : Number.MAX_SAFE_INTEGER;
+  return {
+    spaces: state.spaces.slice(0, maxToldSpaces).map(({ id, name, members }, index): StateLine => {
+      const told = members
+        .slice(0, maxToldMembers)
+        .map((each) => (each.id === state.agentId ? "You" : member.write(each)));
+      const more = members.length - told.length;
+      if (more > 0) told.push(`and ${more} more`);
+      const [mark, rank] = id === activeSpaceId ? [" [ACTIVE]", -1] : ["", index];
+      return { key: id, line: spaceItem.write({ id, name, mark, members: told.join(", ") }), rank };
+    }),
+    goals: state.goals.map((goal, index): StateLine => {
+      const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
+      const facts = `${goal.longTerm ? ", long-term" : ""}${priority}`;
+      return { key: goal.id, line: goalItem.write({ ...goal, facts }), rank: rankOf(goal, index) };
+    }),
+    memories: state.memories.map(
+      (memory): StateLine => ({ key: memory.key, line: memoryItem.write(memory), rank: ages.get(memory.key) ?? 0 }),
+    ),
+    plans: state.plans.map(
+      (plan, index): StateLine => ({ key: plan.id, line: planLine(plan, now), rank: rankOf(plan, index) }),
+    ),
+  };
+};
 
 const shownCharacters = 200;
 

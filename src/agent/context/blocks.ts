@@ -1,5 +1,6 @@
 import type { BlockType, Permission } from "../../protocol/block.ts";
 import type { Dropped } from "../../protocol/exported-history.ts";
+import { firstFitting } from "./sections.ts";
 import { estimateText } from "./tokens.ts";
 import { quote } from "./wording.ts";
 
@@ -17,9 +18,6 @@ export type KnownBlock = FencedBlock & {
 export type ShownBlock = Pick<KnownBlock, "key" | "label" | "type"> & { text: string };
 
 export type ShownBlocks = { shown: ShownBlock[]; dropped: Dropped[] };
-
-/** `batchBlocks`: labels that events of this run name. */
-export type BlockRoom = { batchBlocks: ReadonlySet<string>; maxTokens: number };
 
 /** Core blocks are always in the input; working ones if they are pinned or an event names them. */
 const isInInput = ({ type, pinned, label }: KnownBlock, batchBlocks: ReadonlySet<string>): boolean =>
@@ -52,38 +50,37 @@ const cutTo = (block: KnownBlock, maxTokens: number): string => {
  * The blocks of an input: core before working, own before shared, by label. They fill at most `maxTokens`. Working ones
  * are left out first, whole. Core ones that do not fit even then are cut at their ends, with a note.
  */
-export const blocksInInput = (blocks: KnownBlock[], { batchBlocks, maxTokens }: BlockRoom): ShownBlocks => {
-  const inInput = blocks.filter((block) => isInInput(block, batchBlocks));
-  const texts = new Map(inInput.map((block) => [block, renderBlock(block)]));
-  const size = (): number => [...texts.values()].reduce((sum, text) => sum + estimateText(text), 0);
-  const dropped: Dropped[] = [];
-  for (const block of [...texts.keys()].filter(({ type }) => type !== "core").sort(leavesBefore)) {
-    if (size() <= maxTokens) break;
-    texts.delete(block);
-    dropped.push({ name: `block:${block.label}`, reason: "it does not fit context.memoryTokens: block_load reads it" });
-  }
-  const core = [...texts.keys()].sort(order);
+export const blocksInInput = (
+  blocks: KnownBlock[],
+  { batchBlocks, maxTokens }: { batchBlocks: ReadonlySet<string>; maxTokens: number },
+): ShownBlocks => {
+  const all = blocks
+    .filter((block) => isInInput(block, batchBlocks))
+    .map((block) => ({ block, text: renderBlock(block) }));
+  const core = all.filter(({ block }) => block.type === "core");
+  const leaving = all.filter(({ block }) => block.type !== "core").sort((a, b) => leavesBefore(a.block, b.block));
+  const staying = firstFitting(leaving.toReversed(), maxTokens - tokensOf(core), ({ text }) => estimateText(text));
+  const left = leaving.slice(0, leaving.length - staying.length);
+  const dropped = left.map(({ block }) => ({
+    ...{ name: `block:${block.label}`, reason: "it does not fit context.memoryTokens: block_load reads it" },
+  }));
+  const kept = [...core, ...staying].sort((a, b) => order(a.block, b.block));
+  let size = tokensOf(kept);
   let room = maxTokens;
-  for (const [index, block] of core.entries()) {
-    if (block.type !== "core") continue;
-    const share = size() <= maxTokens ? Number.POSITIVE_INFINITY : room / (core.length - index);
-    const text = cutTo(block, share);
-    if (text !== texts.get(block)) {
-      texts.set(block, text);
+  const shown = kept.map(({ block, text: whole }, index) => {
+    const text = size <= maxTokens ? whole : cutTo(block, room / (kept.length - index));
+    if (text !== whole) {
+      size -= estimateText(whole) - estimateText(text);
       dropped.push({ name: `block:${block.label}`, reason: "its end does not fit context.memoryTokens" });
     }
     room -= estimateText(text);
-  }
-  const shown = core.map((block) => ({
-    key: block.key,
-    label: block.label,
-    type: block.type,
-    text: texts.get(block) ?? "",
-  }));
+    return { key: block.key, label: block.label, type: block.type, text };
+  });
   return { shown, dropped };
 };
 
-export const tokensOf = (blocks: ShownBlock[]): number => blocks.reduce((sum, { text }) => sum + estimateText(text), 0);
+export const tokensOf = (blocks: { text: string }[]): number =>
+  blocks.reduce((sum, { text }) => sum + estimateText(text), 0);
 
 /** The key of an agent's own block is its label; of another's, `label@owner`. */
 export const keyOf = (label: string, ownerId?: string): string =>

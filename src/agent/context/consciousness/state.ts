@@ -1,6 +1,6 @@
 import type { Dropped } from "../../../protocol/exported-history.ts";
 import type { HeadBlocks, ToldState } from "../../records.ts";
-import { type AgentState, newestFirst, stateLines } from "../agent-state.ts";
+import { type AgentState, type StateLine, stateLines } from "../agent-state.ts";
 import { blocksText, labelOf, type ShownBlock } from "../blocks.ts";
 import { emptyList, goneItems, headings, listItem, stateSections } from "../grammar.ts";
 import { firstFitting } from "../sections.ts";
@@ -28,17 +28,16 @@ export const untold = (told: ToldState): Dropped[] => {
  */
 export const toldState = (state: AgentState, memoryTokens = Number.POSITIVE_INFINITY): ToldState => {
   const { spaces, goals, memories, plans } = stateLines(state);
-  const lines = new Map(memories);
-  const inFull = firstFitting(newestFirst(state.memories), memoryTokens, ({ key }) =>
-    estimateText(lines.get(key) ?? ""),
-  );
-  const shown = new Set(inFull.map(({ key }) => key));
+  const newestFirst = memories.toSorted((one, other) => one.rank - other.rank);
+  const shown = new Set(firstFitting(newestFirst, memoryTokens, ({ line }) => estimateText(line)));
+  const told = memories.map((each) => (shown.has(each) ? each : { ...each, line: keptLine(each.key) }));
+  const byKey = (lines: StateLine[]) => Object.fromEntries(lines.map(({ key, line }) => [key, line]));
   return {
     ...(state.blocks ? { BLOCKS: toldBlocks(state.blocks.shown) } : {}),
-    "YOUR SPACES": Object.fromEntries(spaces),
-    GOALS: Object.fromEntries(goals),
-    MEMORIES: Object.fromEntries(memories.map(([key, line]) => [key, shown.has(key) ? line : keptLine(key)])),
-    PLANS: Object.fromEntries(plans),
+    "YOUR SPACES": byKey(spaces),
+    GOALS: byKey(goals),
+    MEMORIES: byKey(told),
+    PLANS: byKey(plans),
   };
 };
 

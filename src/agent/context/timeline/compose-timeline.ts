@@ -3,7 +3,7 @@ import type { Answers, Dropped } from "../../../protocol/exported-history.ts";
 import type { RunStatus, RunTrigger } from "../../../protocol/run.ts";
 import type { InboxData } from "../../records.ts";
 import { activitySection } from "../activity.ts";
-import { type AgentState, type InputParts, newestFirst, type SpaceRef, stateLines } from "../agent-state.ts";
+import { type AgentState, type InputParts, type SpaceRef, type StateLine, stateLines } from "../agent-state.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
 import {
@@ -100,12 +100,13 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   };
   const { shown: blocks, dropped: withheld } = state.blocks ?? { shown: [], dropped: [] };
   const documents = take({ section: sectionOfBlocks(blocks.map(({ text }) => text)), dropped: withheld });
-  const lists = stateSectionsOf(snapshot);
-  const spaces = take(lists.spaces(room));
-  const goals = take(lists.goals(room));
-  const plans = take(lists.plans(room));
+  const lists = stateLines(state, now, snapshot.activeSpace?.id);
+  const spaces = take(stateSection("spaces", lists.spaces, room));
+  const goals = take(stateSection("goals", lists.goals, room));
+  const plans = take(stateSection("plans", lists.plans, room));
   const thisRun = resume === null ? [] : [take(resumeSection(resume, room))];
-  const memories = take(lists.memories(room, context.memoryTokens / correction - documents.tokens));
+  const forMemories = context.memoryTokens / correction - documents.tokens;
+  const memories = take(stateSection("memories", lists.memories, room, forMemories));
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
 
   const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
@@ -143,43 +144,30 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
 
 const namedKeys = 3;
 
-/** The lists of the agent's state, each as the section that fits a room; memories fill `most` tokens at most. */
-const stateSectionsOf = ({ state, now, activeSpace: active }: TimelineSnapshot) => {
-  const all = stateLines(state, now, active?.id);
-  type Name = keyof typeof all;
-  const list =
-    (name: Name, ranks: number[], note = (_: number[]) => `more ${name} are not shown`) =>
-    (room: number, most = Number.POSITIVE_INFINITY): Cut => {
-      const heading = `${grammar.stateSections[name]}:`;
-      const lines = all[name].map(([, item]) => `  ${grammar.listItem.write({ item })}`);
-      const none = lines.length === 0 ? [`  ${grammar.emptyList}`] : [];
-      const rule = room < most ? "context.maxTokens" : "context.memoryTokens";
-      return listSection(Math.min(room, most), {
-        ...{ name, around: [heading], lines, ranks },
-        layout: (kept, left) => [
-          ...[heading, ...none, ...kept],
-          ...(left.length === 0 ? [] : [`  (${left.length} ${note(left)})`]),
-        ],
-        reason: (left) => `${left} do not fit ${rule}`,
-      });
-    };
-  /** Those that are active are left out last. */
-  const activeFirst = (items: { status: string }[]): number[] =>
-    items.map(({ status }, index) => (status === "active" ? index : Number.MAX_SAFE_INTEGER));
-  const byAge = new Map(newestFirst(state.memories).map((memory, index) => [memory, index]));
-  const memoryRanks = state.memories.map((memory) => byAge.get(memory) ?? 0);
-  return {
-    spaces: list(
-      "spaces",
-      state.spaces.map(({ id }, index) => (id === active?.id ? -1 : index)),
-    ),
-    goals: list("goals", activeFirst(state.goals)),
-    memories: list("memories", memoryRanks, (left) => {
-      const keys = left.slice(0, namedKeys).map((index) => quote(state.memories[index]?.key ?? ""));
-      return `older ones are not shown: get_memories reads them, such as ${keys.join(", ")}`;
-    }),
-    plans: list("plans", activeFirst(state.plans), () => "more plans are not shown: get_plans reads them"),
+/** A list of the agent's state as the section that fits `room`, and `most` if that is given. */
+const stateSection = (
+  name: keyof ReturnType<typeof stateLines>,
+  items: StateLine[],
+  room: number,
+  most = Number.POSITIVE_INFINITY,
+): Cut => {
+  const heading = `${grammar.stateSections[name]}:`;
+  const none = items.length === 0 ? [`  ${grammar.emptyList}`] : [];
+  const rule = room < most ? "context.maxTokens" : "context.memoryTokens";
+  const note = (left: number[]): string => {
+    if (name !== "memories") return `more ${name} are not shown${name === "plans" ? ": get_plans reads them" : ""}`;
+    const keys = left.slice(0, namedKeys).map((index) => quote(items[index]?.key ?? ""));
+    return `older ones are not shown: get_memories reads them, such as ${keys.join(", ")}`;
   };
+  return listSection(Math.min(room, most), {
+    ...{ name, around: [heading], ranks: items.map(({ rank }) => rank) },
+    lines: items.map(({ line }) => `  ${grammar.listItem.write({ item: line })}`),
+    layout: (kept, left) => [
+      ...[heading, ...none, ...kept],
+      ...(left.length === 0 ? [] : [`  (${left.length} ${note(left)})`]),
+    ],
+    reason: (left) => `${left} do not fit ${rule}`,
+  });
 };
 
 /** The run's calls before its wait, the newest that fit `room`, and why it goes on. */
