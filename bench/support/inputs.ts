@@ -6,11 +6,12 @@ import type { ConsciousnessSnapshot, Window } from "../../src/agent/context/cons
 import { renderInboxMessage } from "../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../src/agent/context/instructions.ts";
+import { inputBudget } from "../../src/agent/context/limits.ts";
 import type { Section } from "../../src/agent/context/sections.ts";
 import type { TimelineSnapshot } from "../../src/agent/context/timeline/compose-timeline.ts";
 import type { HistoryEntry } from "../../src/agent/context/timeline/history.ts";
 import type { InboxData, ToldState } from "../../src/agent/records.ts";
-import { configOf, type Turn } from "./script.ts";
+import { partsOf, type Turn } from "./script.ts";
 
 /** A model's input, and whether it is the first after a compaction. */
 export type Input = {
@@ -40,17 +41,17 @@ const eventOf = ({ asked, space }: Turn): InboxData => ({
 
 /** The snapshot of each step of a timeline agent's runs: it says its answer, and then that it has. */
 export const timelineSnapshots = (turns: Turn[]): { run: number; snapshot: TimelineSnapshot }[] => {
-  const config = configOf("timeline");
+  const parts = partsOf("timeline");
   return turns.flatMap((turn, run) => {
     const space = { id: turn.space.id, name: turn.space.name };
     const seen = turn.history.map((message): HistoryEntry => ({ kind: "message", message, seen: true }));
     const entries: HistoryEntry[] = [...seen, { kind: "message", message: turn.asked, seen: false }];
     const snapshot: TimelineSnapshot = {
       continuity: "timeline",
-      ...{ config, tools: {}, correction: 1 },
+      ...parts,
       now: turn.now,
       state: turn.state,
-      histories: [{ space, entries: entries.slice(-config.context.historyMessages), total: entries.length }],
+      histories: [{ space, entries: entries.slice(-parts.config.context.historyMessages), total: entries.length }],
       activeRuns: [
         {
           runId: `run_${String(run).padStart(26, "0")}`,
@@ -82,10 +83,10 @@ const compactionTokens = 20_000;
 export const consciousnessSteps = (
   turns: Turn[],
 ): { run: number; snapshot: ConsciousnessSnapshot; fresh: boolean }[] => {
-  const config = configOf("consciousness", { maxTokens: compactionTokens });
-  const parts = { config, tools: {}, correction: 1 };
-  const { maxTokens, reservedResponseTokens, minRecentCycles, compaction } = config.context;
-  const budget = maxTokens - reservedResponseTokens;
+  const parts = partsOf("consciousness", { maxTokens: compactionTokens });
+  const { config, limits } = parts;
+  const { minRecentCycles, compaction } = config.context;
+  const budget = inputBudget(parts);
   let window: Window = { instructions: renderInstructions(turns[0]?.state.agentId ?? "", config), summary: null };
   let past: Cycle[] = [];
   let told: ToldState | null = null;
@@ -93,7 +94,7 @@ export const consciousnessSteps = (
   let fresh = true;
   const taken: ReturnType<typeof consciousnessSteps> = [];
   for (const [run, turn] of turns.entries()) {
-    const now = toldState(turn.state, config.context.memoryTokens);
+    const now = toldState(turn.state, limits.memoryTokens);
     const text = renderInboxMessage({
       now: turn.now,
       events: [eventOf(turn)],

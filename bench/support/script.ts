@@ -1,5 +1,5 @@
-import type { AgentState, ComposedConfig, KnownSpace } from "../../src/agent/context/agent-state.ts";
-import { composedConfig } from "../../src/agent/context/limits.ts";
+import type { AgentState, InputParts, KnownSpace } from "../../src/agent/context/agent-state.ts";
+import { resolveLimits } from "../../src/agent/context/limits.ts";
 import { AgentConfig } from "../../src/protocol/agent.ts";
 import type { Member } from "../../src/protocol/entity.ts";
 import type { Message } from "../../src/protocol/message.ts";
@@ -39,18 +39,17 @@ const spaces = ["Project", "Reports", "Team"].map((name) => ({
 
 const at = (minutes: number): string => new Date(startsAt + minutes * 60_000).toISOString();
 
-export const configOf = (continuity: ComposedConfig["continuity"], context = {}): ComposedConfig => ({
-  ...composedConfig(
-    AgentConfig.parse({
-      name: self.name,
-      description: "Answers questions about revenue.",
-      instructions: "Be exact, name the source of every number.",
-      context,
-    }),
-    { name: "scripted", window: null },
-  ),
-  continuity,
-});
+/** What the agent's inputs are composed with. */
+export const partsOf = (continuity: AgentConfig["continuity"], context = {}): InputParts => {
+  const config = AgentConfig.parse({
+    name: self.name,
+    description: "Answers questions about revenue.",
+    instructions: "Be exact, name the source of every number.",
+    ...{ context, continuity },
+  });
+  const limits = resolveLimits(config.context, { name: "scripted", window: null }, undefined);
+  return { config, limits, tools: {}, correction: 1 };
+};
 
 const stateAt = (turn: number): AgentState => {
   const memories = Array.from({ length: 1 + Math.floor(turn / memoriesChangeEvery) }, (_, index) => ({

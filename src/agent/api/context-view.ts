@@ -5,7 +5,6 @@ import { timeoutSignal } from "../../shared/timeouts.ts";
 import { viewTimeoutMs } from "../bounds.ts";
 import { ownerOf, type ShownBlock } from "../context/blocks.ts";
 import { compose } from "../context/compose.ts";
-import { limitsOf } from "../context/limits.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import { estimateText } from "../context/tokens.ts";
 import { triggerOf } from "../inbox/batch.ts";
@@ -31,11 +30,8 @@ const blockView = ({ key, label, type, text }: ShownBlock): ContextView["blocks"
 /** The next run's input as it would be now, even if nothing wakes the agent. Writes nothing. */
 export const contextView = async (services: RunServices): Promise<ContextView> => {
   const composing = composingOf(services);
-  const { snapshot, blocks, events } = await continuityOf(composing.config).next(
-    services,
-    composing,
-    timeoutSignal(viewTimeoutMs),
-  );
+  const continuity = continuityOf(composing.config);
+  const { snapshot, blocks, events } = await continuity.next(services, timeoutSignal(viewTimeoutMs));
   const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   return {
     ...(events.length === 0 ? {} : { trigger: triggerOf(events) }),
@@ -46,7 +42,7 @@ export const contextView = async (services: RunServices): Promise<ContextView> =
     sections,
     tokens,
     dropped,
-    limits: limitsOf(composing.config),
+    limits: composing.limits,
     ...reuseOf(services, { instructions, messages }),
   };
 };

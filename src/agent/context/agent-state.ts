@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
 import type { AgentConfig } from "../../protocol/agent.ts";
-import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/context-config.ts";
+import type { ContextLimits } from "../../protocol/context-config.ts";
 import type { Member } from "../../protocol/entity.ts";
 import type { Goal, Memory } from "../../protocol/mind.ts";
 import type { Plan } from "../../protocol/plan.ts";
@@ -10,15 +10,12 @@ import type { ShownBlocks } from "./blocks.ts";
 import { goalItem, member, memoryItem, spaceItem } from "./grammar.ts";
 import { excerpt, fromNow, plain, quote, shortTime } from "./wording.ts";
 
-/** An agent's config, of any of the four kinds, with its limits resolved for its model. */
-export type ComposedConfig = Omit<AgentConfig, "context"> & {
-  context: Omit<ContextConfig, "byModel" | keyof ModelLimits> & ContextLimits;
-};
-
 /** The parts of every input that follow from the agent's config, its model and its tools. */
 export type InputParts = {
   /** Its tool rules are those of the run, which are fixed when it begins. */
-  config: ComposedConfig;
+  config: AgentConfig;
+  /** As they are for the agent's model. */
+  limits: ContextLimits;
   /** Declared to the model beside the messages, in a fixed order. */
   tools: ToolSet;
   /** The ratio of billed to estimated tokens, from this model's earlier bills. */

@@ -1,25 +1,11 @@
-import type { AgentConfig } from "../../protocol/agent.ts";
-import {
-  type ContextConfig,
-  ContextLimits,
-  defaultLimits,
-  defaultMaxTokens,
-  type ModelLimits,
-} from "../../protocol/context-config.ts";
-import type { ComposedConfig } from "./agent-state.ts";
-
-/** A model's name, and the tokens that its window takes, null if unknown. */
-export type SizedModel = { name: string; window: number | null };
-
-type Override = { key: string; limits: ModelLimits };
+import type { ContextConfig, ContextLimits, ModelLimits } from "../../protocol/context-config.ts";
+import { defaultLimits, defaultMaxTokens } from "../../protocol/context-config.ts";
 
 /** The entry of `byModel` for a model: the one that names it, else the longest beginning of its name. */
-const overrideFor = (name: string, byModel: Record<string, ModelLimits> = {}): Override | undefined => {
-  const fits = Object.entries(byModel)
-    .map(([key, limits]) => ({ key, limits }))
-    .filter(({ key }) => key === name || (key.endsWith("*") && name.startsWith(key.slice(0, -1))));
-  return fits.find(({ key }) => key === name) ?? fits.toSorted((a, b) => b.key.length - a.key.length)[0];
-};
+const overrideFor = (name: string, byModel: Record<string, ModelLimits> = {}): [key: string, ModelLimits] | [] =>
+  Object.entries(byModel)
+    .filter(([key]) => key === name || (key.endsWith("*") && name.startsWith(key.slice(0, -1))))
+    .toSorted(([a], [b]) => Number(b === name) - Number(a === name) || b.length - a.length)[0] ?? [];
 
 /**
  * The limits of an agent's inputs: from its config for this model, otherwise from the model. A known window is never
@@ -27,11 +13,12 @@ const overrideFor = (name: string, byModel: Record<string, ModelLimits> = {}): O
  */
 export const resolveLimits = (
   context: ContextConfig,
-  model: SizedModel,
+  /** `window`: the tokens that it takes, null if unknown. */
+  model: { name: string; window: number | null },
   maxOutputTokens: number | undefined,
 ): ContextLimits => {
-  const override = overrideFor(model.name, context.byModel);
-  const given: ModelLimits = { ...context, ...override?.limits };
+  const [overriding, override] = overrideFor(model.name, context.byModel);
+  const given: ModelLimits = { ...context, ...override };
   const notes: string[] = [];
   const atMost = (name: keyof ModelLimits, wanted: number, most: number, why: string): number => {
     if (wanted <= most) return wanted;
@@ -41,7 +28,7 @@ export const resolveLimits = (
 
   const window = model.window ?? Number.POSITIVE_INFINITY;
   let maxTokens = given.maxTokens ?? Math.min(defaultMaxTokens, window);
-  if (override?.key === model.name && override.limits.maxTokens !== undefined) {
+  if (overriding === model.name && override?.maxTokens !== undefined) {
     if (maxTokens > window)
       notes.push(`maxTokens: ${maxTokens} as byModel says, though ${window} is known of the model`);
   } else maxTokens = atMost("maxTokens", maxTokens, window, "the model takes no more");
@@ -69,11 +56,6 @@ export const resolveLimits = (
   };
 };
 
-/** A config as it is composed with: its limits resolved for its model. */
-export const composedConfig = (config: AgentConfig, model: SizedModel): ComposedConfig => {
-  const { byModel: _, ...context } = config.context;
-  return { ...config, context: { ...context, ...resolveLimits(config.context, model, config.model.maxOutputTokens) } };
-};
-
-/** The limits in a composed config. */
-export const limitsOf = ({ context }: ComposedConfig): ContextLimits => ContextLimits.parse(context);
+/** The estimated tokens that an input may fill, the answer left out. */
+export const inputBudget = ({ limits, correction }: { limits: ContextLimits; correction: number }): number =>
+  (limits.maxTokens - limits.reservedResponseTokens) / correction;

@@ -1,34 +1,116 @@
+import { z } from "zod";
 import { type IdentifiedModel, identifyModel } from "../../models/identify-model.ts";
-import type { ComposedConfig, InputParts } from "../context/agent-state.ts";
-import type { ShownBlock } from "../context/blocks.ts";
+import type { AgentState, InputParts } from "../context/agent-state.ts";
+import {
+  blocksInInput,
+  type KnownBlock,
+  keyOf,
+  type ShownBlock,
+  type ShownBlocks,
+  tokensOf,
+} from "../context/blocks.ts";
 import { renderInstructions } from "../context/instructions.ts";
-import { composedConfig } from "../context/limits.ts";
+import { inputBudget, resolveLimits } from "../context/limits.ts";
 import { estimateMessages } from "../context/tokens.ts";
 import { messagesOf } from "../journal.ts";
-import type { HeadBlocks } from "../records.ts";
+import type { HeadBlocks, InboxData } from "../records.ts";
 import type { RunRow } from "../runs.ts";
 import { type Kind, sameToolset, toolDeclarations, toolsetOf } from "../tools/registry.ts";
-import { shownOwnBlocks } from "./known-blocks.ts";
 import { readRows } from "./run-rows.ts";
 import type { RunServices } from "./run-services.ts";
 import type { WindowRow } from "./windows.ts";
 
 /** What composing needs beside the snapshot: the agent's config as of now, and the facts of its model. */
-export type Composing = {
-  config: ComposedConfig;
-  model: IdentifiedModel;
-  /** The ratio of billed to estimated tokens, from this model's earlier bills. */
-  correction: number;
-};
+type Composing = Omit<InputParts, "tools"> & { model: IdentifiedModel };
 
 export const composingOf = ({ identity, env }: RunServices): Composing => {
   const { config, correction, correctionModel } = identity.get();
   const model = identifyModel(config.model, env);
   return {
-    config: composedConfig(config, model),
+    config,
+    limits: resolveLimits(config.context, model, config.model.maxOutputTokens),
     model,
     correction: correctionModel === model.modelId ? correction : 1,
   };
+};
+
+const WithRefs = z.object({ blockRefs: z.array(z.unknown()) });
+
+/** The labels of blocks that these events name: a service beside its payload, a tool in its result. */
+const batchBlocksOf = (events: InboxData[]): ReadonlySet<string> => {
+  const refs = events.flatMap((event) => {
+    if (event.type === "service") return event.blockRefs ?? [];
+    return event.type === "tool_result" ? (WithRefs.safeParse(event.result).data?.blockRefs ?? []) : [];
+  });
+  return new Set(refs.filter((ref) => typeof ref === "string"));
+};
+
+/** A block as an input may show it. */
+const knownBlock = (
+  { identity }: RunServices,
+  { label, type, permission, description, pinned, rendered, usedAt }: Omit<KnownBlock, "key" | "sharedFrom">,
+  owner?: { agentId: string; agentName: string },
+): KnownBlock => ({
+  ...{ key: keyOf(label, owner?.agentId), label, type, permission, pinned, rendered, usedAt },
+  description: identity.get().config.context.blockDescriptions ? description : "",
+  sharedFrom: owner?.agentName,
+});
+
+/** The agent's own blocks. Opens no document. */
+const ownBlocks = (services: RunServices): KnownBlock[] =>
+  services.blocks.list().map((block) => knownBlock(services, { ...block, usedAt: block.lastUsedAt }));
+
+/** The blocks that other agents share with it. Each owner is asked; one that does not answer is left out. */
+const othersBlocks = async (services: RunServices, events: InboxData[], signal: AbortSignal): Promise<KnownBlock[]> => {
+  const batchBlocks = batchBlocksOf(events);
+  const rows = services.sharedBlocks
+    .list()
+    .filter(({ type, pinned, label }) => type === "core" || pinned || batchBlocks.has(label));
+  const read = await services.sharedBlocks.read(rows, signal);
+  return read.map((block) => knownBlock(services, { ...block, usedAt: Date.parse(block.updatedAt) }, block.sharedFrom));
+};
+
+/** Those of these blocks that an input holds, beside others that fill `filled` tokens. */
+const inInput = (services: RunServices, blocks: KnownBlock[], events: InboxData[], filled = 0): ShownBlocks => {
+  const { memoryTokens } = composingOf(services).limits;
+  return blocksInInput(blocks, { batchBlocks: batchBlocksOf(events), maxTokens: Math.max(0, memoryTokens - filled) });
+};
+
+/** The agent's own blocks that an input holds. */
+export const shownOwnBlocks = (services: RunServices, events: InboxData[]): ShownBlocks =>
+  inInput(services, ownBlocks(services), events);
+
+/** The blocks that others share with it, as far as they fit beside its own. */
+export const shownSharedBlocks = async (
+  services: RunServices,
+  events: InboxData[],
+  signal: AbortSignal,
+): Promise<ShownBlocks> => {
+  const others = await othersBlocks(services, events, signal);
+  return inInput(services, others, events, tokensOf(shownOwnBlocks(services, events).shown));
+};
+
+/** What the agent knows of itself and its surroundings, beside these blocks. */
+export const stateWith = (
+  { identity, spaces, goals, memories, plans }: RunServices,
+  blocks: ShownBlocks,
+): AgentState => ({
+  agentId: identity.get().id,
+  spaces: spaces.mine(),
+  goals: goals.list(),
+  memories: memories.list(),
+  plans: plans.list(),
+  blocks,
+});
+
+/** The agent's state, with its own blocks and shared ones together. */
+export const wholeState = async (
+  services: RunServices,
+  events: InboxData[],
+  signal: AbortSignal,
+): Promise<AgentState> => {
+  const others = await othersBlocks(services, events, signal);
+  return stateWith(services, inInput(services, [...ownBlocks(services), ...others], events));
 };
 
 const instructionsWith = ({ identity }: RunServices, blocks: HeadBlocks): string => {
@@ -43,7 +125,7 @@ const instructionsWith = ({ identity }: RunServices, blocks: HeadBlocks): string
 export const newWindow = (
   services: RunServices,
   window: Pick<WindowRow, "toolset" | "continuity" | "summary" | "firstRun" | "toldFrom">,
-  shown = shownOwnBlocks(services, composingOf(services).config, []).shown,
+  shown = shownOwnBlocks(services, []).shown,
 ): WindowRow => {
   const blocks = Object.fromEntries(shown.filter(({ type }) => type === "core").map(({ key, text }) => [key, text]));
   return {
@@ -86,26 +168,21 @@ const kindIn = ({ mcp }: RunServices, { continuity, toolset }: WindowRow): Kind 
 export const kindOf = (services: RunServices, run: RunRow): Kind => kindIn(services, windowOf(services, run));
 
 /** The parts of an input that follow from the agent's config, its model and the run's window. */
-export const partsIn = (
-  services: RunServices,
-  window: WindowRow,
-  { config, correction }: Pick<Composing, "config" | "correction">,
-): InputParts => ({
-  config: { ...config, toolRules: window.toolset.toolRules },
-  tools: toolDeclarations(kindIn(services, window)),
-  correction,
-});
+export const partsIn = (services: RunServices, window: WindowRow): InputParts => {
+  const { model: _, config, ...composing } = composingOf(services);
+  const { toolRules } = window.toolset;
+  return { ...composing, config: { ...config, toolRules }, tools: toolDeclarations(kindIn(services, window)) };
+};
 
 /** The least that a result may hold, even if the input is full: enough to say what it is. */
 const leastTokens = 250;
 
 /** The estimated tokens that are free in the model's next input, beside all that the run holds by now. */
 export const inputTokensLeft = (services: RunServices, run: RunRow): number => {
-  const { config, correction } = composingOf(services);
+  const composing = composingOf(services);
   const { all, steps } = readRows(services.journal.ofRun(run));
   const last = steps.at(-1);
-  const before = last ? last.meta.input.tokens / correction : 0;
+  const before = last ? last.meta.input.tokens / composing.correction : 0;
   const since = estimateMessages(messagesOf(last ? all.slice(all.indexOf(last)) : all));
-  const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
-  return Math.max(leastTokens, Math.floor(budget - before - since));
+  return Math.max(leastTokens, Math.floor(inputBudget(composing) - before - since));
 };

@@ -6,7 +6,7 @@ import type { Timers } from "../../timers/timers.ts";
 import { cancelWaitMs, rootMemoryMs, stallMs, watchdogMs } from "../bounds.ts";
 import { isActive, loggedRun, type RunRow } from "../runs.ts";
 import { runsToTell, tellReceipts } from "./channels.ts";
-import { compactIfDue } from "./continuity/compact.ts";
+import { compactIfDue } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import { finish } from "./finish.ts";
 import { Interrupted, runLoop } from "./run-loop.ts";

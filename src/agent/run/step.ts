@@ -4,13 +4,12 @@ import type { AssistantMeta, MadeOf } from "../../protocol/exported-history.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { fault, faultOnceStored, storedBeforeRequest } from "../../shared/fault.ts";
 import { compose } from "../context/compose.ts";
-import { limitsOf } from "../context/limits.ts";
 import type { Composed } from "../context/sections.ts";
 import { estimateMessages, estimateText } from "../context/tokens.ts";
 import { isMessage, type JournalRow, messagesOf } from "../journal.ts";
 import type { TracedStep } from "../tracing/tracer.ts";
 import { composingOf, partsIn, windowOf } from "./composing.ts";
-import { compactForRun } from "./continuity/compact.ts";
+import { compactForRun } from "./continuity/consciousness.ts";
 import { continuityOf } from "./continuity/continuities.ts";
 import type { Ending } from "./finish.ts";
 import { assistantContent, type Generation, generate } from "./generate.ts";
@@ -35,24 +34,24 @@ export type StepInput = LiveRun & { model: ResolvedModel };
 type Input = { composed: Composed; past: OrdinalCycle[]; made: AssistantMeta["input"]; maxOutputTokens: number };
 
 const inputOf = ({ services, run, model }: StepInput, all: JournalRow[]): Input => {
-  const { config, correction: known, model: present } = composingOf(services);
+  const { config, limits, correction: known, model: present } = composingOf(services);
   const window = windowOf(services, run);
   const past = continuityOf(run).past(services, window, run);
   const rows = invocationOf(all);
   const correction = present.modelId === model.modelId ? known : 1;
   const composed = compose({
-    ...partsIn(services, window, { config, correction }),
+    ...partsIn(services, window),
+    correction,
     continuity: "consciousness",
     window,
-    told: run.told,
     withheld: rows.flatMap(({ meta }) => (meta?.kind === "inbox" || meta?.kind === "told" ? (meta.dropped ?? []) : [])),
     past,
     own: rows
       .filter(isMessage)
       .map(({ content, meta }) => ({ message: content, section: meta?.kind === "told" ? meta.section : undefined })),
   });
-  const made = { ...madeOf(composed, rows), tokens: composed.tokens, limits: limitsOf(config) };
-  const maxOutputTokens = config.model.maxOutputTokens ?? config.context.reservedResponseTokens;
+  const made = { ...madeOf(composed, rows), tokens: composed.tokens, limits };
+  const maxOutputTokens = config.model.maxOutputTokens ?? limits.reservedResponseTokens;
   return { composed, past, made, maxOutputTokens };
 };
 

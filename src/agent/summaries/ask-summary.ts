@@ -1,9 +1,9 @@
 import { askModel } from "../../models/ask-model.ts";
 import { identifyModel } from "../../models/identify-model.ts";
-import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-config.ts";
+import { type ContextLimits, defaultChunkSize, defaultMaxTokens } from "../../protocol/context-config.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxSummaryCharacters, maxSummaryTokens, summaryTimeoutMs } from "../bounds.ts";
-import type { ComposedConfig } from "../context/agent-state.ts";
+import { inputBudget } from "../context/limits.ts";
 import { type FoldingLimits, fittedSummary, type SummaryQuestion, summaryPrompt } from "../context/summary.ts";
 import { composingOf } from "../run/composing.ts";
 import type { RunServices } from "../run/run-services.ts";
@@ -15,20 +15,20 @@ const wordsPerToken = 0.7;
 const chunkShare = 0.5;
 
 /** The estimated tokens that a summary may fill in this agent's inputs. */
-export const summaryTokens = ({ context }: ComposedConfig): number =>
-  Math.min(maxSummaryTokens, Math.floor((context.maxTokens - context.reservedResponseTokens) * summaryShare));
+const summaryTokens = ({ limits }: { limits: ContextLimits }): number =>
+  Math.min(maxSummaryTokens, Math.floor(inputBudget({ limits, correction: 1 }) * summaryShare));
 
 /**
  * The limits of one question, by the config and the model's window. They are halved for each time that the model refused
  * it as too long.
  */
 export const foldingLimits = (services: RunServices, { failures, lastError }: SummaryRow): FoldingLimits => {
-  const { config } = composingOf(services);
+  const { config, limits } = composingOf(services);
   const { model = config.model, chunkSize = defaultChunkSize } = config.context.compaction;
   const { window } = identifyModel(model, services.env);
-  const most = Math.min(window ?? defaultMaxTokens, config.context.maxTokens);
+  const most = Math.min(window ?? defaultMaxTokens, limits.maxTokens);
   const tooLong = lastError?.code === "context_overflow" ? failures : 0;
-  return { chunkSize, maxTokens: Math.floor(((most - 2 * summaryTokens(config)) * chunkShare) / 2 ** tooLong) };
+  return { chunkSize, maxTokens: Math.floor(((most - 2 * summaryTokens({ limits })) * chunkShare) / 2 ** tooLong) };
 };
 
 /**
@@ -40,9 +40,9 @@ export const askSummary = async (
   question: Omit<SummaryQuestion, "agent" | "words">,
   signal: AbortSignal,
 ): Promise<string> => {
-  const { config } = composingOf(services);
+  const { config, limits } = composingOf(services);
   const { maxTokensPerDay } = config.limits;
-  const tokens = summaryTokens(config);
+  const tokens = summaryTokens({ limits });
   const text = await askModel({
     env: services.env,
     openSecret: (name) => services.identity.openSecret(name),

@@ -4,7 +4,7 @@ import { maxSummaryBacklog } from "../bounds.ts";
 import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
 import { unquoteLines } from "../context/grammar.ts";
 import { cycleText, messageText, nextChunk } from "../context/summary.ts";
-import { beginFolded, foldedIn, leavingCycles } from "../run/continuity/compact.ts";
+import { beginFolded, foldedIn, leavingCycles } from "../run/continuity/consciousness.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
 import { askSummary, foldingLimits } from "./ask-summary.ts";

@@ -1,9 +1,9 @@
 import type { ModelMessage } from "ai";
-import type { AgentState, ComposedConfig, KnownSpace, SpaceRef } from "../../../src/agent/context/agent-state.ts";
+import type { AgentState, InputParts, KnownSpace, SpaceRef } from "../../../src/agent/context/agent-state.ts";
 import type { ConsciousnessSnapshot } from "../../../src/agent/context/consciousness/compose-consciousness.ts";
 import { type InboxMessageInput, renderInboxMessage } from "../../../src/agent/context/consciousness/inbox-message.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
-import { composedConfig } from "../../../src/agent/context/limits.ts";
+import { resolveLimits } from "../../../src/agent/context/limits.ts";
 import type { ActiveRun, TimelineSnapshot } from "../../../src/agent/context/timeline/compose-timeline.ts";
 import type { History, HistoryEntry } from "../../../src/agent/context/timeline/history.ts";
 import type { InboxData } from "../../../src/agent/records.ts";
@@ -99,12 +99,12 @@ export const callMessages = (toolName: string, input: object, value: object, too
 
 /** A snapshot of a consciousness that says only what matters. */
 export const livedSnapshot = (
-  config: ComposedConfig,
+  config: AgentConfig,
   own: ModelMessage[],
   more: Partial<ConsciousnessSnapshot> = {},
 ): ConsciousnessSnapshot => ({
   continuity: "consciousness",
-  ...{ config, tools: {}, correction: 1 },
+  ...partsOf(config),
   window: { instructions: "I am", summary: null },
   past: [],
   own: own.map((message) => ({ message })),
@@ -186,15 +186,18 @@ const begunBy = (event: InboxData): ActiveRun["begunBy"] => {
   return { type, senderName: sender.name, spaceName: event.spaceName, text };
 };
 
-export const unknownModel = { name: "unknown", window: null };
+type ConfigChanges = Partial<Omit<AgentConfig, "context">> & { context?: Partial<AgentConfig["context"]> };
 
-type ConfigChanges = Partial<Omit<ComposedConfig, "context">> & { context?: Partial<ComposedConfig["context"]> };
+export const configOf = (self: Who, changes: ConfigChanges = {}): AgentConfig => {
+  const config = AgentConfig.parse({ name: self.name });
+  return { ...config, continuity: "timeline", ...changes, context: { ...config.context, ...changes.context } };
+};
 
-export const configOf = (self: Who, changes: ConfigChanges = {}): ComposedConfig => ({
-  ...AgentConfig.parse({ name: self.name }),
-  continuity: "timeline",
-  ...changes,
-  context: { ...composedConfig(AgentConfig.parse({ name: self.name }), unknownModel).context, ...changes.context },
+/** What an agent of this config composes its inputs with, where it has no tools. */
+export const partsOf = (config: AgentConfig): InputParts => ({
+  config,
+  limits: resolveLimits(config.context, { name: "unknown", window: null }, undefined),
+  ...{ tools: {}, correction: 1 },
 });
 
 export type Situation = {
@@ -225,7 +228,7 @@ export const snapshotOf = (situation: Situation): TimelineSnapshot => {
   const { self = analyst, trigger } = situation;
   return {
     continuity: "timeline",
-    ...{ config: configOf(self, situation.config), tools: {}, correction: 1 },
+    ...partsOf(configOf(self, situation.config)),
     now: day(situation.now),
     state: stateOf(self, {
       spaces: situation.spaces,

@@ -1,12 +1,12 @@
 import type { ModelMessage } from "ai";
 import type { Dropped, ToldSection } from "../../../protocol/exported-history.ts";
-import type { HeadBlocks, ToldState } from "../../records.ts";
+import type { HeadBlocks } from "../../records.ts";
 import type { InputParts } from "../agent-state.ts";
 import { rulesSection } from "../instructions.ts";
+import { inputBudget } from "../limits.ts";
 import { type Composed, firstFitting, sectionOfBlocks, systemSections, tokensIn, told } from "../sections.ts";
 import { estimateMessages } from "../tokens.ts";
 import type { Cycle } from "./compaction.ts";
-import { untold } from "./state.ts";
 
 /** The beginning of all inputs between two compactions or changes of config. */
 export type Window = {
@@ -23,9 +23,7 @@ export type OwnMessage = { message: ModelMessage; section?: ToldSection | undefi
 export type ConsciousnessSnapshot = InputParts & {
   continuity: "consciousness";
   window: Window;
-  /** The state that the running cycle was told. */
-  told?: ToldState | undefined;
-  /** Blocks and tellings that did not fit. */
+  /** Blocks, memories and tellings that did not fit. */
   withheld?: Dropped[];
   past: Cycle[];
   /** The running cycle so far, its inbox message first. */
@@ -47,20 +45,18 @@ const messagesOf = (own: OwnMessage[]): ModelMessage[] => own.map(({ message }) 
  */
 export const composeConsciousness = (snapshot: ConsciousnessSnapshot): Composed => {
   const { config, correction, tools, window, own } = snapshot;
-  const { context, toolRules } = config;
   const summary = summaryMessage(window.summary);
   const system = systemSections(window.instructions, [
     sectionOfBlocks(Object.values(window.blocks ?? {})),
-    rulesSection(toolRules),
+    rulesSection(config.toolRules),
   ]);
   const summaries = { name: "earlier_summaries", tokens: estimateMessages(summary), text: window.summary ?? "" };
   const bySection = Map.groupBy(own, ({ section = "this_cycle" }) => section);
   const running = [...bySection].map(([name, all]) => told(name, messagesOf(all)));
   const fixed = tokensIn([...system, summaries, ...running]);
-  const budget = context.maxTokens - context.reservedResponseTokens;
 
   const cycles = snapshot.past.map(({ messages }) => told("earlier_cycles", messages));
-  const fits = firstFitting(cycles.toReversed(), budget / correction - fixed, ({ tokens }) => tokens);
+  const fits = firstFitting(cycles.toReversed(), inputBudget(snapshot) - fixed, ({ tokens }) => tokens);
   const first = cycles.length - fits.length;
   const past = snapshot.past.slice(first).flatMap((cycle) => cycle.messages);
   const shown = cycles.slice(first);
@@ -79,7 +75,6 @@ export const composeConsciousness = (snapshot: ConsciousnessSnapshot): Composed 
         ? []
         : [{ name: "earlier_cycles", reason: `${first} oldest cycles do not fit context.maxTokens` }]),
       ...(snapshot.withheld ?? []),
-      ...untold(snapshot.told ?? {}),
     ],
   };
 };

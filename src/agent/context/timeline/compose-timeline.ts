@@ -6,6 +6,7 @@ import { activitySection } from "../activity.ts";
 import { type AgentState, type InputParts, type SpaceRef, type StateLine, stateLines } from "../agent-state.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
+import { inputBudget } from "../limits.ts";
 import {
   type Composed,
   type Cut,
@@ -75,10 +76,9 @@ const textOf = (sections: Section[]): string => sections.map(({ text }) => text)
  * If the model refused an input as too long, everything that may be cut is halved, whatever the config allows.
  */
 export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
-  const { config, tools, correction, state, resume, own, refused, now } = snapshot;
-  const { context, toolRules } = config;
+  const { config, limits, tools, correction, state, resume, own, refused, now } = snapshot;
   const instructions = renderInstructions(state.agentId, config);
-  const system = systemSections(instructions, [rulesSection(toolRules)]);
+  const system = systemSections(instructions, [rulesSection(config.toolRules)]);
   const invocation = told("this_invocation", own);
   const runs = sectionOf("active_runs", activeRunLines(snapshot));
   const last = [
@@ -88,7 +88,7 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   ];
 
   const uncut = tokensIn([...system, invocation, runs, ...last]);
-  const usual = (context.maxTokens - context.reservedResponseTokens) / correction;
+  const usual = inputBudget(snapshot);
   const budget = refused === undefined ? usual : Math.min(usual, uncut + (refused - uncut) / 2);
   let room = budget - frameTokens - headingTokens - uncut;
   const dropped: Dropped[] =
@@ -105,22 +105,22 @@ export const composeTimeline = (snapshot: TimelineSnapshot): Composed => {
   const goals = take(stateSection("goals", lists.goals, room));
   const plans = take(stateSection("plans", lists.plans, room));
   const thisRun = resume === null ? [] : [take(resumeSection(resume, room))];
-  const forMemories = context.memoryTokens / correction - documents.tokens;
+  const forMemories = limits.memoryTokens / correction - documents.tokens;
   const memories = take(stateSection("memories", lists.memories, room, forMemories));
   const others = state.activity ? [take(activitySection(state.activity, now, room))] : [];
 
   const forCalls = Math.max(0, Math.min(mostForCalls, budget * callsShare) - invocation.tokens);
   const each = snapshot.histories.length;
-  const [ofRoom, ofHistory] = [(room - forCalls) / each, context.historyTokens / correction / each];
+  const [ofRoom, ofHistory] = [(room - forCalls) / each, limits.historyTokens / correction / each];
   const marks = {
     agentId: state.agentId,
     triggerId: snapshot.trigger.type === "space_message" ? snapshot.trigger.delivered.message.id : null,
     replyIds: new Set(resume?.replies.map(({ messageId }) => messageId)),
   };
-  const asTurns = context.history === "messages";
+  const asTurns = config.context.history === "messages";
   const rule = ofRoom < ofHistory ? "maxTokens" : "historyTokens";
-  const limits = { tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
-  const histories = snapshot.histories.map((history) => showHistory(history, marks, limits));
+  const most = { tokens: Math.min(ofRoom, ofHistory), rule, asTurns } as const;
+  const histories = snapshot.histories.map((history) => showHistory(history, marks, most));
   const shown = histories.map(({ section }) => section);
 
   const head = [...(blocks.length === 0 ? [] : [documents]), spaces, goals, memories];

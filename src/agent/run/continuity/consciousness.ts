@@ -1,20 +1,22 @@
 import { isoTime } from "../../../shared/clock.ts";
 import { maxSkippedLines } from "../../bounds.ts";
 import { tokensOf } from "../../context/blocks.ts";
+import { compact, keepFrom } from "../../context/consciousness/compaction.ts";
 import { eventLine, renderInboxMessage, renderInboxPreview } from "../../context/consciousness/inbox-message.ts";
-import { toldState } from "../../context/consciousness/state.ts";
+import { renderState, toldState, untold } from "../../context/consciousness/state.ts";
+import { quoteLines } from "../../context/grammar.ts";
+import { inputBudget } from "../../context/limits.ts";
+import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import { leave } from "../../inbox/dead-letters.ts";
-import type { Batch } from "../../inbox/inbox.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
-import { composingOf, nextWindow, partsIn } from "../composing.ts";
-import { shownOwnBlocks } from "../known-blocks.ts";
+import { composingOf, newWindow, nextWindow, partsIn, shownOwnBlocks, stateWith } from "../composing.ts";
 import { inputsIn } from "../run-rows.ts";
 import type { RunServices } from "../run-services.ts";
-import { beginRun } from "./begin-run.ts";
-import { compactForRun } from "./compact.ts";
-import type { Continuity } from "./continuity.ts";
+import { ownCycles } from "../summaries.ts";
+import type { OrdinalCycle, WindowRow } from "../windows.ts";
+import { beginRun, type Continuity } from "./continuity.ts";
 import { newsOfOthers, tellPeerUpdates } from "./peer-updates.ts";
 
 /** One line per event of the cycles that ended in silence since the last kept one, oldest first. */
@@ -31,47 +33,30 @@ const silentLines = (services: RunServices, ordinal: number): { lines: string[];
 const batchShare = 0.5;
 
 /** The events that a cycle which began now would take. */
-const nextBatch = (services: RunServices): Batch => {
-  const { config, correction } = composingOf(services);
-  const budget = (config.context.maxTokens - config.context.reservedResponseTokens) / correction;
-  return services.inbox.nextBatch(budget * batchShare);
-};
+const nextBatch = (services: RunServices) => services.inbox.nextBatch(inputBudget(composingOf(services)) * batchShare);
 
 /** The beginning of a cycle that began now with this batch. Nothing is written. `ordinal` is that of the run. */
 const prepareCycle = (services: RunServices, batch: InboxRow[], ordinal: number) => {
-  const agent = services.identity.get();
-  const { config } = composingOf(services);
   const events = batch.map(({ data }) => data);
-  const blocks = shownOwnBlocks(services, config, events);
+  const blocks = shownOwnBlocks(services, events);
   const window = nextWindow(services, "consciousness", ordinal, blocks.shown);
-  const spaces = services.spaces.mine();
-  const state = {
-    agentId: agent.id,
-    spaces,
-    goals: services.goals.list(),
-    memories: services.memories.list(),
-    plans: services.plans.list(),
-    blocks,
-  };
-  const told = toldState(state, config.context.memoryTokens - tokensOf(blocks.shown));
-  const active = spaces.find((space) => space.id === agent.activeSpaceId);
+  const state = stateWith(services, blocks);
+  const told = toldState(state, composingOf(services).limits.memoryTokens - tokensOf(blocks.shown));
+  const active = state.spaces.find((space) => space.id === services.identity.get().activeSpaceId);
+  const toldBefore = services.windows.toldBefore(window, ordinal);
   const history = services.spaces.leftToHistory();
   const text = renderInboxMessage({
     now: isoTime(services.clock.now()),
-    events,
-    leftToHistory: history,
+    ...{ events, leftToHistory: history, told, toldBefore },
     silent: silentLines(services, ordinal),
-    told,
-    toldBefore: services.windows.toldBefore(window, ordinal),
     blocks: { shown: blocks.shown, head: window.blocks },
-    activeSpace: active ? { id: active.id, name: active.name } : null,
+    activeSpace: active ?? null,
   });
   return {
-    ...{ ordinal, batch, window, told, text },
-    /** Its own blocks as the model reads them, and those that did not fit, or not whole. */
+    ...{ ordinal, batch, events, window, told, toldBefore, text },
+    /** Its own blocks as the model reads them. */
     blocks: blocks.shown,
-    withheld: blocks.dropped,
-    lines: events.map(eventLine),
+    withheld: [...blocks.dropped, ...untold(told)],
     /** How many messages of which spaces it says to be in their history only. */
     history,
     activeSpaceId: active?.id ?? null,
@@ -88,7 +73,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
   return services.transaction(() => {
     leave(services, passed);
     const prepared = prepareCycle(services, batch, ordinalAfter(newest));
-    const { withheld, history, lines, text } = prepared;
+    const { events, withheld, history, text } = prepared;
     const run = beginRun(services, newest, prepared);
     services.journal.append({
       runOrdinal: run.ordinal,
@@ -96,7 +81,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
       kind: "inbox",
       content: { role: "user", content: text },
       meta: {
-        ...{ kind: "inbox", lines },
+        ...{ kind: "inbox", lines: events.map(eventLine) },
         ...(withheld.length === 0 ? {} : { dropped: withheld }),
         ...(history.length === 0 ? {} : { history }),
       },
@@ -119,6 +104,96 @@ const preview = (services: RunServices, run: RunRow, step: number, rows: Journal
   services.journal.tell(run.ordinal, step, text, { kind: "preview", upTo: newest.seq });
 };
 
+/** A compaction is due from this share of the budget on, early enough that no run waits for one. */
+const dueShare = 0.8;
+
+/** How the cycles in a window are compacted: how many may stay whole, and the tokens that these and the summary may fill. */
+const limitsIn = (services: RunServices, { instructions }: WindowRow) => {
+  const composing = composingOf(services);
+  const { minRecentCycles, compaction } = composing.config.context;
+  const { strategy, keepRecent = minRecentCycles } = compaction;
+  return { strategy, keepRecent, maxTokens: inputBudget(composing) - estimateText(instructions) };
+};
+
+/** A model's summary of the oldest cycles in a window, up to the run with this ordinal, as far as it is made. */
+export const foldedIn = ({ summaries }: RunServices, window: WindowRow): { text: string; upTo: number } | null => {
+  const row = summaries.find(ownCycles);
+  return row && row.text !== null && row.base === window.firstRun ? { text: row.text, upTo: row.upTo } : null;
+};
+
+/** The cycles that a compaction now would take out of the next run's input, oldest first. */
+export const leavingCycles = (services: RunServices, window: WindowRow): OrdinalCycle[] => {
+  const past = services.windows.past(window.firstRun, services.runs.nextOrdinal());
+  return past.slice(0, keepFrom(past, limitsIn(services, window)));
+};
+
+/** Begins a window in which this summary, as a model wrote it, stands for all cycles up to run `upTo`. */
+export const beginFolded = (services: RunServices, window: WindowRow, text: string, upTo: number): void => {
+  const { runs, windows } = services;
+  const toldFrom = runs.nextOrdinal();
+  const firstRun = runs.kept(upTo + 1, toldFrom)[0]?.ordinal ?? toldFrom;
+  windows.save(newWindow(services, { ...window, summary: quoteLines(text), firstRun, toldFrom }));
+};
+
+/**
+ * Compacts the cycles before run `ordinal`, which is told the new window's state in full; null if there was nothing to
+ * compact. If a model `refused` the input as too long, the past is halved, whatever the config allows.
+ */
+const compactBefore = (
+  services: RunServices,
+  window: WindowRow,
+  ordinal: number,
+  refused = false,
+): WindowRow | null => {
+  const past = services.windows.past(window.firstRun, ordinal);
+  const limits = limitsIn(services, window);
+  if (refused) {
+    limits.keepRecent = Math.min(limits.keepRecent, Math.floor(past.length / 2));
+    limits.maxTokens = past.reduce((sum, cycle) => sum + estimateMessages(cycle.messages), 0);
+  }
+  const folded = foldedIn(services, window);
+  const inSummary = past.filter((cycle) => cycle.ordinal <= (folded?.upTo ?? 0)).length;
+  const compaction = compact(past, folded ? quoteLines(folded.text) : window.summary, limits, inSummary);
+  if (!compaction) return null;
+  const firstRun = past[compaction.keptFrom]?.ordinal ?? ordinal;
+  const { summary } = compaction;
+  return services.windows.save(newWindow(services, { ...window, summary, firstRun, toldFrom: ordinal }));
+};
+
+/**
+ * Compacts after a run whose last input came near `context.maxTokens`: the next run begins a new window with the
+ * earlier cycles summarised. If a model has to write the summary, a later run does.
+ */
+export const compactIfDue = (services: RunServices, run: RunRow): void => {
+  const composing = composingOf(services);
+  const rows = services.journal.ofRun(run, run.journalTo ?? undefined);
+  const last = rows.findLast((row) => row.meta?.kind === "assistant")?.meta;
+  if (last?.kind !== "assistant" || last.estimatedInput < inputBudget(composing) * dueShare) return;
+  const window = services.windows.window(run.windowId);
+  if (!window) return;
+  if (composing.config.context.compaction.strategy === "recursive_summarization") services.wantSummary(ownCycles);
+  else compactBefore(services, window, services.runs.nextOrdinal());
+};
+
+/**
+ * The input of a running run is too long: compacts what lies before it and moves it to the new window. The cycle
+ * that told the whole state may be gone with that, so the run is told it again. `refused`: the model said so.
+ */
+export const compactForRun = (services: RunServices, run: RunRow, step: number, refused = false): boolean => {
+  const window = services.windows.window(run.windowId);
+  if (!window) return false;
+  return services.transaction(() => {
+    const next = compactBefore(services, window, run.ordinal, refused);
+    if (!next) return false;
+    const events = services.inbox.rows(run.events).map(({ data }) => data);
+    const { shown } = shownOwnBlocks(services, events);
+    services.journal.tell(run.ordinal, step, renderState(run.told, shown, next.blocks));
+    run.windowId = next.id;
+    services.runs.update(run.ordinal, { windowId: next.id });
+    return true;
+  });
+};
+
 /** One cycle at a time, over everything that waits, with the earlier cycles as its past. */
 export const consciousness: Continuity = {
   maxRuns: () => 1,
@@ -132,17 +207,16 @@ export const consciousness: Continuity = {
   beforeStep: preview,
   past: (services, { firstRun }, run) => services.windows.past(firstRun, run.ordinal),
   shorten: async ({ services, run }, step) => compactForRun(services, run, step, true),
-  next: async (services, composing, signal) => {
-    const { rows: events } = nextBatch(services);
-    const prepared = prepareCycle(services, events, services.runs.nextOrdinal());
-    const { window, told, ordinal } = prepared;
-    const before = services.windows.toldBefore(window, ordinal);
-    const news = await newsOfOthers({ services, told: before, events: () => events.map(({ data }) => data), signal });
+  next: async (services, signal) => {
+    const { rows } = nextBatch(services);
+    const { ordinal, window, ...prepared } = prepareCycle(services, rows, services.runs.nextOrdinal());
+    const asked = { services, told: prepared.toldBefore, events: () => prepared.events, signal };
+    const news = await newsOfOthers(asked);
     return {
       snapshot: {
-        ...partsIn(services, window, composing),
+        ...partsIn(services, window),
         continuity: "consciousness",
-        ...{ window, told },
+        window,
         past: services.windows.past(window.firstRun, ordinal),
         own: [{ text: prepared.text }, ...news].flatMap(({ text, ...of }) =>
           text === null ? [] : [{ ...of, message: { role: "user", content: text } }],
@@ -150,7 +224,7 @@ export const consciousness: Continuity = {
         withheld: [...prepared.withheld, ...news.flatMap(({ dropped }) => dropped)],
       },
       blocks: [...prepared.blocks, ...news.flatMap(({ blocks }) => blocks)],
-      events,
+      events: rows,
     };
   },
 };

@@ -9,8 +9,7 @@ import { type Activity, activitySection, deedsIn } from "../../context/activity.
 import type { ShownBlock } from "../../context/blocks.ts";
 import { renderStateChanges, toldBlocks } from "../../context/consciousness/state.ts";
 import type { InboxData, ToldState } from "../../records.ts";
-import { composingOf, windowOf } from "../composing.ts";
-import { shownSharedBlocks } from "../known-blocks.ts";
+import { shownSharedBlocks, windowOf } from "../composing.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
 
 /**
@@ -105,8 +104,7 @@ const newsOf = {
   shared_blocks: async ({ services, told: before, events, signal }: Telling): Promise<Omit<News, "section"> | null> => {
     const known = before?.[keys.shared_blocks] ?? {};
     if (services.sharedBlocks.list().length === 0 && Object.keys(known).length === 0) return null;
-    const { config } = composingOf(services);
-    const { shown: blocks, dropped } = await shownSharedBlocks(services, config, events(), signal);
+    const { shown: blocks, dropped } = await shownSharedBlocks(services, events(), signal);
     const told = toldBlocks(blocks);
     return { text: renderStateChanges({ BLOCKS: known }, { BLOCKS: told }, blocks), told, dropped, blocks };
   },

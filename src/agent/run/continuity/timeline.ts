@@ -1,29 +1,205 @@
+import { defaultChunkSize } from "../../../protocol/context-config.ts";
 import type { InboxMeta } from "../../../protocol/exported-history.ts";
+import type { Message } from "../../../protocol/message.ts";
 import type { RunTrigger } from "../../../protocol/run.ts";
+import { isoTime } from "../../../shared/clock.ts";
+import { unwrap } from "../../../shared/errors.ts";
+import { maxOpenCalls, maxSummaryBacklog, maxToldRuns } from "../../bounds.ts";
+import { callWithRetry, spaceWindow } from "../../call-with-retry.ts";
 import { compose } from "../../context/compose.ts";
 import type { Composed } from "../../context/sections.ts";
-import type { TimelineSnapshot } from "../../context/timeline/compose-timeline.ts";
+import type { ActiveRun, TimelineSnapshot } from "../../context/timeline/compose-timeline.ts";
+import type { History, HistoryEntry } from "../../context/timeline/history.ts";
 import { estimateMessages, estimateText } from "../../context/tokens.ts";
 import { quoteJson } from "../../context/wording.ts";
 import { homeOf, triggerOf } from "../../inbox/batch.ts";
 import { messagesOf } from "../../journal.ts";
 import type { InboxData } from "../../records.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
-import { nextWindow, windowOf } from "../composing.ts";
-import { shownOf } from "../run-events.ts";
-import { inputsIn, invocationOf } from "../run-rows.ts";
+import { isUnknownOutcome } from "../../tools/outcome.ts";
+import { factsOf } from "../../tools/registry.ts";
+import { nextWindow, partsIn, wholeState, windowOf } from "../composing.ts";
+import { seenIn, shownOf } from "../run-events.ts";
+import { finishedCalls, inputsIn, invocationOf, outputOf, readRows } from "../run-rows.ts";
 import type { LiveRun, RunServices } from "../run-services.ts";
-import { beginRun } from "./begin-run.ts";
-import type { Continuity } from "./continuity.ts";
-import { gatherTimeline, messagesIn, wantSummaries } from "./gather-timeline.ts";
+import type { WindowRow } from "../windows.ts";
+import { beginRun, type Continuity } from "./continuity.ts";
+import { gatherActivity } from "./peer-updates.ts";
 
 /**
- * Stateless runs side by side, one event each, with the space's history as the past.
+ * Stateless runs side by side, one event each, with the space's history as the past. The snapshot of each is gathered
+ * once for each invocation.
  *
  * Invariants
  * 1. The input of each invocation is journaled as it was composed, in one transaction: a replay reads the same bytes (R3).
  * 2. A run is composed again at most once because its input was too long. Its journal says so (R4).
  */
+const actionRuns = 30;
+
+const messagesIn = ({ entries }: History): Message[] =>
+  entries.flatMap((entry) => (entry.kind === "message" ? [entry.message] : []));
+
+/** The silent actions of earlier runs for this space; those of unknown outcome too. */
+const actionsIn = (services: RunServices, spaceId: string, before: number): HistoryEntry[] => {
+  const runs = services.runs
+    .page(before, actionRuns, undefined)
+    .filter((run) => run.spaceIds.includes(spaceId) && run.completedAt !== null);
+  return readRows(services.journal.ofRuns(runs)).calls.flatMap((made): HistoryEntry[] => {
+    const { result, call } = made;
+    if (!result || !factsOf(call.toolName).showsInHistory) return [];
+    const output = result.meta.error ? outputOf(made) : undefined;
+    if (result.meta.error && !isUnknownOutcome(output)) return [];
+    const { toolName, input } = call;
+    return [{ kind: "action", at: isoTime(result.createdAt), action: { toolName, input, output } }];
+  });
+};
+
+const timeOf = (entry: HistoryEntry): string => (entry.kind === "message" ? entry.message.createdAt : entry.at);
+
+/** The window of a space, its messages marked by what this agent's runs have acknowledged. */
+const historyOf = async (
+  services: RunServices,
+  spaceId: string,
+  before: number,
+  signal: AbortSignal,
+): Promise<History> => {
+  const page = { limit: services.identity.get().config.context.historyMessages, offset: 0 };
+  const window = unwrap(await callWithRetry(() => spaceWindow(services, spaceId, page), signal));
+  const isSeen = seenIn(services, spaceId);
+  const messages = window.messages.map(
+    (message): HistoryEntry => ({ kind: "message", message, seen: isSeen(message) }),
+  );
+  const oldest = window.messages[0]?.createdAt ?? "";
+  const actions = actionsIn(services, spaceId, before).filter((entry) => timeOf(entry) >= oldest);
+  const entries = [...messages, ...actions].sort((one, other) => timeOf(one).localeCompare(timeOf(other)));
+  const { space, total } = window;
+  return { space: { id: spaceId, name: space.name }, entries, total, summary: summaryOf(services, spaceId) };
+};
+
+/** The model's summary of the space's older messages, if the agent's config asks for such summaries. */
+const summaryOf = (services: RunServices, spaceId: string): History["summary"] => {
+  const row = foldsMessages(services) ? services.summaries.find(spaceId) : undefined;
+  if (!row || row.text === null) return undefined;
+  return { text: row.text, messages: row.upTo - row.base, upTo: row.upTo };
+};
+
+const foldsMessages = (services: RunServices): boolean =>
+  services.identity.get().config.context.compaction.strategy === "recursive_summarization";
+
+/** Asks for summaries of the messages that are not shown any more, up to `maxSummaryBacklog` of them. */
+const wantSummaries = (services: RunServices, { unshown }: Composed): void => {
+  if (!foldsMessages(services)) return;
+  const { chunkSize = defaultChunkSize } = services.identity.get().config.context.compaction;
+  for (const { spaceId, messages } of unshown) {
+    const from = Math.max(0, messages - maxSummaryBacklog);
+    const upTo = services.summaries.find(spaceId)?.upTo ?? from;
+    if (messages - upTo >= chunkSize) services.wantSummary(spaceId, { from, upTo: messages });
+  }
+};
+
+/** The run's calls in earlier invocations, who answered its questions, and who did not in time. */
+const resumeOf = (services: RunServices, run: RunRow): TimelineSnapshot["resume"] => {
+  const rows = services.journal.ofRun(run);
+  const soFar = finishedCalls(readRows(rows));
+  const awaited = services.waits.ofRun(run.ordinal).flatMap((wait) => wait.awaited);
+  const answers = inputsIn(invocationOf(rows))[0]?.answers;
+  // Composing ends the waits. An input that is composed again takes the answers from the one before.
+  if (awaited.length === 0 && answers) return { soFar, ...answers };
+  return {
+    soFar,
+    replies: awaited.flatMap(({ name, replyId }) => (replyId === null ? [] : [{ messageId: replyId, name }])),
+    timedOut: awaited.filter(({ replyId, left }) => replyId === null && !left).map(({ name }) => name),
+    gone: awaited.filter(({ left }) => left).map(({ name }) => name),
+  };
+};
+
+const waitingOf = (services: RunServices, run: RunRow): ActiveRun["waiting"] => {
+  const nameOf = (spaceId: string | null): string | undefined => spaceNameOf(services, spaceId);
+  if (run.status === "waiting_tool") {
+    const call = services.calls
+      .ofRun(run.ordinal)
+      .find(({ attached, phase }) => attached && (phase === "asked" || phase === "out"));
+    if (!call) return undefined;
+    const people = call.tool.executionType === "space" ? "answer" : "approval";
+    const { tool, input, spaceId, phase } = call;
+    const awaits = phase === "asked" ? people : "server";
+    return { call: { toolName: tool.name, input }, spaceName: nameOf(spaceId), awaits };
+  }
+  const [wait] = run.status === "waiting_reply" ? services.waits.ofRun(run.ordinal) : [];
+  if (!wait) return undefined;
+  const names = wait.awaited.filter(({ replyId }) => replyId === null).map(({ name }) => name);
+  return { text: wait.text, spaceName: nameOf(wait.spaceId) ?? "", names };
+};
+
+const spaceNameOf = ({ spaces }: RunServices, spaceId: string | null): string | undefined =>
+  spaceId === null ? undefined : spaces.get(spaceId)?.snapshot.name;
+
+/**
+ * The active runs, oldest first, this one too even if it has not begun. Only the newest that wait for tools are shown;
+ * `moreRuns` counts the others.
+ */
+const activeRunsOf = (
+  services: RunServices,
+  { ordinal, trigger }: Gathering,
+): Pick<TimelineSnapshot, "activeRuns" | "moreRuns"> => {
+  const active = services.runs.active();
+  const known = new Set(active.map((run) => run.ordinal));
+  const waiting = services.calls.waitingRuns(maxOpenCalls).filter((each) => !known.has(each));
+  const newest = services.runs.those(waiting.slice(-maxToldRuns));
+  const told = [...active, ...newest].sort((one, other) => one.ordinal - other.ordinal);
+  const begunBy = (by: RunTrigger) => ({ ...by, spaceName: spaceNameOf(services, by.spaceId ?? null) });
+  const activeRuns: ActiveRun[] = told.map((run) => ({
+    runId: run.id,
+    status: run.status,
+    isThis: run.ordinal === ordinal,
+    begunBy: begunBy(run.trigger),
+    waiting: waitingOf(services, run),
+  }));
+  if (!activeRuns.some(({ isThis }) => isThis)) {
+    const runId = services.ids.deriveOwned("run", services.identity.get().id, ordinal);
+    activeRuns.push({ runId, status: "running", isThis: true, begunBy: begunBy(trigger) });
+  }
+  return { activeRuns, moreRuns: waiting.length - newest.length };
+};
+
+/** A run, or the one that would come next: its window, its event and what it is said to begin with. */
+type Gathering = { ordinal: number; window: WindowRow; event: InboxData; trigger: RunTrigger };
+
+/** The snapshot as of now. `resumed`: the run that goes on after a wait, and where it is. */
+const gatherTimeline = async (
+  services: RunServices,
+  gathering: Gathering,
+  signal: AbortSignal,
+  resumed: { run: RunRow; activeSpaceId: string | null } | null,
+): Promise<TimelineSnapshot> => {
+  const { ordinal, window, event } = gathering;
+  const spaces = services.spaces.mine();
+  const home = spaces.find((space) => space.id === homeOf(event));
+  const waited = resumed && spaces.find((space) => space.id === resumed.activeSpaceId);
+  const histories: History[] = [];
+  for (const space of new Set([home, waited])) {
+    if (space) histories.push(await historyOf(services, space.id, ordinal, signal));
+  }
+  const active = resumed ? waited : home;
+  const begun = event.type === "tool_result" ? "call" : "trigger";
+  const parts = partsIn(services, window);
+  const read = histories.map((history) => ({ ...history.space, messages: messagesIn(history) }));
+  const others = parts.config.context.activity ? await gatherActivity(services, {}, signal, read) : undefined;
+  const state = await wholeState(services, [event], signal);
+  return {
+    ...parts,
+    continuity: "timeline",
+    now: isoTime(services.clock.now()),
+    state: { ...state, spaces, activity: others?.activity },
+    histories,
+    ...activeRunsOf(services, gathering),
+    trigger: event,
+    activeSpace: active ? { id: active.id, name: active.name, why: active === home ? begun : "wait" } : null,
+    resume: resumed ? resumeOf(services, resumed.run) : null,
+    own: [],
+  };
+};
+
 type Input = { snapshot: TimelineSnapshot; composed: Composed };
 
 /** Begins a run with one event. The run gathers its input itself. */
@@ -66,7 +242,7 @@ const journal = (
   { snapshot, composed }: Input,
   more: Pick<InboxMeta, "shortened"> = {},
 ): void => {
-  const shown = snapshot.histories.flatMap(({ space, entries }) => shownOf(space.id, messagesIn(entries)));
+  const shown = snapshot.histories.flatMap((history) => shownOf(history.space.id, messagesIn(history)));
   const made = { sections: composed.sections.map(({ name, tokens }) => ({ name, tokens })), dropped: composed.dropped };
   const { soFar: _, ...answers } = snapshot.resume ?? { soFar: [] };
   const first = { made, ...("replies" in answers ? { answers } : {}), ...more };
@@ -129,7 +305,7 @@ export const timeline: Continuity = {
   beforeStep: () => undefined,
   past: () => [],
   shorten,
-  next: async (services, _, signal) => {
+  next: async (services, signal) => {
     const row = services.inbox.nextWaking();
     const events = row ? [row] : [];
     const ordinal = services.runs.nextOrdinal();

@@ -3,16 +3,12 @@ import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
-import { composedConfig } from "../../../../src/agent/context/limits.ts";
 import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
 import { correct } from "../../../../src/agent/context/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
-import { livedSnapshot, unknownModel } from "../cast.ts";
+import { livedSnapshot } from "../cast.ts";
 
-const config = composedConfig(
-  AgentConfig.parse({ name: "A", context: { maxTokens: 4000, reservedResponseTokens: 500 } }),
-  unknownModel,
-);
+const config = AgentConfig.parse({ name: "A", context: { maxTokens: 4000, reservedResponseTokens: 500 } });
 
 const cycle = (name: string, words: number): Cycle => ({
   runId: name,
