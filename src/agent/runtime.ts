@@ -27,10 +27,10 @@ import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
 import { beat, heartbeatTimer } from "./plans/beats.ts";
 import { createPlans, plansTimer } from "./plans/plans.ts";
-import { Loop, loopTimer } from "./run/loop.ts";
+import { createLoop, type Loop, loopTimer } from "./run/loop.ts";
 import { tokensOfStep } from "./run/run-rows.ts";
 import type { RunServices } from "./run/run-services.ts";
-import { Summaries } from "./run/summaries.ts";
+import { createSummaries } from "./run/summaries.ts";
 import { createWindows } from "./run/windows.ts";
 import { createRuns } from "./runs.ts";
 import { createSpaces } from "./spaces.ts";
@@ -98,7 +98,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     memories: createMemories(db, clock),
     goals: createGoals(db, clock),
     plans: createPlans(db, clock, timers, transaction),
-    summaries: new Summaries(db, clock),
+    summaries: createSummaries(db, clock),
     tracer: createTracer(env, clock, () => identity.get(), background),
     armLoop: () => loop.arm(),
     stopRun: (runId, why) => loop.abort(runId, why),
@@ -106,7 +106,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     wakeCalls: () => callWork.wake(),
     wantSummary: (subject, messages) => summaryWork.want(subject, messages),
   };
-  const loop: Loop = new Loop(services, timers, background);
+  const loop: Loop = createLoop(services, timers, background);
   const callWork: CallWork = createCallWork(services, {
     background,
     wakeLoop: () => loop.wake(),

@@ -4,6 +4,7 @@ import { backoff } from "../../shared/backoff.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
+import { withoutNulls } from "../../shared/without-nulls.ts";
 import { faultBackoffMs, longestFaultBackoffMs, maxAttempts, maxBackoffTotalMs } from "../bounds.ts";
 import type { Failure } from "../records.ts";
 import { loggedRun, type RunRow } from "../runs.ts";
@@ -29,9 +30,6 @@ import { ModelError, type StepInput, step } from "./step.ts";
  * 3. A step starts only after its tokens were reserved (B2).
  */
 
-/** Why a signal is aborted whose run goes on from its journal in another loop. */
-export class Interrupted extends Error {}
-
 type InLoop = LiveRun & { channels: Channels };
 
 /** Answers the run once it has ended; null where it pauses, or rests until somebody answers. */
@@ -56,10 +54,12 @@ export const runLoop = async (live: LiveRun): Promise<RunRow | null> => {
     const ending = await steps({ ...inLoop, model });
     return typeof ending === "string" ? await rest(inLoop, ending) : await conclude(inLoop, ending);
   } catch (error) {
-    if (signal.reason instanceof Interrupted) {
-      return await failed(inLoop, new ColloquyError("model_stalled", signal.reason.message));
+    if (signal.aborted) {
+      const { reason } = signal;
+      // A stalled run goes on from its journal in another loop.
+      const isStalled = reason instanceof ColloquyError && reason.code === "model_stalled";
+      return isStalled ? await failed(inLoop, reason) : await end(inLoop, { kind: "canceled" });
     }
-    if (signal.aborted) return await end(inLoop, { kind: "canceled" });
     if (!minutes.signal.aborted) return await failed(inLoop, error);
     const message = `the run thought for longer than maxRunMinutes (${maxRunMinutes})`;
     return await end(inLoop, overLimit("time_limit", message));
@@ -213,12 +213,8 @@ const end = async ({ services, run, channels }: InLoop, ending: Ending): Promise
   const ended = finish(services, run, ending);
   await faultOnceStored("agent.after-commit", services.object);
   const { outcome, reason, error } = ended;
-  channels.tellRun({
-    event: ending.kind === "failed" || ending.kind === "canceled" ? `run.${ending.kind}` : "run.completed",
-    ...(outcome === null ? {} : { outcome }),
-    ...(reason === null ? {} : { reason }),
-    ...(error === null ? {} : { error }),
-  });
+  const event = ending.kind === "failed" || ending.kind === "canceled" ? `run.${ending.kind}` : "run.completed";
+  channels.tellRun({ event, ...withoutNulls({ outcome, reason, error }) });
   await tellReceipts(services, ended, channels);
   return ended;
 };

@@ -16,64 +16,53 @@ export type SummaryRow = typeof summaries.$inferSelect;
 /** The subject of an agent's own cycles. Others are ids of spaces. */
 export const ownCycles = "cycles";
 
-export class Summaries {
-  readonly #db: Database;
-  readonly #clock: Clock;
-  readonly #find = prepared(() => rowsBy(this.#db, summaries, summaries.subject));
+export type Summaries = ReturnType<typeof createSummaries>;
 
-  constructor(db: Database, clock: Clock) {
-    this.#db = db;
-    this.#clock = clock;
-  }
+export const createSummaries = (db: Database, clock: Clock) => {
+  const one = prepared(() => rowsBy(db, summaries, summaries.subject));
+  return {
+    find: (subject: string): SummaryRow | undefined => one().get({ key: subject }),
 
-  find(subject: string): SummaryRow | undefined {
-    return this.#find().get({ key: subject });
-  }
+    /** Asks for a space's messages up to `wanted`, beginning after `base` if there is no summary yet. For cycles both are 0. */
+    want(subject: string, wanted: number, base: number): void {
+      const now = clock.now();
+      db.insert(summaries)
+        .values({ subject, base, upTo: base, wanted, tryAt: now, failures: 0, updatedAt: now })
+        .onConflictDoUpdate({
+          target: summaries.subject,
+          // A summary that failed keeps its pause.
+          set: { wanted, tryAt: sql`coalesce(${summaries.tryAt}, ${now})`, updatedAt: now },
+        })
+        .run();
+    },
 
-  /** Asks for a space's messages up to `wanted`, beginning after `base` if there is no summary yet. For cycles both are 0. */
-  want(subject: string, wanted: number, base: number): void {
-    const now = this.#clock.now();
-    this.#db
-      .insert(summaries)
-      .values({ subject, base, upTo: base, wanted, tryAt: now, failures: 0, updatedAt: now })
-      .onConflictDoUpdate({
-        target: summaries.subject,
-        // A summary that failed keeps its pause.
-        set: { wanted, tryAt: sql`coalesce(${summaries.tryAt}, ${now})`, updatedAt: now },
-      })
-      .run();
-  }
+    /** The summary that is wanted and to be tried first; undefined where none is wanted. */
+    next(): SummaryRow | undefined {
+      const { tryAt, subject } = summaries;
+      return db.select().from(summaries).where(isNotNull(tryAt)).orderBy(asc(tryAt), asc(subject)).get();
+    },
 
-  /** The summary that is wanted and to be tried first; undefined where none is wanted. */
-  next(): (SummaryRow & { tryAt: number }) | undefined {
-    const { tryAt, subject } = summaries;
-    const row = this.#db.select().from(summaries).where(isNotNull(tryAt)).orderBy(asc(tryAt), asc(subject)).get();
-    return row && row.tryAt !== null ? { ...row, tryAt: row.tryAt } : undefined;
-  }
+    update(subject: string, values: Partial<SummaryRow>): void {
+      const set = { ...values, updatedAt: clock.now() };
+      db.update(summaries).set(set).where(eq(summaries.subject, subject)).run();
+    },
 
-  folded(subject: string, folded: { text: string; base: number; upTo: number }): void {
-    this.update(subject, { ...folded, tryAt: this.#clock.now(), failures: 0, lastError: null });
-  }
+    folded(subject: string, folded: { text: string; base: number; upTo: number }): void {
+      this.update(subject, { ...folded, tryAt: clock.now(), failures: 0, lastError: null });
+    },
 
-  /** Nothing more is wanted of it for now. */
-  done(subject: string): void {
-    this.update(subject, { tryAt: null, failures: 0, lastError: null });
-  }
+    /** Nothing more is wanted of it for now. */
+    done(subject: string): void {
+      this.update(subject, { tryAt: null, failures: 0, lastError: null });
+    },
 
-  /** Lets failed summaries be tried again at once. */
-  reconsider(): void {
-    this.#db.update(summaries).set({ tryAt: this.#clock.now() }).where(isNotNull(summaries.tryAt)).run();
-  }
+    /** Lets failed summaries be tried again at once. */
+    reconsider(): void {
+      db.update(summaries).set({ tryAt: clock.now() }).where(isNotNull(summaries.tryAt)).run();
+    },
 
-  forget(subject: string): void {
-    this.#db.delete(summaries).where(eq(summaries.subject, subject)).run();
-  }
-
-  update(subject: string, values: Partial<SummaryRow>): void {
-    this.#db
-      .update(summaries)
-      .set({ ...values, updatedAt: this.#clock.now() })
-      .where(eq(summaries.subject, subject))
-      .run();
-  }
-}
+    forget(subject: string): void {
+      db.delete(summaries).where(eq(summaries.subject, subject)).run();
+    },
+  };
+};

@@ -71,7 +71,8 @@ export class SummaryWork {
   async #work(): Promise<void> {
     const { summaries, clock } = this.#services;
     for (let row = summaries.next(); row; row = summaries.next()) {
-      if (row.tryAt > clock.now()) return this.#timers.set(summariesTimer, row.tryAt);
+      const { tryAt } = row;
+      if (tryAt !== null && tryAt > clock.now()) return this.#timers.set(summariesTimer, tryAt);
       await this.#fold(row);
       if (this.#stop.signal.aborted) return;
     }
