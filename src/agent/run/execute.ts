@@ -1,4 +1,4 @@
-import type { ToolConfig, ToolRule } from "../../protocol/tool.ts";
+import type { ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
@@ -39,16 +39,6 @@ import { contextOf } from "./tool-context.ts";
 const journalBegun = ({ services, run, step, call: { callId, toolName } }: Execution): number =>
   services.journal.append({ runOrdinal: run.ordinal, step, kind: "call", content: { callId, toolName } }).createdAt;
 
-/** Throws if a call cannot show: no space is active, or the agent has left it. */
-const checkPlace = ({ services, activeSpaceId }: Execution): void => {
-  if (activeSpaceId === null) {
-    throw new ColloquyError("no_active_space", "no space is active: call enter_space first, the call shows there");
-  }
-  if (!services.spaces.isMember(activeSpaceId)) {
-    throw new ColloquyError("not_a_member", "you are in that space no more");
-  }
-};
-
 /** Refuses a call whose result no person gives and could not wake the agent any more: its root's bound is reached (B1). */
 const checkRoot = ({ services }: Execution, rootId: string): void => {
   const { maxWakesPerRoot } = services.identity.get().config.limits;
@@ -60,8 +50,13 @@ const checkRoot = ({ services }: Execution, rootId: string): void => {
 const newCall = (execution: Execution, tool: ToolConfig): NewCall => {
   const { services, run, call, activeSpaceId, speech } = execution;
   const { shows, asks, attached } = callModeOf(tool, continuityOf(run));
-  if (shows) checkPlace(execution);
   const spaceId = shows ? activeSpaceId : null;
+  if (shows && spaceId === null) {
+    throw new ColloquyError("no_active_space", "no space is active: call enter_space first, the call shows there");
+  }
+  if (spaceId !== null && !services.spaces.isMember(spaceId)) {
+    throw new ColloquyError("not_a_member", "you are in that space no more");
+  }
   const root = rootOfRun(services, run);
   if (!attached && asks === null) checkRoot(execution, root.id);
   const unasked = tool.executionType === "external" ? "out" : attached ? "running" : "ready";
@@ -136,12 +131,6 @@ const callConfigured = async (execution: Execution, tool: ToolConfig): Promise<R
   return goOn(execution, services.calls.get(row.callId) ?? row, !known);
 };
 
-const brokenBy = ({ services, run, call, begunAt }: Execution): ToolRule | undefined => {
-  const { toolRules } = windowOf(services, run).toolset;
-  if (begunAt !== undefined || toolRules.length === 0) return undefined;
-  return brokenRule(toolRules, call.toolName, pastCalls(readRows(services.journal.ofRun(run)).calls));
-};
-
 /**
  * The tool's configuration, if its call has a row of its own. A built-in tool that people must agree to first is called
  * as one that an owner configured so.
@@ -159,13 +148,15 @@ const configuredFor = async (
 };
 
 const attempt = async (execution: Execution): Promise<Result | "waiting"> => {
-  const { services, call, run } = execution;
+  const { services, call, run, begunAt } = execution;
   let alive: ReturnType<typeof setInterval> | undefined;
   try {
     if (call.invalid) throw new ColloquyError(call.invalid.code, call.invalid.message);
     const tool = findTool(call.toolName, kindOf(services, run));
     if (!tool) throw new ColloquyError("tool_unknown", `there is no tool named ${call.toolName}`);
-    const broken = brokenBy(execution);
+    const { toolRules } = windowOf(services, run).toolset;
+    const past = pastCalls(readRows(services.journal.ofRun(run)).calls);
+    const broken = begunAt === undefined && brokenRule(toolRules, call.toolName, past);
     if (broken) {
       return { ...failure("tool_rule_broken", `not executed, it breaks a rule: ${ruleLine(broken)}`), refused: true };
     }

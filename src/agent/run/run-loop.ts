@@ -213,8 +213,10 @@ const end = async ({ services, run, channels }: InLoop, ending: Ending): Promise
   const ended = finish(services, run, ending);
   await faultOnceStored("agent.after-commit", services.object);
   const { outcome, reason, error } = ended;
-  const event = ending.kind === "failed" || ending.kind === "canceled" ? `run.${ending.kind}` : "run.completed";
-  channels.tellRun({ event, ...withoutNulls({ outcome, reason, error }) });
+  channels.tellRun({
+    event: ending.kind === "failed" || ending.kind === "canceled" ? `run.${ending.kind}` : "run.completed",
+    ...withoutNulls({ outcome, reason, error }),
+  });
   await tellReceipts(services, ended, channels);
   return ended;
 };
