@@ -63,6 +63,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     allowLoopback: env.ENVIRONMENT === "development",
     fetch: (address, init) => fetch(address, init),
   });
+  const roots = createRoots(db, clock);
   const ledger = createLedger(db, clock, (name) => {
     const [ordinal = 0, step = 0] = /^\d+:\d+$/.test(name) ? name.split(":").map(Number) : [];
     const run = ordinal > 0 && runs.at(ordinal);
@@ -88,11 +89,25 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     importedJournalEnd: () => importedJournalEnd(db),
   });
   const services: RunServices = {
-    ...{ env, clock, ids, identity, spaces, journal, runs, windows, calls, mcp, ledger, transaction, object: ctx },
+    ...{
+      env,
+      clock,
+      ids,
+      identity,
+      spaces,
+      journal,
+      runs,
+      windows,
+      calls,
+      mcp,
+      roots,
+      ledger,
+      transaction,
+      object: ctx,
+    },
     ...{ blocks, sharedBlocks, shares, subscriptions, archival, search },
-    inbox: createInbox(db, clock),
+    inbox: createInbox(db, clock, { identity, spaces, roots, armLoop: () => loop.arm() }),
     dedupeKeys: createDedupeKeys(db, clock),
-    roots: createRoots(db, clock),
     waits: createWaits(db, clock),
     hooks: createHooks(db, clock),
     memories: createMemories(db, clock),

@@ -94,7 +94,7 @@ export const inbox = sqliteTable(
 
 export type InboxRow = typeof inbox.$inferSelect;
 
-/** What wakes nobody, until a batch takes it into the inbox. Its bounds are in `inbox/dead-letters.ts`. */
+/** What wakes nobody, until a batch takes it into the inbox. Its bounds are in `inbox/inbox.ts`. */
 export const overheard = sqliteTable("overheard", event);
 
 /** An overheard event as a row of the inbox. */

@@ -1,6 +1,5 @@
 import type { InboxItem } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
-import { discardDeadLetter, retryDeadLetter } from "../inbox/dead-letters.ts";
 import { acceptTrigger } from "../inbox/deliver.ts";
 import type { InboxRow } from "../schema.ts";
 import type { Area } from "./agent-runtime.ts";
@@ -33,13 +32,13 @@ export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEven
   inbox: ({ services }, { limit, cursor, status }) =>
     page(services.inbox.page(cursorOf(cursor) ?? 0, limit + 1, status), limit, (row) => row.seq, inboxView),
   retryEvent: ({ services, loop }, eventId) => {
-    const row = retryDeadLetter(services, eventId);
+    const row = services.inbox.retry(eventId);
     loop.arm();
     loop.wake();
     return inboxView(row);
   },
   retryDeadEvents: ({ services, loop }) => {
-    const retried = services.inbox.revive().length;
+    const retried = services.inbox.retryAll();
     if (retried > 0) {
       loop.arm();
       loop.wake();
@@ -47,7 +46,7 @@ export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEven
     return { retried };
   },
   discardEvent: ({ services }, eventId) => {
-    services.transaction(() => discardDeadLetter(services, eventId));
+    services.transaction(() => services.inbox.discard(eventId));
     return null;
   },
 };

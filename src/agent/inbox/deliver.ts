@@ -5,14 +5,16 @@ import { textBytes } from "../../protocol/text.ts";
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { maxInboxEvents, maxPayloadBytes, sameBodyMs } from "../bounds.ts";
+import type { CallServices } from "../calls/calls.ts";
 import type { PlanRow } from "../plans/plans.ts";
 import type { InboxData } from "../records.ts";
-import type { CallRow, InboxRow } from "../schema.ts";
+import type { CallRow } from "../schema.ts";
 import { isLateAnswer } from "../tools/call-mode.ts";
-import { evictOverheard } from "./dead-letters.ts";
-import { isAnswer, isRetry, type NewEvent, rootOf } from "./inbox.ts";
-import type { InboxServices } from "./inbox-services.ts";
-import { ownRoot } from "./roots.ts";
+import type { DedupeKeys } from "./dedupe-keys.ts";
+import type { Hooks } from "./hooks.ts";
+import type { Inbox, NewEvent } from "./inbox.ts";
+import { ownRoot, type Roots } from "./roots.ts";
+import type { Waits } from "./waits.ts";
 
 /**
  * The ways into the inbox.
@@ -20,9 +22,16 @@ import { ownRoot } from "./roots.ts";
  * Invariants
  * 1. Messages at or before the cursor of their space are ignored, and event ids are unique: a delivery that comes
  *    twice changes nothing (R7, D2).
- * 2. The inbox, the cursor and the space's snapshot change in one transaction. It arms the watchdog if an event in it
- *    asks for a run.
+ * 2. The inbox, the cursor and the space's snapshot change in one transaction.
  */
+export type InboxServices = CallServices & {
+  inbox: Inbox;
+  dedupeKeys: DedupeKeys;
+  hooks: Hooks;
+  roots: Roots;
+  waits: Waits;
+};
+
 /** Throws `unavailable` while the inbox takes no more: the sender tries again. */
 const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
   if (!inbox.isFull(adding)) return;
@@ -30,40 +39,10 @@ const requireRoom = ({ inbox }: InboxServices, adding: number): void => {
   throw new ColloquyError("unavailable", `${reached} Try again later; its activity says what it does.`);
 };
 
-/**
- * Takes events in, and arms the watchdog if one of them wakes the agent. A root that has woken it as often as it may
- * wakes it no more, except by an answer (B1). Answers whether one is only heard. In a transaction.
- */
-const enter = (services: InboxServices, events: NewEvent[]): boolean => {
-  const { maxWakesPerRoot } = services.identity.get().config.limits;
-  const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
-  const counts = services.roots.wakes(events.filter(bounded).map((event) => rootOf(event).id));
-  const isMuted = (event: NewEvent): boolean =>
-    bounded(event) && (counts.get(rootOf(event).id) ?? 0) >= maxWakesPerRoot;
-  const entering = events.map((event) => ({ ...event, wakes: event.wakes && !isMuted(event) }));
-  services.inbox.addAll(entering);
-  if (entering.some(({ wakes }) => wakes)) services.armLoop();
-  return entering.some(({ wakes }) => !wakes);
-};
-
 /** Takes in one event that asks for a run. In a transaction; throws while the inbox is full. */
 const enterOne = (services: InboxServices, eventId: string, data: InboxData): void => {
   requireRoom(services, 1);
-  if (enter(services, [{ eventId, data, wakes: true }])) evictOverheard(services);
-};
-
-/**
- * Gives events to a run. Each root among `woken` wakes the agent once more; what else comes of one that has done so as
- * often as it may is only heard from now on (B1). In a transaction.
- */
-export const take = (services: InboxServices, rows: InboxRow[], woken: InboxRow[]): void => {
-  services.inbox.take(rows);
-  const { maxWakesPerRoot } = services.identity.get().config.limits;
-  const roots = new Set(woken.filter((row) => !isRetry(row)).map(({ rootId }) => rootId));
-  const muted = services.roots.count([...roots], maxWakesPerRoot);
-  if (muted.length === 0) return;
-  services.inbox.mute(muted);
-  evictOverheard(services);
+  services.inbox.enter([{ eventId, data, wakes: true }]);
 };
 
 /** Whether it brings only messages that wake nobody. Unless a run awaits one, the loop sleeps on. */
@@ -88,7 +67,7 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
     const awaited = services.waits.awaits(delivery.space.id);
     let unheard = 0;
     const events: NewEvent[] = [];
-    const given: { ordinal: number; eventId: string }[] = [];
+    const given: { ordinal: number; index: number }[] = [];
     for (const delivered of fresh) {
       const waiting = awaited ? services.waits.answer(delivered.message) : [];
       // A timeline reads messages that wake nobody in the history.
@@ -99,12 +78,17 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       const { message, triggerSource } = delivered;
       const eventId = services.ids.deriveFrom("evt", agent.id, message.id);
       const data: InboxData = { type: "space_message", spaceName: delivery.space.name, delivered };
-      events.push({ eventId, data, wakes: triggerSource !== "none" });
+      // It belongs to the run that waits for it: it begins no other, and is acknowledged with that one.
+      const ordinal = waiting.find((each) => services.runs.at(each)?.completedAt === null);
       if (waiting.length > 0) arm();
-      for (const ordinal of waiting) given.push({ ordinal, eventId });
+      if (ordinal !== undefined) given.push({ ordinal, index: events.length });
+      events.push({ eventId, data, wakes: triggerSource !== "none", isTaken: ordinal !== undefined });
     }
-    const isHeard = enter(services, events);
-    for (const { ordinal, eventId } of given) giveTo(services, ordinal, eventId);
+    const seqs = services.inbox.enter(events);
+    for (const { ordinal, index } of given) {
+      const taken = services.runs.at(ordinal)?.events ?? [];
+      services.runs.update(ordinal, { events: [...taken, ...seqs.slice(index, index + 1)] });
+    }
     const decided = (delivery.answers ?? [])
       .filter(({ seq }) => seq > from)
       .filter((each) => services.calls.decided(each));
@@ -119,7 +103,6 @@ export const accept = (services: InboxServices, delivery: Delivery): { cursor: n
       services.shares.left(delivery.space.id);
     }
     if (delivery.left || decided.length > 0) arm();
-    if (isHeard) evictOverheard(services);
     return to;
   });
   services.subscriptions.keepMembers(delivery.space.id, delivery.left ? [] : delivery.space.members);
@@ -138,15 +121,6 @@ export const acceptToolResult = (services: InboxServices, call: CallRow): void =
   };
   const data = { type: "tool_result" as const, toolCallId, tool: tool.name, result, failed, ...bounded };
   enterOne(services, eventId, { ...data, activeSpaceId, root });
-};
-
-/** Gives an answer to the run that waits for it. It begins no other run, and is acknowledged with that one. */
-const giveTo = (services: InboxServices, ordinal: number, eventId: string): void => {
-  const run = services.runs.at(ordinal);
-  const event = services.inbox.byEventId(eventId);
-  if (!run || run.completedAt !== null || event?.status !== "pending") return;
-  services.inbox.take([event]);
-  services.runs.update(ordinal, { events: [...run.events, event.seq] });
 };
 
 /** Releases events that were taken for answers and are none. */

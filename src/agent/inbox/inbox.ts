@@ -3,7 +3,9 @@ import type { SQLiteUpdateSetSource } from "drizzle-orm/sqlite-core";
 import type { Root } from "../../protocol/rpc.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { among, countOf, type Database, prepared } from "../../shared/database.ts";
+import { ColloquyError } from "../../shared/errors.ts";
 import { jsonArrays } from "../../shared/json-arrays.ts";
+import { log } from "../../shared/log.ts";
 import {
   maxAttempts,
   maxBatchAttempts,
@@ -13,9 +15,12 @@ import {
   maxOverheardBytes,
   maxOverheardEvents,
 } from "../bounds.ts";
+import type { Identity } from "../identity.ts";
 import type { Failure, InboxData } from "../records.ts";
 import { events, heardAs, type InboxRow, inbox, overheard } from "../schema.ts";
+import type { Spaces } from "../spaces.ts";
 import { fitting } from "./batch.ts";
+import type { Roots } from "./roots.ts";
 
 /**
  * The agent's durable queue of events. What wakes it lies in `inbox`, what does not in `overheard`, until a run takes it.
@@ -24,18 +29,17 @@ import { fitting } from "./batch.ts";
  * 1. An event id is taken in once, however often it is delivered (R7): a message by the cursor of its space, any other
  *    by an index.
  * 2. A taken event belongs to one run. The transaction that ends the run acknowledges it, or makes it pending again
- *    (R1). After `maxAttempts` failed runs it is dead.
+ *    (R1). After `maxAttempts` failed runs it is dead: no run takes it any more, until a person retries or discards it.
  * 3. Batches are taken in the order of arrival, which `seq` is in both tables.
  * 4. An event that a run took before has a `retryAt`. It wakes again if it did before, and its wake is not counted
  *    again (B1).
+ * 5. What wakes arms the watchdog in the transaction that takes it in. A root that has woken the agent as often as it
+ *    may wakes it no more, except by an answer (B1).
  */
 type Changes = SQLiteUpdateSetSource<typeof inbox>;
 
-/** `wakes`: it asks for a run. */
-export type NewEvent = { eventId: string; data: InboxData; wakes: boolean };
-
-/** Whether a run took the event before. */
-export const isRetry = (row: Pick<InboxRow, "retryAt">): boolean => row.retryAt !== null;
+/** `wakes`: it asks for a run. `isTaken`: a run that waits for it has it at once. */
+export type NewEvent = { eventId: string; data: InboxData; wakes: boolean; isTaken?: boolean };
 
 /** The events that a run takes, oldest first, and the messages that it passes over. */
 export type Batch = { rows: InboxRow[]; passed: InboxRow[] };
@@ -49,7 +53,7 @@ export const rootOf = ({ data }: Pick<InboxRow, "data">): Root =>
  * Whether the event is an answer to the agent, which always wakes it. An expired or late result is not one: a server
  * that is always late would make the agent ask for ever (B1).
  */
-export const isAnswer = (data: InboxData): boolean => data.type === "tool_result" && !data.expired && !data.late;
+const isAnswer = (data: InboxData): boolean => data.type === "tool_result" && !data.expired && !data.late;
 
 /** The same of rows. */
 const isAnswerRow = sql`(${inbox.type} = 'tool_result' and
@@ -64,13 +68,20 @@ const isOfSpace = sql`coalesce(json_extract(${events.data}, '$.delivered.message
 
 const isDead = eq(inbox.status, "dead");
 
-/** The columns of `event`, of the rows of one JSON array. */
+/** The columns of `event`, of the rows of one JSON array. Two more follow in it: `wakes` and `status`. */
 const added = sql`select value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, ${sql.placeholder("receivedAt")}`;
 const fromRows = sql`from json_each(${sql.placeholder("rows")}) where true`;
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-export const createInbox = (db: Database, clock: Clock) => {
+type Around = {
+  identity: Pick<Identity, "get">;
+  spaces: Pick<Spaces, "leaveToHistory" | "settle">;
+  roots: Roots;
+  armLoop(): void;
+};
+
+export const createInbox = (db: Database, clock: Clock, { identity, spaces, roots, armLoop }: Around) => {
   const newest = prepared(() =>
     db
       .select({
@@ -79,7 +90,7 @@ export const createInbox = (db: Database, clock: Clock) => {
       .from(sql`(select 1)`),
   );
   const adding = prepared(() =>
-    db.insert(inbox).select(sql`${added}, true, 0, 'pending', null, null ${fromRows}`).onConflictDoNothing(),
+    db.insert(inbox).select(sql`${added}, value ->> 5, 0, value ->> 6, null, null ${fromRows}`).onConflictDoNothing(),
   );
   const hear = prepared(() => db.insert(overheard).select(sql`${added} ${fromRows}`));
   /** Rows of both tables. */
@@ -121,6 +132,73 @@ export const createInbox = (db: Database, clock: Clock) => {
     if (seqs.length > 0) db.update(inbox).set(changes).where(among(inbox.seq, seqs)).run();
   };
 
+  const acknowledge = (seqs: number[]): void => {
+    if (seqs.length > 0) db.delete(inbox).where(among(inbox.seq, seqs)).run();
+  };
+
+  /** Deletes events that no run will take. Messages are left to their space's history, as the agent is told; the log tells of others. */
+  const leave = (rows: InboxRow[]): void => {
+    if (rows.length === 0) return;
+    const seqs = rows.map(({ seq }) => seq);
+    acknowledge(seqs);
+    db.delete(overheard).where(among(overheard.seq, seqs)).run();
+    const { id: agentId } = identity.get();
+    const left = new Map<string, number>();
+    for (const { eventId, type, data, lastError } of rows) {
+      if (data.type !== "space_message") {
+        log.warn("event.let_go", { agentId, eventId, type, code: lastError?.code ?? "maxWakesPerRoot" });
+        continue;
+      }
+      const { spaceId } = data.delivered.message;
+      left.set(spaceId, (left.get(spaceId) ?? 0) + 1);
+    }
+    for (const [spaceId, messages] of left) spaces.leaveToHistory(spaceId, messages);
+  };
+
+  /** Leaves the oldest of more than `maxOverheardEvents`, or than `maxOverheardBytes` hold. */
+  const evictOverheard = (): void => {
+    const upTo = beyond().get({ most: maxOverheardEvents, mostBytes: maxOverheardBytes })?.seq ?? null;
+    if (upTo === null) return;
+    leave(db.select(heardAs("pending")).from(overheard).where(lte(overheard.seq, upTo)).orderBy(overheard.seq).all());
+  };
+
+  /** Answers those of the events that are dead now. Of all dead ones it leaves those beyond `maxDeadLetters` that died first. */
+  const died = (seqs: number[]): InboxRow[] => {
+    const dead = db
+      .select()
+      .from(inbox)
+      .where(and(among(inbox.seq, seqs), isDead))
+      .orderBy(asc(inbox.seq))
+      .all();
+    if (dead.length === 0) return [];
+    const first = db.select().from(inbox).where(isDead).orderBy(desc(inbox.retryAt), desc(inbox.seq));
+    leave(first.limit(maxInboxEvents).offset(maxDeadLetters).all());
+    return dead;
+  };
+
+  /** What else came of these roots wakes nobody any more. */
+  const mute = (rootIds: string[]): void => {
+    const isOfRoot = among(inbox.rootId, rootIds);
+    const which = and(eq(inbox.status, "pending"), isNull(inbox.retryAt), isOfRoot, not(isAnswerRow));
+    const { seq, eventId, type, data, rootId, receivedAt } = inbox;
+    db.insert(overheard)
+      .select(db.select({ seq, eventId, type, data, rootId, receivedAt }).from(inbox).where(which))
+      .run();
+    db.delete(inbox).where(which).run();
+  };
+
+  /** Throws `not_found`, and `conflict` for an event that is not dead. */
+  const deadOne = (eventId: string, done: "retried" | "discarded"): InboxRow => {
+    const row = oneByEventId().get({ eventId });
+    if (!row) throw new ColloquyError("not_found", "there is no such event in the inbox");
+    if (row.status === "dead") return row;
+    throw new ColloquyError("conflict", `only a dead event can be ${done}; this one is ${row.status}`);
+  };
+
+  const anew = () => ({ status: "pending", attempts: 0, retryAt: clock.now() }) as const;
+
+  const maxWakes = (): number => identity.get().config.limits.maxWakesPerRoot;
+
   return {
     /** Whether so many more events are too many. Dead and overheard ones do not count. */
     isFull(adding: number): boolean {
@@ -129,55 +207,29 @@ export const createInbox = (db: Database, clock: Clock) => {
       return rows + adding > maxInboxEvents && rows - this.counts().dead + adding > maxInboxEvents;
     },
 
-    /** Takes events in, in their order, except those whose ids are there already. */
-    addAll(added: NewEvent[]): void {
-      if (added.length === 0) return;
-      const receivedAt = clock.now();
+    /** Takes events in, in their order, except those whose ids are there already. Answers their `seq`. In a transaction. */
+    enter(added: NewEvent[]): number[] {
+      if (added.length === 0) return [];
+      const bounded = ({ data, wakes }: NewEvent): boolean => wakes && !isAnswer(data);
+      const counts = roots.wakes(added.filter(bounded).map((event) => rootOf(event).id));
+      const isMuted = (event: NewEvent): boolean => bounded(event) && (counts.get(rootOf(event).id) ?? 0) >= maxWakes();
       const first = (newest().get()?.seq ?? 0) + 1;
-      const rows = added.map(({ eventId, data, wakes }, index) => {
-        return { wakes, row: [first + index, eventId, data.type, JSON.stringify(data), rootOf({ data }).id] };
+      const rows = added.map((event, index) => {
+        const { eventId, data, isTaken = false } = event;
+        const wakes = event.wakes && !isMuted(event);
+        const row = [first + index, eventId, data.type, JSON.stringify(data), rootOf({ data }).id];
+        return { wakes, isHeard: !wakes && !isTaken, row: [...row, wakes, isTaken ? "taken" : "pending"] };
       });
-      const insert = (wakes: boolean): void => {
-        const query = wakes ? adding() : hear();
-        const all = rows.flatMap((each) => (each.wakes === wakes ? [each.row] : []));
-        for (const some of jsonArrays(all)) query.run({ rows: some, receivedAt });
+      const insert = (isHeard: boolean): void => {
+        const query = isHeard ? hear() : adding();
+        const all = rows.flatMap((each) => (each.isHeard === isHeard ? [each.row] : []));
+        for (const some of jsonArrays(all)) query.run({ rows: some, receivedAt: clock.now() });
       };
-      insert(true);
       insert(false);
-    },
-
-    /** What else came of these roots wakes nobody any more. */
-    mute(rootIds: string[]): void {
-      const which = and(
-        eq(inbox.status, "pending"),
-        isNull(inbox.retryAt),
-        among(inbox.rootId, rootIds),
-        not(isAnswerRow),
-      );
-      const { seq, eventId, type, data, rootId, receivedAt } = inbox;
-      db.insert(overheard)
-        .select(db.select({ seq, eventId, type, data, rootId, receivedAt }).from(inbox).where(which))
-        .run();
-      db.delete(inbox).where(which).run();
-    },
-
-    /** The oldest of more than `maxOverheardEvents`, or than `maxOverheardBytes` hold. */
-    overheardBeyond(): InboxRow[] {
-      const upTo = beyond().get({ most: maxOverheardEvents, mostBytes: maxOverheardBytes })?.seq ?? null;
-      if (upTo === null) return [];
-      return db.select(heardAs("pending")).from(overheard).where(lte(overheard.seq, upTo)).orderBy(overheard.seq).all();
-    },
-
-    /** The dead ones beyond `maxDeadLetters` that died first. */
-    deadBeyond(): InboxRow[] {
-      return db
-        .select()
-        .from(inbox)
-        .where(isDead)
-        .orderBy(desc(inbox.retryAt), desc(inbox.seq))
-        .limit(maxInboxEvents)
-        .offset(maxDeadLetters)
-        .all();
+      insert(true);
+      if (rows.some(({ wakes }) => wakes)) armLoop();
+      if (rows.some(({ isHeard }) => isHeard)) evictOverheard();
+      return rows.map((_, index) => first + index);
     },
 
     /**
@@ -252,28 +304,31 @@ export const createInbox = (db: Database, clock: Clock) => {
       return row !== undefined;
     },
 
-    /** Gives the events to a run. Overheard ones lie in the inbox from now on, and wake nobody there either. */
-    take(rows: InboxRow[]): void {
+    /**
+     * Gives the events to a run. Overheard ones lie in the inbox from now on, and wake nobody there either. Each root
+     * among `woken` wakes the agent once more; what else comes of one that has done so as often as it may is only heard
+     * from now on (B1). In a transaction.
+     */
+    take(rows: InboxRow[], woken: InboxRow[]): void {
       const seqs = rows.map(({ seq }) => seq);
       change(seqs, { status: "taken" });
-      if (rows.every(({ wakes }) => wakes)) return;
-      const heard = among(overheard.seq, seqs);
-      db.insert(inbox)
-        .select(db.select(heardAs("taken")).from(overheard).where(heard))
-        .run();
-      db.delete(overheard).where(heard).run();
+      if (!rows.every(({ wakes }) => wakes)) {
+        const heard = among(overheard.seq, seqs);
+        db.insert(inbox)
+          .select(db.select(heardAs("taken")).from(overheard).where(heard))
+          .run();
+        db.delete(overheard).where(heard).run();
+      }
+      // The wake of an event that a run took before was counted then.
+      const waking = new Set(woken.filter(({ retryAt }) => retryAt === null).map(({ rootId }) => rootId));
+      const muted = roots.count([...waking], maxWakes());
+      if (muted.length === 0) return;
+      mute(muted);
+      evictOverheard();
     },
 
-    acknowledge(seqs: number[]): void {
-      if (seqs.length > 0) db.delete(inbox).where(among(inbox.seq, seqs)).run();
-    },
-
-    /** Deletes events that no run took. */
-    drop(rows: InboxRow[]): void {
-      const seqs = rows.map(({ seq }) => seq);
-      this.acknowledge(seqs);
-      db.delete(overheard).where(among(overheard.seq, seqs)).run();
-    },
+    acknowledge,
+    leave,
 
     /** Makes the events pending again without an attempt: the run did not fail because of them (a spent budget). */
     requeue: (seqs: number[]): void => change(seqs, { status: "pending", retryAt: clock.now() }),
@@ -281,8 +336,8 @@ export const createInbox = (db: Database, clock: Clock) => {
     /** Makes the events pending again as if no run had taken them. */
     release: (seqs: number[]): void => change(seqs, { status: "pending" }),
 
-    /** Makes the events of a failed run pending again, or dead after `maxAttempts`. */
-    failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): void {
+    /** Makes the events of a failed run pending again, or dead after `maxAttempts`. Answers the dead ones. */
+    failed(seqs: number[], error: Failure, pauseMs: (attempts: number) => number): InboxRow[] {
       const now = clock.now();
       // The events of a batch are tried again together, after the longest of their pauses.
       const tryAt = now + pauseMs(Math.max(0, ...this.rows(seqs).map(({ attempts }) => attempts)) + 1);
@@ -294,6 +349,7 @@ export const createInbox = (db: Database, clock: Clock) => {
         status: orDead("pending", "dead"),
         retryAt: orDead(tryAt, now),
       });
+      return died(seqs);
     },
 
     /** Counts an attempt of a run that keeps the events. Answers the fewest attempts of any of them. */
@@ -303,19 +359,29 @@ export const createInbox = (db: Database, clock: Clock) => {
     },
 
     /** Makes the events dead, whatever their attempts. */
-    deadLetter(seqs: number[], error: Failure): void {
+    deadLetter(seqs: number[], error: Failure): InboxRow[] {
       change(seqs, { status: "dead", lastError: error, retryAt: clock.now() });
+      return died(seqs);
     },
 
-    /** Makes dead events pending again, without attempts: one, which then wakes the agent even if it did not before, or all. */
-    revive(eventId?: string): InboxRow[] {
-      const anew = { status: "pending", attempts: 0, retryAt: clock.now() } as const;
-      return db
-        .update(inbox)
-        .set(eventId === undefined ? anew : { ...anew, wakes: true })
-        .where(and(isDead, eventId === undefined ? undefined : eq(inbox.eventId, eventId)))
-        .returning()
-        .all();
+    /** Makes a dead event pending again, without attempts. It then wakes the agent, even if it did not before. */
+    retry(eventId: string): InboxRow {
+      const changes = { ...anew(), wakes: true };
+      const row = deadOne(eventId, "retried");
+      change([row.seq], changes);
+      return { ...row, ...changes };
+    },
+
+    /** Makes all dead events pending again, without attempts. Answers how many. */
+    retryAll: (): number => db.update(inbox).set(anew()).where(isDead).returning({ seq: inbox.seq }).all().length,
+
+    /** Deletes a dead event, in a transaction. */
+    discard(eventId: string): void {
+      const { seq, data } = deadOne(eventId, "discarded");
+      acknowledge([seq]);
+      if (data.type !== "space_message" || identity.get().config.continuity !== "timeline") return;
+      const { message } = data.delivered;
+      spaces.settle(message.spaceId, { acknowledged: [message.seq], shownTo: 0 });
     },
 
     byEventId: (eventId: string): InboxRow | undefined => oneByEventId().get({ eventId }),

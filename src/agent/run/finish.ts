@@ -3,7 +3,6 @@ import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
 import { prefixReuse } from "../context/prefix.ts";
 import { correct } from "../context/tokens.ts";
-import { evictDeadLetters } from "../inbox/dead-letters.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
 import { builtinTool, factsOf, findTool } from "../tools/registry.ts";
@@ -127,11 +126,10 @@ const settleEvents = (services: RunServices, run: RunRow, { all }: RunRows, endi
     inbox.requeue(run.events);
     return [];
   }
-  if (ending.events === "dead") inbox.deadLetter(run.events, ending.error);
-  else inbox.failed(run.events, ending.error, pauseAfter);
-  const dead = inbox.rows(run.events).filter(({ status }) => status === "dead");
-  if (dead.length > 0) evictDeadLetters(services);
-  return receiptsOf(dead);
+  const isDead = ending.events === "dead";
+  return receiptsOf(
+    isDead ? inbox.deadLetter(run.events, ending.error) : inbox.failed(run.events, ending.error, pauseAfter),
+  );
 };
 
 /** Stores the active space, the estimates' correction and the last error, if any of them changed. */

@@ -1,5 +1,5 @@
 import type { CallRequest } from "../../protocol/exported-history.ts";
-import type { InboxServices } from "../inbox/inbox-services.ts";
+import type { InboxServices } from "../inbox/deliver.ts";
 import type { Journal } from "../journal.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Archival } from "../memory/archival.ts";

@@ -7,7 +7,6 @@ import { renderState, toldState, untold } from "../../context/consciousness/stat
 import { quoteLines } from "../../context/grammar.ts";
 import { inputBudget } from "../../context/limits.ts";
 import { estimateMessages, estimateText } from "../../context/tokens.ts";
-import { leave } from "../../inbox/dead-letters.ts";
 import type { JournalRow } from "../../journal.ts";
 import { ordinalAfter, type RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
@@ -71,7 +70,7 @@ const begin = (services: RunServices, newest: RunRow | undefined): RunRow | unde
   const { rows: batch, passed } = nextBatch(services);
   if (batch.length === 0) return undefined;
   return services.transaction(() => {
-    leave(services, passed);
+    services.inbox.leave(passed);
     const prepared = prepareCycle(services, batch, ordinalAfter(newest));
     const { events, withheld, history, text } = prepared;
     const run = beginRun(services, newest, prepared);

@@ -2,7 +2,6 @@ import type { AgentConfig } from "../../../protocol/agent.ts";
 import type { ShownBlock } from "../../context/blocks.ts";
 import type { Snapshot } from "../../context/compose.ts";
 import { eventSpaces, triggerOf } from "../../inbox/batch.ts";
-import { take } from "../../inbox/deliver.ts";
 import type { JournalRow } from "../../journal.ts";
 import { type NewRun, ordinalAfter, type RunRow } from "../../runs.ts";
 import type { InboxRow } from "../../schema.ts";
@@ -63,7 +62,7 @@ export const beginRun = (
   const { id: agentId } = services.identity.get();
   const ordinal = ordinalAfter(newest);
   const events = [...batch, ...overheard];
-  take(services, events, batch);
+  services.inbox.take(events, batch);
   services.journal.hold(ordinal, true);
   const run = {
     id: services.ids.deriveOwned("run", agentId, ordinal),
