@@ -2,8 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import migrations from "../../migrations/agent/migrations.js";
 import type { Env } from "../env/env.ts";
 import type { AgentConfig, Agent as AgentView } from "../protocol/agent.ts";
-import type { AgentRpc, ImportedRow, ImportName, SealedHook } from "../protocol/agent-rpc.ts";
-import type { ExportedHead, ImportReport } from "../protocol/exported-agent.ts";
+import type { AgentRpc, SealedHook } from "../protocol/agent-rpc.ts";
 import type { Delivery, DeliveryText } from "../protocol/rpc.ts";
 import { createSchema, hasSchema, openDatabase } from "../shared/database.ts";
 import { ColloquyError, type Outcome, ok, refusalOf } from "../shared/errors.ts";
@@ -12,9 +11,8 @@ import { closeBack } from "../sockets/authenticated-sockets.ts";
 import type { AgentRuntime, Area } from "./api/agent-runtime.ts";
 import { blocksArea } from "./api/blocks.ts";
 import { configArea, createAgent, usableConfig } from "./api/config.ts";
-import { hooksArea } from "./api/hooks.ts";
-import { exportArea, ImportSession } from "./api/import-session.ts";
-import { inboxArea } from "./api/inbox.ts";
+import { createImportSession, exportArea, importMethods } from "./api/import-session.ts";
+import { hooksArea, inboxArea } from "./api/inbox.ts";
 import { memoryArea, plansArea, searchArea } from "./api/memory.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
 import { accept } from "./inbox/deliver.ts";
@@ -35,7 +33,7 @@ const areas = {
   ...exportArea,
 };
 
-type Installed = keyof typeof areas;
+type Installed = keyof typeof areas | (typeof importMethods)[number];
 
 /** Methods of the object itself: they need no runtime, end it, or read the workspace from the call. */
 type Own = Omit<AgentRpc, Installed>;
@@ -47,21 +45,28 @@ export interface Agent extends Pick<AgentRpc, Installed> {}
 export class Agent extends DurableObject<Env> implements Own {
   #runtime: AgentRuntime | undefined;
   #ending: Promise<void> | undefined;
-  readonly #import: ImportSession;
+  readonly #import: ReturnType<typeof createImportSession>;
 
   /** Areas become methods of the prototype: a call is one round trip, and tests find them there. */
   static {
-    for (const [name, work] of Object.entries(areas satisfies Area<Installed>)) {
-      const value = function (this: Agent, workspaceId: string, ...args: unknown[]): Promise<Outcome<unknown>> {
-        return this.#with(workspaceId, (runtime) => Reflect.apply(work, undefined, [runtime, ...args]));
-      };
+    type Method = (this: Agent, ...args: unknown[]) => Promise<Outcome<unknown>>;
+    const install = (name: string, value: Method) =>
       Object.defineProperty(Agent.prototype, name, { value, configurable: true, writable: true });
+    for (const [name, work] of Object.entries(areas satisfies Area<keyof typeof areas>)) {
+      install(name, function (workspaceId, ...args) {
+        return this.#with(String(workspaceId), (runtime) => Reflect.apply(work, undefined, [runtime, ...args]));
+      });
+    }
+    for (const name of importMethods) {
+      install(name, function (...args) {
+        return this.#answer(() => Reflect.apply(this.#import[name], undefined, args));
+      });
     }
   }
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#import = new ImportSession(env, {
+    this.#import = createImportSession(env, {
       current: () => this.#runtime,
       open: () => this.#open(),
       end: () => this.#end(),
@@ -155,26 +160,6 @@ export class Agent extends DurableObject<Env> implements Own {
       const { id: agentId, workspaceId } = services.identity.get();
       return { workspaceId, agentId, ...services.hooks.sealed(id) };
     });
-  }
-
-  beginImport(id: string, name: ImportName): Promise<Outcome<"begun" | "there">> {
-    return this.#answer(() => this.#import.begin(id, name));
-  }
-
-  importRows(name: ImportName, rows: ImportedRow[]): Promise<Outcome<null>> {
-    return this.#answer(() => this.#import.add(name, rows));
-  }
-
-  prepareImport(name: ImportName, head: ExportedHead): Promise<Outcome<null>> {
-    return this.#answer(() => this.#import.prepare(name, head));
-  }
-
-  completeImport(workspaceId: string): Promise<Outcome<{ agent: AgentView; report: ImportReport }>> {
-    return this.#answer(() => this.#import.complete(workspaceId));
-  }
-
-  dropImport(name: ImportName): Promise<Outcome<null>> {
-    return this.#answer(() => this.#import.drop(name));
   }
 
   override alarm(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { InboxItem } from "../../protocol/run.ts";
 import { isoTime } from "../../shared/clock.ts";
-import { acceptTrigger } from "../inbox/deliver.ts";
+import { fault, faultOnceStored } from "../../shared/fault.ts";
+import { acceptDelivery, acceptTrigger } from "../inbox/deliver.ts";
 import type { InboxRow } from "../schema.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -48,5 +49,26 @@ export const inboxArea: Area<"trigger" | "inbox" | "retryEvent" | "retryDeadEven
   discardEvent: ({ services }, eventId) => {
     services.transaction(() => services.inbox.discard(eventId));
     return null;
+  },
+};
+
+/** The agent's webhook addresses, and the deliveries that come by them. */
+type HookMethods = "hooks" | "createHook" | "hook" | "updateHook" | "rotateHook" | "deleteHook" | "receive";
+export const hooksArea: Area<HookMethods> = {
+  hooks: ({ services }) => services.hooks.list(),
+  createHook: ({ services }, hook) => services.hooks.create(hook),
+  hook: ({ services }, id) => services.hooks.get(id),
+  updateHook: ({ services }, id, changes) => services.hooks.update(id, changes),
+  rotateHook: ({ services }, id, rotation) => services.hooks.rotate(id, rotation),
+  deleteHook: ({ services }, id) => {
+    services.hooks.delete(id);
+    return null;
+  },
+  receive: async ({ services, loop }, hookId, delivery) => {
+    fault("hook.before-receive", services.object);
+    const received = acceptDelivery(services, hookId, delivery);
+    await faultOnceStored("hook.after-receive", services.object);
+    loop.wake();
+    return received;
   },
 };

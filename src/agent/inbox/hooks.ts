@@ -21,26 +21,10 @@ type HookRow = typeof hooks.$inferSelect;
 export type Hooks = ReturnType<typeof createHooks>;
 
 export const createHooks = (db: Database, clock: Clock) => {
-  const inGrace = (row: HookRow): boolean => {
-    return row.previousUntil !== null && row.previousUntil > clock.now();
-  };
+  const isIt = (id: string) => eq(hooks.id, id);
+  const find = (id: string): HookRow | undefined => db.select().from(hooks).where(isIt(id)).get();
 
-  const find = (id: string): HookRow | undefined => {
-    return db.select().from(hooks).where(eq(hooks.id, id)).get();
-  };
-
-  const row_ = (id: string): HookRow => {
-    const row = find(id);
-    if (!row) throw missing();
-    return row;
-  };
-
-  const write = (id: string, changes: SQLiteUpdateSetSource<typeof hooks>): HookSettings => {
-    const set = { ...changes, updatedAt: clock.now() };
-    const row = db.update(hooks).set(set).where(eq(hooks.id, id)).returning().get();
-    if (!row) throw missing();
-    return view(row);
-  };
+  const isInGrace = ({ previousUntil }: HookRow): boolean => previousUntil !== null && previousUntil > clock.now();
 
   const view = (row: HookRow): HookSettings => {
     const { sealed: _, version, previousSealed, previousUntil, createdAt, updatedAt, ...settings } = row;
@@ -48,19 +32,21 @@ export const createHooks = (db: Database, clock: Clock) => {
       ...withoutNulls(settings),
       createdAt: isoTime(createdAt),
       updatedAt: isoTime(updatedAt),
-      ...(previousUntil !== null && inGrace(row) ? { previousSecretUntil: isoTime(previousUntil) } : {}),
+      ...(previousUntil !== null && isInGrace(row) ? { previousSecretUntil: isoTime(previousUntil) } : {}),
     };
   };
 
+  const write = (id: string, changes: SQLiteUpdateSetSource<typeof hooks>): HookSettings => {
+    const set = { ...changes, updatedAt: clock.now() };
+    return view(there(db.update(hooks).set(set).where(isIt(id)).returning().get()));
+  };
+
+  /** Of a hook that is not there, all but `list` and `create` throw `not_found`. */
   return {
     /** Oldest first; `maxHooks` of them at most. */
-    list(): HookSettings[] {
-      const rows = db.select().from(hooks).orderBy(asc(hooks.createdAt), asc(hooks.id)).all();
-      return rows.map((row) => view(row));
-    },
+    list: (): HookSettings[] => db.select().from(hooks).orderBy(asc(hooks.createdAt), asc(hooks.id)).all().map(view),
 
-    /** Throws `not_found`. */
-    get: (id: string): HookSettings => view(row_(id)),
+    get: (id: string): HookSettings => view(there(find(id))),
 
     /** Throws `limit_reached` past `maxHooks`. */
     create(hook: NewHook): HookSettings {
@@ -74,32 +60,30 @@ export const createHooks = (db: Database, clock: Clock) => {
       return view(db.insert(hooks).values(row).returning().get());
     },
 
-    /** Throws `not_found`. */
     update: (id: string, changes: UpdateHook): HookSettings => write(id, changes),
 
-    /** Throws `not_found`. */
     rotate(id: string, { sealed, version, graceMs }: HookRotation): HookSettings {
-      const row = row_(id);
+      const row = there(find(id));
       if (row.version === version) return view(row);
-      const previous = graceMs > 0 ? { previousSealed: row.sealed, previousUntil: clock.now() + graceMs } : none;
-      return write(id, { sealed, version, ...previous });
+      const isGraced = graceMs > 0;
+      const previousSealed = isGraced ? row.sealed : null;
+      return write(id, { sealed, version, previousSealed, previousUntil: isGraced ? clock.now() + graceMs : null });
     },
 
-    /** Throws `not_found`. */
     delete(id: string): void {
-      const deleted = db.delete(hooks).where(eq(hooks.id, id)).returning({ id: hooks.id }).all();
-      if (deleted.length === 0) throw missing();
+      there(db.delete(hooks).where(isIt(id)).returning().get());
     },
 
-    /** The settings and sealed secrets that verify a delivery. Throws `not_found`. */
+    /** The settings and sealed secrets that verify a delivery. */
     sealed(id: string): Pick<SealedHook, "settings" | "sealed"> {
-      const row = row_(id);
-      const previous = inGrace(row) ? row.previousSealed : null;
-      return { settings: view(row), sealed: previous === null ? [row.sealed] : [row.sealed, previous] };
+      const row = there(find(id));
+      const previous = isInGrace(row) && row.previousSealed !== null ? [row.previousSealed] : [];
+      return { settings: view(row), sealed: [row.sealed, ...previous] };
     },
   };
 };
 
-const none = { previousSealed: null, previousUntil: null };
-
-const missing = (): ColloquyError => new ColloquyError("not_found", "there is no such hook");
+const there = (row: HookRow | undefined): HookRow => {
+  if (!row) throw new ColloquyError("not_found", "there is no such hook");
+  return row;
+};
