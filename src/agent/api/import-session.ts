@@ -93,8 +93,6 @@ const adopt = ({ runtime: { db }, row }: Import, { exportedAt, agent }: Exported
  * 3. Only the try that began it last adds to it; nothing is added once it was found to fit together.
  * 4. One thing at a time is done to an import: while one is deleted, no other begins.
  */
-export type ImportSession = ReturnType<typeof createImportSession>;
-
 export const createImportSession = (env: Env, life: Life): ImportMethods & { alarm(): Promise<void> } => {
   let turn: Promise<unknown> = Promise.resolve();
 
