@@ -16,7 +16,6 @@ import { hooksArea, inboxArea } from "./api/inbox.ts";
 import { memoryArea, plansArea, searchArea } from "./api/memory.ts";
 import { runsArea, toolCallsArea } from "./api/runs.ts";
 import { accept } from "./inbox/deliver.ts";
-import { subscribeBlock } from "./memory/blocks/block-subscriptions.ts";
 import { createRuntime } from "./runtime.ts";
 
 /** The methods that need the agent's runtime and nothing else of the object. */
@@ -168,7 +167,9 @@ export class Agent extends DurableObject<Env> implements Own {
 
   /** Opens a socket that follows a block. */
   override async fetch(request: Request): Promise<Response> {
-    const opened = await this.#with(undefined, ({ services }) => subscribeBlock(services, request));
+    const opened = await this.#with(undefined, ({ services: { subscriptions, identity, blocks } }) =>
+      subscriptions.open(request, identity, blocks),
+    );
     return opened.ok ? opened.value : Response.json(opened.problem, { status: opened.problem.status });
   }
 

@@ -18,10 +18,10 @@ import { createWaits } from "./inbox/waits.ts";
 import { createJournal } from "./journal.ts";
 import { createLedger } from "./ledger.ts";
 import { createArchival } from "./memory/archival.ts";
-import { BlockSubscriptions, subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
-import { Blocks } from "./memory/blocks/blocks.ts";
-import { SharedBlocks } from "./memory/blocks/shared-blocks.ts";
-import { Shares } from "./memory/blocks/shares.ts";
+import { createBlockSubscriptions, subscriptionsTimer } from "./memory/blocks/block-subscriptions.ts";
+import { createBlocks } from "./memory/blocks/blocks.ts";
+import { createSharedBlocks } from "./memory/blocks/shared-blocks.ts";
+import { createShares } from "./memory/blocks/shares.ts";
 import { loadLoro } from "./memory/documents/loro.ts";
 import { createGoals, createMemories } from "./memory/memory-state.ts";
 import { Search, searchTimer } from "./memory/search/search.ts";
@@ -69,17 +69,10 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     const run = ordinal > 0 && runs.at(ordinal);
     return run ? tokensOfStep(journal.ofRun(run), step) : undefined;
   });
-  const sharedBlocks: SharedBlocks = new SharedBlocks({ db, clock, env, ids, identity, blocks: () => blocks });
-  const shares: Shares = new Shares({
-    ...{ db, clock, env, ids, identity },
-    blocks: () => blocks,
-    subscriptions: () => subscriptions,
-  });
-  const subscriptions = new BlockSubscriptions({ ctx, env, timers, clock, shares });
-  const blocks: Blocks = new Blocks({
-    ...{ db, clock, shares, transaction, loadLoro },
-    changed: (change) => subscriptions.changed(change),
-  });
+  const shares = createShares(db, clock, identity);
+  const subscriptions = createBlockSubscriptions({ ctx, env, timers, clock, shares });
+  const blocks = createBlocks({ db, clock, shares, transaction, loadLoro, changed: subscriptions.changed });
+  const sharedBlocks = createSharedBlocks({ db, env, ids, clock, identity, blocks, shares, subscriptions });
   const archival = createArchival(db, clock, (id, newest) => search.forget(id, newest));
   const search: Search = new Search(db, {
     ...{ env, clock, timers, transaction, identity, spaces, journal, runs, ledger, blocks, archival },

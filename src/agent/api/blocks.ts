@@ -3,8 +3,8 @@ import type { BlockDetail, EditBlock, UpdateBlock } from "../../protocol/block.t
 import { ColloquyError } from "../../shared/errors.ts";
 import { requireAwaited } from "../../shared/require-awaited.ts";
 import { timeoutSignal } from "../../shared/timeouts.ts";
-import { blockView } from "../memory/blocks/block-view.ts";
 import { type BlockServices, ownPrincipal, type SharedBlockRow } from "../memory/blocks/shared-blocks.ts";
+import { blockView } from "../memory/blocks/shares.ts";
 import { originAuthor } from "../transfer/origin.ts";
 import type { Area } from "./agent-runtime.ts";
 import { cursorOf, page } from "./page.ts";
@@ -53,7 +53,7 @@ export const blocksArea: Area<keyof BlockMethods> = {
   },
   deleteBlock: async ({ services }, label, as, author) => {
     const row = services.blocks.delete(label, principalOf(services, as, author));
-    await services.shares.unshareDeleted(row, timeoutSignal(askMs));
+    await services.sharedBlocks.unshareDeleted(row, timeoutSignal(askMs));
     return null;
   },
   blockHistory: ({ db, services }, label, { limit, cursor }, granteeId) => {
@@ -66,9 +66,9 @@ export const blocksArea: Area<keyof BlockMethods> = {
     );
   },
   blockGrants: ({ services }, label) => services.shares.grants(services.blocks.get(label).id),
-  shareBlock: ({ services }, label, grant) => services.shares.share(label, grant, timeoutSignal(askMs)),
+  shareBlock: ({ services }, label, grant) => services.sharedBlocks.share(label, grant, timeoutSignal(askMs)),
   unshareBlock: async ({ services }, label, granteeId) => {
-    await services.shares.unshare(label, granteeId, timeoutSignal(askMs));
+    await services.sharedBlocks.unshare(label, granteeId, timeoutSignal(askMs));
     return null;
   },
   noteSharedBlock: ({ services }, note) => {

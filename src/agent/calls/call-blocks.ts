@@ -95,11 +95,11 @@ export const callBlocks = (
     if (ranks[permission] > ranks[own]) {
       throw new ColloquyError("forbidden", `you may not give ${permission} of "${label}": the block has ${own}`);
     }
-    await services.shares.share(label, { granteeId: granteeNamed(services, grantee), permission }, signal);
+    await services.sharedBlocks.share(label, { granteeId: granteeNamed(services, grantee), permission }, signal);
   },
   async unshare(label, grantee) {
     try {
-      await services.shares.unshare(label, granteeNamed(services, grantee), signal);
+      await services.sharedBlocks.unshare(label, granteeNamed(services, grantee), signal);
     } catch (error) {
       // In a replay, a share that is not there any more was taken back before the cut.
       if (!(replayed && error instanceof ColloquyError && error.code === "not_found")) throw error;

@@ -5,7 +5,7 @@ import { maxBlockCharacters } from "../../protocol/block-schema.ts";
 import type { Database } from "../../shared/database.ts";
 import { unsoundness } from "../../shared/sound-json.ts";
 import { maxForeignReads } from "../bounds.ts";
-import { BlockHistory } from "../memory/blocks/block-history.ts";
+import { createBlockHistory } from "../memory/blocks/block-history.ts";
 import { blocks, blockVersions } from "../memory/blocks/schema.ts";
 import { checkBlockSchema, sizeOf } from "../memory/documents/check-content.ts";
 import { contentAt, hasState, stateOf } from "../memory/documents/document.ts";
@@ -79,7 +79,7 @@ export const checkBlocks = async (db: Database): Promise<void> => {
   const all = db.select().from(blocks).orderBy(asc(blocks.id)).all();
   if (all.length === 0) return;
   const loro = await loadLoro();
-  const history = new BlockHistory(db);
+  const history = createBlockHistory(db);
   for (const block of all) {
     const versions = db
       .select({ version: blockVersions.version, state: blockVersions.state })

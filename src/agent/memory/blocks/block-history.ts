@@ -24,150 +24,140 @@ const partBytes = 1024 * 1024;
 /** How many versions are kept where a history grew too large: the first number that makes it fit. */
 const shorterHistories = [200, 20, 0];
 
-export class BlockHistory {
-  readonly #db: Database;
+const versionsOf = (blockId: number) => eq(blockVersions.blockId, blockId);
+const partsOf = (blockId: number) => eq(blockSnapshots.blockId, blockId);
+
+export const createBlockHistory = (db: Database) => {
   /** In the order of their use, the latest last. */
-  readonly #open = new Map<number, LoroDoc>();
-
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  /** The document of a block. Those that were used longest ago are closed. */
-  open(loro: Loro, blockId: number): LoroDoc {
-    const doc = this.#open.get(blockId) ?? this.#read(loro, blockId);
-    this.#open.delete(blockId);
-    this.#open.set(blockId, doc);
-    for (const id of this.#open.keys()) {
-      if (this.#open.size <= maxOpenDocuments) break;
-      this.drop(id);
-    }
-    return doc;
-  }
-
-  /** Closes a document, and forgets what of it is not stored. */
-  drop(blockId: number): void {
-    const doc = this.#open.get(blockId);
-    this.#open.delete(blockId);
-    doc?.free();
-  }
-
-  /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
-  openForeign(loro: Loro, blockId: number): LoroDoc {
-    const { snapshot, updates } = this.#bytes(blockId);
-    return openForeignDocument(loro, snapshot ? [snapshot, ...updates] : updates);
-  }
-
-  #read(loro: Loro, blockId: number): LoroDoc {
-    const { snapshot, updates } = this.#bytes(blockId);
-    return openDocument(loro, updates, snapshot);
-  }
+  const opened = new Map<number, LoroDoc>();
 
   /** The snapshot and the updates after it, in order. */
-  #bytes(blockId: number): { snapshot: Uint8Array | undefined; updates: Uint8Array[] } {
-    const parts = this.#db
-      .select({ bytes: blockSnapshots.bytes })
-      .from(blockSnapshots)
-      .where(eq(blockSnapshots.blockId, blockId))
-      .orderBy(asc(blockSnapshots.part))
-      .all();
-    const updates = this.#db
+  const bytesOf = (blockId: number): { snapshot: Uint8Array | undefined; updates: Uint8Array[] } => {
+    const parts = db.select({ bytes: blockSnapshots.bytes }).from(blockSnapshots).where(partsOf(blockId));
+    const rows = db
       .select({ update: blockVersions.update })
       .from(blockVersions)
-      .where(and(eq(blockVersions.blockId, blockId), isNotNull(blockVersions.update)))
-      .orderBy(asc(blockVersions.version))
-      .all();
+      .where(and(versionsOf(blockId), isNotNull(blockVersions.update)))
+      .orderBy(asc(blockVersions.version));
+    const snapshot = parts.orderBy(asc(blockSnapshots.part)).all();
     return {
-      snapshot: parts.length === 0 ? undefined : new Uint8Array(Buffer.concat(parts.map(({ bytes }) => bytes))),
-      updates: updates.flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
+      snapshot: snapshot.length === 0 ? undefined : new Uint8Array(Buffer.concat(snapshot.map(({ bytes }) => bytes))),
+      updates: rows.all().flatMap(({ update }) => (update ? [new Uint8Array(update)] : [])),
     };
-  }
+  };
 
-  append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {
-    const bytes = update.length === 0 ? null : Buffer.from(update);
-    this.#db
-      .insert(blockVersions)
-      .values({ blockId, ...version, ...by, update: bytes, createdAt: now })
-      .run();
-  }
+  const read = (loro: Loro, blockId: number): LoroDoc => {
+    const { snapshot, updates } = bytesOf(blockId);
+    return openDocument(loro, updates, snapshot);
+  };
 
-  /** Puts all of the document into its snapshot, and forgets the oldest versions. */
-  fold(blockId: number, doc: LoroDoc, version: number): void {
-    let keep = maxBlockVersions;
-    let bytes = snapshotOf(doc);
-    for (const fewer of shorterHistories) {
-      if (bytes.length <= maxBlockSnapshotBytes) break;
-      keep = fewer;
-      const from = this.stateAt(blockId, Math.max(1, version - fewer)) ?? stateOf(doc);
-      bytes = shallowSnapshotOf(doc, from);
-    }
-    this.#db.delete(blockSnapshots).where(eq(blockSnapshots.blockId, blockId)).run();
-    for (let part = 0; part * partBytes < bytes.length; part += 1) {
-      const slice = Buffer.from(bytes.slice(part * partBytes, (part + 1) * partBytes));
-      this.#db.insert(blockSnapshots).values({ blockId, part, bytes: slice }).run();
-    }
-    const mine = eq(blockVersions.blockId, blockId);
-    this.#db
-      .update(blockVersions)
-      .set({ update: null })
-      .where(and(mine, isNotNull(blockVersions.update)))
-      .run();
-    this.#db
-      .delete(blockVersions)
-      .where(and(mine, lt(blockVersions.version, version - keep)))
-      .run();
-    // It was made anew, without the oldest of its history.
-    if (keep < maxBlockVersions) this.drop(blockId);
-  }
+  /** Closes a document, and forgets what of it is not stored. */
+  const drop = (blockId: number): void => {
+    const doc = opened.get(blockId);
+    opened.delete(blockId);
+    doc?.free();
+  };
 
-  stateAt(blockId: number, version: number): string | undefined {
-    return this.#db
-      .select({ state: blockVersions.state })
-      .from(blockVersions)
-      .where(and(eq(blockVersions.blockId, blockId), eq(blockVersions.version, version)))
-      .get()?.state;
-  }
+  const stateAt = (blockId: number, version: number): string | undefined => {
+    const isVersion = and(versionsOf(blockId), eq(blockVersions.version, version));
+    return db.select({ state: blockVersions.state }).from(blockVersions).where(isVersion).get()?.state;
+  };
 
-  /** Throws `not_found` for a version that never was, or is not kept any more. */
-  requireState(blockId: number, version: number, newest: number): string {
-    const state = this.stateAt(blockId, version);
-    if (state !== undefined) return state;
-    const why =
-      version >= 1 && version < newest ? `version ${version} is not kept any more` : `there is no version ${version}`;
-    throw new ColloquyError("not_found", `${why}; the newest is ${newest}`);
-  }
+  const removeSnapshot = (blockId: number): void => {
+    db.delete(blockSnapshots).where(partsOf(blockId)).run();
+  };
 
-  /** The newest versions of an author, oldest first, without the one that the block was created with. */
-  stepsOf(blockId: number, author: string): Step[] {
-    return this.#db
-      .select({ version: blockVersions.version, kind: blockVersions.kind })
-      .from(blockVersions)
-      .where(and(eq(blockVersions.blockId, blockId), eq(blockVersions.author, author), gt(blockVersions.version, 1)))
-      .orderBy(desc(blockVersions.version))
-      .limit(maxUndoSteps)
-      .all()
-      .reverse();
-  }
+  return {
+    ...{ drop, stateAt },
 
-  /** Newest first, those before `before`. */
-  page(blockId: number, before: number | undefined, limit: number): BlockChange[] {
-    const mine = eq(blockVersions.blockId, blockId);
-    return this.#db
-      .select()
-      .from(blockVersions)
-      .where(before === undefined ? mine : and(mine, lt(blockVersions.version, before)))
-      .orderBy(desc(blockVersions.version))
-      .limit(limit)
-      .all()
-      .map(({ version, author, manner, operations, createdAt }) => ({
-        ...{ version, operations },
-        author: `${author}:${manner}`,
-        createdAt: isoTime(createdAt),
-      }));
-  }
+    /** The document of a block. Those that were used longest ago are closed. */
+    open(loro: Loro, blockId: number): LoroDoc {
+      const doc = opened.get(blockId) ?? read(loro, blockId);
+      opened.delete(blockId);
+      opened.set(blockId, doc);
+      for (const id of opened.keys()) {
+        if (opened.size <= maxOpenDocuments) break;
+        drop(id);
+      }
+      return doc;
+    },
 
-  forget(blockId: number): void {
-    this.#db.delete(blockVersions).where(eq(blockVersions.blockId, blockId)).run();
-    this.#db.delete(blockSnapshots).where(eq(blockSnapshots.blockId, blockId)).run();
-  }
-}
+    /** The same of bytes that came from elsewhere. Throws what is wrong with them. */
+    openForeign(loro: Loro, blockId: number): LoroDoc {
+      const { snapshot, updates } = bytesOf(blockId);
+      return openForeignDocument(loro, snapshot ? [snapshot, ...updates] : updates);
+    },
+
+    append(blockId: number, { update, ...version }: Commit, by: { author: string; manner: string }, now: number): void {
+      const bytes = update.length === 0 ? null : Buffer.from(update);
+      db.insert(blockVersions)
+        .values({ blockId, ...version, ...by, update: bytes, createdAt: now })
+        .run();
+    },
+
+    /** Puts all of the document into its snapshot, and forgets the oldest versions. */
+    fold(blockId: number, doc: LoroDoc, version: number): void {
+      let keep = maxBlockVersions;
+      let bytes = snapshotOf(doc);
+      for (const fewer of shorterHistories) {
+        if (bytes.length <= maxBlockSnapshotBytes) break;
+        keep = fewer;
+        bytes = shallowSnapshotOf(doc, stateAt(blockId, Math.max(1, version - fewer)) ?? stateOf(doc));
+      }
+      removeSnapshot(blockId);
+      for (let part = 0; part * partBytes < bytes.length; part += 1) {
+        const slice = Buffer.from(bytes.slice(part * partBytes, (part + 1) * partBytes));
+        db.insert(blockSnapshots).values({ blockId, part, bytes: slice }).run();
+      }
+      const isInTail = and(versionsOf(blockId), isNotNull(blockVersions.update));
+      db.update(blockVersions).set({ update: null }).where(isInTail).run();
+      const isOld = lt(blockVersions.version, version - keep);
+      db.delete(blockVersions)
+        .where(and(versionsOf(blockId), isOld))
+        .run();
+      // It was made anew, without the oldest of its history.
+      if (keep < maxBlockVersions) drop(blockId);
+    },
+
+    /** Throws `not_found` for a version that never was, or is not kept any more. */
+    requireState(blockId: number, version: number, newest: number): string {
+      const state = stateAt(blockId, version);
+      if (state !== undefined) return state;
+      const isOld = version >= 1 && version < newest;
+      const why = isOld ? `version ${version} is not kept any more` : `there is no version ${version}`;
+      throw new ColloquyError("not_found", `${why}; the newest is ${newest}`);
+    },
+
+    /** The newest versions of an author, oldest first, without the one that the block was created with. */
+    stepsOf: (blockId: number, author: string): Step[] =>
+      db
+        .select({ version: blockVersions.version, kind: blockVersions.kind })
+        .from(blockVersions)
+        .where(and(versionsOf(blockId), eq(blockVersions.author, author), gt(blockVersions.version, 1)))
+        .orderBy(desc(blockVersions.version))
+        .limit(maxUndoSteps)
+        .all()
+        .reverse(),
+
+    /** Newest first, those before `before`. */
+    page: (blockId: number, before = Number.MAX_SAFE_INTEGER, limit: number): BlockChange[] =>
+      db
+        .select()
+        .from(blockVersions)
+        .where(and(versionsOf(blockId), lt(blockVersions.version, before)))
+        .orderBy(desc(blockVersions.version))
+        .limit(limit)
+        .all()
+        .map(({ version, author, manner, operations, createdAt }) => ({
+          ...{ version, operations },
+          author: `${author}:${manner}`,
+          createdAt: isoTime(createdAt),
+        })),
+
+    forget(blockId: number): void {
+      db.delete(blockVersions).where(versionsOf(blockId)).run();
+      removeSnapshot(blockId);
+      drop(blockId);
+    },
+  };
+};

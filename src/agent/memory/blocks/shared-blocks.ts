@@ -1,10 +1,10 @@
-import { and, asc, count, eq } from "drizzle-orm";
+import { and, asc, eq } from "drizzle-orm";
 import type { Env } from "../../../env/env.ts";
-import type { BlockPrincipal, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
+import type { BlockGrant, BlockPrincipal, SharedBlockNote } from "../../../protocol/agent-rpc.ts";
 import type { Block, BlockDetail, EditedBlock } from "../../../protocol/block.ts";
 import { type Clock, isoTime } from "../../../shared/clock.ts";
 import { type Database, prepared, Remembered } from "../../../shared/database.ts";
-import { ColloquyError, unwrap } from "../../../shared/errors.ts";
+import { ColloquyError, type Outcome, unwrap } from "../../../shared/errors.ts";
 import type { Ids } from "../../../shared/ids.ts";
 import { maxSharedBlocks, spaceAnswerMs } from "../../bounds.ts";
 import { callWithRetry } from "../../call-with-retry.ts";
@@ -12,159 +12,28 @@ import type { Identity } from "../../identity.ts";
 import type { BlockSubscriptions } from "./block-subscriptions.ts";
 import type { BlockEdit, Blocks } from "./blocks.ts";
 import { sharedBlocks } from "./schema.ts";
-import type { Shares } from "./shares.ts";
+import { type BlockRow, isSpaceId, type Shares } from "./shares.ts";
 
 /** A block of another agent, as far as this one has heard. */
 export type SharedBlockRow = typeof sharedBlocks.$inferSelect;
 
-type Around = {
-  db: Database;
-  clock: Clock;
-  env: Pick<Env, "AGENT">;
+type OwnBlockServices = {
+  env: Env;
   ids: Ids;
-  identity: Pick<Identity, "get">;
-  blocks(): Pick<Blocks, "find" | "detail" | "edit">;
+  clock: Clock;
+  identity: Identity;
+  blocks: Blocks;
+  shares: Shares;
+  subscriptions: BlockSubscriptions;
 };
+
+/** Services for an agent's blocks, and for those shared with it. */
+export type BlockServices = OwnBlockServices & { sharedBlocks: SharedBlocks };
+
+type View = { version?: number | undefined; from?: string | undefined };
 
 const isRow = ({ ownerId, label }: Pick<SharedBlockRow, "ownerId" | "label">) =>
   and(eq(sharedBlocks.ownerId, ownerId), eq(sharedBlocks.label, label));
-
-/**
- * Blocks that other agents share with this one, and all blocks by the labels that they have here.
- *
- * Invariants
- * 1. An owner that says that it does not share a block (any more) is believed at once.
- * 2. One that cannot be reached stops nothing: its blocks read `(unavailable)`.
- */
-export class SharedBlocks {
-  readonly #around: Around;
-  readonly #all = prepared(() =>
-    this.#around.db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
-  );
-  readonly #list: Remembered<SharedBlockRow[]>;
-
-  constructor(around: Around) {
-    this.#around = around;
-    this.#list = new Remembered(around.db, () => this.#all().all());
-  }
-
-  /** By label. */
-  list(): SharedBlockRow[] {
-    return this.#list.get();
-  }
-
-  /**
-   * The block of another agent that a label means here; of several, that of the agent named or with the id `from`. This
-   * agent's own comes first, where `from` is left out. Throws `conflict` where that leaves more than one.
-   */
-  find(label: string, from?: string): SharedBlockRow | undefined {
-    if (from === undefined && this.#around.blocks().find(label)) return undefined;
-    const found = this.list().filter(
-      (row) => row.label === label && (from === undefined || row.ownerId === from || row.ownerName === from),
-    );
-    if (found.length <= 1) return found[0];
-    const owners = found.map(({ ownerName, ownerId }) => `${JSON.stringify(ownerName)} (${ownerId})`).join(", ");
-    throw new ColloquyError("conflict", `several agents share "${label}" with you: say from which, ${owners}`);
-  }
-
-  /** Throws `limit_reached` past `maxSharedBlocks`. */
-  note({ ownerId, label, ...told }: SharedBlockNote): void {
-    const now = this.#around.clock.now();
-    const isKnown = this.list().some((row) => row.ownerId === ownerId && row.label === label);
-    const rows = this.#around.db.select({ rows: count() }).from(sharedBlocks).get()?.rows ?? 0;
-    if (!isKnown && rows >= maxSharedBlocks) {
-      throw new ColloquyError(
-        "limit_reached",
-        `maxSharedBlocks (${maxSharedBlocks}) are shared with that agent already`,
-      );
-    }
-    this.#list
-      .writing()
-      .insert(sharedBlocks)
-      .values({ ownerId, label, ...told, createdAt: now })
-      .onConflictDoUpdate({ target: [sharedBlocks.ownerId, sharedBlocks.label], set: told })
-      .run();
-  }
-
-  pin(row: SharedBlockRow, pinned: boolean): void {
-    this.#list.writing().update(sharedBlocks).set({ pinned }).where(isRow(row)).run();
-  }
-
-  drop(row: Pick<SharedBlockRow, "ownerId" | "label">): void {
-    this.#list.writing().delete(sharedBlocks).where(isRow(row)).run();
-  }
-
-  /** A block under its label here. Throws `not_found`, what another owner refuses, or `unavailable`. */
-  async load(label: string, signal: AbortSignal, { version, from }: View = {}): Promise<BlockDetail> {
-    const { blocks, env, identity } = this.#around;
-    const row = this.find(label, from);
-    if (!row) return blocks().detail(label, version);
-    const { id, workspaceId } = identity.get();
-    const ask = () => env.AGENT.getByName(row.ownerId).block(workspaceId, label, version, id);
-    return { ...unwrap(await callWithRetry(ask, signal)), pinned: row.pinned };
-  }
-
-  /** Edits a block under its label here. Throws what refuses it, or `unavailable`. */
-  async edit(label: string, edit: BlockEdit, signal: AbortSignal, from?: string): Promise<EditedBlock> {
-    const { blocks, env, identity, ids, clock } = this.#around;
-    const row = this.find(label, from);
-    if (!row) return blocks().edit(label, edit);
-    const { id, workspaceId } = identity.get();
-    const by: BlockPrincipal = edit.by.kind === "workspace" ? { ...edit.by, through: id } : edit.by;
-    // Its owner may be asked again where its answer was lost.
-    const callId = edit.callId ?? ids.mint("key");
-    const ask = () => {
-      const until = clock.now() + spaceAnswerMs;
-      return env.AGENT.getByName(row.ownerId).editSharedBlock(workspaceId, label, { ...edit, by, callId, until });
-    };
-    return unwrap(await callWithRetry(ask, signal));
-  }
-
-  /** Others' blocks as they are now, in the order of `rows`. Each owner is asked once. */
-  async read(rows: SharedBlockRow[], signal: AbortSignal): Promise<Block[]> {
-    const byOwner = Map.groupBy(rows, ({ ownerId }) => ownerId);
-    const answers = [...byOwner].map(([ownerId, wanted]) => this.#readFrom(ownerId, wanted, signal));
-    const known = new Map((await Promise.all(answers)).flat());
-    return rows.flatMap((row) => {
-      const block = known.get(row);
-      if (!block) {
-        this.drop(row);
-        return [];
-      }
-      if (block.version > 0) this.#believe(row, block);
-      return [{ ...block, pinned: row.pinned }];
-    });
-  }
-
-  async #readFrom(
-    ownerId: string,
-    wanted: SharedBlockRow[],
-    signal: AbortSignal,
-  ): Promise<[SharedBlockRow, Block | null][]> {
-    const { env, identity } = this.#around;
-    const { id, workspaceId } = identity.get();
-    const labels = wanted.map(({ label }) => label);
-    try {
-      const ask = () => env.AGENT.getByName(ownerId).readSharedBlocks(workspaceId, id, labels);
-      const answer = await callWithRetry(ask, signal);
-      const read = !answer.ok && answer.problem.code === "not_found" ? [] : unwrap(answer);
-      return wanted.map((row, index) => [row, read[index] ?? null]);
-    } catch (error) {
-      // After a timeout the block reads as withheld; after a cancel nothing is read.
-      if (!(error instanceof ColloquyError && error.retryable)) signal.throwIfAborted();
-      return wanted.map((row) => [row, withheld(row)]);
-    }
-  }
-
-  /** Stores what the owner says of the block, if it differs from the row. */
-  #believe(row: SharedBlockRow, { sharedFrom, type, permission }: Block): void {
-    const ownerName = sharedFrom?.agentName ?? row.ownerName;
-    if (row.ownerName === ownerName && row.type === type && row.permission === permission) return;
-    this.note({ ownerId: row.ownerId, label: row.label, ownerName, type, permission });
-  }
-}
-
-type View = { version?: number | undefined; from?: string | undefined };
 
 const withheld = ({ label, type, permission, pinned, ownerId, ownerName, createdAt }: SharedBlockRow): Block => ({
   ...{ label, type, permission, pinned },
@@ -178,20 +47,205 @@ const withheld = ({ label, type, permission, pinned, ownerId, ownerName, created
   updatedAt: isoTime(createdAt),
 });
 
-/** Services for an agent's blocks, and for those shared with it. */
-export type BlockServices = {
-  env: Env;
-  ids: Ids;
-  clock: Clock;
-  identity: Identity;
-  blocks: Blocks;
-  shares: Shares;
-  sharedBlocks: SharedBlocks;
-  subscriptions: BlockSubscriptions;
-};
-
 /** As the agent itself: with a person's consent, where one gave it. */
 export const ownPrincipal = ({ identity }: Pick<BlockServices, "identity">, consented?: boolean): BlockPrincipal => {
   const { id, config } = identity.get();
   return { kind: "agent", agentId: id, name: config.name, consented };
+};
+
+export type SharedBlocks = ReturnType<typeof createSharedBlocks>;
+
+/**
+ * What agents do with each other's blocks: this one shares its own, others share theirs with it. All blocks are read and
+ * edited by the labels that they have here.
+ *
+ * Invariants
+ * 1. An owner that says that it does not share a block (any more) is believed at once.
+ * 2. One that cannot be reached stops nothing: its blocks read `(unavailable)`.
+ * 3. A share is stored before the other agent is told, and deleted before it is told so.
+ * 4. To share and to take back can be repeated when it was cut in the middle: nothing changes twice.
+ */
+export const createSharedBlocks = ({
+  db,
+  env,
+  ids,
+  clock,
+  identity,
+  blocks,
+  shares,
+  subscriptions,
+}: OwnBlockServices & { db: Database }) => {
+  const all = prepared(() =>
+    db.select().from(sharedBlocks).orderBy(asc(sharedBlocks.label), asc(sharedBlocks.ownerName)),
+  );
+  const known = new Remembered(db, () => all().all());
+  /** By label. */
+  const list = (): SharedBlockRow[] => known.get();
+
+  /** Asks another agent of the workspace as this one. */
+  const ask = <T>(
+    agentId: string,
+    signal: AbortSignal,
+    question: (agent: ReturnType<Env["AGENT"]["getByName"]>, workspaceId: string, ownId: string) => Promise<Outcome<T>>,
+  ): Promise<Outcome<T>> => {
+    const { id, workspaceId } = identity.get();
+    return callWithRetry(() => question(env.AGENT.getByName(agentId), workspaceId, id), signal);
+  };
+
+  /**
+   * The block of another agent that a label means here; of several, that of the agent named or with the id `from`. This
+   * agent's own comes first, where `from` is left out. Throws `conflict` where that leaves more than one.
+   */
+  const find = (label: string, from?: string): SharedBlockRow | undefined => {
+    if (from === undefined && blocks.find(label)) return undefined;
+    const found = list().filter(
+      (row) => row.label === label && (from === undefined || row.ownerId === from || row.ownerName === from),
+    );
+    if (found.length <= 1) return found[0];
+    const owners = found.map(({ ownerName, ownerId }) => `${JSON.stringify(ownerName)} (${ownerId})`).join(", ");
+    throw new ColloquyError("conflict", `several agents share "${label}" with you: say from which, ${owners}`);
+  };
+
+  /** Throws `limit_reached` past `maxSharedBlocks`. */
+  const note = ({ ownerId, label, ...told }: SharedBlockNote): void => {
+    const isKnown = list().some((row) => row.ownerId === ownerId && row.label === label);
+    if (!isKnown && list().length >= maxSharedBlocks) {
+      const message = `maxSharedBlocks (${maxSharedBlocks}) are shared with that agent already`;
+      throw new ColloquyError("limit_reached", message);
+    }
+    known
+      .writing()
+      .insert(sharedBlocks)
+      .values({ ownerId, label, ...told, createdAt: clock.now() })
+      .onConflictDoUpdate({ target: [sharedBlocks.ownerId, sharedBlocks.label], set: told })
+      .run();
+  };
+
+  const drop = (row: Pick<SharedBlockRow, "ownerId" | "label">): void => {
+    known.writing().delete(sharedBlocks).where(isRow(row)).run();
+  };
+
+  /** Stores what the owner says of the block, if it differs from the row. */
+  const believe = (row: SharedBlockRow, { sharedFrom, type, permission }: Block): void => {
+    const ownerName = sharedFrom?.agentName ?? row.ownerName;
+    if (row.ownerName === ownerName && row.type === type && row.permission === permission) return;
+    note({ ownerId: row.ownerId, label: row.label, ownerName, type, permission });
+  };
+
+  const readFrom = async (
+    ownerId: string,
+    rows: SharedBlockRow[],
+    signal: AbortSignal,
+  ): Promise<[SharedBlockRow, Block | null][]> => {
+    const labels = rows.map(({ label }) => label);
+    try {
+      const answer = await ask(ownerId, signal, (owner, workspaceId, id) =>
+        owner.readSharedBlocks(workspaceId, id, labels),
+      );
+      const read = !answer.ok && answer.problem.code === "not_found" ? [] : unwrap(answer);
+      return rows.map((row, index) => [row, read[index] ?? null]);
+    } catch (error) {
+      // After a timeout the block reads as withheld; after a cancel nothing is read.
+      if (!(error instanceof ColloquyError && error.retryable)) signal.throwIfAborted();
+      return rows.map((row) => [row, withheld(row)]);
+    }
+  };
+
+  /** An agent that cannot be told finds out when it reads the block next. */
+  const tellGone = async (label: string, granteeId: string, signal: AbortSignal): Promise<void> => {
+    try {
+      await ask(granteeId, signal, (reader, workspaceId, id) => reader.dropSharedBlock(workspaceId, id, label));
+    } catch (error) {
+      if (!(error instanceof ColloquyError)) throw error;
+    }
+  };
+
+  return {
+    ...{ list, find, note, drop },
+
+    pin(row: SharedBlockRow, pinned: boolean): void {
+      known.writing().update(sharedBlocks).set({ pinned }).where(isRow(row)).run();
+    },
+
+    /** A block under its label here. Throws `not_found`, what another owner refuses, or `unavailable`. */
+    async load(label: string, signal: AbortSignal, { version, from }: View = {}): Promise<BlockDetail> {
+      const row = find(label, from);
+      if (!row) return blocks.detail(label, version);
+      const answer = await ask(row.ownerId, signal, (owner, workspaceId, id) =>
+        owner.block(workspaceId, label, version, id),
+      );
+      return { ...unwrap(answer), pinned: row.pinned };
+    },
+
+    /** Edits a block under its label here. Throws what refuses it, or `unavailable`. */
+    async edit(label: string, edit: BlockEdit, signal: AbortSignal, from?: string): Promise<EditedBlock> {
+      const row = find(label, from);
+      if (!row) return blocks.edit(label, edit);
+      // Its owner may be asked again where its answer was lost.
+      const callId = edit.callId ?? ids.mint("key");
+      const answer = await ask(row.ownerId, signal, (owner, workspaceId, id) => {
+        const by: BlockPrincipal = edit.by.kind === "workspace" ? { ...edit.by, through: id } : edit.by;
+        return owner.editSharedBlock(workspaceId, label, { ...edit, by, callId, until: clock.now() + spaceAnswerMs });
+      });
+      return unwrap(answer);
+    },
+
+    /** Others' blocks as they are now, in the order of `rows`. Each owner is asked once. */
+    async read(rows: SharedBlockRow[], signal: AbortSignal): Promise<Block[]> {
+      const byOwner = [...Map.groupBy(rows, ({ ownerId }) => ownerId)];
+      const answers = await Promise.all(byOwner.map(([ownerId, wanted]) => readFrom(ownerId, wanted, signal)));
+      const read = new Map(answers.flat());
+      return rows.flatMap((row) => {
+        const block = read.get(row);
+        if (!block) {
+          drop(row);
+          return [];
+        }
+        if (block.version > 0) believe(row, block);
+        return [{ ...block, pinned: row.pinned }];
+      });
+    },
+
+    /** Lets another agent, or the people of a space, use a block. Throws `limit_reached` past the kind's limit. */
+    async share(
+      label: string,
+      { granteeId, permission }: Omit<BlockGrant, "createdAt">,
+      signal: AbortSignal,
+    ): Promise<BlockGrant> {
+      if (isSpaceId(granteeId)) {
+        const { row, value } = await blocks.read(label);
+        const grant = shares.put(row.id, granteeId, permission);
+        // Those who watch it there learn of another permission at once.
+        subscriptions.changed({ row, by: "system", value });
+        return grant;
+      }
+      const { id: ownerId, config } = identity.get();
+      if (granteeId === ownerId) throw new ColloquyError("invalid_request", "a block is not shared with its owner");
+      if (!ids.isIssued("ent", granteeId)) throw new ColloquyError("not_found", "there is no such agent");
+      const { id, type } = blocks.get(label);
+      const grant = shares.put(id, granteeId, permission);
+      const told = await ask(granteeId, signal, (reader, workspaceId) =>
+        reader.noteSharedBlock(workspaceId, { ownerId, ownerName: config.name, label, type, permission }),
+      );
+      if (!told.ok) shares.remove(id, granteeId);
+      unwrap(told);
+      return grant;
+    },
+
+    /** Takes a block back from an agent or a space, at once. Throws `not_found` where it is not shared with that one. */
+    async unshare(label: string, granteeId: string, signal: AbortSignal): Promise<void> {
+      const isSpace = isSpaceId(granteeId);
+      if (!shares.remove(blocks.get(label).id, granteeId)) {
+        throw new ColloquyError("not_found", `"${label}" is not shared with that ${isSpace ? "space" : "agent"}`);
+      }
+      if (isSpace) subscriptions.closeFrom(granteeId, label);
+      else await tellGone(label, granteeId, signal);
+    },
+
+    /** A deleted block is shared with nobody. */
+    async unshareDeleted({ id, label }: BlockRow, signal: AbortSignal): Promise<void> {
+      const grants = shares.grants(id).filter(({ granteeId }) => shares.remove(id, granteeId));
+      for (const { granteeId } of grants) if (!isSpaceId(granteeId)) await tellGone(label, granteeId, signal);
+    },
+  };
 };
