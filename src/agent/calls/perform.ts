@@ -2,6 +2,7 @@ import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { faultOnceStored } from "../../shared/fault.ts";
 import { log } from "../../shared/log.ts";
+import { callBlocks } from "../memory/blocks/call-blocks.ts";
 import type { CallOutcome } from "../records.ts";
 import type { CallRow } from "../schema.ts";
 import { mayRepeat } from "../tools/call-mode.ts";
@@ -9,7 +10,6 @@ import { runConfigured } from "../tools/configured/configured-tool.ts";
 import { completed, failed, interruptedCall } from "../tools/outcome.ts";
 import { builtinTool } from "../tools/registry.ts";
 import type { Outside } from "../tools/tool.ts";
-import { callBlocks } from "./call-blocks.ts";
 import { type CallServices, loggedCall } from "./calls.ts";
 
 /**

@@ -2,22 +2,13 @@ import { type Schema, zodSchema } from "ai";
 import type { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { ArchivalEntry } from "../../protocol/archival.ts";
-import type {
-  BlockChange,
-  BlockDetail,
-  CreateBlock,
-  EditBlock,
-  EditedBlock,
-  Permission,
-} from "../../protocol/block.ts";
-import type { BlockOperation } from "../../protocol/block-operation.ts";
-import type { Viewport } from "../../protocol/block-schema.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { SpaceWindow } from "../../protocol/rpc.ts";
 import type { SearchAnswer, SearchQuery } from "../../protocol/search.ts";
 import type { Approval, ToolConfig } from "../../protocol/tool.ts";
 import { ColloquyError, type Issue, type Outcome } from "../../shared/errors.ts";
+import type { CallBlocks } from "../memory/blocks/call-blocks.ts";
 import type { Goals, Memories } from "../memory/memory-state.ts";
 
 /** How a configured tool reaches the world while one call runs. */
@@ -29,26 +20,6 @@ export type Outside = {
   signal: AbortSignal;
   /** In development only. */
   allowLoopback: boolean;
-};
-
-/** The name or the id of another agent of its spaces, or of a space of its own, whose people may use the block. */
-export type BlockGrantee = { agent: string; space?: undefined } | { agent?: undefined; space: string };
-
-/** The agent's blocks and those that others share with it, as one call reaches them. Refusals are thrown. */
-export type CallBlocks = {
-  load(label: string, view: { from?: string | undefined; version?: number | undefined }): Promise<BlockDetail>;
-  /** The same call again changes nothing more. */
-  edit(label: string, edit: Pick<EditBlock, "operations" | "onVersion">, from?: string): Promise<EditedBlock>;
-  /** Who must agree to it first; undefined where nobody need. */
-  approvalOf(label: string, operations: BlockOperation[], from?: string): Promise<Approval | undefined>;
-  create(block: CreateBlock): Promise<{ version: number }>;
-  pin(label: string, pinned: boolean, from?: string): Promise<void>;
-  archive(label: string): Promise<void>;
-  show(label: string, viewport: Viewport | null, section?: string): Promise<{ rendered: string }>;
-  share(label: string, grantee: BlockGrantee, permission: Permission): Promise<void>;
-  unshare(label: string, grantee: BlockGrantee): Promise<void>;
-  /** Newest first. */
-  history(label: string, limit: number): BlockChange[];
 };
 
 /** What a tool may reach while one call runs. It knows nothing of runs, journals or streams. */

@@ -30,7 +30,8 @@ type OwnBlockServices = {
 /** Services for an agent's blocks, and for those shared with it. */
 export type BlockServices = OwnBlockServices & { sharedBlocks: SharedBlocks };
 
-type View = { version?: number | undefined; from?: string | undefined };
+/** Which version of a block, and whose where several agents share one of the label. */
+export type View = { version?: number | undefined; from?: string | undefined };
 
 const isRow = ({ ownerId, label }: Pick<SharedBlockRow, "ownerId" | "label">) =>
   and(eq(sharedBlocks.ownerId, ownerId), eq(sharedBlocks.label, label));

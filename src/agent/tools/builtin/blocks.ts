@@ -6,17 +6,9 @@ import { ColloquyError } from "../../../shared/errors.ts";
 import { unsoundness } from "../../../shared/sound-json.ts";
 import { maxToolOutputTokens } from "../../bounds.ts";
 import { estimateText } from "../../context/tokens.ts";
-import {
-  acts,
-  type BlockGrantee,
-  type CallBlocks,
-  defineTool,
-  fitting,
-  invalidInput,
-  looks,
-  parseInput,
-  type ToolContext,
-} from "../tool.ts";
+import type { BlockGrantee, CallBlocks } from "../../memory/blocks/call-blocks.ts";
+import { asUnknownOutcome } from "../outcome.ts";
+import { acts, defineTool, fitting, invalidInput, looks, parseInput, type ToolContext } from "../tool.ts";
 
 /**
  * Blocks of memory. Their declarations are short, since every step of every agent pays for them: what they stand for
@@ -72,7 +64,7 @@ const edited = async (
   blocks: CallBlocks,
 ) => {
   const edit = { operations: parsed(BlockOperations, operations), onVersion };
-  const { version, results, rendered } = await blocks.edit(name, edit, owner);
+  const { version, results, rendered } = await asUnknownOutcome(blocks.edit(name, edit, owner));
   const shown = rendered.length <= maxEcho ? { content: rendered } : {};
   return { success: true, version, results: results.map(({ message }) => message), ...shown };
 };
@@ -81,8 +73,8 @@ const agent = z.string().min(1).max(64).optional().describe("Name or id of an ag
 const space = z.string().min(1).max(64).optional().describe("Or name or id of a space of yours: its people.");
 
 const granteeOf = ({ agent, space }: { agent?: string | undefined; space?: string | undefined }): BlockGrantee => {
-  if (agent !== undefined && space === undefined) return { agent };
-  if (space !== undefined && agent === undefined) return { space };
+  if (agent !== undefined && space === undefined) return { kind: "agent", wanted: agent };
+  if (space !== undefined && agent === undefined) return { kind: "space", wanted: space };
   throw new ColloquyError("tool_input_invalid", "give either agent or space");
 };
 
@@ -192,7 +184,7 @@ any: undo {}, redo {} of your own edits. In a composite add section. Items count
     ...changes,
     execute({ label: name, permission, ...given }, { blocks }) {
       const grantee = granteeOf(given);
-      const { shape } = grantee.space === undefined ? PutBlockShare : PutBlockSpace;
+      const { shape } = grantee.kind === "agent" ? PutBlockShare : PutBlockSpace;
       return done(blocks.share(name, grantee, parsed(shape.permission, permission)));
     },
   }),
