@@ -34,7 +34,7 @@ import { createSummaries } from "./run/summaries.ts";
 import { createWindows } from "./run/windows.ts";
 import { createRuns } from "./runs.ts";
 import { createSpaces } from "./spaces.ts";
-import { SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
+import { createSummaryWork, type SummaryWork, summariesTimer } from "./summaries/summary-work.ts";
 import { createMcp, mcpTimer } from "./tools/mcp/mcp.ts";
 import { builtinTool, factsOf } from "./tools/registry.ts";
 import { createTracer } from "./tracing/tracer.ts";
@@ -120,7 +120,7 @@ export const createRuntime = (ctx: DurableObjectState, env: Env): AgentRuntime =
     wakeLoop: () => loop.wake(),
     handOver: (row) => acceptToolResult(services, row),
   });
-  const summaryWork: SummaryWork = new SummaryWork(services, timers, background);
+  const summaryWork: SummaryWork = createSummaryWork(services, timers, background);
   const due = async (name: string): Promise<void> => {
     if (name === loopTimer) return loop.fired();
     if (name === callsTimer) return callWork.fired();

@@ -1,11 +1,37 @@
+import { askModel } from "../../models/ask-model.ts";
 import { classifyFailure } from "../../models/failure.ts";
+import { identifyModel } from "../../models/identify-model.ts";
+import { defaultChunkSize, defaultMaxTokens } from "../../protocol/context-config.ts";
+import type { Message } from "../../protocol/message.ts";
 import { backoff, type Pauses } from "../../shared/backoff.ts";
+import { ColloquyError, unwrap } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import type { Timers } from "../../timers/timers.ts";
-import { summaryFirstRetryMs, summaryLongestRetryMs, watchdogMs } from "../bounds.ts";
+import {
+  maxSummaryBacklog,
+  maxSummaryCharacters,
+  maxSummaryTokens,
+  summaryFirstRetryMs,
+  summaryLongestRetryMs,
+  summaryTimeoutMs,
+  watchdogMs,
+} from "../bounds.ts";
+import { callWithRetry, spaceWindow } from "../call-with-retry.ts";
+import { unquoteLines } from "../context/grammar.ts";
+import { inputBudget } from "../context/limits.ts";
+import {
+  cycleText,
+  type Foldable,
+  fittedSummary,
+  messageText,
+  nextChunk,
+  type SummaryQuestion,
+  summaryPrompt,
+} from "../context/summary.ts";
+import { composingOf } from "../run/composing.ts";
+import { beginFolded, foldedIn, leavingCycles } from "../run/continuity/consciousness.ts";
 import type { RunServices } from "../run/run-services.ts";
 import { ownCycles, type SummaryRow } from "../run/summaries.ts";
-import { foldCycles, foldMessages } from "./fold.ts";
 
 /**
  * Has summaries written in the agent's own time, chunk after chunk.
@@ -20,73 +46,138 @@ export const summariesTimer = "summaries";
 
 const pauses: Pauses = { firstMs: summaryFirstRetryMs, longestMs: summaryLongestRetryMs };
 
-export class SummaryWork {
-  readonly #services: RunServices;
-  readonly #timers: Timers;
-  /** Keeps the object alive for work in the background. */
-  readonly #background: (work: Promise<unknown>) => void;
-  readonly #stop = new AbortController();
-  #running = false;
+const summaryShare = 0.25;
+const wordsPerToken = 0.7;
+/** The chunk's share of the summariser's window. The earlier summary, the rules and the answer need the rest. */
+const chunkShare = 0.5;
+const mostLooks = 3;
 
-  constructor(services: RunServices, timers: Timers, background: (work: Promise<unknown>) => void) {
-    this.#services = services;
-    this.#timers = timers;
-    this.#background = background;
+/** What a summary is still to take in, oldest first. `base` is where the summary begins. */
+type Folding = Pick<SummaryQuestion, "of" | "earlier"> & { items: Foldable[]; base: number };
+
+/**
+ * The cycles that leave the input, where they are not folded yet. Once all are, the next run begins a new window with the
+ * summary in their place. They stay in the journal.
+ */
+const cyclesToFold = (services: RunServices): Folding | undefined => {
+  const window = services.windows.newest("consciousness");
+  const leaving = window ? leavingCycles(services, window) : [];
+  const last = leaving.at(-1);
+  if (!window || !last) return undefined;
+  const folded = foldedIn(services, window);
+  const left = leaving.filter(({ ordinal }) => ordinal > (folded?.upTo ?? 0));
+  if (left.length === 0) {
+    services.transaction(() => beginFolded(services, window, folded?.text ?? "", last.ordinal));
+    return undefined;
   }
+  return {
+    of: { kind: "cycles" },
+    earlier: folded?.text ?? (window.summary === null ? null : unquoteLines(window.summary)),
+    items: left.map(({ ordinal, messages }) => ({ at: ordinal, text: cycleText(messages) })),
+    base: window.firstRun,
+  };
+};
 
-  /** Call it in the transaction that wants the summary. The work begins after it. */
-  want(subject: string, { from, upTo } = { from: 0, upTo: 0 }): void {
-    this.#services.summaries.want(subject, upTo, from);
-    this.#timers.setNoLater(summariesTimer, this.#services.clock.now() + watchdogMs);
-    this.#background(Promise.resolve().then(() => this.#begin()));
+/** The messages of a space from place `from` on (the first is 0), oldest first, and the space's name. */
+const messagesFrom = async (
+  services: RunServices,
+  spaceId: string,
+  page: { from: number; limit: number },
+  signal: AbortSignal,
+): Promise<{ name: string; messages: Message[] }> => {
+  const look = async (limit: number, offset: number) =>
+    unwrap(await callWithRetry(() => spaceWindow(services, spaceId, { limit, offset }), signal));
+  let { total } = await look(1, 0);
+  // The offset counts from the newest message, and more may come during the call.
+  for (let looks = 0; looks < mostLooks; looks += 1) {
+    const window = await look(page.limit, Math.max(0, total - page.from - page.limit));
+    if (window.total === total) return { name: window.space.name, messages: window.messages };
+    total = window.total;
   }
+  throw new ColloquyError("unavailable", "the space is written in faster than it can be read");
+};
 
-  /** The config or a secret changed: failed summaries are tried again now. */
-  reconsider(): void {
-    this.#services.summaries.reconsider();
-    if (this.#services.summaries.next()) this.fired();
-  }
+/** The next messages of a space, up to those that the history shows. */
+const messagesToFold = async (
+  services: RunServices,
+  { subject: spaceId, text: earlier, upTo, wanted, base }: SummaryRow,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Folding | undefined> => {
+  // Older messages than `maxSummaryBacklog` are not summarised: read_messages reads them.
+  const from = Math.max(upTo, wanted - maxSummaryBacklog);
+  if (wanted - from < limit) return undefined;
+  const { name, messages } = await messagesFrom(services, spaceId, { from, limit }, signal);
+  const agentId = services.identity.get().id;
+  const items = messages.map((message, index) => ({ at: from + index + 1, text: messageText(message, agentId) }));
+  return { of: { kind: "messages", space: name }, earlier, items, base: base + (from - upTo) };
+};
 
-  /** The timer `summaries` went off. */
-  fired(): void {
-    this.#timers.set(summariesTimer, this.#services.clock.now() + watchdogMs);
-    this.#background(this.#begin());
-  }
+/**
+ * Has the agent's summary model, or its own, fold one more chunk. The agent's ledger pays (B2). Throws the model's error,
+ * `budget_exhausted`, or `model_nonsense` for an empty answer.
+ */
+const foldNext = async (services: RunServices, row: SummaryRow, signal: AbortSignal): Promise<void> => {
+  const { summaries, spaces, ledger, clock, env, identity } = services;
+  const { subject, failures, lastError } = row;
+  const { config, limits } = composingOf(services);
+  const { model = config.model, chunkSize = defaultChunkSize } = config.context.compaction;
+  const isOfCycles = subject === ownCycles;
+  if (!isOfCycles && !spaces.isMember(subject)) return summaries.forget(subject);
+  const folding = isOfCycles ? cyclesToFold(services) : await messagesToFold(services, row, chunkSize, signal);
+  /** The estimated tokens that a summary may fill in this agent's inputs. */
+  const tokens = Math.min(maxSummaryTokens, Math.floor(inputBudget({ limits, correction: 1 }) * summaryShare));
+  const window = Math.min(identifyModel(model, env).window ?? defaultMaxTokens, limits.maxTokens);
+  // Halved for each time that the model refused the question as too long.
+  const tooLong = lastError?.code === "context_overflow" ? failures : 0;
+  const chunkTokens = Math.floor(((window - 2 * tokens) * chunkShare) / 2 ** tooLong);
+  const chunk = nextChunk(folding?.items ?? [], { chunkSize, maxTokens: chunkTokens });
+  const end = chunk.at(-1);
+  if (!folding || !end) return summaries.done(subject);
+  const { of, earlier, base } = folding;
+  const parts = chunk.map(({ text }) => text);
+  const words = Math.floor(tokens * wordsPerToken);
+  const answer = await askModel({
+    env,
+    openSecret: (name) => identity.openSecret(name),
+    config: model,
+    prompt: summaryPrompt({ of, earlier, parts, agent: config.name, words }),
+    maxOutputTokens: tokens * 2,
+    maxCharacters: { name: "maxSummaryCharacters", characters: maxSummaryCharacters },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(summaryTimeoutMs)]),
+    reserve: (cost) => {
+      const step = `summary:${clock.now()}`;
+      const { maxTokensPerDay } = config.limits;
+      if (!ledger.reserve(step, cost, maxTokensPerDay)) {
+        throw new ColloquyError("budget_exhausted", `maxTokensPerDay (${maxTokensPerDay}) does not allow a summary`);
+      }
+      return (billed) => ledger.settle(step, billed);
+    },
+  });
+  const text = fittedSummary(answer, tokens);
+  if (text === "") throw new ColloquyError("model_nonsense", "the model wrote an empty summary");
+  summaries.folded(subject, { text, base, upTo: end.at });
+};
 
-  /** The agent is being deleted. */
-  stop(): void {
-    this.#stop.abort();
-  }
+export type SummaryWork = ReturnType<typeof createSummaryWork>;
 
-  async #begin(): Promise<void> {
-    if (this.#running || this.#stop.signal.aborted) return;
-    this.#running = true;
-    try {
-      await this.#work();
-    } finally {
-      this.#running = false;
-    }
-  }
+/** `background` keeps the object alive for work. */
+export const createSummaryWork = (
+  services: RunServices,
+  timers: Timers,
+  background: (work: Promise<unknown>) => void,
+) => {
+  const { summaries, identity, ledger, clock } = services;
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let isWorking = false;
 
-  async #work(): Promise<void> {
-    const { summaries, clock } = this.#services;
-    for (let row = summaries.next(); row; row = summaries.next()) {
-      const { tryAt } = row;
-      if (tryAt !== null && tryAt > clock.now()) return this.#timers.set(summariesTimer, tryAt);
-      await this.#fold(row);
-      if (this.#stop.signal.aborted) return;
-    }
-    this.#timers.clear(summariesTimer);
-  }
-
-  async #fold(row: SummaryRow): Promise<void> {
-    const { summaries, identity, ledger, clock } = this.#services;
-    const { signal } = this.#stop;
+  const tryFold = async (row: SummaryRow): Promise<void> => {
     const { config, id: agentId } = identity.get();
     const { subject, failures } = row;
     try {
       if (config.context.compaction.strategy !== "recursive_summarization") return summaries.done(subject);
-      await (subject === ownCycles ? foldCycles : foldMessages)(this.#services, row, signal);
+      await foldNext(services, row, signal);
     } catch (error) {
       if (signal.aborted) return;
       const { code, message, retryAfterMs } = classifyFailure(error);
@@ -95,5 +186,47 @@ export class SummaryWork {
       summaries.update(subject, { failures: failures + 1, lastError: { code, message }, tryAt });
       log.warn("summary.failed", { agentId, subject, code, reason: message });
     }
-  }
-}
+  };
+
+  const work = async (): Promise<void> => {
+    if (isWorking || signal.aborted) return;
+    isWorking = true;
+    try {
+      for (let row = summaries.next(); row; row = summaries.next()) {
+        const { tryAt } = row;
+        if (tryAt !== null && tryAt > clock.now()) return timers.set(summariesTimer, tryAt);
+        await tryFold(row);
+        if (signal.aborted) return;
+      }
+      timers.clear(summariesTimer);
+    } finally {
+      isWorking = false;
+    }
+  };
+
+  /** The timer `summaries` went off. */
+  const fired = (): void => {
+    timers.set(summariesTimer, clock.now() + watchdogMs);
+    background(work());
+  };
+
+  return {
+    fired,
+
+    /** Call it in the transaction that wants the summary. The work begins after it. */
+    want(subject: string, { from, upTo } = { from: 0, upTo: 0 }): void {
+      summaries.want(subject, upTo, from);
+      timers.setNoLater(summariesTimer, clock.now() + watchdogMs);
+      background(Promise.resolve().then(work));
+    },
+
+    /** The config or a secret changed: failed summaries are tried again now. */
+    reconsider(): void {
+      summaries.reconsider();
+      if (summaries.next()) fired();
+    },
+
+    /** The agent is being deleted. */
+    stop: (): void => stopped.abort(),
+  };
+};
