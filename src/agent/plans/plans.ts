@@ -1,8 +1,8 @@
-import { and, asc, desc, eq, inArray, lte, min, ne } from "drizzle-orm";
+import { asc, eq } from "drizzle-orm";
 import type { Plan, PutPlan } from "../../protocol/plan.ts";
 import type { Root } from "../../protocol/rpc.ts";
 import { type Clock, isoTime } from "../../shared/clock.ts";
-import { among, countOf, type Database, prepared, Remembered } from "../../shared/database.ts";
+import { among, type Database, prepared, Remembered } from "../../shared/database.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { log } from "../../shared/log.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
@@ -30,120 +30,86 @@ export type PlanRow = typeof plans.$inferSelect;
 /** Who sets a plan. `at` is when the tool was called, which a replay knows too. */
 export type Setter = { setBy: "workspace" } | { setBy: "agent"; root: Root; callId: string; at: number };
 
-type Transaction = <T>(work: () => T) => T;
-
 export type Plans = ReturnType<typeof createPlans>;
 
-export const createPlans = (db: Database, clock: Clock, timers: Timers, transaction: Transaction) => {
+export const createPlans = (db: Database, clock: Clock, timers: Timers, transaction: <T>(work: () => T) => T) => {
   const all = prepared(() => db.select().from(plans).orderBy(asc(plans.status), asc(plans.dueAt), asc(plans.id)));
-  const listed = new Remembered(db, () => all().all().map(asPlan));
+  const rows = new Remembered(db, () => all().all());
+  const active = (): PlanRow[] => rows.get().filter(({ status }) => status === "active");
+  const update = (id: string, changes: Partial<PlanRow>): void => {
+    rows.writing().update(plans).set(changes).where(eq(plans.id, id)).run();
+  };
 
-  const setOne = (id: string, plan: PutPlan, setter: Setter): PlanRow => {
-    const known = db.select().from(plans).where(eq(plans.id, id)).get();
+  const setOne = ({ id, ...plan }: { id: string } & PutPlan, setter: Setter): Plan => {
+    const known = rows.get().find((row) => row.id === id);
     const callId = setter.setBy === "agent" ? setter.callId : null;
-    if (known && callId !== null && known.callId === callId) return known;
+    if (known && callId !== null && known.callId === callId) return asPlan(known);
     const now = setter.setBy === "agent" ? setter.at : clock.now();
     const firedFor = known?.firedFor ?? null;
     const dueAt = firstDueAt(plan, plan.cron === undefined ? now : Math.max(now, firedFor ?? now));
-    if (known?.status !== "active" && countOf(db, plans, eq(plans.status, "active")) >= maxPlans) {
+    if (known?.status !== "active" && active().length >= maxPlans) {
       throw new ColloquyError("limit_reached", `maxPlans (${maxPlans}) is reached; delete some first`);
     }
-    listed.writing().delete(plans).where(eq(plans.id, id)).run();
+    rows.writing().delete(plans).where(eq(plans.id, id)).run();
     const row: typeof plans.$inferInsert = {
       ...{ id, ...plan, setBy: setter.setBy, callId, status: "active", dueAt, tryAt: dueAt, firedFor },
       root: setter.setBy === "agent" && plan.cron === undefined ? setter.root : null,
       updatedAt: clock.now(),
     };
-    return db.insert(plans).values(row).returning().get();
+    return asPlan(db.insert(plans).values(row).returning().get());
   };
 
-  const advance = (plan: PlanRow, now: number): void => {
-    const changes = { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) };
-    listed.writing().update(plans).set(changes).where(eq(plans.id, plan.id)).run();
-  };
-
-  const postpone = (plan: PlanRow, now: number, error: unknown): void => {
-    const expected = error instanceof ColloquyError;
-    if (!expected) log.error("plan.failed", error, { plan: plan.id });
-    const lastError: Failure = expected
-      ? { code: error.code, message: error.message }
-      : { code: "internal", message: "the plan could not be fired; it is tried again" };
-    listed
-      .writing()
-      .update(plans)
-      .set({ lastError, tryAt: now + planRetryMs })
-      .where(eq(plans.id, plan.id))
-      .run();
-  };
-
-  const forgetDone = (): void => {
-    const done = db.select({ id: plans.id }).from(plans).where(ne(plans.status, "active"));
-    const old = done.orderBy(desc(plans.updatedAt)).limit(maxPlans).offset(maxDonePlans);
-    listed.writing().delete(plans).where(inArray(plans.id, old)).run();
-  };
+  const deleteAll = (ids: string[]): number =>
+    rows.writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all().length;
 
   /** `anew`: the timer has just fired, so that it must be set again even to the same time. */
   const arm = (anew = false): void => {
-    const first = db
-      .select({ at: min(plans.tryAt) })
-      .from(plans)
-      .where(eq(plans.status, "active"))
-      .get();
     const current = timers.dueAt(plansTimer);
-    if (first?.at != null) {
-      if (anew || current !== first.at) timers.set(plansTimer, first.at);
+    const first = Math.min(...active().map(({ tryAt }) => tryAt));
+    if (first < Number.POSITIVE_INFINITY) {
+      if (anew || current !== first) timers.set(plansTimer, first);
     } else if (current !== undefined) timers.clear(plansTimer);
   };
 
+  const change = <T>(write: () => T): T =>
+    transaction(() => {
+      const changed = write();
+      arm();
+      return changed;
+    });
+
   return {
     /** The active plans in the order of their due times, then the last `maxDonePlans` others. */
-    list: (): Plan[] => listed.get(),
+    list: (): Plan[] => rows.get().map(asPlan),
 
     /** All or none. Throws `invalid_time` for a time that cannot be kept, `limit_reached` past `maxPlans`. */
-    setAll(all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] {
-      return transaction(() => {
-        const set = all.map(({ id, ...plan }) => asPlan(setOne(id, plan, setter)));
-        arm();
-        return set;
-      });
-    },
+    setAll: (all: ({ id: string } & PutPlan)[], setter: Setter): Plan[] =>
+      change(() => all.map((plan) => setOne(plan, setter))),
 
     /** A plan that a person sets, by the workspace's right. */
-    put(id: string, plan: PutPlan): Plan {
-      const [set] = this.setAll([{ id, ...plan }], { setBy: "workspace" });
-      if (!set) throw new Error("a plan that was set is there");
-      return set;
-    },
+    put: (id: string, plan: PutPlan): Plan => change(() => setOne({ id, ...plan }, { setBy: "workspace" })),
 
     /** Answers how many there were. */
-    delete(ids: string[]): number {
-      return transaction(() => {
-        const deleted = listed.writing().delete(plans).where(among(plans.id, ids)).returning({ id: plans.id }).all();
-        arm();
-        return deleted.length;
-      });
-    },
+    delete: (ids: string[]): number => change(() => deleteAll(ids)),
 
     /** Hands every due plan to `enter`, which stores its event. Leaves the timer set for what is due next. */
     fire(enter: (plan: PlanRow, dueAt: number) => void): void {
       const now = clock.now();
-      const due = db
-        .select()
-        .from(plans)
-        .where(and(eq(plans.status, "active"), lte(plans.tryAt, now)))
-        .orderBy(asc(plans.dueAt), asc(plans.id))
-        .all();
+      const due = active().filter(({ tryAt }) => tryAt <= now);
       for (const plan of due) {
         try {
           transaction(() => {
-            advance(plan, now);
+            update(plan.id, { firedFor: plan.dueAt, lastError: null, updatedAt: now, ...nextOf(plan, now) });
             enter(plan, plan.dueAt);
           });
         } catch (error) {
-          postpone(plan, now, error);
+          if (!(error instanceof ColloquyError)) log.error("plan.failed", error, { plan: plan.id });
+          update(plan.id, { lastError: failureOf(error), tryAt: now + planRetryMs });
         }
       }
-      if (due.length > 0) forgetDone();
+      const done = rows.get().filter(({ status }) => status !== "active");
+      const newestFirst = done.sort((one, other) => other.updatedAt - one.updatedAt);
+      if (done.length > maxDonePlans) deleteAll(newestFirst.slice(maxDonePlans).map(({ id }) => id));
       arm(true);
     },
 
@@ -151,6 +117,11 @@ export const createPlans = (db: Database, clock: Clock, timers: Timers, transact
     resume: (): void => arm(),
   };
 };
+
+const failureOf = (error: unknown): Failure =>
+  error instanceof ColloquyError
+    ? { code: error.code, message: error.message }
+    : { code: "internal", message: "the plan could not be fired; it is tried again" };
 
 /** The state of a plan after it fired. */
 const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {
@@ -160,7 +131,7 @@ const nextOf = (plan: PlanRow, now: number): Partial<PlanRow> => {
     return { dueAt: next, tryAt: next };
   } catch (error) {
     if (!(error instanceof ColloquyError)) throw error;
-    return { status: "failed", lastError: { code: error.code, message: error.message } };
+    return { status: "failed", lastError: failureOf(error) };
   }
 };
 

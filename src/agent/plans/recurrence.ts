@@ -55,29 +55,24 @@ const instantOf = (scheduledAt: string, timezone: string): number => {
   return local.nextRun(new Date(0))?.getTime() ?? 0;
 };
 
-/** The first time of `cron` after `after`, or null if there is none. */
-const cronAfter = (cron: string, timezone: string, after: number): number | null => {
+/** The first time of `cron` after `after`. Throws if there is none within `maxPlanAheadMs`. */
+export const nextCronTime = (cron: string, timezone = utc, after: number): number => {
+  requireZone(timezone);
   if (cron.includes("?")) throw invalid("cron", "? has no meaning here; write * for any");
-  const fields = cron.trim().split(/\s+/).length;
-  if (fields > 5)
+  const given = JSON.stringify(cron);
+  if (cron.trim().split(/\s+/).length > 5)
     throw invalid("cron", "nothing is finer than a minute: give five fields, minute hour day month weekday");
+  let next: Date | null;
   try {
     const job = new Cron(cron, { timezone, mode: "5-part", fixedTimeRule: "no-wildcard", paused: true });
-    return job.nextRun(new Date(after))?.getTime() ?? null;
+    next = job.nextRun(new Date(after));
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/^Cron\w+: /, "") : String(error);
-    throw invalid("cron", `${JSON.stringify(cron)} cannot be read (${why}); give minute hour day month weekday`, error);
+    throw invalid("cron", `${given} cannot be read (${why}); give minute hour day month weekday`, error);
   }
-};
-
-/** The first time of `cron` after `after`. Throws if there is none within `maxPlanAheadMs`. */
-export const nextCronTime = (cron: string, timezone: string | undefined, after: number): number => {
-  const zone = timezone ?? utc;
-  requireZone(zone);
-  const next = cronAfter(cron, zone, after);
-  if (next === null) throw invalid("cron", `${JSON.stringify(cron)} never comes: no such day is in any year`);
-  if (next - after > maxPlanAheadMs) throw invalid("cron", `${JSON.stringify(cron)} does not come within ten years`);
-  return next;
+  if (next === null) throw invalid("cron", `${given} never comes: no such day is in any year`);
+  if (next.getTime() - after > maxPlanAheadMs) throw invalid("cron", `${given} does not come within ten years`);
+  return next.getTime();
 };
 
 /** When a plan that is set at `setAt` is due first. Exactly one of its three times must be there. */

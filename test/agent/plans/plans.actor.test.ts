@@ -176,8 +176,8 @@ describe("[R6] a plan that fails delays no other", () => {
     const { put, plan, pass, ended, sql } = await openAgent();
     modelThat();
     await put("bad", { cron: "0 * * * *" });
-    await put("good", { cron: "0 * * * *" });
     await sql("UPDATE plans SET timezone = 'Mars/Phobos' WHERE id = 'bad'");
+    await put("good", { cron: "0 * * * *" });
     await pass(53 * minuteMs);
     expect(await ended(1)).toMatchObject([{ trigger: { eventCount: 2 } }]);
     expect(await plan("bad")).toMatchObject({ status: "failed", lastError: { code: "invalid_time" } });
@@ -319,6 +319,8 @@ describe("the tools", () => {
        INSERT INTO plans (id, name, instruction, run_after, set_by, status, due_at, try_at, updated_at)
        SELECT 'p' || i, name, instruction, run_after, set_by, status, due_at, try_at, updated_at FROM n, plans WHERE id = 'first'`,
     );
+    // A write makes the agent read its plans anew.
+    await put("first", { runAfter: "1 hour" });
     const more = { name: "More", instruction: "More", runAfter: "1 hour" };
     expect(await stub().putPlan(workspaceId, "more", more)).toMatchObject({
       ok: false,
