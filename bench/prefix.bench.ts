@@ -1,5 +1,5 @@
 import { compose } from "../src/agent/context/compose.ts";
-import { prefixReuse } from "../src/agent/context/prefix.ts";
+import { prefixReuse } from "../src/agent/context/sections.ts";
 import { estimateMessages, estimateText } from "../src/agent/context/tokens.ts";
 import type { Bench } from "./support/figure.ts";
 import { consciousnessSteps, type Input, timelineSnapshots } from "./support/inputs.ts";

@@ -3,10 +3,10 @@ import { AgentConfig, type Agent as AgentView, type UpdateAgent } from "../../pr
 import { isoTime } from "../../shared/clock.ts";
 import { ColloquyError } from "../../shared/errors.ts";
 import { withoutNulls } from "../../shared/without-nulls.ts";
-import { startHeartbeat } from "../plans/beats.ts";
+import { heartbeatTimer, startHeartbeat } from "../plans/beats.ts";
+import { plansTimer } from "../plans/plans.ts";
 import { continuityOf } from "../run/continuity/continuities.ts";
 import { checkedConfig } from "../tools/check-config.ts";
-import { activityOf } from "./activity.ts";
 import type { AgentRuntime, Area } from "./agent-runtime.ts";
 import { contextView } from "./context-view.ts";
 
@@ -45,6 +45,39 @@ const configure = (runtime: AgentRuntime, changes: UpdateAgent): void => {
   runtime.reconsider();
 };
 
+/**
+ * What the loop does, since when, what it waits for and what went wrong last: told from the rows that the loop itself
+ * goes by, so that it cannot say otherwise than what happens.
+ */
+const activityOf = ({ services, timers, loop }: AgentRuntime): NonNullable<AgentView["activity"]> => {
+  const { createdAt, lastError } = services.identity.get();
+  const { state, runId = null, since, resumesAt } = loop.state();
+  // A loop that does nothing has done so since its last run ended or came to rest.
+  const rests = Math.max(createdAt, services.runs.newest()?.completedAt ?? 0, services.journal.newestAt() ?? 0);
+  const earliest = (...times: (number | undefined)[]): number =>
+    Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY));
+  const shown = (time: number): string | null => (Number.isFinite(time) ? isoTime(time) : null);
+  const nextRetryAt = earliest(state === "backing_off" ? resumesAt : undefined, services.inbox.nextRetryAt());
+  const nextPlanAt = earliest(timers.dueAt(plansTimer));
+  const waitsEnd = earliest(services.waits.nextDueAt(), services.calls.nextDueAt());
+  const nextDueAt = earliest(resumesAt, nextRetryAt, nextPlanAt, timers.dueAt(heartbeatTimer), waitsEnd);
+  return {
+    state,
+    since: isoTime(since ?? rests),
+    ...withoutNulls({
+      ...{ runId, nextDueAt: shown(nextDueAt), nextRetryAt: shown(nextRetryAt), nextPlanAt: shown(nextPlanAt) },
+      refusing: services.inbox.isFull(1) ? ("maxInboxEvents" as const) : null,
+      lastError: lastError && { ...lastError, at: isoTime(lastError.at) },
+    }),
+    waiting: {
+      replies: services.runs.active().filter(({ status }) => status === "waiting_reply").length,
+      calls: services.calls.waiting(),
+      ...services.inbox.counts(),
+    },
+    tokensToday: services.ledger.spent(),
+  };
+};
+
 /** The agent as a holder of the workspace's key sees it. */
 export const agentView = (runtime: AgentRuntime): AgentView => {
   const { identity, mcp } = runtime.services;
@@ -54,7 +87,7 @@ export const agentView = (runtime: AgentRuntime): AgentView => {
     config: row.config,
     createdAt: isoTime(row.createdAt),
     updatedAt: isoTime(row.updatedAt),
-    activity: activityOf(row, runtime),
+    activity: activityOf(runtime),
     ...(row.config.mcp.servers.length === 0 ? {} : { mcp: mcp.status() }),
   };
 };

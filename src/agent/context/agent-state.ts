@@ -43,11 +43,13 @@ export type AgentState = {
 /** An item of a list: its key is the id of a space, goal or plan, or a memory's own. The lowest rank is left out last. */
 export type StateLine = { key: string; line: string; rank: number };
 
+export type StateLines = Record<"spaces" | "goals" | "memories" | "plans", StateLine[]>;
+
 /**
  * The lists of a state. Without `now` a plan has absolute times, for a consciousness: such a line never has to be
  * rewritten. An input that is made anew each time tells how long it is until the plan is due.
  */
-export const stateLines = (state: AgentState, now?: string, activeSpaceId?: string) => {
+export const stateLines = (state: AgentState, now?: string, activeSpaceId?: string): StateLines => {
   const newestFirst = state.memories.toSorted((a, b) =>
     a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
   );
@@ -55,26 +57,26 @@ export const stateLines = (state: AgentState, now?: string, activeSpaceId?: stri
   const rankOf = ({ status }: { status: string }, index: number): number =>
     status === "active" ? index : Number.MAX_SAFE_INTEGER;
   return {
-    spaces: state.spaces.slice(0, maxToldSpaces).map(({ id, name, members }, index): StateLine => {
+    spaces: state.spaces.slice(0, maxToldSpaces).map(({ id: key, name, members }, index) => {
       const told = members
         .slice(0, maxToldMembers)
         .map((each) => (each.id === state.agentId ? "You" : member.write(each)));
       const more = members.length - told.length;
       if (more > 0) told.push(`and ${more} more`);
-      const [mark, rank] = id === activeSpaceId ? [" [ACTIVE]", -1] : ["", index];
-      return { key: id, line: spaceItem.write({ id, name, mark, members: told.join(", ") }), rank };
+      const [mark, rank] = key === activeSpaceId ? [" [ACTIVE]", -1] : ["", index];
+      return { key, line: spaceItem.write({ id: key, name, mark, members: told.join(", ") }), rank };
     }),
-    goals: state.goals.map((goal, index): StateLine => {
+    goals: state.goals.map((goal, index) => {
       const priority = goal.priority === undefined ? "" : `, priority: ${goal.priority}`;
       const facts = `${goal.longTerm ? ", long-term" : ""}${priority}`;
       return { key: goal.id, line: goalItem.write({ ...goal, facts }), rank: rankOf(goal, index) };
     }),
-    memories: state.memories.map(
-      (memory): StateLine => ({ key: memory.key, line: memoryItem.write(memory), rank: ages.get(memory.key) ?? 0 }),
-    ),
-    plans: state.plans.map(
-      (plan, index): StateLine => ({ key: plan.id, line: planLine(plan, now), rank: rankOf(plan, index) }),
-    ),
+    memories: state.memories.map(({ key, value }) => ({
+      ...{ key, line: memoryItem.write({ key, value }), rank: ages.get(key) ?? 0 },
+    })),
+    plans: state.plans.map((plan, index) => ({
+      ...{ key: plan.id, line: planLine(plan, now), rank: rankOf(plan, index) },
+    })),
   };
 };
 

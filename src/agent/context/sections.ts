@@ -108,3 +108,18 @@ export const listSection = (room: number, { name, around, lines, ranks, layout, 
   const dropped = left.length === 0 ? [] : [{ name, reason: reason(left.length) }];
   return { section: sectionOf(name, layout(shown, left)), dropped };
 };
+
+type Input = Pick<Composed, "instructions" | "messages">;
+
+/**
+ * The share of an earlier input's characters that a later one repeats as its prefix; 1 is all of it. A provider with a
+ * prefix cache would not bill it again.
+ */
+export const prefixReuse = (earlier: Input, later: Input): number => {
+  const textOf = ({ instructions, messages }: Input): string =>
+    [instructions, ...messages.map((message) => JSON.stringify(message))].join("");
+  const [before, after] = [textOf(earlier), textOf(later)];
+  let shared = 0;
+  while (shared < before.length && before.charCodeAt(shared) === after.charCodeAt(shared)) shared += 1;
+  return before === "" ? 1 : shared / before.length;
+};

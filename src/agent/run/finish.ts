@@ -1,7 +1,7 @@
 import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
-import { prefixReuse } from "../context/prefix.ts";
+import { prefixReuse } from "../context/sections.ts";
 import { correct } from "../context/tokens.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";

@@ -5,7 +5,7 @@ import type { Snapshot } from "../../../src/agent/context/compose.ts";
 import { compose } from "../../../src/agent/context/compose.ts";
 import { toldState } from "../../../src/agent/context/consciousness/state.ts";
 import { renderInstructions } from "../../../src/agent/context/instructions.ts";
-import { prefixReuse } from "../../../src/agent/context/prefix.ts";
+import { prefixReuse } from "../../../src/agent/context/sections.ts";
 import type { InboxData } from "../../../src/agent/records.ts";
 import {
   analyst,

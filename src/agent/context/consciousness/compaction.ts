@@ -19,21 +19,21 @@ export type CompactionLimits = {
   maxTokens: number;
 };
 
-export type Compaction = { summary: string; keptFrom: number };
-
 const summaryCharacters = 1000;
 
 /** The last text of a cycle, in which the agent says what it did. */
 export const selfSummary = (messages: ModelMessage[]): string => {
-  for (const message of [...messages].reverse()) {
-    if (message.role !== "assistant") continue;
-    const text =
-      typeof message.content === "string"
-        ? message.content
-        : message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-    if (text.trim() !== "") return excerpt(text.trim().replace(/\s+/g, " "), summaryCharacters);
-  }
-  return "(no summary was written)";
+  const texts = messages
+    .filter((message) => message.role === "assistant")
+    .map(({ content }) => {
+      if (typeof content === "string") return content.trim();
+      return content
+        .map((part) => (part.type === "text" ? part.text : ""))
+        .join("")
+        .trim();
+    });
+  const last = texts.findLast((text) => text !== "");
+  return last === undefined ? "(no summary was written)" : excerpt(last.replace(/\s+/g, " "), summaryCharacters);
 };
 
 /** Shares of the budget that the summaries, and the cycles kept whole beside others, may fill. */
@@ -43,22 +43,13 @@ const keptShare = 0.5;
 const truncated = "- (what was before has been left out; read_messages shows what was said in your spaces)";
 
 /** Index of the first cycle to keep: at most `keepRecent` of the newest, within their share, and one at least. */
-export const keepFrom = (
-  past: Cycle[],
-  { keepRecent, maxTokens }: Pick<CompactionLimits, "keepRecent" | "maxTokens">,
-): number => {
+export const keepFrom = (past: Cycle[], { keepRecent, maxTokens }: Omit<CompactionLimits, "strategy">): number => {
   const recent = past.slice(Math.max(0, past.length - keepRecent)).reverse();
   const tokensOf = ({ messages }: Cycle): number => estimateMessages(messages);
   const [newest] = recent;
   // The newest cycle may fill all that the summaries leave. A larger one cannot be kept whole.
   if (!newest || tokensOf(newest) > maxTokens * (1 - summaryShare)) return past.length;
   return past.length - Math.max(1, firstFitting(recent, maxTokens * keptShare, tokensOf).length);
-};
-
-/** The newest lines that fit, oldest first. If not even the newest fits, its beginning. */
-const fitting = (lines: string[], maxTokens: number): string => {
-  const kept = firstFitting(lines.toReversed(), maxTokens, (line) => estimateText(`${line}\n`));
-  return cutTo(lines.slice(-Math.max(1, kept.length)).join("\n"), maxTokens);
 };
 
 /**
@@ -71,7 +62,7 @@ export const compact = (
   earlier: string | null,
   limits: CompactionLimits,
   folded = 0,
-): Compaction | null => {
+): { summary: string; keptFrom: number } | null => {
   const keptFrom = Math.max(folded, keepFrom(past, limits));
   if (keptFrom === 0) return null;
   if (limits.strategy === "truncate") return { summary: truncated, keptFrom };
@@ -79,5 +70,8 @@ export const compact = (
     ...(earlier === null ? [] : earlier.split("\n")),
     ...past.slice(folded, keptFrom).map((cycle) => `- ${selfSummary(cycle.messages)}`),
   ];
-  return { summary: fitting(lines, limits.maxTokens * summaryShare), keptFrom };
+  const room = limits.maxTokens * summaryShare;
+  const newest = firstFitting(lines.toReversed(), room, (line) => estimateText(`${line}\n`));
+  // If not even the newest line fits, its beginning is kept.
+  return { summary: cutTo(lines.slice(-Math.max(1, newest.length)).join("\n"), room), keptFrom };
 };

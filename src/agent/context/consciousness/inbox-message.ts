@@ -56,33 +56,23 @@ export type InboxMessageInput = {
 
 /** The user message at the start of a cycle: from stable to volatile, time last. */
 export const renderInboxMessage = (input: InboxMessageInput): string => {
-  const parts: string[] = [];
-  if (input.silent.lines.length > 0) {
-    const omitted = input.silent.omitted > 0 ? [`  (${input.silent.omitted} earlier ones left out)`] : [];
-    parts.push(["READ, NOTHING SAID:", ...omitted, ...input.silent.lines.map((line) => `  ${line}`)].join("\n"));
-  }
-  const count = `${input.events.length} event${input.events.length === 1 ? "" : "s"}`;
-  parts.push(
-    [
-      inboxHeading.write({ count, now: shortTime(input.now) }),
-      ...input.leftToHistory.map(
-        ({ id, name, messages }) =>
-          `  [${quote(name)}, ${id}] (${messages} earlier messages: read_messages shows them)`,
-      ),
-      ...input.events.map((event) => `  ${eventLine(event)}`),
-    ].join("\n"),
-  );
+  const { events, silent, leftToHistory, told, toldBefore, activeSpace: active } = input;
+  const now = shortTime(input.now);
   const { shown, head } = input.blocks ?? { shown: [], head: {} };
-  const state =
-    input.toldBefore === null
-      ? renderState(input.told, shown, head)
-      : renderStateChanges(input.toldBefore, input.told, shown);
-  if (state !== null) parts.push(state);
-  parts.push(
-    input.activeSpace === null ? noActiveSpace : activeSpace.write({ ...input.activeSpace, why: "" }),
-    nowLine.write({ now: shortTime(input.now) }),
-  );
-  return parts.join("\n");
+  const state = toldBefore === null ? renderState(told, shown, head) : renderStateChanges(toldBefore, told, shown);
+  const omitted = silent.omitted > 0 ? [`  (${silent.omitted} earlier ones left out)`] : [];
+  const nothingSaid = ["READ, NOTHING SAID:", ...omitted, ...silent.lines.map((line) => `  ${line}`)];
+  return [
+    ...(silent.lines.length > 0 ? nothingSaid : []),
+    inboxHeading.write({ count: `${events.length} event${events.length === 1 ? "" : "s"}`, now }),
+    ...leftToHistory.map(
+      ({ id, name, messages }) => `  [${quote(name)}, ${id}] (${messages} earlier messages: read_messages shows them)`,
+    ),
+    ...events.map((event) => `  ${eventLine(event)}`),
+    ...(state === null ? [] : [state]),
+    active === null ? noActiveSpace : activeSpace.write({ ...active, why: "" }),
+    nowLine.write({ now }),
+  ].join("\n");
 };
 
 const previewCharacters = 50;

@@ -3,7 +3,14 @@ import type { Answers, Dropped } from "../../../protocol/exported-history.ts";
 import type { RunStatus, RunTrigger } from "../../../protocol/run.ts";
 import type { InboxData } from "../../records.ts";
 import { activitySection } from "../activity.ts";
-import { type AgentState, type InputParts, type SpaceRef, type StateLine, stateLines } from "../agent-state.ts";
+import {
+  type AgentState,
+  type InputParts,
+  type SpaceRef,
+  type StateLine,
+  type StateLines,
+  stateLines,
+} from "../agent-state.ts";
 import * as grammar from "../grammar.ts";
 import { renderInstructions, rulesSection } from "../instructions.ts";
 import { inputBudget } from "../limits.ts";
@@ -146,7 +153,7 @@ const namedKeys = 3;
 
 /** A list of the agent's state as the section that fits `room`, and `most` if that is given. */
 const stateSection = (
-  name: keyof ReturnType<typeof stateLines>,
+  name: keyof StateLines,
   items: StateLine[],
   room: number,
   most = Number.POSITIVE_INFINITY,

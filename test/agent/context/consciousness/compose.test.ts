@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { compose } from "../../../../src/agent/context/compose.ts";
 import type { Cycle } from "../../../../src/agent/context/consciousness/compaction.ts";
 import { compact } from "../../../../src/agent/context/consciousness/compaction.ts";
-import { prefixReuse } from "../../../../src/agent/context/prefix.ts";
+import { prefixReuse } from "../../../../src/agent/context/sections.ts";
 import { correct } from "../../../../src/agent/context/tokens.ts";
 import { AgentConfig } from "../../../../src/protocol/agent.ts";
 import { livedSnapshot } from "../cast.ts";
