@@ -1,7 +1,7 @@
 import { and, desc, eq, lt, type SQL, sql } from "drizzle-orm";
 import type { RunStatus } from "../protocol/run.ts";
 import type { Clock } from "../shared/clock.ts";
-import { among, type Database, placeholders, prepared, Remembered } from "../shared/database.ts";
+import { among, type Database, prepared, Remembered } from "../shared/database.ts";
 import { workNoteMs } from "./bounds.ts";
 import { runs } from "./schema.ts";
 
@@ -20,11 +20,11 @@ import { runs } from "./schema.ts";
  *    stored counts, since the object may have been away.
  */
 export type RunRow = typeof runs.$inferSelect;
-const newRunColumns = [
-  ...(["id", "continuity", "trigger", "events", "roots", "spaceIds"] as const),
-  ...(["windowId", "journalFrom", "told", "activeSpaceId", "startedAt"] as const),
-] as const;
-export type NewRun = Pick<RunRow, (typeof newRunColumns)[number]>;
+export type NewRun = Pick<
+  RunRow,
+  | ("id" | "continuity" | "trigger" | "events" | "roots" | "spaceIds")
+  | ("windowId" | "journalFrom" | "told" | "activeSpaceId" | "startedAt")
+>;
 
 export const isActive = ({ status }: Pick<RunRow, "status">): boolean =>
   status === "running" || status === "waiting_reply" || status === "waiting_tool";
@@ -72,17 +72,6 @@ export const createRuns = (db: Database, clock: Clock) => {
   );
   /** The newest run and the active ones. Callers get copies, since a run's loop changes its row. */
   const known = new Remembered(db, () => frontQuery().all());
-  const beginQuery = prepared(() =>
-    db
-      .insert(runs)
-      .values({
-        ...placeholders(["ordinal", "keptBefore", "silentBefore", ...newRunColumns]),
-        status: "running",
-        worksSince: sql.placeholder("startedAt"),
-      })
-      .returning(),
-  );
-
   return {
     /** Those under way, oldest first. */
     running(): RunRow[] {
@@ -111,9 +100,9 @@ export const createRuns = (db: Database, clock: Clock) => {
 
     /** `previous` is the newest so far. */
     begin(run: NewRun, previous: RunRow | undefined): RunRow {
-      const ordinal = ordinalAfter(previous);
-      known.forget();
-      return beginQuery().get({ ...run, ...past(previous), ordinal });
+      const begun = { ...run, ...past(previous), ordinal: ordinalAfter(previous), worksSince: run.startedAt };
+      const row = { ...begun, status: "running" } as const;
+      return known.writing().insert(runs).values(row).returning().get();
     },
 
     /** The run waits, and holds nothing in memory. Rows of the journal from `nextSeq` on are not its own. */

@@ -5,7 +5,6 @@ import { withoutNulls } from "../../shared/without-nulls.ts";
 import { viewTimeoutMs } from "../bounds.ts";
 import { ownerOf, type ShownBlock } from "../context/blocks.ts";
 import { compose } from "../context/compose.ts";
-import { prefixReuse } from "../context/sections.ts";
 import { estimateText } from "../context/tokens.ts";
 import { triggerOf } from "../inbox/batch.ts";
 import { composingOf } from "../run/composing.ts";
@@ -23,8 +22,6 @@ export const contextView = async (services: RunServices): Promise<ContextView> =
   const { snapshot, blocks, events } = await continuityOf(config).next(services, timeoutSignal(viewTimeoutMs));
   const { instructions, messages, tools, sections, tokens, dropped } = compose(snapshot);
   const newest = services.runs.newest();
-  // The last input is compared as it was journaled.
-  const last = newest ? services.windows.lastInput(newest) : null;
   return {
     ...{ instructions, sections, tokens, dropped, limits },
     messages: adapters[model.family](messages),
@@ -32,7 +29,7 @@ export const contextView = async (services: RunServices): Promise<ContextView> =
     blocks: blocks.map(blockView),
     ...withoutNulls({
       trigger: events.length === 0 ? null : triggerOf(events),
-      prefixReuse: last && prefixReuse(last, { instructions, messages }),
+      prefixReuse: newest ? services.windows.reuse(newest, { instructions, messages }) : null,
     }),
   };
 };

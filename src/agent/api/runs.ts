@@ -57,28 +57,23 @@ const runView = (services: RunServices, run: RunRow): Run => {
   return withSteps(services, run, steps);
 };
 
-/** An input before it is adapted, and as it was sent. */
-type Sent = { step: number; raw: StepMessages; messages: ModelMessage[] };
+/** An input as it was sent. */
+type Sent = StepMessages & { step: number };
 
-/** Messages of one run and its past are mostly the same objects. */
-const isSame = (one: ModelMessage | undefined, other: ModelMessage | undefined): boolean =>
-  one === other || JSON.stringify(one) === JSON.stringify(other);
-
-/** How many messages of the step before an input begins with; 0 where it does not go on from it. */
-const continued = (before: Sent, now: Sent): number => {
-  const { raw } = before;
-  if (raw.instructions !== now.raw.instructions) return 0;
-  if (!raw.messages.every((message, index) => isSame(message, now.raw.messages[index]))) return 0;
-  // Adapting keeps what came before, but for the last message: a neighbour of its role may have joined it.
-  const last = before.messages.length - 1;
-  return isSame(before.messages[last], now.messages[last]) ? last + 1 : Math.max(0, last);
+/** How many of its messages an input shares with the step before, from the first one on. */
+const sharedWith = (before: Sent, now: Sent): number => {
+  if (before.instructions !== now.instructions) return 0;
+  const differs = (message: ModelMessage, index: number): boolean =>
+    JSON.stringify(message) !== JSON.stringify(now.messages[index]);
+  const first = before.messages.findIndex(differs);
+  return first === -1 ? before.messages.length : first;
 };
 
 const inputView = (meta: AssistantMeta, now: Sent, before: Sent | undefined): StepInput => {
-  const messages = before ? continued(before, now) : 0;
-  const whole = { instructions: now.raw.instructions, messages: now.messages };
-  if (!before || messages === 0) return { ...whole, ...meta.input };
-  return { continues: { step: before.step, messages }, messages: now.messages.slice(messages), ...meta.input };
+  const { instructions, messages } = now;
+  const shared = before ? sharedWith(before, now) : 0;
+  if (!before || shared === 0) return { instructions, messages, ...meta.input };
+  return { continues: { step: before.step, messages: shared }, messages: messages.slice(shared), ...meta.input };
 };
 
 /**
@@ -93,7 +88,7 @@ const runWithInputs = (services: RunServices, run: RunRow, fromStep: number): Ru
   for (const row of view.steps.filter(({ step }) => step >= fromStep)) {
     const raw = services.windows.inputOf(run, view.all, row);
     const adapt = Object.entries(adapters).find(([family]) => row.meta.modelId.startsWith(`${family}/`))?.[1];
-    const now = raw && { step: row.step, raw, messages: adapt ? adapt(raw.messages) : raw.messages };
+    const now = raw && { ...raw, step: row.step, messages: adapt ? adapt(raw.messages) : raw.messages };
     const input = now ? { input: inputView(row.meta, now, before) } : {};
     const step = { ...stepView(services, view, row), ...input };
     room -= JSON.stringify(step).length;

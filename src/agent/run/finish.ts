@@ -1,7 +1,6 @@
 import { backoff } from "../../shared/backoff.ts";
 import { log } from "../../shared/log.ts";
 import { failurePauseMs, longestFailurePauseMs } from "../bounds.ts";
-import { prefixReuse } from "../context/sections.ts";
 import { correct } from "../context/tokens.ts";
 import type { Failure, Receipt } from "../records.ts";
 import { isActive, loggedRun, overRests, type RunRow } from "../runs.ts";
@@ -51,9 +50,8 @@ export const mayHaveActed = (
 /** How much of the previous input this run's first input repeats. */
 const reuseOf = ({ runs, windows }: RunServices, run: RunRow, { all, steps }: RunRows): number | null => {
   const previous = runs.at(run.ordinal - 1);
-  const before = previous ? windows.lastInput(previous) : null;
-  const now = steps[0] ? windows.inputOf(run, all, steps[0]) : null;
-  return before && now ? prefixReuse(before, now) : null;
+  const first = steps[0] ? windows.inputOf(run, all, steps[0]) : null;
+  return previous && first ? windows.reuse(previous, first) : null;
 };
 
 /**
@@ -149,12 +147,9 @@ const updateIdentity = (
     correctionModel = modelId;
   }
   const activeSpaceId = kept ? activeSpaceOf(run.activeSpaceId, all) : before.activeSpaceId;
-  const after = { correction, correctionModel, activeSpaceId };
   const lastError = ending.kind === "failed" ? { ...ending.error, at: clock.now() } : null;
-  const isSame = (["correction", "correctionModel", "activeSpaceId"] as const).every(
-    (key) => after[key] === before[key],
-  );
-  if (!isSame || lastError !== null || before.lastError !== null) identity.update({ ...after, lastError });
+  const after = { correction, correctionModel, activeSpaceId, lastError };
+  if (JSON.stringify({ ...before, ...after }) !== JSON.stringify(before)) identity.update(after);
 };
 
 const outcomeOf = (ending: Ending, { calls }: RunRows): "answered" | "silent" | "failed" | null => {

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { AgentConfig } from "../../protocol/agent.ts";
 import type { CallRequest } from "../../protocol/exported-history.ts";
 import type { ToolRule } from "../../protocol/tool.ts";
@@ -53,17 +54,14 @@ export const pastCalls = (calls: RunCall[]): PastCall[] =>
     return [{ toolName, state: isRefused ? "refused" : error ? "failed" : "succeeded" }];
   });
 
+const WithReason = z.object({ reason: z.string() });
+
 /** A call that ends its own run does so only as the first step's only call. */
 const skipOf = ({ step, meta }: StepRow): Next | undefined => {
   const [only, ...others] = meta.calls;
   if (!only || only.invalid || others.length > 0 || step > 0 || factsOf(only.toolName).endsRun !== "own") return;
-  return { kind: "end", ending: { kind: "skipped", reason: reasonOf(only.input) } };
+  return { kind: "end", ending: { kind: "skipped", reason: WithReason.safeParse(only.input).data?.reason } };
 };
-
-const reasonOf = (input: unknown): string | undefined =>
-  typeof input === "object" && input !== null && "reason" in input && typeof input.reason === "string"
-    ? input.reason
-    : undefined;
 
 /** Generates the step, unless the run is over one of its limits. */
 const generate = (view: RunRows, step: number, { maxSteps, maxTokensPerRun }: Deciding["limits"]): Next => {

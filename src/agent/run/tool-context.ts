@@ -72,22 +72,6 @@ const plansOf = ({ services, run, call: { callId } }: Execution, begunAt: number
   },
 });
 
-type Ended = { actions: unknown[]; notes?: string[] };
-
-/**
- * Stops the calls of a run that was ended. Answers all its calls; those under way have an unknown outcome. `notes`: the
- * outcomes of its calls in the background.
- */
-const toRest = async (services: RunServices, { id }: RunRow, why: string): Promise<Ended> => {
-  await services.stopRun(id, why);
-  const run = services.runs.get(id);
-  if (!run) return { actions: [] };
-  settleOpenCalls(services, run, cancellation, true);
-  const rows = services.journal.ofRun(run);
-  const notes = cutOffIn(rows);
-  return { actions: finishedCalls(readRows(rows)), ...(notes.length === 0 ? {} : { notes }) };
-};
-
 /**
  * Ends the agent's other run that a call names. The first caller wins: a run that has ended is refused, unless this very
  * run ended it so (a replay). The events of an absorbed run join this one's.
@@ -112,6 +96,20 @@ const endOther = (services: RunServices, self: RunRow, runId: string, kind: "can
   return other;
 };
 
+/**
+ * Stops the loop of a run that was ended, and settles its calls: those under way have an unknown outcome. Answers its
+ * trigger, its calls, and as `notes` the outcomes of those in the background.
+ */
+const settleEnded = async (services: RunServices, { id, trigger }: RunRow, why: string) => {
+  await services.stopRun(id, why);
+  const run = services.runs.get(id);
+  if (!run) return { trigger, actions: [] };
+  settleOpenCalls(services, run, cancellation, true);
+  const rows = services.journal.ofRun(run);
+  const notes = cutOffIn(rows);
+  return { trigger, actions: finishedCalls(readRows(rows)), ...(notes.length === 0 ? {} : { notes }) };
+};
+
 const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
   list: (status, limit) => {
     const wanted = status === undefined ? undefined : RunStatus.safeParse(status);
@@ -128,13 +126,10 @@ const ownRuns = (services: RunServices, self: RunRow): ToolContext["runs"] => ({
     }));
   },
   stop: async (runId) => {
-    const other = endOther(services, self, runId, "canceled");
-    await toRest(services, other, "another run of the agent stopped it");
+    await settleEnded(services, endOther(services, self, runId, "canceled"), "another run of the agent stopped it");
   },
-  absorb: async (runId) => {
-    const other = endOther(services, self, runId, "absorbed");
-    return { trigger: other.trigger, ...(await toRest(services, other, "another run of the agent absorbed it")) };
-  },
+  absorb: (runId) =>
+    settleEnded(services, endOther(services, self, runId, "absorbed"), "another run of the agent absorbed it"),
 });
 
 /** What a tool reaches while this call runs. `begunAt`: when the call was first begun. */

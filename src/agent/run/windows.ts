@@ -3,6 +3,7 @@ import { desc, eq } from "drizzle-orm";
 import { type Database, Remembered } from "../../shared/database.ts";
 import type { Cycle } from "../context/consciousness/compaction.ts";
 import { summaryMessage } from "../context/consciousness/compose-consciousness.ts";
+import { prefixReuse } from "../context/sections.ts";
 import { type Journal, type JournalRow, messagesOf } from "../journal.ts";
 import type { ToldState } from "../records.ts";
 import type { RunRow, Runs } from "../runs.ts";
@@ -76,11 +77,12 @@ export const createWindows = (db: Database, runs: Runs, journal: Journal) => {
       return cycles;
     },
 
-    /** The exact input of a run's last generated step, or null if it generated none. */
-    lastInput(run: RunRow): StepMessages | null {
-      const { all, steps } = readRows(journal.ofRun(run, run.journalTo ?? undefined));
+    /** How much of a run's last input this later one repeats; null if it had none. */
+    reuse(before: RunRow, later: StepMessages): number | null {
+      const { all, steps } = readRows(journal.ofRun(before, before.journalTo ?? undefined));
       const last = steps.at(-1);
-      return last ? this.inputOf(run, all, last) : null;
+      const earlier = last ? this.inputOf(before, all, last) : null;
+      return earlier && prefixReuse(earlier, later);
     },
 
     /** The exact input of a step, before it is adapted to the model's family. `rows` are the run's own. */
