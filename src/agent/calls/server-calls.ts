@@ -27,6 +27,10 @@ import { outsideOf } from "./perform.ts";
 
 const executionOf = (tool: ToolConfig) => (tool.executionType === "external" ? tool.execution : undefined);
 
+/** The secrets that a request to the server holds or is signed with. */
+const secretsOf = (execution: ReturnType<typeof executionOf>): string[] =>
+  execution ? [execution.secret, ...secretNames(execution)] : [];
+
 /** An answer in the body of what the server said to it: with other fields, or none of these, it is only taken in. */
 const AtOnce = z.union(ToolAnswer.options.map((option) => z.looseObject(option.shape)));
 
@@ -48,7 +52,7 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
   const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
   const outside = outsideOf(services, callId, signal);
   if (templateIssues(execution, outside).length > 0) throw misconfigured("the tool's request cannot be made");
-  const names = [execution.secret, ...secretNames(execution).all];
+  const names = secretsOf(execution);
   const secrets = await openSecrets(names, outside.openSecret);
   const missing = names.find((name) => !secrets.has(name));
   if (missing !== undefined) throw misconfigured(`the workspace has no secret ${missing}`);
@@ -144,8 +148,7 @@ export const answerCall = async (
 ): Promise<AnsweredToolCall> => {
   const execution = executionOf(external(services, callId).tool);
   // What the server was sent is taken out of what it answers (S3).
-  const names = execution ? [execution.secret, ...secretNames(execution).all] : [];
-  const secrets = await openSecrets(names, (name) => services.identity.openSecret(name));
+  const secrets = await openSecrets(secretsOf(execution), (name) => services.identity.openSecret(name));
   const row = external(services, callId);
   const outcome = outcomeOfAnswer(answer, row, createRedactor(secrets.values()));
   if (!isOver(row)) {

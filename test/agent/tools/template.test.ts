@@ -79,7 +79,8 @@ describe("a template that is written down", () => {
       headers: { Authorization: `Bearer \${secret.KEY}` },
       body: { a: [`\${secret.BODY} \${secret.KEY}`] },
     });
-    expect(secretNames(template)).toEqual({ all: ["QUERY", "KEY", "BODY"], inBody: ["BODY", "KEY"] });
+    expect(secretNames(template)).toEqual(["QUERY", "KEY", "BODY"]);
+    expect(secretNames(template.body)).toEqual(["BODY", "KEY"]);
   });
 });
 

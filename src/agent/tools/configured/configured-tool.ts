@@ -25,8 +25,7 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
   if (issues.length > 0) {
     throw new ColloquyError("tool_misconfigured", "the tool's request cannot be made", { issues });
   }
-  const needed = secretNames(tool.execution);
-  const secrets = await openSecrets(needed.all, outside.openSecret);
+  const secrets = await openSecrets(secretNames(tool.execution), outside.openSecret);
   const redactor = createRedactor(secrets.values());
   const { method } = tool.execution;
   const request = renderRequest(tool.execution, { input, secrets });
@@ -41,7 +40,7 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
   try {
     const answered = await fetchOutgoing(
       { ...request, method, headers: [...headers] },
-      { ...outside, signal, confidential: needed.inBody.length > 0 },
+      { ...outside, signal, confidential: secretNames(tool.execution.body).length > 0 },
     );
     const failed = (isOpen: boolean, what: string): ColloquyError =>
       isOpen ? unanswered(tool, "tool_failed", what) : new ColloquyError("tool_failed", what);

@@ -135,14 +135,10 @@ const textsIn = (value: unknown): string[] => {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 };
 
-/** The secrets that a request needs, each once. `inBody`: those that stand in its body. */
-export const secretNames = ({ url, headers, body }: Template): { all: string[]; inBody: string[] } => {
-  const secretsIn = (value: unknown): string[] =>
-    textsIn(value)
-      .flatMap(partsOf)
-      .flatMap((part) => (part.kind === "secret" ? part.name : []));
-  const inBody = new Set(secretsIn(body));
-  return { all: [...new Set([...secretsIn([url, headers]), ...inBody])], inBody: [...inBody] };
+/** The names of the secrets that stand in the texts of a value, each once. */
+export const secretNames = (value: unknown): string[] => {
+  const parts = textsIn(value).flatMap(partsOf);
+  return [...new Set(parts.flatMap((part) => (part.kind === "secret" ? part.name : [])))];
 };
 
 /** The workspace's secrets of these names, without those that it has not. */
@@ -159,9 +155,8 @@ type Values = { input: unknown; secrets: ReadonlyMap<string, string> };
 /** The value at a path of the input, own properties only; undefined where there is none. */
 const valueAt = (input: unknown, path: string[]): unknown =>
   path.reduce<unknown>((held, name) => {
-    if (typeof held !== "object" || held === null || !Object.hasOwn(held, name)) return undefined;
-    if (Array.isArray(held)) return /^\d+$/.test(name) ? held[Number(name)] : undefined;
-    return (held as Record<string, unknown>)[name];
+    const own = typeof held === "object" && held !== null ? Object.entries(held) : [];
+    return own.find(([each]) => each === name)?.[1];
   }, input);
 
 const invalid = (path: string[], message: string): ColloquyError =>
@@ -171,100 +166,99 @@ const invalid = (path: string[], message: string): ColloquyError =>
 
 const misconfigured = (message: string): ColloquyError => new ColloquyError("tool_misconfigured", message);
 
-const secretOf = (name: string, { secrets }: Values): string => {
-  const value = secrets.get(name);
-  if (value !== undefined) return value;
-  throw misconfigured(`the workspace has no secret ${JSON.stringify(name)}: the workspace's owner has to write it`);
-};
-
-/** An input as text; `plain`: objects and lists are refused, where they could not be read back. */
-const textOf = (path: string[], values: Values, plain: boolean): string => {
-  const value = valueAt(values.input, path);
-  if (value === undefined || value === null) return "";
-  if (typeof value === "object" && plain) throw invalid(path, "must be a text, a number or true or false");
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  if (!text.isWellFormed()) throw invalid(path, "must be well-formed Unicode");
-  return text;
-};
-
 /** The path of the input that a text is the place of, and nothing else. */
 const onlyInput = (text: string): string[] | undefined => {
   const [only, ...others] = partsOf(text);
   return only?.kind === "input" && others.length === 0 ? only.path : undefined;
 };
 
-const isAbsent = (text: string, { input }: Values): boolean => {
-  const path = onlyInput(text);
-  return path !== undefined && (valueAt(input, path) ?? null) === null;
-};
-
+/** Writes what fills a place. */
 type Write = (value: string, place: Part) => string;
-
-const filled = (text: string, values: Values, plain: boolean, write: Write): string =>
-  partsOf(text)
-    .map((part) => {
-      if (part.kind === "input") return write(textOf(part.path, values, plain), part);
-      if (part.kind === "secret") return write(secretOf(part.name, values), part);
-      return part.kind === "text" ? part.text : "";
-    })
-    .join("");
 
 const encoded: Write = (text) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 
-const segmentOf = (text: string, values: Values): string => {
-  const segment = filled(text, values, true, encoded);
-  const first = partsOf(text).find((part) => part.kind === "input");
-  if (!first) return segment;
-  if (segment === "") throw invalid(first.path, "must not be empty: it stands in the path of a URL");
-  if (isDots(segment)) throw invalid(first.path, 'must not be "." or "..": it stands in the path of a URL');
-  return segment;
-};
-
-const urlOf = (template: string, values: Values): string => {
-  const { authority = "", segments, query } = partsOfUrl(template);
-  const { origin } = new URL(authority);
-  const path = segments.map((segment) => segmentOf(segment, values)).join("/");
-  const pairs = query
-    .filter(({ value }) => !isAbsent(value, values))
-    .map(({ name, value }) => (value === "" ? name : `${name}=${filled(value, values, false, encoded)}`));
-  const url = new URL(`${origin}/${path}${pairs.length === 0 ? "" : `?${pairs.join("&")}`}`);
-  // The invariants, held to once more: nothing is asked where this does not hold.
-  if (url.origin !== origin || url.pathname.split("/").length !== segments.length + 1 || url.hash !== "") {
-    throw misconfigured("the tool's URL cannot be filled in with this input");
-  }
-  return url.href;
-};
-
-const headerOf = (name: string, text: string, values: Values): string =>
-  filled(text, values, true, (value, place) => {
+const inHeader =
+  (name: string): Write =>
+  (value, place) => {
     if (isHeaderValue(value)) return value;
     const where = `cannot stand in the header ${name}`;
     throw place.kind === "secret"
       ? misconfigured(`the secret ${JSON.stringify(place.name)} ${where}: it is not one line of printable ASCII`)
       : new ColloquyError("tool_input_invalid", `the input ${where}: it must be one line of printable ASCII`);
-  }).trim();
-
-/** Undefined where the input has no such value: JSON leaves out a property that is undefined. */
-const bodyOf = (body: unknown, values: Values): unknown => {
-  if (Array.isArray(body)) return body.map((item) => bodyOf(item, values));
-  if (typeof body === "object" && body !== null) {
-    return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, bodyOf(value, values)]));
-  }
-  if (typeof body !== "string") return body;
-  const path = onlyInput(body);
-  return path ? valueAt(values.input, path) : filled(body, values, false, (text) => text);
-};
+  };
 
 /**
- * Fills in a template that has no issues. The request may hold secrets: it is never stored, logged or shown. Throws `tool_input_invalid` for an input that does not fit its place, and
- * `tool_misconfigured` for a secret that is not there; neither repeats a secret. A value that is absent leaves out the
- * parameter, header or property that it would have been.
+ * Fills in a template that has no issues. The request may hold secrets: it is never stored, logged or shown. Throws
+ * `tool_input_invalid` for an input that does not fit its place, and `tool_misconfigured` for a secret that is not there;
+ * neither repeats a secret. A value that is absent leaves out the parameter, header or property that it would have been.
  */
-export const renderRequest = ({ url, headers, body }: Template, values: Values) => ({
-  headers: Object.entries(headers)
-    .filter(([, text]) => !isAbsent(text, values))
-    .map(([name, text]): [string, string] => [name, headerOf(name, text, values)]),
-  body: JSON.stringify(bodyOf(body, values)),
-  url: urlOf(url, values),
-});
+export const renderRequest = ({ url: template, headers, body }: Template, { input, secrets }: Values) => {
+  /** An input as text; `plain`: objects and lists are refused, where they could not be read back. */
+  const textOf = (path: string[], plain: boolean): string => {
+    const value = valueAt(input, path) ?? "";
+    if (typeof value === "object" && plain) throw invalid(path, "must be a text, a number or true or false");
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    if (!text.isWellFormed()) throw invalid(path, "must be well-formed Unicode");
+    return text;
+  };
+
+  const filled = (text: string, plain: boolean, write: Write): string =>
+    partsOf(text)
+      .map((part) => {
+        if (part.kind === "text") return part.text;
+        if (part.kind === "input") return write(textOf(part.path, plain), part);
+        const secret = part.kind === "secret" ? secrets.get(part.name) : "";
+        if (secret !== undefined) return write(secret, part);
+        const name = part.kind === "secret" && JSON.stringify(part.name);
+        throw misconfigured(`the workspace has no secret ${name}: the workspace's owner has to write it`);
+      })
+      .join("");
+
+  const isThere = (text: string): boolean => {
+    const path = onlyInput(text);
+    return path === undefined || (valueAt(input, path) ?? null) !== null;
+  };
+
+  const segment = (text: string): string => {
+    const value = filled(text, true, encoded);
+    const first = partsOf(text).find((part) => part.kind === "input");
+    if (first && value === "") throw invalid(first.path, "must not be empty: it stands in the path of a URL");
+    if (first && isDots(value)) throw invalid(first.path, 'must not be "." or "..": it stands in the path of a URL');
+    return value;
+  };
+
+  const url = (): string => {
+    const { authority = "", segments, query } = partsOfUrl(template);
+    const { origin } = new URL(authority);
+    const pairs = query
+      .filter(({ value }) => isThere(value))
+      .map(({ name, value }) => (value === "" ? name : `${name}=${filled(value, false, encoded)}`));
+    const search = pairs.length === 0 ? "" : `?${pairs.join("&")}`;
+    const made = new URL(`${origin}/${segments.map(segment).join("/")}${search}`);
+    // The invariants, held to once more: nothing is asked where this does not hold.
+    if (made.origin !== origin || made.pathname.split("/").length !== segments.length + 1 || made.hash !== "") {
+      throw misconfigured("the tool's URL cannot be filled in with this input");
+    }
+    return made.href;
+  };
+
+  /** Undefined where the input has no such value: JSON leaves out a property that is undefined. */
+  const json = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(json);
+    if (typeof value === "object" && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([name, held]) => [name, json(held)]));
+    }
+    if (typeof value !== "string") return value;
+    const path = onlyInput(value);
+    return path ? valueAt(input, path) : filled(value, false, (text) => text);
+  };
+
+  return {
+    headers: Object.entries(headers)
+      .filter(([, text]) => isThere(text))
+      .map(([name, text]): [string, string] => [name, filled(text, true, inHeader(name)).trim()]),
+    body: JSON.stringify(json(body)),
+    url: url(),
+  };
+};

@@ -80,7 +80,7 @@ export const serverHeaders = async (
   { headers }: Pick<McpServer, "headers">,
   openSecret: (name: string) => Promise<string | undefined>,
 ): Promise<{ headers: Record<string, string>; secrets: string[] }> => {
-  const secrets = await openSecrets(secretNames({ url: "", headers }).all, openSecret);
+  const secrets = await openSecrets(secretNames(headers), openSecret);
   const filled = Object.entries(headers).map(([header, template]) => {
     const misconfigured = (reason: string) => new ColloquyError("tool_misconfigured", `headers.${header} ${reason}`);
     const rendered = (part: Part): string => {
