@@ -72,9 +72,8 @@ export const createCallWork = (services: CallServices, { background, wakeLoop, h
     const { code, detail } = told.problem;
     const refused = new ColloquyError(code, detail);
     if (refused.retryable) throw refused;
-    const outcome = row.outcome ?? failed("error", code, detail);
-    const settled = row.outcome === null ? calls.settle(callId, outcome) : row;
-    if (settled) calls.change(callId, { told: outcome.status });
+    if (row.outcome) calls.change(callId, { told: row.outcome.status });
+    else calls.settle(callId, failed("error", code, detail), "error");
     wakeLoop();
     throw refused;
   };

@@ -76,10 +76,8 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     /** Belongs in the transaction that journals the call as begun. */
     begin(call: NewCall): CallRow {
       if (countOf(db, calls, isOpenRow) >= maxOpenCalls) {
-        throw new ColloquyError(
-          "limit_reached",
-          `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`,
-        );
+        const message = `${maxOpenCalls} calls wait already (maxOpenCalls): some must end first`;
+        throw new ColloquyError("limit_reached", message);
       }
       none.forget();
       const row = timed({ ...blank, ...call, lookAt: null, createdAt: clock.now() });
@@ -94,10 +92,11 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     change(callId: string, changes: Changes): CallRow | undefined {
       const known = this.get(callId);
       const row = known && timed({ ...known, ...changes }, changes.lookAt);
+      const isIt = eq(calls.callId, callId);
       if (row)
         db.update(calls)
           .set({ ...changes, lookAt: row.lookAt })
-          .where(eq(calls.callId, callId))
+          .where(isIt)
           .run();
       return row;
     },
@@ -138,13 +137,12 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
     /** When the next run has waited long enough for all of its calls, in milliseconds since the epoch; people take theirs. */
     nextDueAt(): number | undefined {
       if (none.get()) return undefined;
-      const isAsked = sql`${calls.phase} = 'asked'`;
       const runs = db
         .select({ at: max(calls.dueAt) })
         .from(calls)
         .where(and(eq(calls.attached, true), inArray(calls.phase, ["asked", "out"])))
         .groupBy(calls.runOrdinal)
-        .having(sql`max(${isAsked}) = 0`)
+        .having(sql`max(${calls.phase} = 'asked') = 0`)
         .all();
       const times = runs.flatMap(({ at }) => at ?? []);
       return times.length === 0 ? undefined : Math.min(...times);
@@ -161,14 +159,15 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
         return true;
       }
       const outcome = outcomeOf(decision);
-      this.change(row.callId, { phase: "answered", outcome, told: outcome.status });
+      this.settle(row.callId, outcome, outcome.status);
       return true;
     },
 
-    /** Its outcome is known. Nothing comes of it where it was known before. */
-    settle(callId: string, outcome: CallOutcome): CallRow | undefined {
+    /** Its outcome is known. Nothing comes of it where it was known before. `told`: what its space shows, if that is known. */
+    settle(callId: string, outcome: CallOutcome, told?: CallRow["told"]): CallRow | undefined {
       const row = this.get(callId);
-      return row && isOpen(row) ? this.change(callId, { phase: "answered", outcome, lease: null }) : undefined;
+      if (!row || !isOpen(row)) return undefined;
+      return this.change(callId, { phase: "answered", outcome, lease: null, told: told ?? row.told });
     },
 
     /** The model has what came of it. Belongs in the transaction that gives it. */
@@ -208,7 +207,7 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
       for (const { callId, phase } of db.select().from(calls).where(unbegun).all()) {
         const why = phase === "asked" ? "so nobody there can answer" : "which canceled it before it began";
         const outcome = failed("canceled", "not_a_member", `you are in that space no more, ${why}`);
-        this.change(callId, { phase: "answered", outcome, told: outcome.status });
+        this.settle(callId, outcome, outcome.status);
       }
     },
 
@@ -231,12 +230,10 @@ export const createCalls = (db: Database, clock: Clock, timers: Timers) => {
 
     /** After an errand: the timer is set for the next one, or put away. */
     rearm(): void {
-      const [next] = db
-        .select({ at: min(calls.lookAt) })
-        .from(calls)
-        .all();
-      if (next?.at == null) timers.clear(callsTimer);
-      else timers.set(callsTimer, alarmFor(next.at));
+      const next = db.select({ at: min(calls.lookAt) }).from(calls);
+      const at = next.get()?.at;
+      if (at == null) timers.clear(callsTimer);
+      else timers.set(callsTimer, alarmFor(at));
     },
   };
 };

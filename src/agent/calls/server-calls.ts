@@ -82,8 +82,8 @@ const send = async (services: CallServices, row: CallRow, signal: AbortSignal): 
     throw row.failures > 0 && !mayRepeat(tool) ? unknownOutcome(refusal) : new ColloquyError("tool_failed", refusal);
   }
   const answer = await readAnswer(response, signal);
-  if (answer.kind === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
-  const atOnce = AtOnce.safeParse(answer.kind === "json" ? answer.value : undefined);
+  if (answer.end === "broken") throw new ColloquyError("unavailable", "the tool's server broke off in its answer");
+  const atOnce = AtOnce.safeParse(answer.json?.value);
   return atOnce.success ? outcomeOfAnswer(atOnce.data, row, createRedactor(secrets.values())) : null;
 };
 

@@ -48,10 +48,10 @@ const runGateway = async (tool: Gateway, input: unknown, outside: Outside): Prom
     const { response, taken } = answered;
     const { ok, status } = response;
     const answer = await readAnswer(response, signal);
-    const isBroken = answer.kind === "broken";
+    const isBroken = answer.end === "broken";
     const result = resultOf(answer, status, redactor);
     if (ok && !isBroken) return result;
-    const said = answer.kind === "empty" || answer.kind === "other" ? "" : `: ${JSON.stringify(result)}`;
+    const said = answer.text || isBroken ? `: ${JSON.stringify(result)}` : "";
     const end = isBroken ? ", and the connection broke in the middle" : "";
     throw failed(
       ok || taken || unansweredStatuses.has(status),

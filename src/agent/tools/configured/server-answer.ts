@@ -5,15 +5,16 @@ import { estimateText } from "../../context/tokens.ts";
 import type { Redactor } from "./redact.ts";
 
 /** What a server answered, as far as it was read. */
-export type Answer =
-  | { kind: "json"; value: unknown }
-  /** `cut`: there was more. */
-  | { kind: "text"; text: string; cut: boolean }
-  /** Neither text nor JSON: it is not read. */
-  | { kind: "other"; contentType: string; bytes: number | undefined }
-  /** The connection broke before the answer was whole. */
-  | { kind: "broken"; text: string }
-  | { kind: "empty" };
+export type Answer = {
+  /** Left out where it is neither text nor JSON: it is not read. */
+  text?: string;
+  /** `cut`: there was more; `broken`: the connection broke before the answer was whole. */
+  end: "whole" | "cut" | "broken";
+  /** The value that the text is, where the server says that it is JSON. */
+  json?: { value: unknown } | undefined;
+  contentType: string;
+  length: number;
+};
 
 const maxDepth = 64;
 
@@ -49,7 +50,7 @@ const readBody = async (
   body: ReadableStream<Uint8Array>,
   decoder: TextDecoder,
   signal: AbortSignal,
-): Promise<{ text: string; end: "whole" | "cut" | "broken" }> => {
+): Promise<{ text: string; end: Answer["end"] }> => {
   const reader = body.getReader();
   let text = "";
   let bytes = 0;
@@ -71,21 +72,17 @@ const readBody = async (
 
 /** Reads an answer as what its content type says. Throws the signal's reason where it was aborted. */
 export const readAnswer = async ({ headers, body }: Response, signal: AbortSignal): Promise<Answer> => {
-  const contentType = headers.get("content-type") ?? "";
-  const type = (contentType.toLowerCase().split(";")[0] ?? "").trim();
-  const isJson = jsonType.test(type);
-  if (body === null) return { kind: "empty" };
-  if (!isJson && !textType.test(type)) {
+  const header = headers.get("content-type") ?? "";
+  const contentType = (header.toLowerCase().split(";")[0] ?? "").trim();
+  const isJson = jsonType.test(contentType);
+  const about = { contentType, length: Number(headers.get("content-length") ?? Number.NaN) };
+  if (body === null) return { ...about, text: "", end: "whole" };
+  if (!isJson && !textType.test(contentType)) {
     void settledWithin(0, body.cancel());
-    const length = Number(headers.get("content-length") ?? Number.NaN);
-    return { kind: "other", contentType: type, bytes: Number.isSafeInteger(length) ? length : undefined };
+    return { ...about, end: "whole" };
   }
-  const { text, end } = await readBody(body, decoderOf(contentType), signal);
-  if (end === "broken") return { kind: "broken", text };
-  if (end === "cut") return { kind: "text", text, cut: true };
-  if (text === "") return { kind: "empty" };
-  const json = isJson ? parsedJson(text) : undefined;
-  return json ? { kind: "json", ...json } : { kind: "text", text, cut: false };
+  const read = await readBody(body, decoderOf(header), signal);
+  return { ...about, ...read, json: isJson && read.end === "whole" ? parsedJson(read.text) : undefined };
 };
 
 /** How much more a text holds than a result may: 1 and less fits. */
@@ -110,20 +107,17 @@ export const fitJson = (value: unknown): unknown => {
 };
 
 /** An answer as the model reads it: JSON as it is, text as text, anything else described. */
-export const resultOf = (answer: Answer, status: number, redactor: Redactor): unknown => {
-  switch (answer.kind) {
-    case "empty":
-      return { status };
-    case "other": {
-      const { contentType, bytes } = answer;
-      const size = bytes === undefined ? {} : { bytes };
-      return { contentType: redactor.text(contentType), ...size, note: "neither text nor JSON: it is not shown" };
-    }
-    case "broken":
-      return redactor.text(answer.text, { cut: true });
-    case "text":
-      return fitText(redactor.text(answer.text, answer), answer.cut);
-    case "json":
-      return fitJson(redactor.json(answer.value));
+export const resultOf = (
+  { text, end, json, contentType, length }: Answer,
+  status: number,
+  redactor: Redactor,
+): unknown => {
+  if (text === undefined) {
+    const size = Number.isSafeInteger(length) ? { bytes: length } : {};
+    return { contentType: redactor.text(contentType), ...size, note: "neither text nor JSON: it is not shown" };
   }
+  if (end === "broken") return redactor.text(text, { cut: true });
+  if (json) return fitJson(redactor.json(json.value));
+  const cut = end === "cut";
+  return text === "" ? { status } : fitText(redactor.text(text, { cut }), cut);
 };
